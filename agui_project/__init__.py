@@ -1,0 +1,1 @@
+"""Wiring of the AG-UI run host, and the leaf modules every room may use."""

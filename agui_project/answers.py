@@ -1,0 +1,82 @@
+"""How DRF and Django say errors: the one shape, whatever raised it."""
+
+from typing import Any
+
+import structlog
+from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from rest_framework import exceptions
+from rest_framework.response import Response
+
+from agui_project.errors import (
+    BadRequest,
+    Forbidden,
+    HostError,
+    Invalid,
+    MethodNotAllowed,
+    NotFound,
+    TooLarge,
+    Unauthenticated,
+    UnsupportedMediaType,
+)
+
+log = structlog.get_logger(__name__)
+
+OURS: list[tuple[type[Exception], type[HostError]]] = [
+    (Http404, NotFound),
+    (PermissionDenied, Forbidden),
+    (RequestDataTooBig, TooLarge),
+    (exceptions.NotFound, NotFound),
+    (exceptions.NotAuthenticated, Unauthenticated),
+    (exceptions.AuthenticationFailed, Unauthenticated),
+    (exceptions.PermissionDenied, Forbidden),
+    (exceptions.MethodNotAllowed, MethodNotAllowed),
+    (exceptions.UnsupportedMediaType, UnsupportedMediaType),
+    (exceptions.ParseError, BadRequest),
+]
+
+
+def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
+    """DRF's hook: any exception as its HostError, or as an internal error that says nothing."""
+    ours = as_host_error(error)
+    if ours.status >= 500:
+        log.exception("request.failed", exc_info=error)
+    headers = dict(ours.headers)
+    if isinstance(ours, Unauthenticated):
+        headers.setdefault("WWW-Authenticate", "Bearer")
+    return Response(ours.as_json(), status=ours.status, headers=headers)
+
+
+def as_host_error(error: Exception) -> HostError:
+    """The HostError that stands for an exception of Django or DRF."""
+    if isinstance(error, HostError):
+        return error
+    if isinstance(error, exceptions.ValidationError):
+        details = error.detail if isinstance(error.detail, dict) else {"errors": error.detail}
+        return Invalid(details=details)
+    for theirs, ours in OURS:
+        if isinstance(error, theirs):
+            return ours()
+    return HostError()
+
+
+def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """Django's 404, as JSON for machines."""
+    return _page_or_json(request, NotFound())
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Django's 500, as JSON for machines."""
+    return _page_or_json(request, HostError())
+
+
+def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """Django's 400 (a bad Host header, say), as JSON for machines."""
+    return _page_or_json(request, BadRequest())
+
+
+def _page_or_json(request: HttpRequest, error: HostError) -> HttpResponse:
+    if "text/html" in request.headers.get("accept", ""):
+        text = f"<!doctype html><title>{error.status}</title><p>{error.message}</p>"
+        return HttpResponse(text, status=error.status)
+    return JsonResponse(error.as_json(), status=error.status)

@@ -1,0 +1,8 @@
+from django.apps import AppConfig
+
+
+class ProjectConfig(AppConfig):
+    name = "agui_project"
+
+    def ready(self) -> None:
+        from agui_project import checks  # noqa: F401  (registers the system checks)

@@ -1,0 +1,41 @@
+"""The ASGI application of a web process."""
+
+import asyncio
+import os
+from contextlib import suppress
+
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agui_project.settings")
+django = get_asgi_application()
+
+# Imported only now: consumers need the app registry.
+from channels.routing import ProtocolTypeRouter  # noqa: E402
+
+from agui_project import routing  # noqa: E402
+from agui_project.asgi_http import Receive, Scope, Send  # noqa: E402
+from agui_project.cors import Cors  # noqa: E402
+from agui_project.request_id import RequestId  # noqa: E402
+from runs.worker import reap_forever  # noqa: E402
+
+
+async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
+    """Run the reaper beside the requests: runs end also when no worker is left."""
+    await receive()
+    reaping = asyncio.create_task(reap_forever(), name="reaper")
+    await send({"type": "lifespan.startup.complete"})
+    while (await receive())["type"] != "lifespan.shutdown":
+        pass
+    reaping.cancel()
+    with suppress(asyncio.CancelledError):
+        await reaping
+    await send({"type": "lifespan.shutdown.complete"})
+
+
+application = ProtocolTypeRouter(
+    {
+        "http": RequestId(Cors(routing.http(django))),
+        "websocket": routing.websocket(),
+        "lifespan": lifespan,
+    }
+)

@@ -1,0 +1,133 @@
+"""Raw ASGI over HTTP, as little as the streams need: a request, and answers that are JSON errors.
+
+Paths that lead here pass none of Django's middleware, so hosts and errors are handled here.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cached_property
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qs
+
+import structlog
+from django.conf import settings
+
+from agui_project import cors
+from agui_project.errors import BadRequest, HostError, TooLarge
+
+log = structlog.get_logger(__name__)
+
+Scope = dict[str, Any]
+Message = dict[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class Request:
+    """Headers (lower-case names), cookies, query and body of an ASGI HTTP or WebSocket scope."""
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self.scope = scope
+        self.receive = receive
+
+    @cached_property
+    def headers(self) -> Mapping[str, str]:
+        return {
+            name.decode("latin-1").lower(): value.decode("latin-1")
+            for name, value in self.scope["headers"]
+        }
+
+    @cached_property
+    def cookies(self) -> Mapping[str, str]:
+        try:
+            jar = SimpleCookie(self.headers.get("cookie", ""))
+        except CookieError:
+            return {}
+        return {name: morsel.value for name, morsel in jar.items()}
+
+    @cached_property
+    def query(self) -> Mapping[str, str]:
+        """The last value of each parameter."""
+        found = parse_qs(self.scope.get("query_string", b"").decode("latin-1"), True)
+        return {name: values[-1] for name, values in found.items()}
+
+    @property
+    def kwargs(self) -> dict[str, Any]:
+        """What the address held."""
+        return self.scope["url_route"]["kwargs"]  # type: ignore[no-any-return]
+
+    @property
+    def scheme(self) -> str:
+        return str(self.scope.get("scheme", "http"))
+
+    async def body(self) -> bytes:
+        """The whole body. Raises TooLarge beyond ``AGUI_MAX_BODY_BYTES``."""
+        limit, chunks, size = settings.AGUI_MAX_BODY_BYTES, [], 0
+        while True:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise BadRequest("The request ended before its body did.")
+            chunks.append(message.get("body", b""))
+            size += len(chunks[-1])
+            if size > limit:
+                raise TooLarge(f"The body is larger than {limit} bytes.", details={"limit": limit})
+            if not message.get("more_body"):
+                return b"".join(chunks)
+
+
+def endpoint(handle: Callable[[Request, Send], Awaitable[None]]) -> App:
+    """An ASGI app from a handler; a HostError before the first byte becomes its JSON answer."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        started = False
+
+        async def tracked(message: Message) -> None:
+            nonlocal started
+            started = started or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            request = Request(scope, receive)
+            if not cors.host_allowed(request.headers):
+                raise BadRequest("This host does not answer under that name.")
+            await handle(request, tracked)
+        except HostError as error:
+            if started:
+                raise
+            await answer_error(send, error)
+        except TimeoutError:
+            if not started:
+                raise
+            log.info("stream.too_slow", path=scope["path"])
+        except Exception:
+            log.exception("request.failed", path=scope["path"])
+            if started:
+                raise
+            await answer_error(send, HostError())
+
+    return app
+
+
+async def answer(
+    send: Send, status: int, body: bytes = b"", headers: Mapping[str, str] | None = None
+) -> None:
+    """A complete answer."""
+    pairs = {"content-length": str(len(body)), **(headers or {})}
+    raw = [(name.encode(), value.encode("latin-1")) for name, value in pairs.items()]
+    await send({"type": "http.response.start", "status": status, "headers": raw})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def answer_json(
+    send: Send, status: int, value: Any, headers: Mapping[str, str] | None = None
+) -> None:
+    """A complete JSON answer."""
+    body = json.dumps(value, separators=(",", ":")).encode()
+    await answer(send, status, body, {"content-type": "application/json", **(headers or {})})
+
+
+async def answer_error(send: Send, error: HostError) -> None:
+    """The error shape of DESIGN section 6."""
+    await answer_json(send, error.status, error.as_json(), error.headers)

@@ -1,0 +1,64 @@
+"""The bell, the only module that sends on the channel layer: lossy, never needed for truth.
+
+Whoever listens gets positions and, as an optimisation, fresh events; whoever misses one reads
+Postgres. So nothing here may fail or delay its caller: one second, then a log line.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+import structlog
+from asgiref.sync import async_to_sync
+from channels.layers import get_channel_layer
+from channels_redis.pubsub import RedisPubSubChannelLayer
+
+log = structlog.get_logger(__name__)
+TIMEOUT = 1.0
+
+Message = dict[str, Any]
+
+
+class BellLayer(RedisPubSubChannelLayer):  # type: ignore[misc]  # the library ships no types
+    """The pub/sub layer with one pipelined publish for many groups.
+
+    The layer's own ``group_send`` takes a lock and a round trip per group: 100 runs would wait
+    11 ms per commit; the pipeline needs 1.2 ms.
+    """
+
+    async def group_send_many(self, items: Iterable[tuple[str, Message]]) -> None:
+        """Publish each ``(group, message)``; one round trip per Redis host."""
+        layer = self._get_layer()
+        by_shard: dict[Any, list[tuple[str, bytes]]] = {}
+        for group, message in items:
+            channel = layer._get_group_channel_name(group)
+            by_shard.setdefault(layer._get_shard(channel), []).append(
+                (channel, self.serialize(message))
+            )
+        for shard, messages in by_shard.items():
+            shard._ensure_redis()
+            pipeline = shard._redis.pipeline(transaction=False)
+            for channel, data in messages:
+                pipeline.publish(channel, data)
+            await pipeline.execute()
+
+
+async def ring(items: Iterable[tuple[str, Message]]) -> bool:
+    """Publish within ``TIMEOUT`` seconds; False when nobody could be told."""
+    try:
+        async with asyncio.timeout(TIMEOUT):
+            await get_channel_layer().group_send_many(items)
+    except Exception as error:
+        log.warning("bell.lost", error=repr(error))
+        return False
+    return True
+
+
+def ring_now(items: Iterable[tuple[str, Message]]) -> None:
+    """``ring`` for synchronous code: the reaper, and a cancel of a queued run."""
+    async_to_sync(ring)(list(items))
+
+
+def reachable() -> bool:
+    """Whether a message can be published right now (synchronous, a second at most)."""
+    return async_to_sync(ring)([("ready", {"type": "ready"})])

@@ -1,0 +1,44 @@
+"""System checks: misconfiguration is said at start, with an id and a hint."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+
+
+@register(Tags.security)
+def origins(**kwargs: Any) -> list[CheckMessage]:
+    """AGUI_ALLOWED_ORIGINS holds origins: scheme and host, no path."""
+    found: list[CheckMessage] = []
+    for origin in settings.AGUI_ALLOWED_ORIGINS:
+        parts = urlsplit(origin)
+        if origin != "*" and (not parts.scheme or not parts.netloc or parts.path):
+            found.append(
+                Error(
+                    f"AGUI_ALLOWED_ORIGINS holds {origin!r}, which is not an origin.",
+                    hint="Write https://app.example.com: scheme and host, no path.",
+                    id="agui.E001",
+                )
+            )
+    return found
+
+
+@register()
+def numbers(**kwargs: Any) -> list[CheckMessage]:
+    """Settings that depend on each other."""
+    found: list[CheckMessage] = []
+    if settings.AGUI_WORKER_LOST_AFTER < 3 * settings.AGUI_HEARTBEAT:
+        found.append(
+            Warning(
+                "AGUI_WORKER_LOST_AFTER is less than three heartbeats.",
+                hint="A worker that is merely slow would lose its runs.",
+                id="agui.W001",
+            )
+        )
+    found.extend(
+        Error(f"{name} must be at least 1.", id="agui.E002")
+        for name in ("AGUI_DB_THREADS", "AGUI_MAX_BODY_BYTES", "AGUI_WORKER_CONCURRENCY")
+        if getattr(settings, name) < 1
+    )
+    return found

@@ -1,0 +1,188 @@
+"""Real PostgreSQL and Valkey without an installation: what a fresh clone runs on.
+
+``DATABASE_URL`` and ``REDIS_URL`` switch each of them off. Settings ask here only for addresses,
+which are computed; ``manage.py`` and the tests ask for running engines with ``ensure``.
+"""
+
+import atexit
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from agui_project import child, places
+from agui_project.engines import Engine, EngineBusy, Postgres, Valkey
+from agui_project.places import EngineFailed, secret_key
+
+__all__ = [
+    "COMMANDS_WITHOUT_ENGINES",
+    "EngineBusy",
+    "EngineFailed",
+    "Engines",
+    "data_dir",
+    "database",
+    "ensure",
+    "secret_key",
+    "start",
+    "valkey_url",
+    "wanted",
+]
+
+# `makemigrations` is not here: it compares with the database and waits 10 s for a missing one.
+COMMANDS_WITHOUT_ENGINES = frozenset(
+    {
+        "-h", "--help", "--version", "check", "collectstatic", "compilemessages", "diffsettings",
+        "findstatic", "help", "makemessages", "sendtestemail", "spectacular", "startapp",
+        "startproject", "test", "testserver", "up", "version",
+    }
+)  # fmt: skip
+ATTACH = 60.0
+
+
+def data_dir() -> Path:
+    """``AGUI_DATA_DIR``, or ``.data`` beside ``manage.py``; absolute."""
+    given = os.environ.get("AGUI_DATA_DIR", "")
+    return Path(given or Path(__file__).resolve().parent.parent / ".data").absolute()
+
+
+def database(data: Path) -> dict[str, Any]:
+    """Where the embedded PostgreSQL of ``data`` listens, as a Django database without ENGINE."""
+    return {
+        "NAME": "postgres",
+        "USER": "postgres",
+        "PASSWORD": "",
+        "HOST": str(places.socket_dir(data)),
+        "PORT": "5432",
+    }
+
+
+def valkey_url(data: Path) -> str:
+    """Where the embedded Valkey of ``data`` listens: ``unix:///short/path``."""
+    return f"unix://{places.socket_dir(data) / 'valkey'}"
+
+
+def wanted() -> dict[str, bool]:
+    """Which engines the environment leaves to us, as keyword arguments of ``start``."""
+    return {
+        "postgres": not os.environ.get("DATABASE_URL"),
+        "valkey": not os.environ.get("REDIS_URL"),
+    }
+
+
+class Engines:
+    """The engines that this process runs; those of another process are not in here."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, Engine] = {}
+        self._owner = os.getpid()
+
+    @property
+    def postgres(self) -> subprocess.Popen[bytes] | None:
+        """The PostgreSQL server's process."""
+        return self._process("postgres")
+
+    @property
+    def valkey(self) -> subprocess.Popen[bytes] | None:
+        """The Valkey server's process."""
+        return self._process("valkey")
+
+    def add(self, engine: Engine) -> None:
+        """Start an engine whose lock we hold and keep it."""
+        try:
+            engine.start()
+        except BaseException:
+            engine.stop()
+            raise
+        self._running[engine.name] = engine
+
+    def start_postgres(self) -> None:
+        self._running["postgres"].start()
+
+    def stop_postgres(self) -> None:
+        """Stop PostgreSQL and keep its lock, so that ``start_postgres`` may follow."""
+        self._running["postgres"].halt()
+
+    def restart_postgres(self) -> None:
+        self.stop_postgres()
+        self.start_postgres()
+
+    def start_valkey(self) -> None:
+        self._running["valkey"].start()
+
+    def stop_valkey(self) -> None:
+        """Stop Valkey and keep its lock, so that ``start_valkey`` may follow."""
+        self._running["valkey"].halt()
+
+    def restart_valkey(self) -> None:
+        self.stop_valkey()
+        self.start_valkey()
+
+    def revive(self) -> list[str]:
+        """Start again what died by itself; the names of those engines."""
+        dead = [
+            engine
+            for engine in self._running.values()
+            if engine.process is not None and engine.process.poll() is not None
+        ]
+        for engine in dead:
+            engine.start()
+        return [engine.name for engine in dead]
+
+    def stop(self) -> None:
+        """Stop what runs; a second call, or one in a forked child, does nothing."""
+        if os.getpid() == self._owner:
+            while self._running:
+                self._running.popitem()[1].stop()
+
+    def _process(self, name: str) -> subprocess.Popen[bytes] | None:
+        engine = self._running.get(name)
+        return engine.process if engine else None
+
+
+def _engines(
+    data: Path, postgres: bool, valkey: bool, postgres_options: Sequence[str]
+) -> list[Engine]:
+    chosen: list[Engine] = [Valkey(data)] if valkey else []
+    return [*chosen, Postgres(data, postgres_options)] if postgres else chosen
+
+
+def start(
+    data: Path, postgres: bool = True, valkey: bool = True, *, postgres_options: Sequence[str] = ()
+) -> Engines:
+    """Start the engines of ``data`` and wait until they answer.
+
+    Raises EngineBusy when another process runs one of them, EngineFailed when one does not start.
+    """
+    places.make(data)
+    engines = Engines()
+    try:
+        for engine in _engines(data, postgres, valkey, postgres_options):
+            if not engine.claim():
+                raise EngineBusy(
+                    f"Process {engine.holder()} already runs the {engine.name} of {data}."
+                )
+            engines.add(engine)
+    except BaseException:
+        engines.stop()
+        raise
+    return engines
+
+
+def ensure() -> Engines:
+    """Have the engines that the environment leaves to us running until this process exits.
+
+    Those that another process of the same data directory runs are used as they are.
+    """
+    engines = Engines()
+    atexit.register(engines.stop)
+    data = places.make(data_dir())
+    for engine in _engines(data, **wanted(), postgres_options=()):
+        # Its holder may be starting it, or dying: whichever comes true first decides.
+        if not child.wait_until(lambda e=engine: e.claim() or e.runs_elsewhere(), ATTACH):  # type: ignore[misc]
+            raise EngineBusy(
+                f"Process {engine.holder()} holds {engine.name}, but it does not answer."
+            )
+        if engine.claimed:
+            engines.add(engine)
+    return engines

@@ -1,0 +1,46 @@
+"""/health (is this process alive) and /ready (can it do its work)."""
+
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, connection
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.http import require_safe
+
+from agui_project import bell
+
+WORKERS = """
+select count(*) from procrastinate_workers
+ where last_heartbeat > now() - make_interval(secs => %s)
+"""
+
+
+@require_safe
+def health(request: HttpRequest) -> JsonResponse:
+    """Liveness: asks nobody else."""
+    return JsonResponse({"status": "healthy", "protocol": "AG-UI"})
+
+
+@require_safe
+def ready(request: HttpRequest) -> JsonResponse:
+    """Readiness: 503 without a migrated database; without bell or workers it is degraded.
+
+    Without the bell readers are served by polling, without workers runs wait in the queue.
+    """
+    workers = _live_workers()
+    checks = {
+        "database": "ok" if workers is not None else "down",
+        "bell": "ok" if bell.reachable() else "down",
+        "workers": workers or 0,
+    }
+    if workers is None:
+        return JsonResponse({"status": "unavailable", **checks}, status=503)
+    degraded = checks["bell"] == "down" or not workers
+    return JsonResponse({"status": "degraded" if degraded else "ready", **checks})
+
+
+def _live_workers() -> int | None:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(WORKERS, [settings.AGUI_WORKER_LOST_AFTER])
+            return int(cursor.fetchone()[0])
+    except (DatabaseError, InterfaceError):
+        return None

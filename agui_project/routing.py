@@ -1,0 +1,66 @@
+"""Which app answers: by method, path and Accept. Every two-faced address is decided here only."""
+
+from collections.abc import Callable
+from typing import Any
+
+from channels.routing import URLRouter
+from django.urls import path, re_path
+
+from agui_project.asgi_http import App, Receive, Scope, Send
+from runs.consumers.agui import agui
+from runs.consumers.events import events
+from runs.consumers.socket import run_socket
+from runs.consumers.wait import start_and_wait
+
+Choice = Callable[[Scope], bool]
+
+
+def http(django: App) -> Any:
+    """The HTTP side: streams go to consumers, all else to Django."""
+    post = _when(_is_post, agui, otherwise=django)
+    return URLRouter(
+        [
+            re_path(r"^(?:api/)?agui/?$", post),
+            re_path(r"^(?:api/)?agui/agent/(?P<slug>[-\w]+)/run/?$", post),
+            re_path(r"^$", post),
+            path(
+                "api/v1/runs/<uuid:run_id>/events",
+                _when(_wants_event_stream, events, otherwise=django),
+            ),
+            path("api/v1/runs", _when(_posts_and_waits, start_and_wait, otherwise=django)),
+            re_path(r"", django),
+        ]
+    )
+
+
+def websocket() -> Any:
+    """The WebSocket side."""
+    return URLRouter([path("ws/runs/<uuid:run_id>/", run_socket), re_path(r"", _no_such_socket)])
+
+
+def _when(choice: Choice, app: App, *, otherwise: App) -> App:
+    async def negotiated(scope: Scope, receive: Receive, send: Send) -> None:
+        await (app if choice(scope) else otherwise)(scope, receive, send)
+
+    return negotiated
+
+
+def _is_post(scope: Scope) -> bool:
+    return bool(scope["method"] == "POST")
+
+
+def _wants_event_stream(scope: Scope) -> bool:
+    accept = b",".join(value for name, value in scope["headers"] if name == b"accept")
+    return scope["method"] == "GET" and b"text/event-stream" in accept.lower()
+
+
+def _posts_and_waits(scope: Scope) -> bool:
+    query = scope.get("query_string", b"").split(b"&")
+    return _is_post(scope) and any(part.startswith(b"wait=") for part in query)
+
+
+async def _no_such_socket(scope: Scope, receive: Receive, send: Send) -> None:
+    """Browsers see no HTTP status: accept, then close with 4404."""
+    await receive()
+    await send({"type": "websocket.accept"})
+    await send({"type": "websocket.close", "code": 4404, "reason": "not_found"})

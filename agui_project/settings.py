@@ -1,0 +1,172 @@
+"""Settings: every value comes from the environment and has a working default (docs/settings.md).
+
+Importing this module starts nothing: without DATABASE_URL and REDIS_URL the addresses of the
+embedded engines are computed from AGUI_DATA_DIR, and `manage.py` starts them.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import environ
+
+from agui_project import embedded, logs
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+env = environ.Env()
+
+DEBUG: bool = env.bool("DEBUG", default=False)
+AGUI_DATA_DIR = Path(env.str("AGUI_DATA_DIR", default=str(BASE_DIR / ".data"))).absolute()
+SECRET_KEY: str = env.str("SECRET_KEY", default="") or embedded.secret_key(AGUI_DATA_DIR)
+ALLOWED_HOSTS: list[str] = env.list(
+    "AGUI_ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"]
+)
+AGUI_ALLOWED_ORIGINS: list[str] = env.list("AGUI_ALLOWED_ORIGINS", default=[])
+CSRF_TRUSTED_ORIGINS = [origin for origin in AGUI_ALLOWED_ORIGINS if "://" in origin]
+
+AGUI_AGENT_MODULES: list[str] = env.list("AGUI_AGENT_MODULES", default=[])
+AGUI_DB_THREADS: int = env.int("AGUI_DB_THREADS", default=8)
+AGUI_MAX_BODY_BYTES: int = env.int("AGUI_MAX_BODY_BYTES", default=5_000_000)
+AGUI_MAX_EVENT_BYTES: int = env.int("AGUI_MAX_EVENT_BYTES", default=10 * 1024 * 1024)
+AGUI_RUN_TIMEOUT: float = env.float("AGUI_RUN_TIMEOUT", default=3600.0)
+AGUI_WORKER_CONCURRENCY: int = env.int("AGUI_WORKER_CONCURRENCY", default=200)
+AGUI_WORKER_GRACE: float = env.float("AGUI_WORKER_GRACE", default=5.0)
+AGUI_HEARTBEAT: float = env.float("AGUI_HEARTBEAT", default=3.0)
+AGUI_WORKER_LOST_AFTER: float = env.float("AGUI_WORKER_LOST_AFTER", default=20.0)
+AGUI_REAP_EVERY: float = env.float("AGUI_REAP_EVERY", default=10.0)
+AGUI_LOOP_BLOCK_WARN: float = env.float("AGUI_LOOP_BLOCK_WARN", default=5.0)
+AGUI_LOOP_BLOCK_LIMIT: float = env.float("AGUI_LOOP_BLOCK_LIMIT", default=60.0)
+AGUI_SSE_HEARTBEAT: float = env.float("AGUI_SSE_HEARTBEAT", default=15.0)
+AGUI_STALL_TIMEOUT: float = env.float("AGUI_STALL_TIMEOUT", default=120.0)
+AGUI_HUB_TICK: float = env.float("AGUI_HUB_TICK", default=0.5)
+
+LLM_BASE_URL: str = env.str("AGUI_LLM_BASE_URL", default="")
+LLM_API_KEY: str = env.str("AGUI_LLM_API_KEY", default="")
+LLM_MODEL: str = env.str("AGUI_LLM_MODEL", default="")
+
+INSTALLED_APPS = [
+    "daphne",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "channels",
+    "procrastinate.contrib.django",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "rest_framework_api_key",
+    "django_filters",
+    "django_htmx",
+    "agui_project",
+    "teams",
+    "runtimes",
+    "events",
+    "runs",
+    "dashboard",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+ROOT_URLCONF = "agui_project.urls"
+ASGI_APPLICATION = "agui_project.asgi.application"
+APPEND_SLASH = False
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+DATABASES: dict[str, dict[str, Any]] = {
+    "default": (
+        env.db_url("DATABASE_URL")
+        if env.str("DATABASE_URL", default="")
+        else embedded.database(AGUI_DATA_DIR)
+    )
+}
+# Without the pool, 54 of 300 concurrent POSTs got 500 and CONN_MAX_AGE leaked connections.
+DATABASES["default"] |= {
+    "ENGINE": "django.db.backends.postgresql",
+    "CONN_MAX_AGE": 0,
+    "OPTIONS": {
+        "pool": {
+            "min_size": 2,
+            "max_size": env.int("AGUI_DB_POOL", default=AGUI_DB_THREADS + 2),
+            "timeout": 10,
+        }
+    },
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+REDIS_URL: str = env.str("REDIS_URL", default="") or embedded.valkey_url(AGUI_DATA_DIR)
+CHANNEL_LAYERS = {
+    "default": {"BACKEND": "agui_project.bell.BellLayer", "CONFIG": {"hosts": [REDIS_URL]}}
+}
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["teams.authentication.PrincipalAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["teams.authentication.IsPrincipal"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["runs.api.parsers.StrictJSONParser"],
+    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "agui_project.answers.exception_handler",
+    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "AG-UI run host",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
+    "SERVE_AUTHENTICATION": [],
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+}
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "/login/"
+LOGIN_REDIRECT_URL = "/runs/"
+LOGOUT_REDIRECT_URL = "/login/"
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_SAMESITE = "Lax"
+X_FRAME_OPTIONS = "DENY"
+DATA_UPLOAD_MAX_MEMORY_SIZE = AGUI_MAX_BODY_BYTES
+
+LANGUAGE_CODE = "en-us"
+TIME_ZONE = "UTC"
+USE_I18N = False
+USE_TZ = True
+
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_USE_FINDERS = True
+
+LOGGING = logs.config(
+    level=env.str("AGUI_LOG_LEVEL", default="INFO"), json=env.bool("AGUI_LOG_JSON", default=False)
+)

@@ -1,0 +1,20 @@
+"""Django's URLs. What answers with a stream is in ``routing``."""
+
+from django.contrib import admin
+from django.urls import include, path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+
+from agui_project.health import health, ready
+
+urlpatterns = [
+    path("api/v1/", include("runs.api.urls")),
+    path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
+    path("admin/", admin.site.urls),
+    path("health", health, name="health"),
+    path("ready", ready, name="ready"),
+    path("", include("dashboard.urls")),
+]
+handler400 = "agui_project.answers.bad_request"
+handler404 = "agui_project.answers.not_found"
+handler500 = "agui_project.answers.server_error"

@@ -1,0 +1,21 @@
+"""What granian serves under the supervisor: the application, in a process that dies with it."""
+
+import multiprocessing
+import signal
+from typing import Any
+
+from agui_project import child
+
+
+def application() -> Any:
+    """The ASGI application; called inside granian's worker process (``--factory``).
+
+    Granian's main process ends with the supervisor, but its worker would live on with the port.
+    """
+    child.die_with_parent(signal.SIGKILL)
+    parent = multiprocessing.parent_process()
+    if parent is not None and not parent.is_alive():
+        raise SystemExit("granian's main process died first")
+    from agui_project.asgi import application
+
+    return application

@@ -1,0 +1,214 @@
+"""The gate: an agent's event, checked against the schema as strictly as a stock client does.
+
+What the spec says to tolerate is repaired here, so that no client has to: nulls of optional
+fields go, unknown fields and unknown members of unions go (open objects keep theirs), snake_case
+becomes camelCase. What a client would reject is refused. Two decisions of our own:
+
+- A type the protocol does not know is wrapped as RAW. A stock client drops such an event; unlike
+  CUSTOM, RAW does not end a message that is being sent in chunks, so the stream reads the same.
+- A timestamp is never worth a run: a fraction is rounded, what is no number is dropped, and the
+  host's clock fills in.
+"""
+
+import re
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+from ag_ui.core import ReasoningMessageContentEvent, TextMessageContentEvent, ToolCallArgsEvent
+
+from agui_project.errors import RunErrorCode, RunFailed
+from events.encoding import DELTA_IDS, clean_text
+from events.schema import EVENTS
+from events.shapes import Choice, Field, Leaf, Many, Shape, Variants
+from events.values import (
+    MAX_SAFE_INTEGER,
+    Malformed,
+    json_value,
+    key_value,
+    members_of,
+    stamp_value,
+    text_value,
+)
+
+DROPPED = object()
+"""Says that a value is an unknown member of a union, which the spec strips."""
+
+_IDENTIFIED = frozenset({"RUN_STARTED", "RUN_FINISHED"})
+_POINTER = re.compile(r"(?:/(?:[^/~]|~[01])*)*")
+
+_HOT_MODELS: dict[type, tuple[str, str, str]] = {
+    TextMessageContentEvent: ("TEXT_MESSAGE_CONTENT", "messageId", "message_id"),
+    ToolCallArgsEvent: ("TOOL_CALL_ARGS", "toolCallId", "tool_call_id"),
+    ReasoningMessageContentEvent: ("REASONING_MESSAGE_CONTENT", "messageId", "message_id"),
+}
+_HOT_EXTRAS = ("raw_event", "metadata", "subagent_run_id")
+
+
+def gate(event: Any, ids: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """The event as a new dict of wire names and plain JSON values.
+
+    Takes mappings and pydantic models (the SDK's or others). ``ids``, where given, replace the
+    threadId and runId of RUN_STARTED and RUN_FINISHED, whatever the event says about them.
+    Raises RunFailed(INVALID_EVENT).
+    """
+    if (hot := _hot(event)) is not None:
+        return hot
+    try:
+        return _checked(members_of(event), ids)
+    except Malformed as bad:
+        where = ".".join(reversed(bad.path))
+        text = f"{where}: {bad.problem}" if where else bad.problem
+        raise RunFailed(RunErrorCode.INVALID_EVENT, clean_text(text[:500])) from None
+
+
+def _hot(event: Any) -> dict[str, Any] | None:
+    """A plain text delta, which is nearly all there is, without the walk; None for the rest."""
+    cls = event.__class__
+    if cls is dict:
+        kind = event.get("type")
+        key = DELTA_IDS.get(kind) if kind.__class__ is str else None
+        if key is None:
+            return None
+        stamp, name, delta = event.get("timestamp"), event.get(key), event.get("delta")
+        if len(event) != 3 and (stamp is None or len(event) != 4):
+            return None
+    else:
+        model = _HOT_MODELS.get(cls)
+        if model is None or event.__pydantic_extra__:
+            return None
+        kind, key, attribute = model
+        values = event.__dict__
+        for extra in _HOT_EXTRAS:
+            if values.get(extra) is not None:
+                return None
+        stamp, name, delta = values.get("timestamp"), values.get(attribute), values.get("delta")
+    if name.__class__ is not str or delta.__class__ is not str:
+        return None
+    hot = {"type": kind, key: clean_text(name), "delta": clean_text(delta)}
+    if stamp is not None:
+        if stamp.__class__ is not int or not -MAX_SAFE_INTEGER <= stamp <= MAX_SAFE_INTEGER:
+            return None
+        hot["timestamp"] = stamp
+    return hot
+
+
+def _checked(members: Mapping[Any, Any], ids: Mapping[str, str] | None) -> dict[str, Any]:
+    kind = members.get("type")
+    if not isinstance(kind, str):
+        raise Malformed("an event needs a 'type'")
+    kind = clean_text(str.__str__(kind.value if isinstance(kind, Enum) else kind))
+    known = EVENTS.get(kind)
+    if known is None:
+        return {"type": "RAW", "event": json_value(members), "source": "unknown event type"}
+    if ids is not None and kind in _IDENTIFIED:
+        members = {**members, **ids}
+    try:
+        checked: dict[str, Any] = _object(known, members)
+    except Malformed as bad:
+        bad.path.append(kind)
+        raise
+    return {"type": kind} | checked
+
+
+def _object(shape: Shape, members: Mapping[Any, Any]) -> Any:
+    found: dict[str, Any] = {}
+    for key, value in members.items():
+        field = shape.fields.get(key)
+        if field is None:
+            if shape.open:
+                found[key_value(key)] = json_value(value)
+            continue
+        if key != field.name and field.name in members:
+            continue
+        if value.__class__ is str and field.kind is Leaf.TEXT:
+            checked: Any = clean_text(value)
+        elif value is None and not field.required:
+            continue
+        else:
+            checked = _described(field, value)
+        if checked is not DROPPED:
+            found[field.name] = checked
+        elif field.required:
+            return DROPPED
+    for name in shape.required:
+        if name not in found:
+            if name not in shape.defaults:
+                raise Malformed(f"'{name}' is missing")
+            found[name] = shape.defaults[name]
+    return found
+
+
+def _described(field: Field, value: Any) -> Any:
+    try:
+        return _value(field.kind, value)
+    except Malformed as bad:
+        bad.path.append(field.name)
+        raise
+
+
+def _value(kind: Any, value: Any) -> Any:
+    """``value`` as the kind wants it; DROPPED where the spec strips it."""
+    match kind:
+        case Leaf.TEXT:
+            return text_value(value)
+        case Leaf():
+            return _leaf(kind, value)
+        case Choice():
+            chosen = text_value(value.value if isinstance(value, Enum) else value)
+            if chosen not in kind.values:
+                raise Malformed(f"must be one of {', '.join(sorted(kind.values))}")
+            return chosen
+        case Many():
+            return _many(kind, value)
+        case Variants():
+            members = members_of(value)
+            tag = members.get(kind.tag)
+            shape = kind.shapes.get(tag) if isinstance(tag, str) else None
+            return DROPPED if shape is None else _object(shape, members)
+    return _object(kind, members_of(value))
+
+
+def _many(kind: Many, value: Any) -> Any:
+    if kind.or_text and isinstance(value, str):
+        return text_value(value)
+    if not isinstance(value, list | tuple):
+        raise Malformed("must be a string or a list" if kind.or_text else "must be a list")
+    found = []
+    for index, entry in enumerate(value):
+        try:
+            checked = _value(kind.of, entry)
+        except Malformed as bad:
+            bad.path.append(str(index))
+            raise
+        if checked is not DROPPED:
+            found.append(checked)
+    if len(found) < kind.least:
+        raise Malformed("must not be empty")
+    return found
+
+
+def _leaf(kind: Leaf, value: Any) -> Any:
+    match kind:
+        case Leaf.JSON:
+            return json_value(value)
+        case Leaf.OBJECT:
+            return json_value(members_of(value))
+        case Leaf.STAMP:
+            stamp = stamp_value(value)
+            return DROPPED if stamp is None else stamp
+        case Leaf.BOOL if isinstance(value, bool):
+            return value
+        case Leaf.COUNT if isinstance(value, int) and not isinstance(value, bool):
+            if 0 <= value <= MAX_SAFE_INTEGER:
+                return int(value)
+        case Leaf.POINTER if _POINTER.fullmatch(pointer := text_value(value)):
+            return pointer
+    raise Malformed(_WANTED[kind])
+
+
+_WANTED = {
+    Leaf.BOOL: "must be true or false",
+    Leaf.COUNT: "must be an integer of 0 or more",
+    Leaf.POINTER: "must be a JSON Pointer",
+}

@@ -1,0 +1,207 @@
+"""Hub: one per web process. Hears the bell, hands frames to local readers, and doubts the bell.
+
+The layer confirms neither subscriptions nor reconnects, and a lost *last* message leaves no gap
+to see. So every ``AGUI_HUB_TICK`` seconds one query compares all local readers with the heads
+of their journals, and those still behind the *previous* tick's head are sent to Postgres:
+a reader that is merely in flight is left alone.
+"""
+
+import asyncio
+import collections
+import functools
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+from uuid import UUID
+
+import structlog
+from channels.layers import get_channel_layer
+from django.conf import settings
+
+from agui_project.bridge import db
+from events import announce, journal
+from events.frames import Frames
+from events.journal import Page
+
+log = structlog.get_logger(__name__)
+
+QUEUE_BYTES = 128 * 1024
+QUEUE_FRAMES = 512
+SUBSCRIBE_SECONDS = 1.0
+
+
+class Reader:
+    """One follower's mailbox, bounded: what does not fit is forgotten and read from Postgres."""
+
+    __slots__ = ("bytes", "idle_at", "missed", "position", "queue", "wake")
+
+    def __init__(self, position: int) -> None:
+        self.position = position
+        self.queue: collections.deque[Frames] = collections.deque()
+        self.bytes = 0
+        self.missed = True  # the first thing a reader does is read the journal
+        self.wake = asyncio.Event()
+        self.idle_at = float("inf")
+
+    def put(self, frames: Frames) -> None:
+        if self.bytes + frames.size > QUEUE_BYTES or len(self.queue) >= QUEUE_FRAMES:
+            self.send_to_journal()
+        else:
+            self.queue.append(frames)
+            self.bytes += frames.size
+            self.wake.set()
+
+    def pop(self) -> Frames:
+        frames = self.queue.popleft()
+        self.bytes -= frames.size
+        return frames
+
+    def send_to_journal(self) -> None:
+        """Forget the queue: the next thing this reader does is read Postgres."""
+        self.queue.clear()
+        self.bytes = 0
+        self.missed = True
+        self.wake.set()
+
+
+class Hub:
+    """Readers by journal, one channel for all of them, and the tick."""
+
+    def __init__(self) -> None:
+        self.readers: dict[UUID, set[Reader]] = {}
+        self._subscribed: set[UUID] = set()
+        self._seen: dict[UUID, int] = {}
+        self._pages: dict[tuple[UUID, int], asyncio.Future[Page]] = {}
+        self._channel: str | None = None
+        self._lock = asyncio.Lock()
+        self._tasks: list[asyncio.Task[None]] = []
+        self.counters: collections.Counter[str] = collections.Counter()
+
+    async def join(self, journal_id: UUID, position: int) -> Reader:
+        """Register a reader; returns once subscribed, or after a second without Redis."""
+        self._start()
+        reader = Reader(position)
+        self.readers.setdefault(journal_id, set()).add(reader)
+        if journal_id not in self._subscribed:
+            await self._subscribe(journal_id)
+        return reader
+
+    def leave(self, journal_id: UUID, reader: Reader) -> None:
+        """Forget a reader; the last one's subscription goes with the next tick."""
+        readers = self.readers[journal_id]
+        readers.discard(reader)
+        if not readers:
+            del self.readers[journal_id]
+
+    async def page(self, journal_id: UUID, after: int) -> Page:
+        """Read a page; readers that wait for the same one share a query.
+
+        Only a read that has not begun is shared: one begun earlier may miss what was committed
+        before this reader subscribed, and the order of ``follow`` would be lost.
+        """
+        key = (journal_id, after)
+        if (shared := self._pages.get(key)) is None:
+            shared = asyncio.ensure_future(db(self._read, key))
+            self._pages[key] = shared
+        return await asyncio.shield(shared)
+
+    def _read(self, key: tuple[UUID, int]) -> Page:
+        self._pages.pop(key, None)
+        return journal.read_after(*key)
+
+    def deliver(self, message: dict[str, Any]) -> None:
+        """Hand one message of the bell to the journal's readers."""
+        readers = self.readers.get(UUID(bytes=message["journal"]))
+        if readers:
+            frames = Frames(
+                message["first"], message["last"], message["payloads"], final=message["final"]
+            )
+            for reader in readers:
+                reader.put(frames)
+
+    async def check_once(self) -> None:
+        """One tick: wake the idle, find the left-behind, repair subscriptions."""
+        now = time.monotonic()
+        for reader in [reader for readers in self.readers.values() for reader in readers]:
+            if now >= reader.idle_at:
+                reader.wake.set()
+        if self.readers:
+            heads = await db(journal.heads, list(self.readers))
+            for journal_id, readers in self.readers.items():
+                seen = self._seen.get(journal_id, 0)
+                for reader in readers:
+                    if reader.position < seen and not reader.queue and not reader.missed:
+                        self.counters["nudged"] += 1
+                        reader.send_to_journal()
+            self._seen = heads
+        for journal_id in self._subscribed - self.readers.keys():
+            await self._unsubscribe(journal_id)
+        for journal_id in self.readers.keys() - self._subscribed:
+            if not await self._subscribe(journal_id):
+                break
+
+    async def close(self) -> None:
+        """Stop listening (a test's end; a web process just ends)."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _start(self) -> None:
+        """Start with the first reader: ``ProtocolTypeRouter`` has no lifespan."""
+        if not self._tasks:
+            self._tasks = [
+                asyncio.create_task(self._repeat(self._listen, 0.5), name="hub-listen"),
+                asyncio.create_task(
+                    self._repeat(self.check_once, settings.AGUI_HUB_TICK), name="hub-tick"
+                ),
+            ]
+
+    async def _repeat(self, step: Callable[[], Awaitable[None]], seconds: float) -> None:
+        while True:
+            try:
+                await step()
+            except Exception as error:
+                log.warning("hub.step_failed", step=step.__name__, error=repr(error))
+            await asyncio.sleep(seconds)
+
+    async def _listen(self) -> None:
+        channel = await self._own_channel()
+        while True:
+            self.deliver(await get_channel_layer().receive(channel))
+
+    async def _own_channel(self) -> str:
+        """The one channel of this process; the first readers all ask for it at once."""
+        async with self._lock:
+            if self._channel is None:
+                self._channel = await get_channel_layer().new_channel()
+            return self._channel
+
+    async def _subscribe(self, journal_id: UUID) -> bool:
+        return await self._ask("group_add", journal_id, self._subscribed.add)
+
+    async def _unsubscribe(self, journal_id: UUID) -> bool:
+        self._subscribed.discard(journal_id)
+        return await self._ask("group_discard", journal_id, lambda _: None)
+
+    async def _ask(self, verb: str, journal_id: UUID, done: Callable[[UUID], None]) -> bool:
+        """Ask the layer for something, for a second at most; False when it did not answer."""
+        layer = get_channel_layer()
+        try:
+            async with asyncio.timeout(SUBSCRIBE_SECONDS):
+                channel = await self._own_channel()
+                await getattr(layer, verb)(announce.group(journal_id), channel)
+        except Exception as error:
+            log.warning("hub.no_bell", verb=verb, error=repr(error))
+            return False
+        done(journal_id)
+        return True
+
+
+@functools.cache
+def _hub_of(loop: asyncio.AbstractEventLoop) -> Hub:
+    return Hub()
+
+
+def hub() -> Hub:
+    """The hub of this process (one per event loop, since tests have many)."""
+    return _hub_of(asyncio.get_running_loop())

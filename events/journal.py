@@ -1,0 +1,207 @@
+"""All the SQL of a journal: create, take over, append, read, inside the caller's transaction.
+
+The writer, the reaper and a cancel of a queued run append through the same two statements:
+the *fence* (advance the heads of those journals whose generation is still ours) and the *COPY*
+of the rows whose fence held. The row lock of the fence makes commit order equal ``seq`` order,
+so a reader never sees 5 before 4.
+"""
+
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+from uuid import UUID
+
+from django.db import DatabaseError, connection, transaction
+from psycopg.errors import LockNotAvailable
+
+from events.encoding import Record
+from events.models import Journal
+
+WRITER_APPLICATION = "agui-writer"
+TERMINAL = frozenset({"RUN_FINISHED", "RUN_ERROR"})
+PAGE_ROWS = 500
+PAGE_BYTES = 128 * 1024
+TAKE_OVER_LOCK_TIMEOUT = "1s"
+
+FENCE = """
+update events_journal j
+   set head = v.last, closed_at = case when v.final then now() end
+  from unnest(%s::uuid[], %s::int4[], %s::int4[], %s::int4[], %s::bool[])
+       as v(id, generation, first, last, final)
+ where j.id = v.id and j.writer = v.generation and j.head = v.first - 1 and j.closed_at is null
+returning j.id
+"""
+COPY = "copy events_event (journal_id, seq, at, type, payload) from stdin (format binary)"
+# The window bounds a page by bytes as well: fifty stalled readers of 2.3 KB rows took the
+# web process from 62 to 341 MB with pages of 500 rows, and to 101 MB with 128 KB.
+READ = """
+select seq, type, payload from (
+    select seq, type, payload,
+           sum(octet_length(payload)) over (order by seq) - octet_length(payload) as before
+      from events_event where journal_id = %s and seq > %s order by seq limit %s
+) page where before < %s order by seq
+"""
+STATE = "select head, closed_at is not null from events_journal where id = %s"
+HEADS = "select id, head from events_journal where id = any(%s)"
+CONFIRM = """
+select j.id from events_journal j
+  join unnest(%s::uuid[], %s::int4[], %s::int4[]) as v(id, generation, last)
+    on j.id = v.id and j.writer = v.generation and j.head = v.last
+"""
+TAKE_OVER = """
+update events_journal set writer = writer + 1
+ where id = %s and closed_at is null returning writer, head
+"""
+# The updater of a locked row is its xmax while that transaction is in progress.
+TERMINATE_WRITER = """
+select pg_terminate_backend(a.pid)
+  from events_journal j join pg_stat_activity a on a.backend_xid::text = j.xmax::text
+ where j.id = %s and a.application_name = %s
+"""
+
+_HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+_TRAILER = b"\xff\xff"
+_ROW = struct.Struct(">hi16siiiqi")  # five columns: uuid, int4, timestamptz, length of type
+_LENGTH = struct.Struct(">i")
+_EPOCH_2000 = 946_684_800
+
+
+class Claim(NamedTuple):
+    """The right to append to a journal: its ``generation``, and the ``head`` found there."""
+
+    journal_id: UUID
+    generation: int
+    head: int
+
+
+@dataclass(slots=True)
+class Batch:
+    """Consecutive records of one journal, to be appended after ``first - 1``."""
+
+    journal_id: UUID
+    generation: int
+    first: int
+    records: Sequence[Record]
+
+    @property
+    def last(self) -> int:
+        """The ``seq`` of the batch's last record."""
+        return self.first + len(self.records) - 1
+
+    @property
+    def final(self) -> bool:
+        """Whether the batch ends its journal."""
+        return self.records[-1].type in TERMINAL
+
+
+class Page(NamedTuple):
+    """Rows of a journal after a cursor, at most ``PAGE_ROWS`` and about ``PAGE_BYTES``."""
+
+    rows: list[tuple[int, str, str]]
+    head: int
+    closed: bool
+
+
+def create() -> Journal:
+    """An empty journal."""
+    return Journal.objects.create()
+
+
+def take_over(journal_id: UUID) -> Claim | None:
+    """Become the journal's only writer; None when it is closed.
+
+    A worker frozen inside COPY keeps the row's lock, and no server timeout fires there
+    (measured). So the lock is awaited briefly, then the writer's backend that holds it is
+    terminated: its transaction rolls back and nothing of it was ever seen.
+    """
+    for last_try in (False, False, True):
+        try:
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute(f"set local lock_timeout = '{TAKE_OVER_LOCK_TIMEOUT}'")
+                cursor.execute(TAKE_OVER, [journal_id])
+                row = cursor.fetchone()
+                cursor.execute("set local lock_timeout to default")
+                return Claim(journal_id, *row) if row else None
+        except DatabaseError as error:
+            if last_try or not isinstance(error.__cause__, LockNotAvailable):
+                raise
+        with connection.cursor() as cursor:
+            cursor.execute(TERMINATE_WRITER, [journal_id, WRITER_APPLICATION])
+    raise AssertionError("unreachable")
+
+
+def append(batches: Sequence[Batch]) -> set[UUID]:
+    """Fence and COPY; the ids whose batch was appended. The others have lost their lease."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            FENCE,
+            [
+                [batch.journal_id for batch in batches],
+                [batch.generation for batch in batches],
+                [batch.first for batch in batches],
+                [batch.last for batch in batches],
+                [batch.final for batch in batches],
+            ],
+        )
+        held = {row[0] for row in cursor.fetchall()}
+        if held:
+            rows = _binary_rows(batch for batch in batches if batch.journal_id in held)
+            # COPY goes past Django's cursor, so its errors are made Django's here.
+            with connection.wrap_database_errors, cursor.cursor.copy(COPY) as copy:
+                copy.write(rows)
+    return held
+
+
+def confirm(batches: Sequence[Batch]) -> set[UUID]:
+    """The ids whose batch is already there: a commit whose answer a broken connection ate.
+
+    One writer per generation appends in order, so a head equal to ``last`` under our own
+    generation can only be this very batch.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            CONFIRM,
+            [
+                [batch.journal_id for batch in batches],
+                [batch.generation for batch in batches],
+                [batch.last for batch in batches],
+            ],
+        )
+        return {row[0] for row in cursor.fetchall()}
+
+
+def read_after(journal_id: UUID, after: int, limit: int = PAGE_ROWS) -> Page:
+    """The next page after ``after``; ``head`` and ``closed`` are read before the rows.
+
+    A journal that does not exist reads as empty and closed.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(STATE, [journal_id])
+        head, closed = cursor.fetchone() or (0, True)
+        cursor.execute(READ, [journal_id, after, limit, PAGE_BYTES])
+        return Page(cursor.fetchall(), head, closed)
+
+
+def heads(journal_ids: Iterable[UUID]) -> dict[UUID, int]:
+    """The newest ``seq`` of each journal, in one query."""
+    with connection.cursor() as cursor:
+        cursor.execute(HEADS, [list(journal_ids)])
+        return dict(cursor.fetchall())
+
+
+def _binary_rows(batches: Iterable[Batch]) -> bytes:
+    """The rows as binary COPY, built in one buffer: twice as fast as ``write_row``."""
+    buffer = bytearray(_HEADER)
+    row, length = _ROW.pack, _LENGTH.pack
+    for batch in batches:
+        key = batch.journal_id.bytes
+        for seq, record in enumerate(batch.records, batch.first):
+            type_, payload = record.type.encode(), record.payload
+            at = int((record.at - _EPOCH_2000) * 1_000_000)
+            buffer += row(5, 16, key, 4, seq, 8, at, len(type_))
+            buffer += type_
+            buffer += length(len(payload))
+            buffer += payload
+    buffer += _TRAILER
+    return bytes(buffer)

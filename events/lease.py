@@ -1,0 +1,101 @@
+"""Lease: an executor's hold on one journal, through which it appends to the writer."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from agui_project.errors import HostError
+from events.encoding import Record
+from events.journal import Batch, Claim
+
+if TYPE_CHECKING:
+    from events.writer import JournalWriter
+
+Also = Callable[[], object]
+IN_FLIGHT = 512
+
+
+class LostLease(HostError):
+    """Another writer has taken this journal over; nothing more may be appended."""
+
+    code = "lost_lease"
+
+
+class AppendFailed(HostError):
+    """The database refused these events."""
+
+    code = "append_failed"
+
+
+class Lease:
+    """What is appended here is on its way; ``flush`` says when it is durable.
+
+    All state is touched on the event loop only. ``waiting`` has not been handed to the
+    database yet, ``in_flight`` counts everything that is not committed.
+    """
+
+    __slots__ = ("also", "changed", "error", "generation", "head", "in_flight", "journal_id")
+    __slots__ += ("waiting", "writer")
+
+    def __init__(self, writer: "JournalWriter", claim: Claim) -> None:
+        self.writer = writer
+        self.journal_id = claim.journal_id
+        self.generation = claim.generation
+        self.head = claim.head  # the seq of the last committed event
+        self.waiting: list[Record] = []
+        self.also: list[Also] = []
+        self.in_flight = 0
+        self.error: HostError | None = None
+        self.changed = asyncio.Event()
+
+    @property
+    def full(self) -> bool:
+        """Whether the caller should await ``room`` before it appends more."""
+        return self.in_flight >= IN_FLIGHT
+
+    def append(self, records: Iterable[Record], also: Iterable[Also] = ()) -> None:
+        """Queue records; ``also`` runs in the transaction that stores them. Raises LostLease."""
+        if self.error:
+            raise self.error
+        if not self.waiting:
+            self.writer.enlist(self)
+        before = len(self.waiting)
+        self.waiting.extend(records)
+        self.also.extend(also)
+        self.in_flight += len(self.waiting) - before
+
+    async def room(self) -> None:
+        """Wait until fewer than ``IN_FLIGHT`` events are on their way: a flood slows itself."""
+        await self._until(lambda: not self.full)
+
+    async def flush(self) -> None:
+        """Wait until everything appended is committed."""
+        await self._until(lambda: not self.in_flight)
+
+    def reopen(self) -> None:
+        """After AppendFailed: go on behind the last committed event."""
+        if isinstance(self.error, AppendFailed):
+            self.error = None
+
+    def take(self) -> tuple[Batch, list[Also]]:
+        """What waits, as the next batch (for the writer)."""
+        batch = Batch(self.journal_id, self.generation, self.head + 1, self.waiting)
+        also, self.waiting, self.also = self.also, [], []
+        return batch, also
+
+    def settle(self, batch: Batch, error: HostError | None) -> None:
+        """The writer's verdict on a batch."""
+        if error is None:
+            self.head = batch.last
+            self.in_flight -= len(batch.records)
+        else:
+            self.error = error
+            self.waiting, self.also, self.in_flight = [], [], 0
+        self.changed.set()
+
+    async def _until(self, done: Callable[[], bool]) -> None:
+        while not self.error and not done():
+            self.changed.clear()
+            await self.changed.wait()
+        if self.error:
+            raise self.error

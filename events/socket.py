@@ -1,0 +1,48 @@
+"""The same frames over a WebSocket: one bare event per text frame, then a close code."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from enum import IntEnum
+
+from events.frames import Frames
+from events.sse import Recheck, Send
+
+
+class Close(IntEnum):
+    """Why a socket was closed. Browsers see no HTTP status, so these are the answers."""
+
+    FINISHED = 1000
+    REVOKED = 4403
+    TOO_SLOW = 4408
+
+
+async def stream(
+    send: Send,
+    frames: AsyncIterator[Frames | None],
+    *,
+    recheck: Recheck,
+    every: float,
+    stall: float,
+) -> Close:
+    """Send ``frames`` until they end; the close code says how.
+
+    Frame k (from 0) has ``seq`` cursor + 1 + k: nothing else is ever sent, heartbeats are the
+    server's ping frames.
+    """
+    recheck_at = time.monotonic() + every
+    async for batch in frames:
+        if time.monotonic() >= recheck_at:
+            recheck_at = time.monotonic() + every
+            if not await recheck():
+                return Close.REVOKED
+        if batch is None:
+            continue
+        try:
+            async with asyncio.timeout(stall):
+                for text in batch.texts:
+                    await send({"type": "websocket.send", "text": text})
+        except TimeoutError:
+            return Close.TOO_SLOW
+        del batch
+    return Close.FINISHED

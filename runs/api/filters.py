@@ -1,0 +1,19 @@
+"""Filters of the runs list; each one stays inside the team, since the queryset does."""
+
+import django_filters
+
+from runs.models import Run, Status
+
+
+class RunFilter(django_filters.FilterSet):
+    status = django_filters.MultipleChoiceFilter(choices=Status.choices)
+    agent = django_filters.CharFilter(field_name="agent__slug")
+    thread_id = django_filters.CharFilter(field_name="thread__thread_id")
+    run_id = django_filters.CharFilter()
+    started_by = django_filters.CharFilter()
+    created_after = django_filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="gte")
+    created_before = django_filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="lt")
+
+    class Meta:
+        model = Run
+        fields: list[str] = []

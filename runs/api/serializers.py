@@ -1,0 +1,91 @@
+"""What the API says of a run."""
+
+import json
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from runs.models import Run
+
+
+class RunErrorSerializer(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    message = serializers.CharField()
+
+
+class RunSerializer(serializers.ModelSerializer[Run]):
+    """A run: ``id`` is the host's, ``run_id`` and ``thread_id`` are the client's names."""
+
+    id = serializers.UUIDField(source="journal_id", read_only=True)
+    thread_id = serializers.CharField(source="thread.thread_id", read_only=True)
+    agent = serializers.SlugField(source="agent.slug", read_only=True)
+    events = serializers.IntegerField(source="journal.head", read_only=True)
+    events_url = serializers.SerializerMethodField()
+    websocket_url = serializers.SerializerMethodField()
+    error = serializers.SerializerMethodField()
+    result = serializers.SerializerMethodField()
+    usage = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Run
+        fields = [
+            "id",
+            "run_id",
+            "thread_id",
+            "parent_run_id",
+            "agent",
+            "status",
+            "started_by",
+            "created_at",
+            "started_at",
+            "ended_at",
+            "cancel_requested_at",
+            "events",
+            "error",
+            "result",
+            "usage",
+            "events_url",
+            "websocket_url",
+        ]
+        read_only_fields = fields
+
+    def get_events_url(self, run: Run) -> str:
+        return f"/api/v1/runs/{run.pk}/events"
+
+    def get_websocket_url(self, run: Run) -> str:
+        return f"/ws/runs/{run.pk}/"
+
+    @extend_schema_field(RunErrorSerializer(allow_null=True))
+    def get_error(self, run: Run) -> dict[str, str] | None:
+        if not run.error_code:
+            return None
+        return {"code": run.error_code, "message": run.error_message}
+
+    @extend_schema_field({"description": "Any JSON that the agent returned."})
+    def get_result(self, run: Run) -> Any:
+        return None if run.result is None else json.loads(run.result)
+
+    @extend_schema_field({"type": "array", "items": {"type": "object"}, "nullable": True})
+    def get_usage(self, run: Run) -> Any:
+        return None if run.usage is None else json.loads(run.usage)
+
+
+class StartSerializer(serializers.Serializer[Any]):
+    """The body of POST /api/v1/runs (documentation; ``runs.inputs`` does the reading)."""
+
+    agent = serializers.SlugField(required=False, help_text="Default: the team's default agent.")
+    input = serializers.JSONField(help_text="A RunAgentInput; ids are minted where absent.")
+    on_busy = serializers.ChoiceField(["reject", "enqueue", "cancel_running"], required=False)
+
+
+class ErrorSerializer(serializers.Serializer[Any]):
+    """Every error: a stable code, a message for people, details for programs."""
+
+    code = serializers.CharField()
+    message = serializers.CharField()
+    details = serializers.JSONField()
+
+
+class ErrorAnswerSerializer(serializers.Serializer[Any]):
+    error = ErrorSerializer()

@@ -1,0 +1,106 @@
+"""The runs resource. A view validates, calls one verb, renders."""
+
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import generics
+from rest_framework.pagination import CursorPagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from agui_project.errors import Invalid
+from events import journal
+from runs import access, cursors, entry, lifecycle
+from runs.api.filters import RunFilter
+from runs.api.serializers import ErrorAnswerSerializer, RunSerializer, StartSerializer
+from runs.models import Run
+from teams.authentication import principal_of
+
+ERRORS = dict.fromkeys((400, 401, 403, 404, 409, 413, 422), ErrorAnswerSerializer)
+
+
+class NewestFirst(CursorPagination):
+    """Keyset pages: the next page costs what the first one did."""
+
+    page_size = 50
+    max_page_size = 200
+    page_size_query_param = "limit"
+    ordering = "-journal_id"
+
+
+class RunList(generics.ListAPIView[Run]):
+    serializer_class = RunSerializer
+    pagination_class = NewestFirst
+    filterset_class = RunFilter
+    queryset = Run.objects.none()
+
+    def get_queryset(self) -> QuerySet[Run]:
+        return access.visible(principal_of(self.request))
+
+    @extend_schema(
+        request=StartSerializer,
+        parameters=[OpenApiParameter("Idempotency-Key", str, OpenApiParameter.HEADER)],
+        responses={202: RunSerializer, **ERRORS},
+    )
+    def post(self, request: Request) -> Response:
+        """Start a run; ``?wait=30`` answers with its end when that comes in time."""
+        started = entry.enter_api(
+            principal_of(request), request.data, key=request.headers.get("Idempotency-Key")
+        )
+        return Response(RunSerializer(started.run).data, status=202)
+
+
+class RunDetail(generics.RetrieveAPIView[Run]):
+    serializer_class = RunSerializer
+    queryset = Run.objects.none()
+
+    @extend_schema(responses={200: RunSerializer, **ERRORS})
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """One run."""
+        return Response(RunSerializer(access.find(principal_of(request), kwargs["run_id"])).data)
+
+
+class RunCancel(APIView):
+    @extend_schema(request=None, responses={202: RunSerializer, **ERRORS})
+    def post(self, request: Request, run_id: UUID) -> Response:
+        """Stop a run on purpose. Ended runs are left as they are: cancelling twice is fine."""
+        principal = principal_of(request)
+        lifecycle.cancel(access.find(principal, run_id, "cancel"))
+        return Response(RunSerializer(access.find(principal, run_id)).data, status=202)
+
+
+class RunEvents(APIView):
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("after", int, description="Events after this seq; default 0."),
+            OpenApiParameter("limit", int, description=f"At most {journal.PAGE_ROWS}."),
+        ],
+        responses={200: {"type": "object"}, **ERRORS},
+    )
+    def get(self, request: Request, run_id: UUID) -> HttpResponse:
+        """A page of the log; with ``Accept: text/event-stream`` the same address streams."""
+        run = access.find(principal_of(request), run_id)
+        cursor = cursors.asked(
+            {key.lower(): value for key, value in request.headers.items()},
+            request.query_params.dict(),
+        )
+        after = cursors.check(cursor, run.journal.head)
+        page = journal.read_after(run.pk, after, _limit(request.query_params.get("limit")))
+        # The stored payloads go out as they are: no event is parsed or encoded again.
+        rows = ",".join(f'{{"seq":{seq},"event":{payload}}}' for seq, _, payload in page.rows)
+        last = page.rows[-1][0] if page.rows else after
+        ended = "true" if page.closed else "false"
+        body = f'{{"events":[{rows}],"after":{last},"head":{page.head},"ended":{ended}}}'
+        return HttpResponse(body, content_type="application/json")
+
+
+def _limit(value: str | None) -> int:
+    if value is None:
+        return journal.PAGE_ROWS
+    if not value.isdecimal() or not 1 <= int(value) <= journal.PAGE_ROWS:
+        raise Invalid(f"limit must be 1 to {journal.PAGE_ROWS}.", details={"path": "limit"})
+    return int(value)

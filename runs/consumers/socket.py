@@ -1,0 +1,74 @@
+"""WS /ws/runs/{id}/?after=: one run's bare events, then a close code that says why it ended."""
+
+from contextlib import aclosing
+from functools import partial
+
+import structlog
+from django.conf import settings
+
+from agui_project import cors
+from agui_project.asgi_http import Receive, Request, Scope, Send
+from agui_project.bridge import db
+from agui_project.errors import Forbidden, HostError
+from events import socket, sse
+from events.follow import follow
+from runs import access, cursors
+from runs.models import Run
+from teams import authentication
+from teams.authentication import Principal
+
+log = structlog.get_logger(__name__)
+
+
+async def run_socket(scope: Scope, receive: Receive, send: Send) -> None:
+    """Accept, check, stream, close. Refusals are accepted first: browsers see no HTTP status."""
+    if (await receive())["type"] != "websocket.connect":
+        return
+    await send({"type": "websocket.accept"})
+    try:
+        code = await _serve(Request(scope, receive), send)
+    except HostError as error:
+        await _close(send, error.close, error.code)
+    except Exception:
+        log.exception("socket.failed", path=scope["path"])
+        await _close(send, HostError.close, HostError.code)
+    else:
+        if code is not None:
+            await _close(send, code, code.name.lower())
+
+
+async def _serve(request: Request, send: Send) -> socket.Close | None:
+    """The close code, or None when the peer has left."""
+    principal, run, after = await _admit(request)
+    code: socket.Close | None = None
+
+    async def sending() -> None:
+        nonlocal code
+        async with aclosing(follow(run.pk, after, idle=settings.AGUI_SSE_HEARTBEAT)) as frames:
+            code = await socket.stream(
+                send,
+                frames,
+                recheck=partial(db, access.still_readable, principal, run.pk),
+                every=settings.AGUI_SSE_HEARTBEAT,
+                stall=settings.AGUI_STALL_TIMEOUT,
+            )
+
+    await sse.beside(sending(), sse.until_disconnect(request.receive, "websocket.disconnect"))
+    return code
+
+
+async def _admit(request: Request) -> tuple[Principal, Run, int]:
+    if not cors.host_allowed(request.headers):
+        raise Forbidden
+    principal = await db(authentication.resolve, request.headers, request.cookies)
+    if principal.via_cookie:
+        host = request.headers.get("host", "")
+        scheme = {"ws": "http", "wss": "https"}.get(request.scheme, request.scheme)
+        if not cors.check_origin(request.headers, host=host, scheme=scheme):
+            raise Forbidden("Sockets with a session cookie must come from an allowed origin.")
+    run = await db(access.find, principal, request.kwargs["run_id"])
+    return principal, run, cursors.check(cursors.asked({}, request.query), run.journal.head)
+
+
+async def _close(send: Send, code: int, reason: str) -> None:
+    await send({"type": "websocket.close", "code": int(code), "reason": reason})

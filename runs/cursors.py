@@ -1,0 +1,32 @@
+"""Cursors: where in a run's log a reader stands (DESIGN section 6). Never a silent full replay."""
+
+import re
+from collections.abc import Mapping
+
+from agui_project.errors import BadCursor
+
+_SEQ = re.compile(r"[0-9]{1,10}")
+
+
+def asked(headers: Mapping[str, str], query: Mapping[str, str]) -> int | None:
+    """The cursor a request carries; ``Last-Event-ID`` wins over ``?after=``. Raises BadCursor."""
+    value = headers.get("last-event-id")
+    if value is None:
+        value = query.get("after")
+    if value is None:
+        return None
+    if not _SEQ.fullmatch(value.strip()):
+        raise BadCursor("A cursor is the seq of an event of this run: 0, 1, 2, …")
+    return int(value)
+
+
+def check(cursor: int | None, head: int) -> int:
+    """The position to read from; absent means the start. Raises BadCursor beyond the head.
+
+    A reader can only have seen committed events, so no honest cursor is ever beyond the head.
+    """
+    if cursor is None:
+        return 0
+    if cursor > head:
+        raise BadCursor("The cursor is beyond this run's newest event.", details={"head": head})
+    return cursor

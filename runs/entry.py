@@ -1,0 +1,94 @@
+"""How a request becomes a run: the one path behind POST /agui, POST /api/v1/runs and sockets."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from agui_project import strict_json
+from agui_project.errors import BadRequest, Invalid, NotFound
+from runs import access, cursors, inputs, lifecycle
+from runs.inputs import RunRequest
+from runs.models import Run
+from runtimes.models import Agent
+from teams.authentication import Principal
+
+MAX_KEY = 255
+
+
+class UnknownAgent(NotFound):
+    """This team has no such agent."""
+
+    code = "unknown_agent"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A run, where its reader begins, and whether this request made it."""
+
+    run: Run
+    after: int
+    created: bool
+
+
+def enter_agui(
+    principal: Principal,
+    body: bytes,
+    *,
+    agent: str | None,
+    on_busy: str | None,
+    key: str | None,
+    cursor: int | None,
+) -> Entry:
+    """Start from a raw RunAgentInput. A repeated runId with a cursor reads the run it names."""
+    request = inputs.parse(strict_json.loads(body), agent=agent, on_busy=on_busy)
+    return enter(principal, request, key=key, cursor=cursor)
+
+
+def enter_api(principal: Principal, data: Any, *, key: str | None) -> Entry:
+    """Start from the body of POST /api/v1/runs: ``{"agent", "input", "on_busy"}``."""
+    if not isinstance(data, dict) or not isinstance(data.get("input", {}), dict):
+        raise Invalid('Send {"agent": slug, "input": RunAgentInput}.')
+    for name in ("agent", "on_busy"):
+        if not isinstance(data.get(name) or "", str):
+            raise Invalid(f"{name} must be a string.", details={"path": name})
+    request = inputs.parse(
+        data.get("input", {}), agent=data.get("agent"), on_busy=data.get("on_busy")
+    )
+    return enter(principal, request, key=key)
+
+
+def enter(
+    principal: Principal, request: RunRequest, *, key: str | None, cursor: int | None = None
+) -> Entry:
+    """Check permission, agent and key, then start: all is written, or nothing."""
+    access.require(principal, "run")
+    if cursor is not None and (run := _named(principal, request)):
+        return Entry(run, cursors.check(cursor, run.journal.head), created=False)
+    if cursor:
+        raise BadRequest("A cursor needs the threadId and runId of a run that exists.")
+    if key is not None and not (0 < len(key) <= MAX_KEY and key.isprintable()):
+        raise Invalid(f"An Idempotency-Key has 1 to {MAX_KEY} printable characters.")
+    started = lifecycle.start(
+        principal.team,
+        find_agent(principal, request.agent),
+        request,
+        started_by=principal.label,
+        idempotency_key=key,
+    )
+    return Entry(started.run, 0, started.created)
+
+
+def find_agent(principal: Principal, slug: str | None) -> Agent:
+    """The team's agent of that slug, or its default. Raises UnknownAgent."""
+    agents = Agent.objects.for_team(principal.team).filter(enabled=True)
+    agent = agents.filter(slug=slug).first() if slug else agents.filter(is_default=True).first()
+    if agent is None:
+        raise UnknownAgent(details={"agent": slug} if slug else {})
+    return agent
+
+
+def _named(principal: Principal, request: RunRequest) -> Run | None:
+    return (
+        access.visible(principal)
+        .filter(thread__thread_id=request.thread_id, run_id=request.run_id)
+        .first()
+    )

@@ -1,0 +1,183 @@
+"""execute: one claimed run, from the agent's first event to the stored terminal one.
+
+The agent runs in a task of its own, so that a stop (cancel, shutdown, timeout) never hits the
+code that ends the run. Whatever the agent does, exactly one terminal event is appended, in the
+transaction that stores the run's status.
+"""
+
+import asyncio
+import functools
+import json
+from collections.abc import Callable, Iterable
+from contextlib import aclosing
+from enum import Enum
+
+import structlog
+from django.conf import settings
+from events.intake import Intake
+
+from agui_project.errors import RunErrorCode, RunFailed
+from events.encoding import Record
+from events.lease import AppendFailed, Lease, LostLease
+from events.writer import JournalWriter
+from runs import lifecycle
+from runs.lifecycle import Claimed
+from runs.models import Run
+from runtimes import registry
+from runtimes.base import RunContext
+
+log = structlog.get_logger(__name__)
+
+
+class Stop(Enum):
+    """Why an executor is told to end a run early."""
+
+    CANCEL = "cancel"
+    SHUTDOWN = "shutdown"
+
+
+async def execute(
+    claimed: Claimed, writer: JournalWriter, why: Callable[[], Stop], *, stopped: bool = False
+) -> None:
+    """Run a claimed run to its end. ``why`` explains a cancellation of the calling task.
+
+    ``stopped`` says that the cancellation came before the claim was through. Raises
+    CancelledError only after the run's end is stored.
+    """
+    execution = Execution(claimed.run, writer.open(claimed.claim))
+    if stopped:
+        execution.stop(why())
+    task = asyncio.ensure_future(execution.drive())
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            stopped = True
+            execution.stop(why())
+    task.result()
+    if stopped:
+        raise asyncio.CancelledError
+
+
+class Execution:
+    """One run in the hands of this worker."""
+
+    def __init__(self, run: Run, lease: Lease) -> None:
+        self.run = run
+        self.lease = lease
+        self.input = json.loads(run.input)
+        self.intake = Intake(
+            run.thread.thread_id,
+            run.run_id,
+            input=self.input,
+            max_bytes=settings.AGUI_MAX_EVENT_BYTES,
+        )
+        self.limit = run.agent.timeout_seconds or settings.AGUI_RUN_TIMEOUT
+        self.stopping: asyncio.Future[Stop] = asyncio.get_running_loop().create_future()
+        self.log = log.bind(run=str(run.pk), agent=run.agent.slug)
+
+    def stop(self, why: Stop) -> None:
+        """Ask for an early end; the first reason counts."""
+        if not self.stopping.done():
+            self.stopping.set_result(why)
+
+    async def drive(self) -> None:
+        """Start, pump the agent, end. LostLease means that someone else has ended the run."""
+        try:
+            self._append(self.intake.start())
+            await self._end(await self._work())
+            await self.lease.flush()
+        except LostLease:
+            self.log.warning("run.lost_lease")
+        except AppendFailed:
+            await self._end_refused()
+
+    async def _work(self) -> BaseException | Stop | None:
+        """Pump until the agent is done or told to stop; how it went."""
+        name = f"agent {self.run.agent.slug} of run {self.run.pk}"
+        pump = asyncio.create_task(self._pump(), name=name)
+        if not self.stopping.done():
+            await asyncio.wait(
+                {pump, self.stopping}, timeout=self.limit, return_when=asyncio.FIRST_COMPLETED
+            )
+        if pump.done():
+            return pump.exception()
+        pump.cancel()
+        await asyncio.wait({pump}, timeout=settings.AGUI_WORKER_GRACE)
+        if not pump.done():
+            # It swallowed the cancellation. The run ends without it: whatever it emits from
+            # now on meets a closed intake.
+            self.log.error("run.agent_ignores_cancel")
+            pump.add_done_callback(_forget)
+        elif not pump.cancelled() and isinstance(pump.exception(), LostLease | AppendFailed):
+            return pump.exception()
+        if self.stopping.done():
+            return self.stopping.result()
+        return RunFailed(RunErrorCode.TIMEOUT, f"The run took longer than {self.limit:g} seconds.")
+
+    async def _pump(self) -> None:
+        """Agent → runtime → intake → writer. What comes after the terminal event is dropped."""
+        runtime = registry.runtime_for(self.run.agent)
+        lease, accept = self.lease, self.intake.accept
+        async with aclosing(runtime.run(self._context())) as events:
+            async for event in events:
+                self._append(accept(event))
+                if self.intake.ended:
+                    break
+                if lease.full:
+                    await lease.room()
+
+    async def _end(self, how: BaseException | Stop | None) -> None:
+        if isinstance(how, LostLease | AppendFailed):
+            raise how
+        if self.intake.ended:
+            return
+        match how:
+            case None:
+                self._append(self.intake.finish())
+            case Stop.CANCEL:
+                self._append(self.intake.cancel())
+            case Stop.SHUTDOWN:
+                self._fail(RunErrorCode.SHUTDOWN, "The worker was shut down during this run.")
+            case RunFailed():
+                self.log.warning("run.failed", reason=how.reason, message=how.message)
+                self._fail(how.reason, how.message)
+            case _:
+                self.log.error("run.agent_raised", exc_info=how)
+                self._fail(
+                    RunErrorCode.AGENT_ERROR,
+                    "The agent stopped with an error; the host's log has the details.",
+                )
+
+    async def _end_refused(self) -> None:
+        """The database took everything but the last batch: end behind what it took."""
+        self.lease.reopen()
+        self.intake = Intake.reopened(
+            self.run.thread.thread_id, self.run.run_id, head=self.lease.head
+        )
+        self._fail(RunErrorCode.INVALID_EVENT, "An event of the agent could not be stored.")
+        await self.lease.flush()
+
+    def _fail(self, reason: RunErrorCode, message: str) -> None:
+        self._append(self.intake.fail(reason, message))
+
+    def _append(self, records: Iterable[Record]) -> None:
+        """Append; the terminal event takes the run's status into its transaction."""
+        terminal = self.intake.terminal
+        if terminal is None:
+            self.lease.append(records)
+        else:
+            finish = functools.partial(lifecycle.finish, self.run.pk, terminal)
+            self.lease.append(records, also=[finish])
+
+    def _context(self) -> RunContext:
+        agent = self.run.agent
+        return RunContext(
+            self.input, agent=agent.slug, settings=agent.settings, team=str(self.run.team_id)
+        )
+
+
+def _forget(task: "asyncio.Task[None]") -> None:
+    """Look at a late agent's exception, so that asyncio does not complain about it."""
+    if not task.cancelled():
+        task.exception()

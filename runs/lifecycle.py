@@ -1,0 +1,239 @@
+"""The only writer of a run's status: start, claim, finish, cancel, and the end of a lost run.
+
+Order of locks, everywhere: thread → journal → run → job. The writer holds a journal (fence)
+before it touches the run (``finish``), so every verb here does the same.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from agui_project.errors import Conflict, RunErrorCode
+from agui_project.strict_json import dumps
+from events import announce, journal
+from events.encoding import Record
+from events.intake import Intake
+from events.journal import Batch, Claim
+from runs import jobs
+from runs.inputs import RunRequest
+from runs.models import ACTIVE, Run, Status, Thread
+from runtimes.models import Agent, OnBusy
+from teams.models import Team
+
+TRANSITIONS: dict[Status, frozenset[Status]] = {
+    Status.QUEUED: frozenset({Status.RUNNING, Status.CANCELLED, Status.FAILED}),
+    Status.RUNNING: frozenset(
+        {Status.SUCCEEDED, Status.INTERRUPTED, Status.CANCELLED, Status.FAILED}
+    ),
+}
+
+
+class IllegalTransition(Conflict):
+    """The run is no longer in a state that allows this."""
+
+    code = "illegal_transition"
+
+
+class RunExists(Conflict):
+    """This thread already has a run with that runId."""
+
+    code = "run_exists"
+
+
+class ThreadBusy(Conflict):
+    """The thread has a run that has not ended; wait, cancel it, or ask for another policy."""
+
+    code = "thread_busy"
+
+
+class IdempotencyConflict(Conflict):
+    """This Idempotency-Key was used before with another request."""
+
+    code = "idempotency_conflict"
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A run, and whether this very request made it."""
+
+    run: Run
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """What an executor needs to work on a run: its right to append, and the run itself."""
+
+    claim: Claim
+    run: Run
+
+
+def start(
+    team: Team,
+    agent: Agent,
+    request: RunRequest,
+    *,
+    started_by: str,
+    idempotency_key: str | None = None,
+) -> Started:
+    """Make thread, journal, run and job in one transaction.
+
+    Raises RunExists, ThreadBusy, IdempotencyConflict. The same Idempotency-Key with the same
+    request returns the run that the first one made. When both arrive at once, the second waits
+    on the thread's lock or on the unique index, and then finds the first one's row.
+    """
+    try:
+        with transaction.atomic():
+            return _start(team, agent, request, started_by, idempotency_key)
+    except IntegrityError:
+        if earlier := _earlier(team, idempotency_key, request):
+            return Started(earlier, created=False)
+        raise
+
+
+def _start(
+    team: Team, agent: Agent, request: RunRequest, started_by: str, key: str | None
+) -> Started:
+    thread, _ = Thread.objects.get_or_create(team=team, thread_id=request.thread_id)
+    Thread.objects.select_for_update(no_key=True).get(pk=thread.pk)
+    if earlier := _earlier(team, key, request):
+        return Started(earlier, created=False)
+    if twin := Run.objects.for_team(team).filter(thread=thread, run_id=request.run_id).first():
+        raise RunExists(details=address(twin))
+    _make_way(thread, request.on_busy or OnBusy(agent.on_busy))
+    run = Run(
+        journal=journal.create(),
+        team=team,
+        thread=thread,
+        agent=agent,
+        run_id=request.run_id,
+        parent_run_id=request.body.get("parentRunId"),
+        protocol_version=request.body.get("protocolVersion"),
+        input=request.body_json,
+        idempotency_key=key,
+        request_digest=request.digest,
+        started_by=started_by,
+    )
+    run.job_id = jobs.defer(run)
+    run.save(force_insert=True)
+    return Started(run, created=True)
+
+
+def claim(run_id: UUID) -> Claimed | None:
+    """Take a queued run over for execution; None when it is not queued any more."""
+    with transaction.atomic():
+        held = journal.take_over(run_id)
+        if held is None or not _move(run_id, Status.RUNNING, started_at=timezone.now()):
+            transaction.set_rollback(True)  # the generation is not ours to keep
+            return None
+        return Claimed(held, Run.objects.select_related("agent", "thread").get(pk=run_id))
+
+
+def finish(run_id: UUID, terminal: dict[str, Any]) -> None:
+    """Store how a run ended; runs in the transaction that stores its terminal event."""
+    status = status_of(terminal)
+    error = (
+        {"error_code": terminal.get("code") or "error", "error_message": terminal["message"]}
+        if status is Status.FAILED
+        else {}
+    )
+    kept = {name: dumps(terminal[name]) for name in ("result", "usage") if name in terminal}
+    if not _move(run_id, status, ended_at=timezone.now(), **error, **kept):
+        raise IllegalTransition
+
+
+def status_of(terminal: dict[str, Any]) -> Status:
+    """The status that a terminal event stands for."""
+    if terminal["type"] == "RUN_ERROR":
+        return Status.FAILED
+    outcome = (terminal.get("outcome") or {}).get("type", "success")
+    return {
+        "success": Status.SUCCEEDED,
+        "interrupt": Status.INTERRUPTED,
+        "cancelled": Status.CANCELLED,
+    }[outcome]
+
+
+def cancel(run: Run) -> None:
+    """Stop a run on purpose: a queued one ends here, a running one is told to. Ended: nothing.
+
+    A worker may claim the run between our look and our takeover. Then the conditional update
+    finds no queued row, the takeover is rolled back with the savepoint, and the run is asked
+    to stop like any running one.
+    """
+    with transaction.atomic():
+        if _end_unclaimed(run):
+            jobs.cancel(run)
+            return
+        asked = Run.objects.filter(pk=run.pk, status=Status.RUNNING, cancel_requested_at=None)
+        if asked.update(cancel_requested_at=timezone.now()):
+            jobs.abort(run)
+
+
+def end_lost(run: Run) -> bool:
+    """End a run whose worker is gone, and its job with the thread's lock; False if it ended."""
+    with transaction.atomic():
+        if (held := journal.take_over(run.pk)) is None:
+            return False
+        intake = Intake.reopened(run.thread.thread_id, run.run_id, head=held.head)
+        records = intake.fail(
+            RunErrorCode.WORKER_LOST, "The worker that executed this run is gone."
+        )
+        _append(held, records, intake)
+        jobs.fail(run)
+        return True
+
+
+def _end_unclaimed(run: Run) -> bool:
+    with transaction.atomic():
+        held = journal.take_over(run.pk)
+        current = Run.objects.filter(pk=run.pk, status=Status.QUEUED)
+        if held is None or not current.update(cancel_requested_at=timezone.now()):
+            transaction.set_rollback(True)
+            return False
+        intake = Intake.reopened(run.thread.thread_id, run.run_id, head=held.head)
+        _append(held, intake.cancel(), intake)
+        return True
+
+
+def _append(held: Claim, records: Sequence[Record], intake: Intake) -> None:
+    """Append and finish in the caller's transaction; ring once it is committed."""
+    batch = Batch(held.journal_id, held.generation, held.head + 1, records)
+    if held.journal_id not in journal.append([batch]):
+        raise IllegalTransition
+    assert intake.terminal is not None  # noqa: S101
+    finish(held.journal_id, intake.terminal)
+    transaction.on_commit(lambda: announce.now([batch]))
+
+
+def _move(run_id: UUID, to: Status, **values: Any) -> int:
+    """The conditional update behind every change of status: who is first wins."""
+    allowed = [status for status, targets in TRANSITIONS.items() if to in targets]
+    return Run.objects.filter(pk=run_id, status__in=allowed).update(status=to, **values)
+
+
+def _earlier(team: Team, key: str | None, request: RunRequest) -> Run | None:
+    if key is None:
+        return None
+    run = Run.objects.for_team(team).filter(idempotency_key=key).first()
+    if run and run.request_digest != request.digest:
+        raise IdempotencyConflict
+    return run
+
+
+def _make_way(thread: Thread, policy: OnBusy) -> None:
+    active = list(Run.objects.filter(thread=thread, status__in=ACTIVE).select_related("thread"))
+    if active and policy == OnBusy.REJECT:
+        raise ThreadBusy(details=address(active[0]))
+    if policy == OnBusy.CANCEL_RUNNING:
+        for run in active:
+            cancel(run)
+
+
+def address(run: Run) -> dict[str, str]:
+    """Where a run is found: what errors about it tell a client."""
+    return {"id": str(run.pk), "run_id": run.run_id, "events_url": f"/api/v1/runs/{run.pk}/events"}

@@ -1,0 +1,164 @@
+"""`manage.py up`: everything one machine needs, in one command."""
+
+import http.client
+import os
+import shlex
+import socket
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
+
+from agui_project import child, embedded, places, supervisor
+from agui_project.errors import HostError
+from agui_project.watch import Watch, roots_of
+from runs.demo import Demo, ensure_demo
+
+BODY = '{"messages":[{"role":"user","content":"What is a journal?"}]}'
+PORT_PATIENCE = 2.0  # seconds that the web process of a killed start may need to be gone
+
+
+class Command(BaseCommand):
+    help = "Start the engines, the web process and a worker; Ctrl-C ends all of it."
+    requires_system_checks: list[str] = []
+    requires_migrations_checks = False
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        port = int(os.environ.get("PORT") or 8000)
+        parser.add_argument("--port", type=int, default=port, help="0 takes any free one")
+        parser.add_argument("--reload", action="store_true", help="restart when code changes")
+        parser.add_argument("--no-web", action="store_true", help="only the worker")
+        parser.add_argument("--no-worker", action="store_true", help="only the web process")
+
+    def handle(self, **options: Any) -> None:
+        port = None if options["no_web"] else free_port(options["port"])
+        grace = settings.AGUI_WORKER_GRACE
+        jobs = [] if options["no_worker"] else [supervisor.worker(grace)]
+        jobs += [supervisor.web(port)] if port else []
+        data = settings.AGUI_DATA_DIR
+        try:
+            engines = embedded.start(data, **embedded.wanted())
+        except HostError as error:
+            raise CommandError(error.message) from error
+        watch = watched() if options["reload"] else None
+        self.supervisor = supervisor.Supervisor(
+            jobs,
+            self.say,
+            env=supervisor.environment(AGUI_DATA_DIR=str(data)),
+            revive=engines.revive,
+            changed=watch.changed if watch else lambda: None,
+        )
+        try:
+            self.supervisor.listen()
+            self.serve(data, port)
+        finally:
+            self.supervisor.stop()
+            engines.stop()
+        self.say("stopped")
+
+    def serve(self, data: Path, port: int | None) -> None:
+        """Prepare the database, start the processes and look after them until a signal."""
+        call_command("migrate", interactive=False, verbosity=0)
+        demo = prepare_demo(data)
+        # The children have connections of their own; ours would only hold a place.
+        connection.close()
+        connection.close_pool()
+        if self.supervisor.ending.is_set():
+            return
+        self.supervisor.start()
+        if port is not None:
+            self.greet(port, demo)
+        self.supervisor.run()
+
+    def greet(self, port: int, demo: Demo) -> None:
+        """Once the web process answers, say how to use it."""
+        while not answers(port):
+            if self.supervisor.ending.wait(supervisor.TICK):
+                return
+            self.supervisor.run_once()
+        url = f"http://127.0.0.1:{port}"
+        key = demo.api_key or "<your API key>"
+        curl = [
+            "curl", "-N", "-X", "POST", f"{url}/agui", "-H", f"Authorization: Bearer {key}",
+            "-H", "Content-Type: application/json", "-d", BODY,
+        ]  # fmt: skip
+        self.stdout.write(
+            f"\n  Open      {url}/\n"
+            f"  Sign in   {demo.login}" + (f" / {demo.password}\n" if demo.password else "\n")
+            + f"  API key   {key}\n\n  Stream a run:\n\n{shlex.join(curl)}\n\n"
+            "Ctrl-C ends everything.\n"
+        )  # fmt: skip
+        self.stdout.flush()
+
+    def say(self, text: str) -> None:
+        self.stderr.write(f"up: {text}")
+
+
+def free_port(port: int) -> int:
+    """``port`` itself, or a free one for 0; CommandError when it is taken."""
+    if not child.wait_until(lambda: can_bind(port), PORT_PATIENCE):
+        raise CommandError(
+            f"Port {port} on 127.0.0.1 is taken. Stop what listens there, or choose another one: "
+            f"make run PORT={port + 1}"
+        )
+    if port:
+        return port
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def can_bind(port: int) -> bool:
+    """Whether nobody listens on the port. Granian shares a port, so it would not notice."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def answers(port: int) -> bool:
+    """Whether the web process serves requests."""
+    # Not urllib, which would ask the proxy of the environment.
+    web = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
+    try:
+        web.request("GET", "/health")
+        return web.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        web.close()
+
+
+def prepare_demo(data: Path) -> Demo:
+    """Have the demo team, and keep what can be shown only once for the next start.
+
+    ``AGUI_DEMO_API_KEY`` wins over the kept key. Both are None where only their owner knows them.
+    """
+    given = os.environ.get("AGUI_DEMO_API_KEY") or kept(data, "demo_api_key")
+    try:
+        demo = ensure_demo(api_key=given, password=kept(data, "demo_password"))
+    except HostError as error:
+        raise CommandError(f"The demo team's API key: {error.message}") from error
+    if demo.api_key:
+        places.write_private(data / "demo_api_key", demo.api_key)
+    if demo.password:
+        places.write_private(data / "demo_password", demo.password)
+    return demo
+
+
+def kept(data: Path, name: str) -> str | None:
+    """What an earlier start kept, or None."""
+    path = data / name
+    return path.read_text().strip() or None if path.exists() else None
+
+
+def watched() -> Watch:
+    """This repository's code and the agents' modules."""
+    return Watch([supervisor.ROOT, *roots_of(settings.AGUI_AGENT_MODULES)])

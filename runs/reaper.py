@@ -1,0 +1,55 @@
+"""The reaper: ends runs whose worker is gone, so that every run ends with one terminal event.
+
+Every worker and every web process calls ``run_once``; an advisory lock lets one through.
+Procrastinate prunes a dead worker, but its job stays 'doing' and keeps the thread's lock
+(measured), so run, job and lock are ended together.
+"""
+
+from uuid import UUID
+
+import structlog
+from django.conf import settings
+from django.db import connection
+
+from runs import lifecycle
+from runs.models import Run
+
+log = structlog.get_logger(__name__)
+
+LOCK = 0x4147_5549  # "AGUI"
+# One statement, so one snapshot: a job that is seen as ended is seen with its run ended.
+ORPHANS = """
+select run.journal_id from runs_run run
+  left join procrastinate_jobs job on job.id = run.job_id
+  left join procrastinate_workers worker on worker.id = job.worker_id
+ where run.status in ('queued', 'running')
+   and (job.id is null
+        or job.status not in ('todo', 'doing')
+        or job.status = 'doing' and (
+            worker.id is null or worker.last_heartbeat < now() - make_interval(secs => %s)))
+"""
+
+
+def run_once() -> list[UUID]:
+    """End every orphan; the ids of the runs that ended here."""
+    with connection.cursor() as cursor:
+        cursor.execute("select pg_try_advisory_lock(%s)", [LOCK])
+        if not cursor.fetchone()[0]:
+            return []
+        try:
+            cursor.execute(ORPHANS, [settings.AGUI_WORKER_LOST_AFTER])
+            return [run_id for (run_id,) in cursor.fetchall() if _reap(run_id)]
+        finally:
+            cursor.execute("select pg_advisory_unlock(%s)", [LOCK])
+
+
+def _reap(run_id: UUID) -> bool:
+    try:
+        run = Run.objects.select_related("thread").get(pk=run_id)
+        ended = lifecycle.end_lost(run)
+    except Exception:
+        log.exception("reaper.failed", run=str(run_id))
+        return False
+    if ended:
+        log.warning("reaper.ended_lost_run", run=str(run_id))
+    return ended

@@ -1,0 +1,53 @@
+"""The Procrastinate task that executes a run, and the monthly look at the partitions."""
+
+import asyncio
+from uuid import UUID
+
+import structlog
+from procrastinate import JobContext
+from procrastinate.contrib.django import app
+from procrastinate.job_context import AbortReason
+
+from agui_project.bridge import db
+from events import partitions
+from events.writer import JournalWriter
+from runs import jobs, lifecycle
+from runs.executor import Stop, execute
+
+log = structlog.get_logger(__name__)
+WRITER = "journal_writer"
+
+
+@app.task(name=jobs.TASK, queue=jobs.QUEUE, pass_context=True)
+async def execute_run(context: JobContext, run_id: str) -> None:
+    """Claim the run and execute it; a run that is no longer queued is left alone.
+
+    An abort may arrive while the claim is on its way in a thread. The claim cannot be taken
+    back there, so it is awaited and the run then ends as cancelled.
+    """
+    claiming = asyncio.ensure_future(db(lifecycle.claim, UUID(run_id)))
+    stopped = False
+    while not claiming.done():
+        try:
+            await asyncio.wait({claiming})
+        except asyncio.CancelledError:
+            stopped = True
+    if claimed := claiming.result():
+        writer: JournalWriter = context.additional_context[WRITER]
+        await execute(claimed, writer, lambda: _why(context), stopped=stopped)
+    elif stopped:
+        raise asyncio.CancelledError
+
+
+def _why(context: JobContext) -> Stop:
+    return Stop.SHUTDOWN if context.abort_reason() is AbortReason.SHUTDOWN else Stop.CANCEL
+
+
+@app.periodic(cron="17 3 * * *")
+@app.task(queue=jobs.QUEUE, queueing_lock="partitions")
+def keep_partitions_ahead(timestamp: int) -> None:
+    """Create the coming months' partitions; say so loudly if a row has no month."""
+    if made := partitions.ensure_ahead():
+        log.info("partitions.made", names=made)
+    if partitions.stray_rows():
+        log.error("partitions.stray_rows", hint="docs/operations.md#stray-rows")

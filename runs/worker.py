@@ -1,0 +1,71 @@
+"""The worker process: Procrastinate's worker, the JournalWriter, the reaper and the watchdog."""
+
+import asyncio
+import logging
+import signal
+from contextlib import suppress
+
+from django.conf import settings
+from procrastinate.contrib.django import app as django_app
+from procrastinate.jobs import DeleteJobCondition
+from procrastinate.worker import Worker
+
+from agui_project.bridge import db
+from events.writer import JournalWriter
+from runs import jobs, reaper, tasks
+from runs.watchdog import Watchdog
+
+
+async def work() -> None:
+    """Execute runs until SIGTERM or SIGINT; then end them, store their ends, and return.
+
+    Writer and worker share a TaskGroup: the death of either ends the process. The writer
+    outlives the worker at shutdown, since the runs' last events pass through it.
+    """
+    writer = JournalWriter()
+    app = django_app.with_connector(django_app.connector.get_worker_connector())
+    async with app.open_async(), asyncio.TaskGroup() as group:
+        group.create_task(writer.run(), name="journal-writer")
+        worker = _worker(app, writer)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, worker.stop)
+        watchdog = Watchdog(loop, lambda: worker.worker_id)
+        watchdog.start()
+        reaping = group.create_task(reap_forever(), name="reaper")
+        try:
+            await worker.run()
+        finally:
+            watchdog.stop()
+            reaping.cancel()
+            writer.close()
+
+
+async def reap_forever() -> None:
+    """Call the reaper every ``AGUI_REAP_EVERY`` seconds, also after it failed."""
+    while True:
+        with suppress(Exception):
+            await db(reaper.run_once)
+        await asyncio.sleep(settings.AGUI_REAP_EVERY)
+
+
+def _worker(app: object, writer: JournalWriter) -> Worker:
+    logging.getLogger("procrastinate").addFilter(_is_news)
+    return Worker(
+        app,  # type: ignore[arg-type]
+        queues=[jobs.QUEUE],
+        concurrency=settings.AGUI_WORKER_CONCURRENCY,
+        fetch_job_polling_interval=0.5,
+        abort_job_polling_interval=1.0,
+        shutdown_graceful_timeout=settings.AGUI_WORKER_GRACE,
+        delete_jobs=DeleteJobCondition.ALWAYS.value,
+        additional_context={tasks.WRITER: writer},
+        install_signal_handlers=False,
+        update_heartbeat_interval=settings.AGUI_HEARTBEAT,
+        stalled_worker_timeout=settings.AGUI_WORKER_LOST_AFTER,
+    )
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Leave out that a reaped job was finished by its late worker too, and every clean abort."""
+    return "Job was not found or not in" not in record.getMessage()

@@ -1,0 +1,11 @@
+"""The kinds of runtime: a new one is a file beside ``python.py`` and a line here."""
+
+from collections.abc import Callable
+
+from runtimes.base import Runtime
+from runtimes.models import Agent
+from runtimes.python import PythonRuntime
+
+RUNTIMES: dict[str, Callable[[Agent], Runtime]] = {
+    "python": PythonRuntime.of,
+}

@@ -1,0 +1,56 @@
+"""Agent: one team's configuration of something that answers."""
+
+import uuid6
+from django.core.validators import MinValueValidator
+from django.db import models
+from django.db.models.functions import Now
+
+from teams.tenancy import TeamOwned
+
+
+class OnBusy(models.TextChoices):
+    """What a new run does while its thread already has one."""
+
+    REJECT = "reject"
+    ENQUEUE = "enqueue"
+    CANCEL_RUNNING = "cancel_running"
+
+
+class Agent(TeamOwned):
+    """A team's agent: how it is called, what runs it, and by which rules."""
+
+    id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
+    slug = models.SlugField(max_length=64)
+    name = models.CharField(max_length=120)
+    description = models.TextField(blank=True)
+    kind = models.CharField(max_length=20, default="python", help_text="The runtime that runs it.")
+    target = models.CharField(
+        max_length=500, blank=True, help_text="What the runtime runs: a registered agent's slug."
+    )
+    settings = models.JSONField(default=dict, blank=True)
+    on_busy = models.CharField(max_length=20, choices=OnBusy.choices, default=OnBusy.REJECT)
+    timeout_seconds = models.FloatField(
+        null=True, blank=True, validators=[MinValueValidator(0.1)], help_text="Empty: the host's."
+    )
+    is_default = models.BooleanField(default=False)
+    enabled = models.BooleanField(default=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        ordering = ["slug"]
+        constraints = [
+            models.UniqueConstraint(fields=["team", "slug"], name="agent_slug_once_per_team"),
+            models.UniqueConstraint(
+                fields=["team"], condition=models.Q(is_default=True), name="agent_one_default"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(on_busy__in=OnBusy.values), name="agent_on_busy_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(timeout_seconds=None) | models.Q(timeout_seconds__gt=0),
+                name="agent_timeout_positive",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.slug

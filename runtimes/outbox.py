@@ -1,0 +1,192 @@
+"""The buffer between an agent and the stream of its run: what it yielded and what it emitted.
+
+The agent runs in a task (or thread) of its own and puts events in; the runtime takes them out.
+One order, no timer, bounded: an agent that yields is not advanced while ``HIGH`` events wait, a
+thread blocks in ``put``, and an async agent that emits without ``drain`` fails at ``FLOOD``.
+"""
+
+import asyncio
+import copy
+import threading
+import uuid
+from collections import deque
+from typing import Any
+
+from agui_project.errors import RunErrorCode, RunFailed
+
+HIGH = 512
+FLOOD = 20_000
+CONTAINERS = frozenset({dict, list})
+# SDK events whose fields are all text: nothing in them is shared with the agent's own data.
+FLAT = frozenset(
+    f"{name}Event"
+    for part in ("TextMessage", "ToolCall", "ReasoningMessage", "Reasoning", "Step")
+    for name in (f"{part}Start", f"{part}Started", f"{part}Content", f"{part}Args", f"{part}End")
+)
+
+
+class Outbox:
+    """Events on their way out of one agent; only ``put`` and ``close`` are for any thread."""
+
+    def __init__(self) -> None:
+        self.queue: deque[Any] = deque()
+        self.cancelled = False
+        self.over = False
+        self.spoke = False
+        self.failure: BaseException | None = None
+        self.text_id: str | None = None
+        self.waiter: asyncio.Future[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = 0
+        self._stalled = False
+        self._space = asyncio.Event()
+        self._threads = threading.Condition()
+
+    def open(self) -> None:
+        """Bind to the running loop; its thread never blocks in ``put``."""
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+
+    # --- the agent's side
+
+    def put(self, event: Any) -> None:
+        """Add one event; raises CancelledError once the run is cancelled, RunFailed on a flood."""
+        if self.cancelled:
+            raise asyncio.CancelledError("the run was cancelled")
+        if self.over:
+            raise RuntimeError("the agent's run has ended; nothing can be emitted any more")
+        if self._is_foreign():
+            self._block()
+        elif len(self.queue) >= FLOOD:
+            self.failure = RunFailed(
+                RunErrorCode.EVENT_FLOOD,
+                f"The agent emitted {FLOOD} events without waiting for them to be written.",
+            )
+            raise self.failure
+        self._append(event)
+
+    def close(self, event: Any) -> None:
+        """Add an event that closes something: after a cancel it is dropped, since the host closes
+        what is open by itself and a raise here would replace the exception that is under way.
+        """
+        if not (self.cancelled or self.over):
+            self._append(event)
+
+    def write(self, item: Any) -> None:
+        """What an agent yielded: text goes on in one message, anything else is an event."""
+        if isinstance(item, str):
+            self.text(item)
+            return
+        if self.text_id is not None:
+            self.end_text()
+        self.put(frozen(item))
+
+    def text(self, delta: str) -> None:
+        """Append to the open message of yielded text, or open one."""
+        if not delta:
+            return
+        if self.text_id is None:
+            message_id = str(uuid.uuid4())
+            self.put({"type": "TEXT_MESSAGE_START", "messageId": message_id, "role": "assistant"})
+            self.text_id = message_id
+        self.put({"type": "TEXT_MESSAGE_CONTENT", "messageId": self.text_id, "delta": delta})
+
+    def end_text(self) -> None:
+        """Close the message of yielded text, if one is open."""
+        if self.text_id is not None:
+            message_id, self.text_id = self.text_id, None
+            self.close({"type": "TEXT_MESSAGE_END", "messageId": message_id})
+
+    def _is_foreign(self) -> bool:
+        return self._loop is not None and threading.get_ident() != self._thread
+
+    def _append(self, event: Any) -> None:
+        self.spoke = True
+        self.queue.append(event)
+        if self.waiter is None:
+            return
+        if self._is_foreign() and self._loop is not None:
+            self._loop.call_soon_threadsafe(self.wake)
+        else:
+            self.wake()
+
+    async def room(self) -> None:
+        """Wait until fewer than ``HIGH`` events wait."""
+        while len(self.queue) >= HIGH and not self.cancelled:
+            self._stalled = True
+            self._space.clear()
+            await self._space.wait()
+
+    def _block(self) -> None:
+        with self._threads:
+            while len(self.queue) >= HIGH and not self.cancelled:
+                self._stalled = True
+                self._threads.wait()
+        if self.cancelled:
+            raise asyncio.CancelledError("the run was cancelled")
+
+    # --- the runtime's side
+
+    def wake(self) -> None:
+        """Tell the reader that there is something to read."""
+        waiter, self.waiter = self.waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    async def more(self) -> bool:
+        """Wait for the next event, with the queue empty; False when the agent has ended."""
+        if self._stalled:
+            self._release()
+        waiter = self.waiter = asyncio.get_running_loop().create_future()
+        # Looked at only now: a thread appends first and looks for a waiter after.
+        if self.queue or self.over:
+            self.waiter = None
+        else:
+            await waiter
+        return bool(self.queue) or not self.over
+
+    def cancel(self) -> None:
+        """Nobody reads any more: wake whoever waits for room, and let the next ``put`` raise."""
+        self.cancelled = True
+        self._release()
+
+    def _release(self) -> None:
+        with self._threads:
+            self._stalled = False
+            self._threads.notify_all()
+        self._space.set()
+
+
+def frozen(item: Any) -> Any:
+    """``item`` as it is now: it waits in a buffer, and agents like to change what they yielded
+    (one state dictionary, sent after every change). Rubbish passes as it is; intake refuses it.
+    """
+    if item.__class__ is dict:
+        for value in item.values():
+            if value.__class__ in CONTAINERS:
+                return _copied(item)
+        return item.copy()
+    if item.__class__.__name__ in FLAT or not hasattr(item, "model_copy"):
+        return item
+    return item.model_copy(deep=True)
+
+
+def _copied(item: dict[Any, Any]) -> Any:
+    try:
+        return _deep(item)
+    except RecursionError:  # contains itself, or is too deep for any encoder
+        return item
+
+
+def _deep(value: Any) -> Any:
+    cls = value.__class__
+    if cls is dict:
+        return {key: _deep(part) for key, part in value.items()}
+    if cls is list:
+        return [_deep(part) for part in value]
+    if cls is str or cls is int or cls is float or cls is bool or value is None:
+        return value
+    try:
+        return copy.deepcopy(value)
+    except Exception:  # locks, sockets: intake says what is wrong with them
+        return value

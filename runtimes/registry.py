@@ -1,0 +1,149 @@
+"""The agents this host has code for, and the runtime of an Agent row."""
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from agui_project.errors import RunErrorCode, RunFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from runtimes.base import Runtime
+    from runtimes.models import Agent
+    from teams.models import Team
+
+T = TypeVar("T")
+DEFAULT_SLUG = "docs"
+_agents: "dict[str, Registered]" = {}
+
+
+class DuplicateAgent(Exception):
+    """Two modules register an agent under one slug."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """An agent in code. ``target`` is what ``@agent`` decorated; ``hidden`` ones get no rows."""
+
+    slug: str
+    name: str
+    description: str
+    state_schema: dict[str, Any] | None
+    default_state: Any
+    hidden: bool
+    target: Any
+
+    @property
+    def origin(self) -> str:
+        """Where it was written, as ``module.name``."""
+        named = self.target if hasattr(self.target, "__qualname__") else type(self.target)
+        return f"{named.__module__}.{named.__qualname__}"
+
+
+def agent(
+    slug: str,
+    *,
+    description: str = "",
+    name: str | None = None,
+    state_schema: dict[str, Any] | None = None,
+    default_state: Any = None,
+    hidden: bool = False,
+) -> Callable[[T], T]:
+    """Register a function, or a class or object with ``run(input)``, as the agent ``slug``.
+
+    ``default_state`` is where a run starts when the client sends no state. Raises DuplicateAgent
+    when another function has the slug.
+    """
+
+    def register(target: T) -> T:
+        shown = name or slug.replace("-", " ").replace("_", " ").capitalize()
+        entry = Registered(slug, shown, description, state_schema, default_state, hidden, target)
+        other = _agents.get(slug)
+        # The same name again is the same module imported twice (a reload), not a clash.
+        if other is not None and other.origin != entry.origin:
+            raise DuplicateAgent(
+                f'the agent "{slug}" is registered twice: by {other.origin} and by {entry.origin}'
+            )
+        _agents[slug] = entry
+        return target
+
+    return register
+
+
+def get(slug: str) -> Registered:
+    """The agent in code of that slug; raises RunFailed when this host has none."""
+    try:
+        return _agents[slug]
+    except KeyError:
+        raise RunFailed(
+            RunErrorCode.AGENT_ERROR, f'This host has no code for the agent "{slug}".'
+        ) from None
+
+
+def all() -> "Mapping[str, Registered]":
+    """Every registered agent by slug, the hidden ones too."""
+    return MappingProxyType(_agents)
+
+
+def autodiscover() -> None:
+    """Import what registers agents: the built-in ones, each app's ``agents``, AGUI_AGENT_MODULES.
+
+    Raises ImproperlyConfigured, naming the module, when one of the user's cannot be imported.
+    """
+    from django.conf import settings
+    from django.core.exceptions import ImproperlyConfigured
+    from django.utils.module_loading import autodiscover_modules
+
+    from runtimes import builtin
+
+    for module in pkgutil.iter_modules(builtin.__path__, builtin.__name__ + "."):
+        importlib.import_module(module.name)
+    autodiscover_modules("agents")
+    for module_name in settings.AGUI_AGENT_MODULES:
+        try:
+            importlib.import_module(module_name)
+        except Exception as error:
+            raise ImproperlyConfigured(
+                f"AGUI_AGENT_MODULES names {module_name!r}, which cannot be imported: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+
+
+def runtime_for(row: "Agent") -> "Runtime":
+    """What runs this Agent row; raises RunFailed when the host cannot."""
+    from runtimes.kinds import RUNTIMES
+
+    try:
+        kind = RUNTIMES[row.kind]
+    except KeyError:
+        raise RunFailed(
+            RunErrorCode.AGENT_ERROR, f'This host has no runtime of the kind "{row.kind}".'
+        ) from None
+    return kind(row)
+
+
+def provision(team: "Team") -> "list[Agent]":
+    """Give the team a row for every registered agent; rows it has already stay as they are."""
+    from runtimes.models import Agent
+
+    has_default = Agent.objects.for_team(team).filter(is_default=True).exists()
+    rows = []
+    for entry in sorted(_agents.values(), key=lambda entry: entry.slug):
+        if entry.hidden:
+            continue
+        row, _ = Agent.objects.get_or_create(
+            team=team,
+            slug=entry.slug,
+            defaults={
+                "name": entry.name,
+                "description": entry.description,
+                "target": entry.slug,
+                "is_default": entry.slug == DEFAULT_SLUG and not has_default,
+            },
+        )
+        rows.append(row)
+    return rows

@@ -1,0 +1,206 @@
+"""Who asks: one Principal per request, for DRF views and ASGI consumers alike."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from django.conf import settings
+from django.contrib import auth
+from django.contrib.auth.models import AnonymousUser, User
+from django.db.models import Q
+from django.http import HttpRequest
+from django.utils import timezone
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.permissions import SAFE_METHODS, BasePermission
+from rest_framework.request import Request
+
+from agui_project import cors
+from agui_project.errors import Forbidden, Unauthenticated, UnsupportedMediaType
+from teams import keys
+from teams.models import ApiKey, Membership, Role, Team
+from teams.permissions import allowed
+from teams.tenancy import TeamQuerySet
+
+if TYPE_CHECKING:
+    from rest_framework.views import APIView  # DRF's views import this module
+
+CHALLENGE = "Bearer"
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """A person or a key, in one team.
+
+    ``name`` is the user's login or the key's prefix; ``via_cookie`` says that a browser sent the
+    credential by itself, so that the Origin rules apply.
+    """
+
+    kind: Literal["user", "key"]
+    name: str
+    team: Team
+    role: Role
+    user_id: int | None = None
+    key_prefix: str | None = None
+    via_cookie: bool = False
+
+    @property
+    def label(self) -> str:
+        """What Run.started_by remembers: ``user:alice`` or ``key:abcd1234``."""
+        return f"{self.kind}:{self.name}"
+
+    def can(self, action: str) -> bool:
+        """Whether this principal's role may do ``action`` (``permissions.ROLES``)."""
+        return allowed(self.role, action)
+
+
+def resolve(headers: Mapping[str, str], cookies: Mapping[str, str]) -> Principal:
+    """Who sent these headers (lower-case names) and cookies. Queries the database.
+
+    An Authorization header wins over the session cookie, also when it is wrong. Raises
+    Unauthenticated, or Forbidden for a person who is in no team.
+    """
+    if "authorization" in headers:
+        return _by_key(headers["authorization"])
+    session = _session(cookies)
+    user = _user_of(session)
+    if user is None:
+        raise _unauthenticated()
+    return _by_session(user, session)
+
+
+def still_valid(principal: Principal) -> bool:
+    """Whether the principal would still be let in: open streams ask again and again."""
+    rows: TeamQuerySet[Any]
+    if principal.kind == "key":
+        rows = ApiKey.objects.filter(prefix=principal.key_prefix, revoked=False).filter(
+            Q(expiry_date=None) | Q(expiry_date__gt=timezone.now())
+        )
+    else:
+        rows = Membership.objects.filter(user=principal.user_id, user__is_active=True)
+    return rows.for_team(principal.team).filter(team__archived_at=None).exists()
+
+
+def guard_cookie(
+    principal: Principal,
+    headers: Mapping[str, str],
+    *,
+    host: str,
+    scheme: str,
+    json_body: bool,
+) -> None:
+    """Refuse a cookie that another site's page may have made the browser send.
+
+    For unsafe methods and sockets; ``json_body`` for a POST. Raises Forbidden or
+    UnsupportedMediaType; does nothing for a principal that came by header.
+    """
+    if not principal.via_cookie:
+        return
+    if not cors.check_origin(headers, host=host, scheme=scheme):
+        raise Forbidden(
+            "A signed-in browser may do this only from this site or from an origin that "
+            "AGUI_ALLOWED_ORIGINS spells out; the Origin header says otherwise."
+        )
+    if json_body and not cors.is_json(headers):
+        raise UnsupportedMediaType
+
+
+class PrincipalAuthentication(BaseAuthentication):
+    """DRF: ``request.auth`` is the Principal, ``request.user`` the person behind it, if any."""
+
+    def authenticate(self, request: Request) -> tuple[User | AnonymousUser, Principal] | None:
+        """None without credentials: open views answer, ``IsPrincipal`` refuses."""
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        if "authorization" in headers:
+            return AnonymousUser(), _by_key(headers["authorization"])
+        session = _session(request.COOKIES)
+        user = _user_of(session)
+        if user is None:
+            return None
+        principal = _by_session(user, session)
+        if request.method not in SAFE_METHODS:
+            guard_cookie(
+                principal,
+                headers,
+                host=request.get_host(),
+                scheme=request.scheme or "http",
+                json_body=request.method == "POST",
+            )
+        return user, principal
+
+    def authenticate_header(self, request: Request) -> str:
+        """The challenge of a 401."""
+        return CHALLENGE
+
+
+class IsPrincipal(BasePermission):
+    """DRF: lets in whoever was resolved to a Principal."""
+
+    def has_permission(self, request: Request, view: "APIView") -> bool:
+        """True, or Unauthenticated."""
+        principal_of(request)
+        return True
+
+
+def principal_of(request: Request) -> Principal:
+    """The Principal of a DRF request; raises Unauthenticated."""
+    if isinstance(request.auth, Principal):
+        return request.auth
+    raise _unauthenticated()
+
+
+def _unauthenticated(message: str | None = None) -> Unauthenticated:
+    return Unauthenticated(message, headers={"WWW-Authenticate": CHALLENGE})
+
+
+def _by_key(authorization: str) -> Principal:
+    scheme, _, key = authorization.partition(" ")
+    if scheme.lower() != "bearer":
+        raise _unauthenticated("Send the API key as 'Authorization: Bearer <key>'.")
+    row = keys.find(key.strip())
+    if row is None:
+        raise _unauthenticated("This API key is unknown, revoked or expired.")
+    keys.touch(row)
+    return Principal("key", row.prefix, row.team, Role(row.role), key_prefix=row.prefix)
+
+
+class _ReadOnlySession(dict[str, Any]):
+    """A stored session's values. ``get_user`` would end or renew a session, but no answer from
+    here can carry the new cookie: the person would be signed out. Django's middleware does it."""
+
+    def flush(self) -> None:
+        self.clear()
+
+    def cycle_key(self) -> None:
+        pass
+
+
+def _session(cookies: Mapping[str, str]) -> _ReadOnlySession:
+    key = cookies.get(settings.SESSION_COOKIE_NAME, "")
+    if not key or not key.isascii() or not key.isprintable():
+        return _ReadOnlySession()
+    store = import_module(settings.SESSION_ENGINE).SessionStore(key)
+    return _ReadOnlySession(store.load())
+
+
+def _user_of(session: _ReadOnlySession) -> User | None:
+    """The active person who signed in with this session and has not changed password since."""
+    request = HttpRequest()
+    request.session = cast(Any, session)
+    user = auth.get_user(request)
+    return user if user.is_authenticated else None
+
+
+def _by_session(user: User, session: _ReadOnlySession) -> Principal:
+    memberships = list(
+        Membership.objects.select_related("team")
+        .filter(user=user, team__archived_at=None)
+        .order_by("created_at", "pk")
+    )
+    if not memberships:
+        raise Forbidden("You are signed in, but in no team: ask an owner of a team to add you.")
+    chosen = str(session.get("team"))
+    mine = next((m for m in memberships if str(m.team_id) == chosen), memberships[0])
+    return Principal(
+        "user", user.get_username(), mine.team, Role(mine.role), user_id=user.pk, via_cookie=True
+    )

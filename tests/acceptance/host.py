@@ -1,0 +1,186 @@
+"""A whole host in processes of its own: real engines, granian, worker; and ways to hurt it."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from agui_project import embedded, supervisor
+
+ROOT = Path(__file__).resolve().parents[2]
+KEY = "alice-key-of-the-acceptance-tests-0001"
+PASSWORD = "a-password-for-tests"  # noqa: S105
+DEADLINE = 60.0
+
+
+class Host:
+    """Engines, one web process and one worker under a data directory."""
+
+    def __init__(self, data: Path, *, web_module: str | None = None, **settings: str) -> None:
+        self.data = data
+        self.key = KEY
+        self.login = "demo"
+        self.password = PASSWORD
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.env = supervisor.environment(
+            AGUI_DATA_DIR=str(data),
+            AGUI_SCRIPTED_AGENT="1",
+            AGUI_DEMO_API_KEY=KEY,
+            **settings,
+        )
+        for name in ("DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE"):
+            self.env.pop(name, None)
+        self.web = supervisor.web(self.port)
+        if web_module:
+            self.web.command = [*self.web.command[:-1], web_module]
+        self.worker = supervisor.worker(2.0)
+        self.engines: embedded.Engines | None = None
+
+    def start(self) -> "Host":
+        self.engines = embedded.start(self.data, postgres_options=["fsync=off"])
+        self.manage("migrate", "-v0")
+        self.python(
+            f"from runs.demo import ensure_demo;ensure_demo(api_key={KEY!r}, password={PASSWORD!r})"
+        )
+        self.web.start(self.env)
+        self.worker.start(self.env)
+        self.wait_ready()
+        return self
+
+    def stop(self) -> None:
+        for job in (self.worker, self.web):
+            job.stop()
+        if self.engines:
+            self.engines.stop()
+
+    def manage(self, *args: str) -> str:
+        return subprocess.run(
+            [sys.executable, "manage.py", *args],
+            cwd=ROOT, env=self.env, check=True, capture_output=True, text=True, timeout=120,
+        ).stdout  # fmt: skip
+
+    def python(self, code: str) -> str:
+        """Run code with the host's settings, in a process of its own; what it prints."""
+        return self.manage("shell", "-v0", "-c", code)
+
+    def wait_ready(self) -> None:
+        wait_for(lambda: self.ready().get("status") == "ready", "the host to be ready")
+
+    def ready(self) -> dict[str, Any]:
+        try:
+            return dict(httpx.get(f"{self.url}/ready", timeout=5).json())
+        except (httpx.HTTPError, ValueError):
+            return {}
+
+    def restart(self, job: supervisor.Job, *, signal_: int | None = None) -> None:
+        """Kill a process (by default politely) and start it again."""
+        if signal_ is None:
+            job.stop()
+        elif job.process:
+            job.process.send_signal(signal_)
+            job.process.wait(20)
+            job.stop()
+        job.start(self.env)
+        self.wait_ready()
+
+    def freeze(self, job: supervisor.Job) -> None:
+        assert job.process
+        job.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self, job: supervisor.Job) -> None:
+        assert job.process
+        job.process.send_signal(signal.SIGCONT)
+
+    # --- speaking to it
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.key}"}
+
+    def client(self, key: str | None = None) -> httpx.Client:
+        headers = {"Authorization": f"Bearer {key or self.key}"}
+        return httpx.Client(base_url=self.url, headers=headers, timeout=60)
+
+    def begin(
+        self, agent: str = "scripted", script: list[Mapping[str, Any]] | None = None, **input: Any
+    ) -> dict[str, Any]:
+        """Start a run through the API; the run as the API shows it."""
+        body = {"agent": agent, "input": input}
+        if script is not None:
+            body["input"] = {"forwardedProps": {"script": script}, **input}
+        answer = httpx.post(f"{self.url}/api/v1/runs", json=body, headers=self.headers, timeout=60)
+        assert answer.status_code == 202, answer.text
+        return dict(answer.json())
+
+    def run(self, run_id: str) -> dict[str, Any]:
+        return dict(self.client().get(f"/api/v1/runs/{run_id}").json())
+
+    def events(self, run_id: str) -> list[dict[str, Any]]:
+        """The whole stored log, by JSON pages."""
+        found: list[dict[str, Any]] = []
+        with self.client() as client:
+            while True:
+                after = found[-1]["seq"] if found else 0
+                page = client.get(f"/api/v1/runs/{run_id}/events", params={"after": after}).json()
+                found += page["events"]
+                if not page["events"]:
+                    return found
+
+    def wait_status(self, run_id: str, *statuses: str) -> dict[str, Any]:
+        wait_for(lambda: self.run(run_id)["status"] in statuses, f"{run_id} to be {statuses}")
+        return self.run(run_id)
+
+
+def sse(lines: Iterator[str]) -> Iterator[tuple[int | None, dict[str, Any]]]:
+    """The (id, event) pairs of an SSE body."""
+    seq: int | None = None
+    for line in lines:
+        if line.startswith("id:"):
+            seq = int(line[3:])
+        elif line.startswith("data:"):
+            yield seq, json.loads(line[5:])
+
+
+def wait_for(condition: Any, what: str, seconds: float = DEADLINE) -> None:
+    """Poll a fact about another process until it holds."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"waited {seconds} s for {what}"
+        time.sleep(0.05)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def cpu_and_memory(pid: int) -> tuple[float, int]:
+    """CPU seconds and resident bytes of a process and its children."""
+    pids = [pid, *(int(p) for p in child_pids(pid))]
+    seconds, rss = 0.0, 0
+    for each in pids:
+        try:
+            stat = Path(f"/proc/{each}/stat").read_text().rsplit(")", 1)[1].split()
+        except FileNotFoundError:
+            continue
+        seconds += (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
+        rss += int(stat[21]) * os.sysconf("SC_PAGE_SIZE")
+    return seconds, rss
+
+
+def child_pids(pid: int) -> list[str]:
+    found: list[str] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        for kid in task.read_text().split():
+            found += [kid, *child_pids(int(kid))]
+    return found

@@ -1,0 +1,258 @@
+"""The supervisor with small processes in the place of web and worker."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from django.core.management.base import CommandError
+
+from agui_project import child, supervisor
+from agui_project.supervisor import Job, Supervisor
+from agui_project.watch import Watch, roots_of
+from runs.demo import Demo
+from runs.management.commands import up
+
+# Appends a line to the file argv[1] at start and another one when it is asked to stop.
+POLITE = """
+import os, signal, sys
+def say(text):
+    with open(sys.argv[1], "a") as file:
+        file.write(f"{sys.argv[2]} {text} {os.getpid()}\\n")
+def end(*_):
+    say("ended")
+    sys.exit()
+signal.signal(signal.SIGTERM, end)
+say("started")
+while True:
+    signal.pause()
+"""
+
+# A supervisor of two such processes in a process of its own.
+SUPERVISOR = f"""
+import signal, sys
+from agui_project.supervisor import Job, Supervisor
+jobs = [
+    Job(name, [sys.executable, "-c", {POLITE!r}, sys.argv[1], name], signal.SIGTERM, 5.0)
+    for name in ("worker", "web")
+]
+supervisor = Supervisor(jobs, lambda text: print(text, flush=True))
+supervisor.listen()
+supervisor.start()
+supervisor.run()
+supervisor.stop()
+"""
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Path:
+    path = tmp_path / "journal"
+    path.touch()
+    return path
+
+
+def job(name: str, journal: Path, grace: float = 5.0) -> Job:
+    command = [sys.executable, "-c", POLITE, str(journal), name]
+    return Job(name, command, signal.SIGTERM, grace)
+
+
+def lines(journal: Path, word: str) -> list[list[str]]:
+    return [line.split() for line in journal.read_text().splitlines() if word in line]
+
+
+def eventually(done: Callable[[], bool]) -> None:
+    assert child.wait_until(done, 20), "it did not happen within 20 s"
+
+
+@pytest.fixture
+def said() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def pair(journal: Path, said: list[str]) -> Iterator[Supervisor]:
+    """A supervisor of a worker and a web process, both up."""
+    pair = Supervisor([job("worker", journal), job("web", journal)], said.append)
+    pair.start()
+    eventually(lambda: len(lines(journal, "started")) == 2)
+    yield pair
+    pair.stop()
+
+
+def test_jobs_end_in_their_order(pair: Supervisor, journal: Path) -> None:
+    pair.stop()
+    assert [name for name, *_ in lines(journal, "ended")] == ["worker", "web"]
+
+
+def test_a_job_that_dies_is_started_again(pair: Supervisor, journal: Path, said: list[str]) -> None:
+    web = pair.jobs[1].process
+    assert web is not None
+    web.kill()
+    eventually(lambda: (pair.run_once(), len(lines(journal, "web started")) == 2)[1])
+    assert said == ["web ended (signal 9); starting it again"]
+    assert len(lines(journal, "worker started")) == 1
+
+
+def test_a_job_that_dies_at_once_is_started_less_and_less_often(said: list[str]) -> None:
+    crashing = Job("web", [sys.executable, "-c", "raise SystemExit(3)"], signal.SIGKILL, 1.0)
+    supervised = Supervisor([crashing], said.append)
+    supervised.start()
+    eventually(lambda: (supervised.run_once(), len(said) == 3)[1])
+    assert crashing.pause == supervisor.FIRST_PAUSE * 8
+    assert supervisor.LONGEST_PAUSE < 5
+    assert said[0] == "web ended (exit code 3); starting it again"
+    supervised.stop()
+
+
+def test_what_a_dead_job_left_behind_is_removed(tmp_path: Path, said: list[str]) -> None:
+    # As granian does: the main process dies, the one that it started holds the port.
+    code = (
+        "import pathlib, subprocess, sys;"
+        "p = subprocess.Popen(['sleep', '600']);"
+        "pathlib.Path(sys.argv[1]).write_text(str(p.pid)); p.wait()"
+    )
+    note = tmp_path / "pid"
+    parent = Job("web", [sys.executable, "-c", code, str(note)], signal.SIGKILL, 1.0)
+    supervised = Supervisor([parent], said.append)
+    supervised.start()
+    eventually(lambda: note.exists() and note.read_text() != "")
+    orphan = int(note.read_text())
+    parent.kill()
+    eventually(lambda: (supervised.run_once(), bool(said))[1])
+    eventually(lambda: not child.alive(orphan))
+    supervised.stop()
+
+
+def test_dead_engines_are_named_and_changed_code_restarts_all(journal: Path) -> None:
+    said: list[str] = []
+    changes = iter(["a.py"])
+    supervised = Supervisor(
+        [job("web", journal)],
+        said.append,
+        revive=lambda: ["valkey"] if not said else [],
+        changed=lambda: next(changes, None),
+    )
+    supervised.start()
+    eventually(lambda: len(lines(journal, "started")) == 1)
+    supervised.run_once()
+    eventually(lambda: len(lines(journal, "started")) == 2)
+    assert said == ["valkey had stopped; started it again", "a.py changed; starting again"]
+    assert len(lines(journal, "ended")) == 1
+    supervised.stop()
+
+
+def test_a_job_that_does_not_listen_is_killed_after_its_grace(tmp_path: Path) -> None:
+    code = (
+        "import pathlib, signal, sys; signal.signal(15, signal.SIG_IGN);"
+        "pathlib.Path(sys.argv[1]).touch(); signal.pause()"
+    )
+    ready = tmp_path / "ready"
+    deaf = Job("worker", [sys.executable, "-c", code, str(ready)], signal.SIGTERM, 0.1)
+    deaf.start(dict(os.environ))
+    eventually(ready.exists)
+    process = deaf.process
+    deaf.stop()
+    assert process is not None
+    assert process.returncode == -signal.SIGKILL
+
+
+@pytest.fixture
+def apart(journal: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A supervisor in a process of its own, with both children up."""
+    with subprocess.Popen(
+        [sys.executable, "-c", SUPERVISOR, str(journal)], cwd=supervisor.ROOT
+    ) as process:
+        eventually(lambda: len(lines(journal, "started")) == 2)
+        yield process
+        process.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_everything_in_order(
+    apart: subprocess.Popen[bytes], journal: Path, number: signal.Signals
+) -> None:
+    apart.send_signal(number)
+    assert apart.wait(20) == 0
+    assert [name for name, *_ in lines(journal, "ended")] == ["worker", "web"]
+
+
+def test_a_killed_supervisor_leaves_no_process(
+    apart: subprocess.Popen[bytes], journal: Path
+) -> None:
+    apart.kill()
+    apart.wait()
+    for _, _, pid in lines(journal, "started"):
+        eventually(lambda pid=int(pid): not child.alive(pid))  # type: ignore[misc]
+
+
+def test_ctrl_c_in_a_terminal_reaches_only_the_supervisor(
+    apart: subprocess.Popen[bytes], journal: Path
+) -> None:
+    group = os.getpgid(apart.pid)
+    assert all(os.getpgid(int(pid)) != group for _, _, pid in lines(journal, "started"))
+
+
+def test_a_taken_port_is_refused_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(up, "PORT_PATIENCE", 0.0)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(CommandError, match=f"Port {port} .* is taken"):
+            up.free_port(port)
+    assert up.free_port(0) > 0
+
+
+def test_the_demo_key_is_shown_on_every_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str | None, str | None]] = []
+
+    def ensure_demo(api_key: str | None, password: str | None) -> Demo:
+        asked.append((api_key, password))
+        return Demo("demo", password or "secret", api_key or "k" * 40, created=api_key is None)
+
+    monkeypatch.setattr(up, "ensure_demo", ensure_demo)
+    monkeypatch.delenv("AGUI_DEMO_API_KEY", raising=False)
+    for _ in range(2):
+        demo = up.prepare_demo(tmp_path)
+        assert (demo.api_key, demo.password) == ("k" * 40, "secret")
+    monkeypatch.setenv("AGUI_DEMO_API_KEY", "e" * 32)
+    assert up.prepare_demo(tmp_path).api_key == "e" * 32
+    assert asked == [(None, None), ("k" * 40, "secret"), ("e" * 32, "secret")]
+    for name in ("demo_api_key", "demo_password"):
+        assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
+
+
+def test_the_watch_names_new_changed_and_removed_files(tmp_path: Path) -> None:
+    (tmp_path / ".venv").mkdir()
+    watch = Watch([tmp_path])
+    assert watch.changed() is None
+    file = tmp_path / "agent.py"
+    file.write_text("a = 1\n")
+    assert watch.changed() == str(file)
+    os.utime(file, ns=(1, 1))
+    assert watch.changed() == str(file)
+    (tmp_path / "notes.txt").touch()
+    (tmp_path / ".venv" / "x.py").touch()
+    assert watch.changed() is None
+    file.unlink()
+    assert watch.changed() == str(file)
+
+
+def test_agent_modules_are_found_as_file_or_package() -> None:
+    assert roots_of(["runs.management", "agui_project.watch", "no_such_module", "no.such"]) == [
+        supervisor.ROOT / "runs" / "management",
+        supervisor.ROOT / "agui_project" / "watch.py",
+    ]
+
+
+def test_children_find_the_modules_that_we_find(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", f"mine{os.pathsep}/abs")
+    env = supervisor.environment(AGUI_DATA_DIR="/d")
+    assert env["PYTHONPATH"].split(os.pathsep) == [os.path.abspath("mine"), "/abs"]
+    assert env["AGUI_DATA_DIR"] == "/d"

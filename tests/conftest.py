@@ -1,0 +1,77 @@
+"""The engines of the test run: real ones, started once, in a data directory of their own."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+from agui_project import embedded, places
+
+NEED_NO_ENGINES = "tests/house/"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Point settings and child processes at a fresh data directory.
+
+    pytest-django has imported the settings before any conftest is read, so the addresses that
+    were computed from the default directory are computed again.
+    """
+    data = Path(tempfile.mkdtemp(prefix="agui-test-"))
+    data.chmod(0o711)
+    config.add_cleanup(lambda: remove(data))
+    os.environ["AGUI_DATA_DIR"] = str(data)
+    settings.AGUI_DATA_DIR = data
+    wanted = embedded.wanted()
+    if wanted["postgres"]:
+        settings.DATABASES["default"].update(embedded.database(data))
+    if wanted["valkey"]:
+        settings.REDIS_URL = embedded.valkey_url(data)
+        settings.CHANNEL_LAYERS["default"]["CONFIG"]["hosts"] = [settings.REDIS_URL]
+
+
+def remove(data: Path) -> None:
+    """Remove a data directory with everything that belongs to it elsewhere."""
+    cluster = data / "postgres"
+    if cluster.is_symlink():
+        shutil.rmtree(cluster.readlink().parent, ignore_errors=True)
+    shutil.rmtree(places.socket_dir(data), ignore_errors=True)
+    shutil.rmtree(data, ignore_errors=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def engines(request: pytest.FixtureRequest) -> Iterator[embedded.Engines]:
+    """The engines of this run; ``restart_valkey()`` and the like are for tests of recovery."""
+    if all(item.nodeid.startswith(NEED_NO_ENGINES) for item in request.session.items):
+        yield embedded.Engines()
+        return
+    # Tests stop engines and kill processes, never the machine: fsync would only cost time.
+    engines = embedded.start(
+        settings.AGUI_DATA_DIR,
+        **embedded.wanted(),
+        postgres_options=["fsync=off", "full_page_writes=off"],
+    )
+    yield engines
+    engines.stop()
+
+
+@contextmanager
+def own_data_dir() -> Iterator[Path]:
+    """A data directory for engines of one's own, gone afterwards."""
+    path = Path(tempfile.mkdtemp(prefix="agui-own-"))
+    path.chmod(0o711)
+    try:
+        yield path
+    finally:
+        remove(path)
+
+
+@pytest.fixture
+def data_dir() -> Iterator[Path]:
+    """A data directory for a test that runs engines of its own."""
+    with own_data_dir() as path:
+        yield path

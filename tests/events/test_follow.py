@@ -1,0 +1,193 @@
+"""follow: every event once and in order, whatever the bell does and wherever the reader joins."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+
+import pytest
+
+from agui_project.bridge import db
+from events import journal
+from events.follow import follow
+from events.frames import Frames
+from events.hub import Hub, hub
+from events.journal import Claim
+from events.writer import JournalWriter
+from tests.events.records import deltas, payloads, whole_log
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@asynccontextmanager
+async def live() -> AsyncIterator[tuple[JournalWriter, Hub]]:
+    writer = JournalWriter()
+    task = asyncio.create_task(writer.run())
+    try:
+        yield writer, hub()
+    finally:
+        writer.close()
+        await asyncio.wait_for(task, 30)
+        await hub().close()
+        from channels.layers import channel_layers
+
+        await channel_layers["default"].flush()
+
+
+def claim() -> Claim:
+    held = journal.take_over(journal.create().pk)
+    assert held
+    return held
+
+
+async def read(held: Claim, after: int = 0) -> list[tuple[int, bytes]]:
+    seen: list[tuple[int, bytes]] = []
+    async with aclosing(follow(held.journal_id, after)) as frames:
+        async for batch in frames:
+            if batch:
+                seen += enumerate(batch.payloads or (), batch.first)
+    return seen
+
+
+def expected(records: list[Any], after: int) -> list[tuple[int, bytes]]:
+    return list(enumerate(payloads(records), 1))[after:]
+
+
+async def write(writer: JournalWriter, held: Claim, records: list[Any], pause: float) -> None:
+    lease = writer.open(held)
+    for index, item in enumerate(records):
+        lease.append([item])
+        if index % 10 == 0:
+            await asyncio.sleep(pause)
+        if lease.full:
+            await lease.room()
+    await lease.flush()
+
+
+async def test_an_ended_run_is_replayed_whole_and_from_a_cursor() -> None:
+    async with live() as (writer, _):
+        held = await db(claim)
+        records = whole_log(1300)
+        await write(writer, held, records, 0)
+        assert await read(held) == expected(records, 0)
+        assert await read(held, 1298) == expected(records, 1298)
+        assert await read(held, 1300) == []
+
+
+async def test_readers_of_a_live_run_get_it_all_whenever_they_join() -> None:
+    async with live() as (writer, _):
+        held = await db(claim)
+        records = whole_log(600)
+        writing = asyncio.create_task(write(writer, held, records, 0.005))
+        readers = []
+        for _ in range(60):
+            await asyncio.sleep(random.random() * 0.01)
+            head = (await db(journal.heads, [held.journal_id]))[held.journal_id]
+            after = random.randint(0, head)
+            readers.append((after, asyncio.create_task(read(held, after))))
+        await writing
+        for after, reader in readers:
+            assert await asyncio.wait_for(reader, 30) == expected(records, after)
+
+
+class Faults:
+    """Drops, doubles, delays and reorders what the bell brings; counts that it did."""
+
+    def __init__(self, target: Hub) -> None:
+        self.real: Callable[[dict[str, Any]], None] = target.deliver
+        self.fired = {"drop": 0, "double": 0, "delay": 0}
+        target.deliver = self.deliver  # type: ignore[method-assign]
+
+    def deliver(self, message: dict[str, Any]) -> None:
+        choice = random.random()
+        if choice < 0.25:
+            self.fired["drop"] += 1
+        elif choice < 0.5:
+            self.fired["double"] += 1
+            self.real(message)
+            self.real(message)
+        elif choice < 0.75:
+            self.fired["delay"] += 1
+            asyncio.get_running_loop().call_later(random.random() * 0.05, self.real, message)
+        else:
+            self.real(message)
+
+
+async def test_a_faulty_bell_costs_nobody_an_event() -> None:
+    async with live() as (writer, here):
+        faults = Faults(here)
+        held = await db(claim)
+        records = whole_log(2500)
+        writing = asyncio.create_task(write(writer, held, records, 0.004))
+        readers = [(0, asyncio.create_task(read(held, 0)))]
+        for _ in range(40):
+            await asyncio.sleep(0.02)
+            head = (await db(journal.heads, [held.journal_id]))[held.journal_id]
+            after = max(0, head - random.choice([0, 1, 5, 300]))
+            readers.append((after, asyncio.create_task(read(held, after))))
+        await writing
+        for after, reader in readers:
+            assert await asyncio.wait_for(reader, 30) == expected(records, after)
+        assert all(count > 20 for count in faults.fired.values()), faults.fired
+
+
+async def test_the_last_event_arrives_though_its_bell_is_lost() -> None:
+    async with live() as (writer, here):
+        held = await db(claim)
+        records = whole_log(10)
+        lease = writer.open(held)
+        lease.append(records[:9])
+        await lease.flush()
+        reading = asyncio.create_task(read(held))
+        while not here.readers:
+            await asyncio.sleep(0)
+        here.deliver = lambda message: None  # type: ignore[method-assign]
+        lease.append(records[9:])
+        await lease.flush()
+        assert await asyncio.wait_for(reading, 10) == expected(records, 0)
+
+
+async def test_a_reader_that_does_not_read_costs_bounded_memory_and_loses_nothing() -> None:
+    async with live() as (writer, here):
+        held = await db(claim)
+        records = whole_log(5000)
+        async with aclosing(follow(held.journal_id)) as frames:
+            writing = asyncio.create_task(write(writer, held, records, 0.001))
+            first = await anext(frames)
+            assert first
+            seen = list(enumerate(first.payloads or (), first.first))
+            await writing
+            (reader,) = here.readers[held.journal_id]
+            assert reader.bytes <= 128 * 1024
+            async for batch in frames:
+                if batch:
+                    seen += enumerate(batch.payloads or (), batch.first)
+        assert seen == expected(records, 0)
+        assert not here.readers
+
+
+async def test_silence_is_reported_so_that_a_heartbeat_can_be_sent() -> None:
+    async with live() as (writer, _):
+        held = await db(claim)
+        lease = writer.open(held)
+        lease.append(deltas(1))
+        await lease.flush()
+        async with aclosing(follow(held.journal_id, idle=0.1)) as frames:
+            assert isinstance(await anext(frames), Frames)
+            assert await asyncio.wait_for(anext(frames), 10) is None
+
+
+async def test_readers_waiting_for_the_same_page_share_a_query(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with live() as (writer, _):
+        held = await db(claim)
+        records = whole_log(100)
+        await write(writer, held, records, 0)
+        queries: list[int] = []
+        real = journal.read_after
+        monkeypatch.setattr(journal, "read_after", lambda *key: (queries.append(1), real(*key))[1])
+        results = await asyncio.gather(*(read(held) for _ in range(100)))
+        assert all(result == expected(records, 0) for result in results)
+        assert len(queries) < 100

@@ -1,0 +1,210 @@
+"""Group commit: order, back-pressure, one culprit, lost leases and lost connections."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from django.db import connection
+
+from agui_project.bridge import db
+from events import journal
+from events.encoding import Record
+from events.journal import Claim
+from events.lease import IN_FLIGHT, AppendFailed, LostLease
+from events.models import Journal
+from events.writer import COMMIT_ROWS, JournalWriter
+from tests.events.records import deltas, payloads, record, whole_log
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@asynccontextmanager
+async def running_writer() -> AsyncIterator[JournalWriter]:
+    writer = JournalWriter()
+    task = asyncio.create_task(writer.run())
+    try:
+        yield writer
+    finally:
+        writer.close()
+        await asyncio.wait_for(task, 30)
+
+
+def claim() -> Claim:
+    held = journal.take_over(journal.create().pk)
+    assert held
+    return held
+
+
+async def stored(held: Claim) -> list[bytes]:
+    seen: list[bytes] = []
+    while page := (await db(journal.read_after, held.journal_id, len(seen))).rows:
+        seen += [payload.encode() for _, _, payload in page]
+    return seen
+
+
+async def test_everything_appended_is_stored_in_order_with_few_commits() -> None:
+    held = [await db(claim) for _ in range(5)]
+    async with running_writer() as writer:
+        leases = [writer.open(item) for item in held]
+        for number in range(1, 301):
+            for lease in leases:
+                lease.append(deltas(1, start=number))
+        for lease in leases:
+            await lease.flush()
+        assert writer.rows == 1500
+        assert writer.commits <= 5
+    for item in held:
+        assert await stored(item) == payloads(deltas(300))
+
+
+async def test_a_flood_has_to_wait_for_room() -> None:
+    held = await db(claim)
+    async with running_writer() as writer:
+        lease = writer.open(held)
+        most = 0
+        for _ in range(5 * IN_FLIGHT):
+            lease.append(deltas(1))
+            most = max(most, lease.in_flight)
+            if lease.full:
+                await lease.room()
+        await lease.flush()
+        assert most == IN_FLIGHT
+    assert len(await stored(held)) == 5 * IN_FLIGHT
+
+
+async def test_commits_are_bounded_and_nobody_is_left_out() -> None:
+    held = [await db(claim) for _ in range(9)]
+    writer = JournalWriter()
+    leases = [writer.open(item) for item in held]
+    for lease in leases:
+        lease.append(deltas(IN_FLIGHT))
+    task = asyncio.create_task(writer.run())
+    for lease in leases:
+        await lease.flush()
+    assert writer.commits >= 9 * IN_FLIGHT // (COMMIT_ROWS + IN_FLIGHT)
+    writer.close()
+    await task
+    for item in held:
+        assert len(await stored(item)) == IN_FLIGHT
+
+
+async def test_what_runs_with_the_terminal_event_shares_its_transaction() -> None:
+    held = await db(claim)
+    seen: list[int] = []
+
+    def count_rows() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "select count(*) from events_event where journal_id = %s", [held.journal_id]
+            )
+            seen.append(cursor.fetchone()[0])
+
+    async with running_writer() as writer:
+        lease = writer.open(held)
+        lease.append(whole_log(4), also=[count_rows])
+        await lease.flush()
+    assert seen == [4]
+
+
+async def test_only_the_culprit_of_a_failing_commit_is_told() -> None:
+    good, bad = await db(claim), await db(claim)
+
+    def refuse() -> None:
+        raise ValueError("refused")
+
+    async with running_writer() as writer:
+        leases = [writer.open(good), writer.open(bad)]
+        leases[0].append(deltas(3))
+        leases[1].append(deltas(3), also=[refuse])
+        await leases[0].flush()
+        with pytest.raises(AppendFailed):
+            await leases[1].flush()
+        leases[1].reopen()
+        leases[1].append([record("RUN_ERROR", message="m")])
+        await leases[1].flush()
+    assert len(await stored(good)) == 3
+    assert len(await stored(bad)) == 1
+
+
+async def test_a_row_the_database_refuses_ends_only_its_run() -> None:
+    good, bad = await db(claim), await db(claim)
+    async with running_writer() as writer:
+        leases = [writer.open(good), writer.open(bad)]
+        leases[0].append(deltas(2))
+        leases[1].append([Record("CUSTOM", b'{"a":"\x00"}', 0.0)])
+        await leases[0].flush()
+        with pytest.raises(AppendFailed):
+            await leases[1].flush()
+    assert (len(await stored(good)), len(await stored(bad))) == (2, 0)
+
+
+async def test_a_lost_lease_is_told_and_the_others_go_on() -> None:
+    zombie, other = await db(claim), await db(claim)
+    async with running_writer() as writer:
+        lost, kept = writer.open(zombie), writer.open(other)
+        lost.append(deltas(1))
+        await lost.flush()
+        await db(journal.take_over, zombie.journal_id)
+        lost.append(deltas(1))
+        kept.append(deltas(1))
+        with pytest.raises(LostLease):
+            await lost.flush()
+        await kept.flush()
+        with pytest.raises(LostLease):
+            lost.append(deltas(1))
+    assert (len(await stored(zombie)), len(await stored(other))) == (1, 1)
+
+
+async def test_a_terminated_connection_loses_and_doubles_nothing() -> None:
+    held = await db(claim)
+    killed = 0
+    async with running_writer() as writer:
+        lease = writer.open(held)
+        for number in range(1, 201):
+            lease.append(deltas(1, start=number))
+            if number % 50 == 0:
+                await lease.flush()
+                killed += await db(terminate_writers)
+        await lease.flush()
+    assert killed == 4
+    assert await stored(held) == payloads(deltas(200))
+
+
+async def test_a_commit_whose_answer_was_lost_is_not_made_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The connection dies between COMMIT and its answer: the worst moment there is."""
+    held = await db(claim)
+    real: Callable[..., object] = journal.append
+    fired: list[int] = []
+
+    def append_commit_and_die(batches: list[journal.Batch]) -> object:
+        kept = real(batches)
+        if not fired:
+            fired.append(1)
+            with connection.wrap_database_errors:
+                connection.connection.execute("commit")
+                connection.connection.execute("select pg_terminate_backend(pg_backend_pid())")
+        return kept
+
+    monkeypatch.setattr(journal, "append", append_commit_and_die)
+    async with running_writer() as writer:
+        lease = writer.open(held)
+        lease.append(deltas(3))
+        await lease.flush()
+        lease.append(deltas(2, start=4))
+        await lease.flush()
+    assert fired == [1]
+    assert await stored(held) == payloads(deltas(5))
+    assert (await db(Journal.objects.get, pk=held.journal_id)).head == 5
+
+
+def terminate_writers() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "select count(pg_terminate_backend(pid, 5000)) from pg_stat_activity"
+            " where application_name = %s",
+            [journal.WRITER_APPLICATION],
+        )
+        return int(cursor.fetchone()[0])

@@ -1,0 +1,76 @@
+"""The operators' pages: a key is seen once, a hash never."""
+
+import re
+
+import pytest
+from django.contrib.admin import site
+from django.contrib.auth.models import User
+from django.test import Client
+from rest_framework_api_key.models import APIKey
+
+from teams import keys
+from teams.models import ApiKey, Role, Team
+
+KEYS = "/admin/teams/apikey/"
+
+
+@pytest.fixture
+def browser(alice: User) -> Client:
+    alice.is_staff = alice.is_superuser = True
+    alice.save()
+    client = Client()
+    client.force_login(alice)
+    return client
+
+
+def test_a_new_key_is_shown_once_and_works(browser: Client, alice: User, team: Team) -> None:
+    form = {"team": str(team.pk), "name": "ci", "role": "viewer"}
+    page = browser.post(f"{KEYS}add/", form, follow=True).content.decode()
+    shown = re.search(r"[A-Za-z0-9]{8}\.[A-Za-z0-9]{32}", page)
+    assert shown
+    row = keys.find(shown.group())
+    assert row is not None
+    assert (row.role, row.created_by) == ("viewer", alice)
+    assert shown.group() not in browser.get(KEYS).content.decode()
+
+
+def test_no_page_shows_a_hash(browser: Client, team: Team) -> None:
+    row, key = keys.create_key(team, "ci", Role.MEMBER)
+    for address in (KEYS, f"{KEYS}{row.pk}/change/", f"/admin/teams/team/{team.pk}/change/"):
+        answer = browser.get(address)
+        assert answer.status_code == 200
+        page = answer.content.decode()
+        assert "sha512" not in page
+        assert row.hashed_key[-20:] not in page
+        assert key not in page
+
+
+def test_a_revoked_key_cannot_be_brought_back(browser: Client, team: Team) -> None:
+    row, _ = keys.create_key(team, "ci", Role.MEMBER)
+    change = f"{KEYS}{row.pk}/change/"
+    browser.post(change, {"name": "ci", "role": "member", "revoked": "on"})
+    browser.post(change, {"name": "renamed", "role": "owner"})
+    row = ApiKey.objects.get(pk=row.pk)
+    assert (row.revoked, row.name, row.role) == (True, "ci", "member")
+
+
+def test_a_key_cannot_change_its_team(browser: Client, team: Team, other_team: Team) -> None:
+    row, _ = keys.create_key(team, "ci", Role.MEMBER)
+    form = {"team": str(other_team.pk), "name": "renamed", "role": "member"}
+    browser.post(f"{KEYS}{row.pk}/change/", form)
+    row = ApiKey.objects.get(pk=row.pk)
+    assert (row.team, row.name) == (team, "renamed")
+
+
+def test_lists_can_be_searched(browser: Client, bob: User, charlie: User) -> None:
+    page = browser.get("/admin/teams/membership/?q=bob").content.decode()
+    assert "Acme" in page
+    assert "Globex" not in page
+    page = browser.get("/admin/teams/team/?q=glo").content.decode()
+    assert "Globex" in page
+    assert re.search(r'field-members">1<', page)
+    assert browser.get(f"{KEYS}?q=nothing").status_code == 200
+
+
+def test_the_librarys_keys_are_not_offered() -> None:
+    assert not site.is_registered(APIKey)
