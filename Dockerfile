@@ -15,6 +15,6 @@ USER agui
 
 EXPOSE 8000
 # Streams count as requests, hence the back-pressure; they are cut 2 s after SIGTERM.
-CMD ["granian", "--interface", "asginl", "--loop", "uvloop", "--host", "0.0.0.0", "--port", "8000", \
+CMD ["granian", "--interface", "asgi", "--loop", "uvloop", "--host", "0.0.0.0", "--port", "8000", \
      "--workers-kill-timeout", "2", "--backpressure", "16384", "--log-level", "warning", \
      "agui_project.asgi:application"]

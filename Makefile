@@ -3,7 +3,8 @@
 PYTHON ?= python3
 UV ?= uv
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input install --quiet --require-hashes
+# -qq: a machine may name indexes that lack a package, and pip warns of each.
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input install -qq --require-hashes
 JS := tests/conformance/js
 
 export PIP_ROOT_USER_ACTION := ignore

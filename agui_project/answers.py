@@ -4,6 +4,7 @@ from typing import Any
 
 import structlog
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from rest_framework import exceptions
 from rest_framework.response import Response
@@ -14,9 +15,11 @@ from agui_project.errors import (
     HostError,
     Invalid,
     MethodNotAllowed,
+    NotAcceptable,
     NotFound,
     TooLarge,
     Unauthenticated,
+    Unavailable,
     UnsupportedMediaType,
 )
 
@@ -25,12 +28,15 @@ log = structlog.get_logger(__name__)
 OURS: list[tuple[type[Exception], type[HostError]]] = [
     (Http404, NotFound),
     (PermissionDenied, Forbidden),
+    (OperationalError, Unavailable),
+    (InterfaceError, Unavailable),
     (RequestDataTooBig, TooLarge),
     (exceptions.NotFound, NotFound),
     (exceptions.NotAuthenticated, Unauthenticated),
     (exceptions.AuthenticationFailed, Unauthenticated),
     (exceptions.PermissionDenied, Forbidden),
     (exceptions.MethodNotAllowed, MethodNotAllowed),
+    (exceptions.NotAcceptable, NotAcceptable),
     (exceptions.UnsupportedMediaType, UnsupportedMediaType),
     (exceptions.ParseError, BadRequest),
 ]

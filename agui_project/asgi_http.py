@@ -6,15 +6,16 @@ Paths that lead here pass none of Django's middleware, so hosts and errors are h
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs
 
 import structlog
 from django.conf import settings
+from django.db import InterfaceError, OperationalError
+from django.http import parse_cookie
 
 from agui_project import cors
-from agui_project.errors import BadRequest, HostError, TooLarge
+from agui_project.errors import BadRequest, HostError, TooLarge, Unavailable
 
 log = structlog.get_logger(__name__)
 
@@ -34,18 +35,12 @@ class Request:
 
     @cached_property
     def headers(self) -> Mapping[str, str]:
-        return {
-            name.decode("latin-1").lower(): value.decode("latin-1")
-            for name, value in self.scope["headers"]
-        }
+        return cors.headers_of(self.scope)
 
     @cached_property
     def cookies(self) -> Mapping[str, str]:
-        try:
-            jar = SimpleCookie(self.headers.get("cookie", ""))
-        except CookieError:
-            return {}
-        return {name: morsel.value for name, morsel in jar.items()}
+        # As lenient as Django's pages: one odd cookie of another site must not hide ours.
+        return parse_cookie(self.headers.get("cookie", ""))
 
     @cached_property
     def query(self) -> Mapping[str, str]:
@@ -60,7 +55,8 @@ class Request:
 
     @property
     def scheme(self) -> str:
-        return str(self.scope.get("scheme", "http"))
+        """http or https, for sockets too."""
+        return cors.scheme_of(self.scope)
 
     async def body(self) -> bytes:
         """The whole body. Raises TooLarge beyond ``AGUI_MAX_BODY_BYTES``."""
@@ -97,15 +93,15 @@ def endpoint(handle: Callable[[Request, Send], Awaitable[None]]) -> App:
             if started:
                 raise
             await answer_error(send, error)
-        except TimeoutError:
-            if not started:
-                raise
-            log.info("stream.too_slow", path=scope["path"])
-        except Exception:
+        except Exception as error:
+            if started and isinstance(error, TimeoutError):
+                log.info("stream.too_slow", path=scope["path"])
+                return
             log.exception("request.failed", path=scope["path"])
             if started:
                 raise
-            await answer_error(send, HostError())
+            outage = isinstance(error, OperationalError | InterfaceError)
+            await answer_error(send, Unavailable() if outage else HostError())
 
     return app
 

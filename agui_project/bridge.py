@@ -12,10 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
 from django.conf import settings
-from django.db import close_old_connections
+from django.db import InterfaceError, OperationalError, close_old_connections
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+RESTART_PAUSES = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between tries
 
 
 @functools.cache
@@ -34,3 +36,13 @@ async def db(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """Run ``fn`` with a database connection of its own thread and await its result."""
     call = functools.partial(fn, *args, **kwargs)
     return await asyncio.get_running_loop().run_in_executor(_pool(), _call, call)
+
+
+async def db_read(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """``db`` for a read that may be repeated: outlives a restart of Postgres."""
+    for pause in RESTART_PAUSES:
+        try:
+            return await db(fn, *args, **kwargs)
+        except (OperationalError, InterfaceError):
+            await asyncio.sleep(pause)
+    return await db(fn, *args, **kwargs)

@@ -125,7 +125,7 @@ def _watch(parent: int, death: int) -> None:
     os._exit(0)
 
 
-def _become(parent: int, death: int, uid: int, gid: int, command: list[str]) -> None:
+def _become(command: list[str], parent: int, death: int, uid: int, gid: int) -> None:
     if uid >= 0:
         os.setgroups([])
         os.setgid(gid)
@@ -142,4 +142,4 @@ def _become(parent: int, death: int, uid: int, gid: int, command: list[str]) -> 
 
 
 if __name__ == "__main__":
-    _become(*map(int, sys.argv[1:5]), sys.argv[5:])  # type: ignore[misc, arg-type]
+    _become(sys.argv[5:], *map(int, sys.argv[1:5]))

@@ -9,7 +9,7 @@ import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from agui_project import child, places
 from agui_project.engines import Engine, EngineBusy, Postgres, Valkey
@@ -62,8 +62,15 @@ def valkey_url(data: Path) -> str:
     return f"unix://{places.socket_dir(data) / 'valkey'}"
 
 
-def wanted() -> dict[str, bool]:
-    """Which engines the environment leaves to us, as keyword arguments of ``start``."""
+class Wanted(TypedDict):
+    """Which engines to run, as keyword arguments of ``start``."""
+
+    postgres: bool
+    valkey: bool
+
+
+def wanted() -> Wanted:
+    """The engines that the environment leaves to us."""
     return {
         "postgres": not os.environ.get("DATABASE_URL"),
         "valkey": not os.environ.get("REDIS_URL"),

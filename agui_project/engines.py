@@ -22,7 +22,7 @@ from typing import IO
 from agui_project import child, places
 from agui_project.places import EngineFailed
 
-START = 60.0
+START = 300.0  # a crashed PostgreSQL may have much to replay
 ENV = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "TZ": "UTC", "LC_ALL": "C"}
 LOG_LIMIT = 5_000_000
 Steps = tuple[tuple[signal.Signals, float], ...]

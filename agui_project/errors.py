@@ -79,6 +79,13 @@ class MethodNotAllowed(HostError):
     status = 405
 
 
+class NotAcceptable(HostError):
+    """This address answers with application/json; let the Accept header allow that."""
+
+    code = "not_acceptable"
+    status = 406
+
+
 class Conflict(HostError):
     """Something else stands in the way."""
 

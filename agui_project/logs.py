@@ -50,6 +50,7 @@ def config(*, level: str, json: bool) -> dict[str, Any]:
         "loggers": {
             "procrastinate": {"level": "WARNING"},
             "django.request": {"level": "ERROR"},
+            "httpx": {"level": "WARNING"},
             "_granian": {"level": "WARNING"},
         },
     }

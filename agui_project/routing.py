@@ -15,7 +15,11 @@ from runs.consumers.wait import start_and_wait
 Choice = Callable[[Scope], bool]
 
 
-def http(django: App) -> Any:
+# Django's ``path`` is typed for views; Channels' router takes ASGI apps in their place.
+Endpoint = Any
+
+
+def http(django: Endpoint) -> Endpoint:
     """The HTTP side: streams go to consumers, all else to Django."""
     post = _when(_is_post, agui, otherwise=django)
     return URLRouter(
@@ -33,12 +37,14 @@ def http(django: App) -> Any:
     )
 
 
-def websocket() -> Any:
+def websocket() -> Endpoint:
     """The WebSocket side."""
-    return URLRouter([path("ws/runs/<uuid:run_id>/", run_socket), re_path(r"", _no_such_socket)])
+    run: Endpoint = run_socket
+    unknown: Endpoint = _no_such_socket
+    return URLRouter([path("ws/runs/<uuid:run_id>/", run), re_path(r"", unknown)])
 
 
-def _when(choice: Choice, app: App, *, otherwise: App) -> App:
+def _when(choice: Choice, app: App, *, otherwise: App) -> Endpoint:
     async def negotiated(scope: Scope, receive: Receive, send: Send) -> None:
         await (app if choice(scope) else otherwise)(scope, receive, send)
 

@@ -24,6 +24,7 @@ AGUI_ALLOWED_ORIGINS: list[str] = env.list("AGUI_ALLOWED_ORIGINS", default=[])
 CSRF_TRUSTED_ORIGINS = [origin for origin in AGUI_ALLOWED_ORIGINS if "://" in origin]
 
 AGUI_AGENT_MODULES: list[str] = env.list("AGUI_AGENT_MODULES", default=[])
+AGUI_SCRIPTED_AGENT: bool = env.bool("AGUI_SCRIPTED_AGENT", default=False)
 AGUI_DB_THREADS: int = env.int("AGUI_DB_THREADS", default=8)
 AGUI_MAX_BODY_BYTES: int = env.int("AGUI_MAX_BODY_BYTES", default=5_000_000)
 AGUI_MAX_EVENT_BYTES: int = env.int("AGUI_MAX_EVENT_BYTES", default=10 * 1024 * 1024)
@@ -108,6 +109,7 @@ DATABASES: dict[str, dict[str, Any]] = {
 DATABASES["default"] |= {
     "ENGINE": "django.db.backends.postgresql",
     "CONN_MAX_AGE": 0,
+    "CONN_HEALTH_CHECKS": True,  # a pooled connection may have died with a restart of Postgres
     "OPTIONS": {
         "pool": {
             "min_size": 2,

@@ -18,7 +18,7 @@ import structlog
 from channels.layers import get_channel_layer
 from django.conf import settings
 
-from agui_project.bridge import db
+from agui_project.bridge import db, db_read
 from events import announce, journal
 from events.frames import Frames
 from events.journal import Page
@@ -101,7 +101,7 @@ class Hub:
         """
         key = (journal_id, after)
         if (shared := self._pages.get(key)) is None:
-            shared = asyncio.ensure_future(db(self._read, key))
+            shared = asyncio.ensure_future(db_read(self._read, key))
             self._pages[key] = shared
         return await asyncio.shield(shared)
 

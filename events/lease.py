@@ -34,8 +34,17 @@ class Lease:
     database yet, ``in_flight`` counts everything that is not committed.
     """
 
-    __slots__ = ("also", "changed", "error", "generation", "head", "in_flight", "journal_id")
-    __slots__ += ("waiting", "writer")
+    __slots__ = (
+        "also",
+        "changed",
+        "error",
+        "generation",
+        "head",
+        "in_flight",
+        "journal_id",
+        "waiting",
+        "writer",
+    )
 
     def __init__(self, writer: "JournalWriter", claim: Claim) -> None:
         self.writer = writer

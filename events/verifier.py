@@ -37,7 +37,8 @@ class Bracket:
 class Verifier:
     """Feed it every event of one run in order; where it raises Violation it has not moved.
 
-    ``steps`` and ``subagents`` map what is open to its START; ``ended`` is the terminal's type.
+    ``steps``, ``subagents`` and ``ended_subagents`` map each to its START; ``ended`` is the type
+    of the terminal event.
     """
 
     def __init__(self) -> None:
@@ -46,7 +47,7 @@ class Verifier:
         self.owners = owners = Owners()
         self.steps: dict[tuple[Owner, str], Event] = {}
         self.subagents: dict[str, Event] = {}
-        self._ended_subagents: set[str] = set()
+        self.ended_subagents: dict[str, Event] = {}
         self._calls: dict[str, None] = {}
         self._answered: set[str] = set()
         call = Bracket("tool call", "V5", "toolCallId", "TOOL_CALL_END", owners.calls)
@@ -115,10 +116,14 @@ class Verifier:
         for bracket, was_open in zip(self.brackets, mark.parts, strict=True):
             bracket.open = was_open
         self.steps, self.subagents = mark.steps, mark.subagents
-        self._ended_subagents.difference_update(mark.subagents)
+        for subagent in mark.subagents:
+            self.ended_subagents.pop(subagent, None)
 
     def open_parts(self) -> list[Event]:
-        """The START of everything that is open, outermost first: a legal order to reopen in."""
+        """The START of everything that is open, outermost first: a legal order to reopen in.
+
+        An open subagent may name a parent that has ended: see ``ended_subagents``.
+        """
         parts = [*self.subagents.values(), *self.steps.values()]
         for bracket in reversed(self.brackets):
             parts += bracket.open.values()
@@ -205,9 +210,9 @@ class Verifier:
         optional = ("description", "parentSubagentRunId", "parentToolCallId", "parentMessageId")
         _refuse_nulls(event, *optional)
         subagent, parent = event["subagentRunId"], event.get("parentSubagentRunId")
-        if subagent in self.subagents or subagent in self._ended_subagents:
+        if subagent in self.subagents or subagent in self.ended_subagents:
             raise Violation("V9", f"SUBAGENT_STARTED: '{subagent}' was started before.")
-        if not (parent is None or parent in self.subagents or parent in self._ended_subagents):
+        if not (parent is None or parent in self.subagents or parent in self.ended_subagents):
             raise Violation("V9", f"SUBAGENT_STARTED: its parent '{parent}' was never started.")
         self.subagents[subagent] = event
 
@@ -215,9 +220,9 @@ class Verifier:
         _need(event, *_ENDING_NEEDS[event["type"]])
         _refuse_nulls(event, "outcome", "code")
         subagent = event["subagentRunId"]
-        if self.subagents.pop(subagent, None) is None:
+        if subagent not in self.subagents:
             raise Violation("V9", f"{event['type']}: subagent '{subagent}' is not active.")
-        self._ended_subagents.add(subagent)
+        self.ended_subagents[subagent] = self.subagents.pop(subagent)
 
 
 _ENDING_NEEDS = {

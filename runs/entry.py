@@ -6,6 +6,7 @@ from typing import Any
 from agui_project import strict_json
 from agui_project.errors import BadRequest, Invalid, NotFound
 from runs import access, cursors, inputs, lifecycle
+from runs.fields import wrong
 from runs.inputs import RunRequest
 from runs.models import Run
 from runtimes.models import Agent
@@ -45,14 +46,12 @@ def enter_agui(
 
 def enter_api(principal: Principal, data: Any, *, key: str | None) -> Entry:
     """Start from the body of POST /api/v1/runs: ``{"agent", "input", "on_busy"}``."""
-    if not isinstance(data, dict) or not isinstance(data.get("input", {}), dict):
-        raise Invalid('Send {"agent": slug, "input": RunAgentInput}.')
+    if not isinstance(data, dict) or not isinstance(data.get("input"), dict):
+        raise Invalid('Send {"agent": slug, "input": RunAgentInput}.', details={"path": "input"})
     for name in ("agent", "on_busy"):
-        if not isinstance(data.get(name) or "", str):
-            raise Invalid(f"{name} must be a string.", details={"path": name})
-    request = inputs.parse(
-        data.get("input", {}), agent=data.get("agent"), on_busy=data.get("on_busy")
-    )
+        if not isinstance(data.get(name), str | None):
+            raise wrong(name, "a string")
+    request = inputs.parse(data["input"], agent=data.get("agent"), on_busy=data.get("on_busy"))
     return enter(principal, request, key=key)
 
 

@@ -11,13 +11,14 @@ import json
 from collections.abc import Callable, Iterable
 from contextlib import aclosing
 from enum import Enum
+from typing import Any
 
 import structlog
 from django.conf import settings
-from events.intake import Intake
 
 from agui_project.errors import RunErrorCode, RunFailed
 from events.encoding import Record
+from events.intake import Intake
 from events.lease import AppendFailed, Lease, LostLease
 from events.writer import JournalWriter
 from runs import lifecycle
@@ -97,9 +98,8 @@ class Execution:
         name = f"agent {self.run.agent.slug} of run {self.run.pk}"
         pump = asyncio.create_task(self._pump(), name=name)
         if not self.stopping.done():
-            await asyncio.wait(
-                {pump, self.stopping}, timeout=self.limit, return_when=asyncio.FIRST_COMPLETED
-            )
+            ends: set[asyncio.Future[Any]] = {pump, self.stopping}
+            await asyncio.wait(ends, timeout=self.limit, return_when=asyncio.FIRST_COMPLETED)
         if pump.done():
             return pump.exception()
         pump.cancel()
@@ -119,7 +119,8 @@ class Execution:
         """Agent → runtime → intake → writer. What comes after the terminal event is dropped."""
         runtime = registry.runtime_for(self.run.agent)
         lease, accept = self.lease, self.intake.accept
-        async with aclosing(runtime.run(self._context())) as events:
+        events = runtime.run(self._context())
+        async with aclosing(events):  # type: ignore[type-var]  # an iterator may have no aclose
             async for event in events:
                 self._append(accept(event))
                 if self.intake.ended:

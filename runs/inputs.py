@@ -14,10 +14,12 @@ import uuid6
 
 from agui_project.errors import BadRequest
 from agui_project.strict_json import dumps
-from runs.messages import clean_messages, rename, wrong
+from runs.fields import check_object, check_texts, picked, rename, wrong
+from runs.messages import clean_messages
 from runtimes.models import OnBusy
 
 MAX_ID = 255
+MAX_VERSION = 20
 SNAKE = {
     "thread_id": "threadId",
     "run_id": "runId",
@@ -85,29 +87,24 @@ def _seed(thread_id: str, run_id: str) -> str:
 
 
 def _identifier(data: dict[str, Any], name: str) -> str:
-    value = data.get(name)
-    if value is None or value == "":
-        return str(uuid6.uuid7())
-    if not isinstance(value, str):
-        raise wrong(name, "a string")
-    if len(value) > MAX_ID:
-        raise wrong(name, f"a string of at most {MAX_ID} characters")
-    return value
+    return _text(data, name, MAX_ID) or str(uuid6.uuid7())
 
 
-def _text(data: dict[str, Any], name: str) -> str | None:
+def _text(data: dict[str, Any], name: str, longest: int | None = None) -> str | None:
     value = data.get(name)
     if value is not None and not isinstance(value, str):
         raise wrong(name, "a string")
+    if longest is not None and len(value or "") > longest:
+        raise wrong(name, f"a string of at most {longest} characters")
     return value or None
 
 
 def _optional(data: dict[str, Any]) -> dict[str, Any]:
     """parentRunId and protocolVersion, where they were sent."""
-    names = ("parentRunId", "protocolVersion")
-    found = {name: _text(data, name) for name in names}
-    if any(value and len(value) > MAX_ID for value in found.values()):
-        raise wrong("/".join(names), f"strings of at most {MAX_ID} characters")
+    found = {
+        "parentRunId": _text(data, "parentRunId", MAX_ID),
+        "protocolVersion": _text(data, "protocolVersion", MAX_VERSION),
+    }
     return {name: value for name, value in found.items() if value}
 
 
@@ -135,34 +132,36 @@ def _objects(
 def _tool(entry: dict[str, Any], path: str) -> dict[str, Any]:
     tool = {
         "name": _required(entry, "name", path),
-        "description": entry.get("description") or "",
-        **{key: entry[key] for key in ("parameters", "metadata") if entry.get(key) is not None},
+        "description": "",
+        **picked(entry, ("description", "parameters", "metadata")),
     }
-    if not isinstance(tool["description"], str):
-        raise wrong(f"{path}.description", "a string")
+    check_texts(tool, ("description",), path)
+    check_object(tool, "metadata", path)
     return tool
 
 
 def _context_entry(entry: dict[str, Any], path: str) -> dict[str, Any]:
-    description, value = entry.get("description") or "", entry.get("value")
-    if not isinstance(description, str):
-        raise wrong(f"{path}.description", "a string")
-    return {
-        "description": description,
+    value = entry.get("value")
+    kept = {
+        "description": "",
+        **picked(entry, ("description",)),
         "value": value if isinstance(value, str) else dumps(value),
     }
+    check_texts(kept, ("description",), path)
+    return kept
 
 
 def _resume_entry(entry: dict[str, Any], path: str) -> dict[str, Any]:
     entry = rename(entry, {"interrupt_id": "interruptId"})
-    status = entry.get("status") or "resolved"
-    if status not in ("resolved", "cancelled"):
-        raise wrong(f"{path}.status", "resolved or cancelled")
-    return {
+    kept = {
         "interruptId": _required(entry, "interruptId", path),
-        "status": status,
-        **{key: entry[key] for key in ("payload", "metadata") if entry.get(key) is not None},
+        "status": "resolved",
+        **picked(entry, ("status", "payload", "metadata")),
     }
+    if kept["status"] not in ("resolved", "cancelled"):
+        raise wrong(f"{path}.status", "resolved or cancelled")
+    check_object(kept, "metadata", path)
+    return kept
 
 
 def _required(entry: dict[str, Any], name: str, path: str) -> str:

@@ -26,8 +26,20 @@ select run.journal_id from runs_run run
    and (job.id is null
         or job.status not in ('todo', 'doing')
         or job.status = 'doing' and (
-            worker.id is null or worker.last_heartbeat < now() - make_interval(secs => %s)))
+            worker.id is null or worker.last_heartbeat < now() - make_interval(secs => %(lost)s))
+        -- fetched, but the worker never heard of it: the answer died with its connection
+        or job.status = 'doing' and run.status = 'queued' and exists (
+            select from procrastinate_events started
+             where started.job_id = job.id and started.type = 'started'
+               and started.at < now() - make_interval(secs => %(lost)s)))
 """
+# A worker that died between its run's end and its job's: the thread would stay locked.
+LEFT_JOBS = """
+select procrastinate_finish_job_v1(job.id, 'failed', true)
+  from procrastinate_jobs job join runs_run run on run.journal_id = (job.args ->> 'run_id')::uuid
+ where job.status = 'doing' and run.ended_at < now() - make_interval(secs => %(lost)s)
+"""
+PRUNE = "select * from procrastinate_prune_stalled_workers_v1(%(lost)s)"
 
 
 def run_once() -> list[UUID]:
@@ -37,8 +49,13 @@ def run_once() -> list[UUID]:
         if not cursor.fetchone()[0]:
             return []
         try:
-            cursor.execute(ORPHANS, [settings.AGUI_WORKER_LOST_AFTER])
-            return [run_id for (run_id,) in cursor.fetchall() if _reap(run_id)]
+            lost = {"lost": settings.AGUI_WORKER_LOST_AFTER}
+            cursor.execute(ORPHANS, lost)
+            ended = [run_id for (run_id,) in cursor.fetchall() if _reap(run_id)]
+            # A worker that was only frozen finds its row gone when it wakes, and stops.
+            cursor.execute(PRUNE, lost)
+            cursor.execute(LEFT_JOBS, lost)
+            return ended
         finally:
             cursor.execute("select pg_advisory_unlock(%s)", [LOCK])
 

@@ -19,7 +19,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
 log = structlog.get_logger(__name__)
-EXIT_PRUNED, EXIT_BLOCKED = 75, 76
+EXIT_BLOCKED = 76
 BEAT = "update procrastinate_workers set last_heartbeat = now() where id = %s"
 
 
@@ -27,15 +27,21 @@ class Watchdog(threading.Thread):
     """Beats every ``AGUI_HEARTBEAT`` seconds for the worker that ``worker_id`` names."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, worker_id: Callable[[], int | None]
+        self,
+        loop: asyncio.AbstractEventLoop,
+        worker_id: Callable[[], int | None],
+        give_up: Callable[[], object],
     ) -> None:
+        """``give_up`` is called on the loop when the worker must stop: it lost its runs."""
         super().__init__(name="watchdog", daemon=True)
         self._loop = loop
+        self._give_up = give_up
         self._loop_thread = threading.get_ident()
         self._worker_id = worker_id
         self._ended = threading.Event()
         self._alive_at = time.monotonic()
         self._named = False
+        self._pruned = False
 
     def run(self) -> None:
         beat_at = 0.0
@@ -51,19 +57,22 @@ class Watchdog(threading.Thread):
         self._ended.set()
 
     def beat_once(self) -> None:
-        """Renew the worker's heartbeat. Pruned means that our runs were given up: stop at once.
+        """Renew the worker's heartbeat. Pruned means that our runs were given up: stop.
 
-        That happens to a worker that was frozen (SIGSTOP, a stalled machine) and woke up: the
-        fence keeps its late events out, and this keeps it from taking new jobs.
+        That happens to a worker that was frozen (SIGSTOP, a stalled machine) and woke up. The
+        fence keeps its late events out and tells its executors LostLease; this keeps it from
+        taking new jobs.
         """
         worker_id = self._worker_id()
-        if worker_id is None:
+        if worker_id is None or self._pruned:
             return
         try:
             with connection.cursor() as cursor:
                 cursor.execute(BEAT, [worker_id])
-                if cursor.rowcount == 0 and self._worker_id() == worker_id:
-                    self._exit(EXIT_PRUNED, "worker.pruned")
+                self._pruned = cursor.rowcount == 0 and self._worker_id() == worker_id
+            if self._pruned:
+                log.critical("worker.pruned", worker=worker_id)
+                self._loop.call_soon_threadsafe(self._give_up)
         except (DatabaseError, InterfaceError) as error:
             log.warning("worker.no_heartbeat", error=str(error))
             connection.close()

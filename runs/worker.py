@@ -6,13 +6,15 @@ import signal
 from contextlib import suppress
 
 from django.conf import settings
+from procrastinate import App
 from procrastinate.contrib.django import app as django_app
+from procrastinate.contrib.django.utils import connector_params
 from procrastinate.jobs import DeleteJobCondition
-from procrastinate.worker import Worker
 
 from agui_project.bridge import db
 from events.writer import JournalWriter
 from runs import jobs, reaper, tasks
+from runs.patience import PatientConnector, PatientWorker
 from runs.watchdog import Watchdog
 
 
@@ -23,18 +25,18 @@ async def work() -> None:
     outlives the worker at shutdown, since the runs' last events pass through it.
     """
     writer = JournalWriter()
-    app = django_app.with_connector(django_app.connector.get_worker_connector())
+    app = django_app.with_connector(PatientConnector(kwargs=connector_params()))
     async with app.open_async(), asyncio.TaskGroup() as group:
         group.create_task(writer.run(), name="journal-writer")
         worker = _worker(app, writer)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, worker.stop)
-        watchdog = Watchdog(loop, lambda: worker.worker_id)
+        watchdog = Watchdog(loop, lambda: worker.worker_id, worker.stop)
         watchdog.start()
         reaping = group.create_task(reap_forever(), name="reaper")
         try:
-            await worker.run()
+            await worker.run()  # type: ignore[no-untyped-call]
         finally:
             watchdog.stop()
             reaping.cancel()
@@ -49,10 +51,10 @@ async def reap_forever() -> None:
         await asyncio.sleep(settings.AGUI_REAP_EVERY)
 
 
-def _worker(app: object, writer: JournalWriter) -> Worker:
+def _worker(app: App, writer: JournalWriter) -> PatientWorker:
     logging.getLogger("procrastinate").addFilter(_is_news)
-    return Worker(
-        app,  # type: ignore[arg-type]
+    return PatientWorker(
+        app,
         queues=[jobs.QUEUE],
         concurrency=settings.AGUI_WORKER_CONCURRENCY,
         fetch_job_polling_interval=0.5,
@@ -61,7 +63,6 @@ def _worker(app: object, writer: JournalWriter) -> Worker:
         delete_jobs=DeleteJobCondition.ALWAYS.value,
         additional_context={tasks.WRITER: writer},
         install_signal_handlers=False,
-        update_heartbeat_interval=settings.AGUI_HEARTBEAT,
         stalled_worker_timeout=settings.AGUI_WORKER_LOST_AFTER,
     )
 

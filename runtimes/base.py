@@ -1,6 +1,6 @@
 """What an agent gets (RunContext) and what runs one (Runtime). Imports no Django."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from functools import cached_property
 from typing import Any, Literal, NoReturn, Protocol, overload
 
@@ -31,7 +31,7 @@ class Runtime(Protocol):
 
     kind: str
 
-    def run(self, ctx: "RunContext") -> AsyncIterator[Any]:
+    def run(self, ctx: "RunContext") -> AsyncGenerator[Any, None]:
         """Run the agent once."""
         ...
 

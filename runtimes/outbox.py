@@ -16,7 +16,7 @@ from agui_project.errors import RunErrorCode, RunFailed
 
 HIGH = 512
 FLOOD = 20_000
-CONTAINERS = frozenset({dict, list})
+CONTAINERS: frozenset[Any] = frozenset({dict, list})
 # SDK events whose fields are all text: nothing in them is shared with the agent's own data.
 FLAT = frozenset(
     f"{name}Event"
@@ -162,10 +162,11 @@ def frozen(item: Any) -> Any:
     (one state dictionary, sent after every change). Rubbish passes as it is; intake refuses it.
     """
     if item.__class__ is dict:
-        for value in item.values():
+        flat: dict[Any, Any] = item
+        for value in flat.values():
             if value.__class__ in CONTAINERS:
-                return _copied(item)
-        return item.copy()
+                return _copied(flat)
+        return flat.copy()
     if item.__class__.__name__ in FLAT or not hasattr(item, "model_copy"):
         return item
     return item.model_copy(deep=True)

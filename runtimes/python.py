@@ -5,7 +5,7 @@ import contextvars
 import copy
 import inspect
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,7 @@ class PythonRuntime:
         """The runtime of an Agent row: its target, or else its slug, names the code."""
         return cls(registry.get(row.target or row.slug))
 
-    async def run(self, ctx: RunContext) -> AsyncIterator[Any]:
+    async def run(self, ctx: RunContext) -> AsyncGenerator[Any, None]:
         """What the agent yields and what it emits through ``ctx``, at once and in order.
 
         Ends with a RUN_FINISHED of its own only where there is an interrupt, result or usage to

@@ -180,6 +180,12 @@ class StateMap(Part, MutableMapping[str, Any]):
     def __iter__(self) -> Iterator[str]:
         return iter(self.data)
 
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """As ``dict.setdefault``; gives a view, so that changes of the default are seen."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
     def update(self, *args: Any, **kwargs: Any) -> None:
         """As ``dict.update``, in one STATE_DELTA."""
         with self._state.batch():

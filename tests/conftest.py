@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -31,7 +32,8 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.DATABASES["default"].update(embedded.database(data))
     if wanted["valkey"]:
         settings.REDIS_URL = embedded.valkey_url(data)
-        settings.CHANNEL_LAYERS["default"]["CONFIG"]["hosts"] = [settings.REDIS_URL]
+        layers: dict[str, Any] = settings.CHANNEL_LAYERS
+        layers["default"]["CONFIG"]["hosts"] = [settings.REDIS_URL]
 
 
 def remove(data: Path) -> None:

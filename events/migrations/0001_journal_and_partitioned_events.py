@@ -17,7 +17,7 @@ create table events_event_default partition of events_event default;
 """
 
 
-def make_months(apps, schema_editor):
+def make_months(apps: object, schema_editor: object) -> None:
     from events.partitions import ensure_ahead
 
     ensure_ahead()

@@ -7,12 +7,13 @@ from django.db.models import QuerySet
 from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import generics
+from rest_framework.exceptions import NotFound
 from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from agui_project.errors import Invalid
+from agui_project.errors import BadCursor, Invalid
 from events import journal
 from runs import access, cursors, entry, lifecycle
 from runs.api.filters import RunFilter
@@ -30,6 +31,16 @@ class NewestFirst(CursorPagination):
     max_page_size = 200
     page_size_query_param = "limit"
     ordering = "-journal_id"
+
+    def decode_cursor(self, request: Request) -> Any:
+        """Raises BadCursor for what this host never handed out."""
+        try:
+            found = super().decode_cursor(request)
+            if found is not None and found.position is not None:
+                UUID(str(found.position))
+        except (NotFound, ValueError):
+            raise BadCursor("The cursor is not one that this list handed out.") from None
+        return found
 
 
 class RunList(generics.ListAPIView[Run]):

@@ -1,9 +1,7 @@
 """POST /agui: a stock AG-UI client starts a run and reads it as server-sent events."""
 
-from agui_project import cors
 from agui_project.asgi_http import Request, Send, endpoint
 from agui_project.bridge import db
-from agui_project.errors import Forbidden, UnsupportedMediaType
 from runs import cursors, entry
 from runs.consumers.events import stream_run
 from teams import authentication
@@ -30,10 +28,11 @@ async def agui(request: Request, send: Send) -> None:
 async def authenticate(request: Request) -> Principal:
     """Who asks. A cookie alone is not enough for a POST: the page must be one of ours."""
     principal = await db(authentication.resolve, request.headers, request.cookies)
-    if principal.via_cookie:
-        host = request.headers.get("host", "")
-        if not cors.check_origin(request.headers, host=host, scheme=request.scheme):
-            raise Forbidden("Requests with a session cookie must come from an allowed origin.")
-        if not request.headers.get("content-type", "").startswith("application/json"):
-            raise UnsupportedMediaType
+    authentication.guard_cookie(
+        principal,
+        request.headers,
+        host=request.headers.get("host", ""),
+        scheme=request.scheme,
+        json_body=True,
+    )
     return principal

@@ -7,7 +7,7 @@ from uuid import UUID
 from django.conf import settings
 
 from agui_project.asgi_http import Request, Send, answer, endpoint
-from agui_project.bridge import db
+from agui_project.bridge import db, db_read
 from events import sse
 from events.follow import follow
 from runs import access, cursors
@@ -40,7 +40,7 @@ async def stream_run(
                 send,
                 frames,
                 headers=[(b"content-location", location)],
-                recheck=partial(db, access.still_readable, principal, run_id),
+                recheck=partial(db_read, access.still_readable, principal, run_id),
                 every=every,
                 stall=settings.AGUI_STALL_TIMEOUT,
             ),

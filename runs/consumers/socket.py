@@ -8,7 +8,7 @@ from django.conf import settings
 
 from agui_project import cors
 from agui_project.asgi_http import Receive, Request, Scope, Send
-from agui_project.bridge import db
+from agui_project.bridge import db, db_read
 from agui_project.errors import Forbidden, HostError
 from events import socket, sse
 from events.follow import follow
@@ -48,7 +48,7 @@ async def _serve(request: Request, send: Send) -> socket.Close | None:
             code = await socket.stream(
                 send,
                 frames,
-                recheck=partial(db, access.still_readable, principal, run.pk),
+                recheck=partial(db_read, access.still_readable, principal, run.pk),
                 every=settings.AGUI_SSE_HEARTBEAT,
                 stall=settings.AGUI_STALL_TIMEOUT,
             )
@@ -61,11 +61,13 @@ async def _admit(request: Request) -> tuple[Principal, Run, int]:
     if not cors.host_allowed(request.headers):
         raise Forbidden
     principal = await db(authentication.resolve, request.headers, request.cookies)
-    if principal.via_cookie:
-        host = request.headers.get("host", "")
-        scheme = {"ws": "http", "wss": "https"}.get(request.scheme, request.scheme)
-        if not cors.check_origin(request.headers, host=host, scheme=scheme):
-            raise Forbidden("Sockets with a session cookie must come from an allowed origin.")
+    authentication.guard_cookie(
+        principal,
+        request.headers,
+        host=request.headers.get("host", ""),
+        scheme=request.scheme,
+        json_body=False,
+    )
     run = await db(access.find, principal, request.kwargs["run_id"])
     return principal, run, cursors.check(cursors.asked({}, request.query), run.journal.head)
 

@@ -8,34 +8,102 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('teams', '0001_initial'),
+        ("teams", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Agent',
+            name="Agent",
             fields=[
-                ('id', models.UUIDField(default=uuid6.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('slug', models.SlugField(max_length=64)),
-                ('name', models.CharField(max_length=120)),
-                ('description', models.TextField(blank=True)),
-                ('kind', models.CharField(default='python', help_text='The runtime that runs it.', max_length=20)),
-                ('target', models.CharField(blank=True, help_text="What the runtime runs: a registered agent's slug.", max_length=500)),
-                ('settings', models.JSONField(blank=True, default=dict)),
-                ('on_busy', models.CharField(choices=[('reject', 'Reject'), ('enqueue', 'Enqueue'), ('cancel_running', 'Cancel Running')], default='reject', max_length=20)),
-                ('timeout_seconds', models.FloatField(blank=True, help_text="Empty: the host's.", null=True, validators=[django.core.validators.MinValueValidator(0.1)])),
-                ('is_default', models.BooleanField(default=False)),
-                ('enabled', models.BooleanField(default=True)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('team', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='teams.team')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid6.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("slug", models.SlugField(max_length=64)),
+                ("name", models.CharField(max_length=120)),
+                ("description", models.TextField(blank=True)),
+                (
+                    "kind",
+                    models.CharField(
+                        default="python", help_text="The runtime that runs it.", max_length=20
+                    ),
+                ),
+                (
+                    "target",
+                    models.CharField(
+                        blank=True,
+                        help_text="What the runtime runs: a registered agent's slug.",
+                        max_length=500,
+                    ),
+                ),
+                ("settings", models.JSONField(blank=True, default=dict)),
+                (
+                    "on_busy",
+                    models.CharField(
+                        choices=[
+                            ("reject", "Reject"),
+                            ("enqueue", "Enqueue"),
+                            ("cancel_running", "Cancel Running"),
+                        ],
+                        default="reject",
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "timeout_seconds",
+                    models.FloatField(
+                        blank=True,
+                        help_text="Empty: the host's.",
+                        null=True,
+                        validators=[django.core.validators.MinValueValidator(0.1)],
+                    ),
+                ),
+                ("is_default", models.BooleanField(default=False)),
+                ("enabled", models.BooleanField(default=True)),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="teams.team",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['slug'],
-                'constraints': [models.UniqueConstraint(fields=('team', 'slug'), name='agent_slug_once_per_team'), models.UniqueConstraint(condition=models.Q(('is_default', True)), fields=('team',), name='agent_one_default'), models.CheckConstraint(condition=models.Q(('on_busy__in', ['reject', 'enqueue', 'cancel_running'])), name='agent_on_busy_known'), models.CheckConstraint(condition=models.Q(('timeout_seconds', None), ('timeout_seconds__gt', 0), _connector='OR'), name='agent_timeout_positive')],
+                "ordering": ["slug"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("team", "slug"), name="agent_slug_once_per_team"
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("is_default", True)),
+                        fields=("team",),
+                        name="agent_one_default",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("on_busy__in", ["reject", "enqueue", "cancel_running"])
+                        ),
+                        name="agent_on_busy_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("timeout_seconds", None), ("timeout_seconds__gt", 0), _connector="OR"
+                        ),
+                        name="agent_timeout_positive",
+                    ),
+                ],
             },
         ),
     ]

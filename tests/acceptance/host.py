@@ -13,12 +13,19 @@ from typing import Any
 
 import httpx
 
-from agui_project import embedded, supervisor
+from agui_project import child, embedded, supervisor
 
 ROOT = Path(__file__).resolve().parents[2]
 KEY = "alice-key-of-the-acceptance-tests-0001"
-PASSWORD = "a-password-for-tests"  # noqa: S105
+PASSWORD = "a-password-for-tests"
 DEADLINE = 60.0
+SEED = f"""
+from runs.demo import ensure_demo
+from runtimes.models import Agent
+from teams.models import Team
+ensure_demo(api_key={KEY!r}, password={PASSWORD!r})
+Agent.objects.create(team=Team.objects.get(), slug="scripted", name="Scripted")
+"""
 
 
 class Host:
@@ -48,13 +55,24 @@ class Host:
     def start(self) -> "Host":
         self.engines = embedded.start(self.data, postgres_options=["fsync=off"])
         self.manage("migrate", "-v0")
-        self.python(
-            f"from runs.demo import ensure_demo;ensure_demo(api_key={KEY!r}, password={PASSWORD!r})"
-        )
-        self.web.start(self.env)
-        self.worker.start(self.env)
+        self.python(SEED)
+        self.spawn(self.web)
+        self.spawn(self.worker)
         self.wait_ready()
         return self
+
+    def spawn(self, job: supervisor.Job) -> None:
+        """Start a job like the supervisor does, with its log in a file (``log_of``)."""
+        with self._log(job).open("ab") as log:
+            job.process = child.spawn(
+                job.command, death=job.death, env=self.env, cwd=ROOT, log=log
+            )
+
+    def log_of(self, job: supervisor.Job) -> str:
+        return self._log(job).read_text(errors="replace")
+
+    def _log(self, job: supervisor.Job) -> Path:
+        return self.data / f"{job.name}.log"
 
     def stop(self) -> None:
         for job in (self.worker, self.web):
@@ -89,7 +107,7 @@ class Host:
             job.process.send_signal(signal_)
             job.process.wait(20)
             job.stop()
-        job.start(self.env)
+        self.spawn(job)
         self.wait_ready()
 
     def freeze(self, job: supervisor.Job) -> None:
@@ -122,7 +140,8 @@ class Host:
         return dict(answer.json())
 
     def run(self, run_id: str) -> dict[str, Any]:
-        return dict(self.client().get(f"/api/v1/runs/{run_id}").json())
+        with self.client() as client:
+            return dict(client.get(f"/api/v1/runs/{run_id}").json())
 
     def events(self, run_id: str) -> list[dict[str, Any]]:
         """The whole stored log, by JSON pages."""

@@ -5,6 +5,7 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -112,9 +113,11 @@ def test_a_data_directory_of_190_characters(data_dir: Path) -> None:
 def test_the_engines_die_with_a_killed_holder_and_start_again(data_dir: Path) -> None:
     with holder(data_dir) as (process, pids):
         query(data_dir, "create table kept as select 42 as answer")
+        # The old server is slow to go: it is asleep for a while when its holder dies.
+        os.kill(pids[0], signal.SIGSTOP)
+        threading.Timer(0.5, os.kill, (pids[0], signal.SIGCONT)).start()
         process.kill()
         process.wait()
-        # No pause: the old ones are still on their way out, and are waited for.
         with running(data_dir):
             assert not any(child.alive(pid) for pid in pids)
             assert query(data_dir, "select answer from kept") == 42
@@ -132,30 +135,40 @@ def test_a_killed_postmaster_leaves_backends_that_are_waited_for(data_dir: Path)
         assert handle.revive() == []
 
 
-@pytest.mark.parametrize("content", ["", "12", "garbage\n", "{stranger}\n{data}\n1\n5432\n"])
+@contextmanager
+def stranger(data: Path) -> Iterator[int]:
+    """A process of PostgreSQL's user that got the number of the old server, and must survive."""
+    account = places.account_for(data / "postgres")
+    ids = {"user": account.uid, "group": account.gid, "extra_groups": []} if account else {}
+    with subprocess.Popen(["sleep", "600"], cwd="/", **ids) as process:  # type: ignore[call-overload]
+        try:
+            yield process.pid
+            assert process.poll() is None
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("content", ["", "12", "garbage\n", "{pid}\n{cluster}\n1\n5432\n"])
 def test_a_stale_pid_file_stops_nobody_and_nothing(data_dir: Path, content: str) -> None:
     with running(data_dir, valkey=False):
         pass
-    # A process that got the number of the old server, and must survive.
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as stranger:
-        cluster = (data_dir / "postgres").resolve()
-        text = content.format(stranger=stranger.pid, data=cluster)
-        (cluster / "postmaster.pid").write_text(text)
+    cluster = (data_dir / "postgres").resolve()
+    with stranger(data_dir) as pid:
+        (cluster / "postmaster.pid").write_text(content.format(pid=pid, cluster=cluster))
         with running(data_dir, valkey=False):
             assert query(data_dir, "select 1") == 1
-        assert stranger.poll() is None
-        stranger.kill()
 
 
 def test_stale_sockets_are_replaced(data_dir: Path) -> None:
     with running(data_dir):
         pass
     sockets = places.socket_dir(data_dir)
-    for name in ("valkey", ".s.PGSQL.5432", ".s.PGSQL.5432.lock"):
-        (sockets / name).write_text(f"{os.getpid()}\n")
-    with running(data_dir):
-        assert query(data_dir, "select 1") == 1
-        assert ping(data_dir)
+    with stranger(data_dir) as pid:
+        for name in ("valkey", ".s.PGSQL.5432", ".s.PGSQL.5432.lock"):
+            (sockets / name).write_text(f"{pid}\n{data_dir}\n1\n5432\n{sockets}\n")
+        with running(data_dir):
+            assert query(data_dir, "select 1") == 1
+            assert ping(data_dir)
 
 
 def test_a_second_start_is_refused_by_name(data_dir: Path) -> None:

@@ -64,8 +64,12 @@ def lines(journal: Path, word: str) -> list[list[str]]:
     return [line.split() for line in journal.read_text().splitlines() if word in line]
 
 
-def eventually(done: Callable[[], bool]) -> None:
-    assert child.wait_until(done, 20), "it did not happen within 20 s"
+def eventually(done: Callable[[], bool], run: Callable[[], None] = lambda: None) -> None:
+    def tried() -> bool:
+        run()
+        return done()
+
+    assert child.wait_until(tried, 20), "it did not happen within 20 s"
 
 
 @pytest.fixture
@@ -92,7 +96,7 @@ def test_a_job_that_dies_is_started_again(pair: Supervisor, journal: Path, said:
     web = pair.jobs[1].process
     assert web is not None
     web.kill()
-    eventually(lambda: (pair.run_once(), len(lines(journal, "web started")) == 2)[1])
+    eventually(lambda: len(lines(journal, "web started")) == 2, pair.run_once)
     assert said == ["web ended (signal 9); starting it again"]
     assert len(lines(journal, "worker started")) == 1
 
@@ -101,14 +105,15 @@ def test_a_job_that_dies_at_once_is_started_less_and_less_often(said: list[str])
     crashing = Job("web", [sys.executable, "-c", "raise SystemExit(3)"], signal.SIGKILL, 1.0)
     supervised = Supervisor([crashing], said.append)
     supervised.start()
-    eventually(lambda: (supervised.run_once(), len(said) == 3)[1])
+    eventually(lambda: len(said) == 3, supervised.run_once)
     assert crashing.pause == supervisor.FIRST_PAUSE * 8
     assert supervisor.LONGEST_PAUSE < 5
     assert said[0] == "web ended (exit code 3); starting it again"
     supervised.stop()
 
 
-def test_what_a_dead_job_left_behind_is_removed(tmp_path: Path, said: list[str]) -> None:
+@pytest.mark.parametrize("how", ["died", "stopped"])
+def test_what_a_job_left_behind_is_removed(tmp_path: Path, said: list[str], how: str) -> None:
     # As granian does: the main process dies, the one that it started holds the port.
     code = (
         "import pathlib, subprocess, sys;"
@@ -121,8 +126,11 @@ def test_what_a_dead_job_left_behind_is_removed(tmp_path: Path, said: list[str])
     supervised.start()
     eventually(lambda: note.exists() and note.read_text() != "")
     orphan = int(note.read_text())
-    parent.kill()
-    eventually(lambda: (supervised.run_once(), bool(said))[1])
+    if how == "died":
+        parent.kill()
+        eventually(lambda: bool(said), supervised.run_once)
+    else:
+        supervised.stop()
     eventually(lambda: not child.alive(orphan))
     supervised.stop()
 

@@ -1,10 +1,9 @@
 """The demo team: complete after the first start, unchanged by the next."""
 
-from collections.abc import Iterator
-
 import pytest
 from django.contrib.auth import authenticate
 from django.contrib.auth.models import User
+from pytest_django import Settings
 
 from agui_project.errors import Invalid
 from runs.demo import ensure_demo
@@ -19,11 +18,11 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def _agents(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _agents(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     monkeypatch.setattr(registry, "_agents", {})
     registry.agent("docs", description="Answers.")(lambda ctx: None)
     registry.agent("slow")(lambda ctx: None)
-    yield
 
 
 def test_the_first_start_makes_everything() -> None:

@@ -13,7 +13,7 @@ SignIn = Callable[..., dict[str, str]]
 
 
 def person(name: str, team: Team, role: Role) -> User:
-    user = User.objects.create_user(name, password=f"{name}'s password")
+    user = User.objects.create_user(name)
     Membership.objects.create(team=team, user=user, role=role)
     return user
 

@@ -1,11 +1,13 @@
 """The operators' pages: a key is seen once, a hash never."""
 
 import re
+from pathlib import Path
 
 import pytest
 from django.contrib.admin import site
 from django.contrib.auth.models import User
 from django.test import Client
+from pytest_django import Settings
 from rest_framework_api_key.models import APIKey
 
 from teams import keys
@@ -15,7 +17,8 @@ KEYS = "/admin/teams/apikey/"
 
 
 @pytest.fixture
-def browser(alice: User) -> Client:
+def browser(alice: User, settings: Settings, tmp_path: Path) -> Client:
+    settings.STATIC_ROOT = tmp_path  # WhiteNoise warns when nothing was collected
     alice.is_staff = alice.is_superuser = True
     alice.save()
     client = Client()

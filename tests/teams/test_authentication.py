@@ -105,7 +105,7 @@ class TestKeys:
         assert row.last_used_at >= first
 
     def test_of_two_requests_at_the_turn_of_a_minute_one_writes(self, team: Team) -> None:
-        row, key = keys.create_key(team, "ci", Role.MEMBER)
+        row, _ = keys.create_key(team, "ci", Role.MEMBER)
         late = ApiKey.objects.get(pk=row.pk)
         keys.touch(row)
         row.refresh_from_db()

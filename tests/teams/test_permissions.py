@@ -38,5 +38,5 @@ def test_the_documented_table_is_the_table() -> None:
         for line in DOCS.read_text().splitlines()
         if line.startswith("| `")
     ]
-    documented = {row[0]: [cell == "yes" for cell in row[2:]] for row in rows}
+    documented = {row[0]: [c == "yes" for c in row[2:]] for row in rows if row[0] in ROLES}
     assert documented == {action: [allowed(role, action) for role in Role] for action in ROLES}

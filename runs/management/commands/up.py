@@ -6,12 +6,13 @@ import shlex
 import socket
 from argparse import ArgumentParser
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
+from django.db.backends.postgresql.base import DatabaseWrapper
 
 from agui_project import child, embedded, places, supervisor
 from agui_project.errors import HostError
@@ -36,37 +37,36 @@ class Command(BaseCommand):
 
     def handle(self, **options: Any) -> None:
         port = None if options["no_web"] else free_port(options["port"])
-        grace = settings.AGUI_WORKER_GRACE
-        jobs = [] if options["no_worker"] else [supervisor.worker(grace)]
+        jobs = [] if options["no_worker"] else [supervisor.worker(settings.AGUI_WORKER_GRACE)]
         jobs += [supervisor.web(port)] if port else []
+        watch = watched() if options["reload"] else None
         data = settings.AGUI_DATA_DIR
         try:
             engines = embedded.start(data, **embedded.wanted())
+            self.supervisor = supervisor.Supervisor(
+                jobs,
+                self.say,
+                env=supervisor.environment(AGUI_DATA_DIR=str(data)),
+                revive=engines.revive,
+                changed=watch.changed if watch else lambda: None,
+            )
+            try:
+                self.serve(data, port)
+            finally:
+                self.supervisor.stop()
+                engines.stop()
         except HostError as error:
             raise CommandError(error.message) from error
-        watch = watched() if options["reload"] else None
-        self.supervisor = supervisor.Supervisor(
-            jobs,
-            self.say,
-            env=supervisor.environment(AGUI_DATA_DIR=str(data)),
-            revive=engines.revive,
-            changed=watch.changed if watch else lambda: None,
-        )
-        try:
-            self.supervisor.listen()
-            self.serve(data, port)
-        finally:
-            self.supervisor.stop()
-            engines.stop()
         self.say("stopped")
 
     def serve(self, data: Path, port: int | None) -> None:
         """Prepare the database, start the processes and look after them until a signal."""
+        self.supervisor.listen()
         call_command("migrate", interactive=False, verbosity=0)
         demo = prepare_demo(data)
         # The children have connections of their own; ours would only hold a place.
         connection.close()
-        connection.close_pool()
+        cast(DatabaseWrapper, connection).close_pool()
         if self.supervisor.ending.is_set():
             return
         self.supervisor.start()

@@ -1,0 +1,87 @@
+"""What intake costs per event, beside the SDK's own cost in the same run.
+
+    python -m benchmarks.intake
+
+Promise: gate, verifier and encoding take at most 6 µs per text delta beyond the SDK's build.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ag_ui.core import TextMessageContentEvent
+
+from events.encoding import encode
+from events.gate import gate
+from events.intake import Intake
+from events.verifier import Verifier
+
+N = 20_000
+ROUNDS = 7
+START = {"type": "TEXT_MESSAGE_START", "messageId": "message-0001"}
+TEXTS = [f" word{number} grüße"[: 6 + number % 9] for number in range(N)]
+STATE = {
+    "type": "STATE_SNAPSHOT",
+    "snapshot": {"rows": [{"id": i, "name": f"row {i}", "score": i / 7} for i in range(300)]},
+}
+
+
+def sdk_build(text: str) -> TextMessageContentEvent:
+    return TextMessageContentEvent(message_id="message-0001", delta=text)
+
+
+def dicts(**more: Any) -> list[dict[str, Any]]:
+    kind = "TEXT_MESSAGE_CONTENT"
+    return [{"type": kind, "messageId": "message-0001", "delta": t, **more} for t in TEXTS]
+
+
+def best(step: Callable[[Any], Any], events: list[Any]) -> float:
+    """The best of a few rounds, in µs per event."""
+    times = []
+    for _ in range(ROUNDS):
+        begin = time.perf_counter()
+        for event in events:
+            step(event)
+        times.append((time.perf_counter() - begin) / len(events))
+    return min(times) * 1e6
+
+
+def accept() -> Callable[[Any], Any]:
+    intake = Intake("thread", "run")
+    intake.accept(START)
+    return intake.accept
+
+
+def sdk_encode(event: TextMessageContentEvent) -> bytes:
+    found: bytes = event.__pydantic_serializer__.to_json(event, by_alias=True, exclude_none=True)
+    return found
+
+
+def measured() -> Iterable[tuple[str, float]]:
+    """Each line of the table, as (what, µs)."""
+    objects, plain = [sdk_build(text) for text in TEXTS], dicts()
+    yield "SDK: build", best(sdk_build, TEXTS)
+    yield "SDK: encode", best(sdk_encode, objects)
+    yield "intake.accept(dict)", best(accept(), plain)
+    yield "intake.accept(SDK object)", best(accept(), objects)
+    yield "intake.accept(dict with timestamp)", best(accept(), dicts(timestamp=1_700_000_000_000))
+    yield "intake.accept(dict with metadata)", best(accept(), dicts(metadata={"k": 1}))
+    chunks = [{**event, "type": "TEXT_MESSAGE_CHUNK"} for event in plain]
+    yield "intake.accept(chunk)", best(Intake("thread", "run").accept, chunks)
+    yield "intake.accept(snapshot of 1,200 values)", best(accept(), [STATE] * 50)
+    verifier = Verifier()
+    for event in ({"type": "RUN_STARTED", "threadId": "t", "runId": "r"}, START):
+        verifier.feed(event)
+    stamped = dicts(timestamp=1_700_000_000_000)
+    yield "  of it gate", best(gate, plain)
+    yield "  of it verifier", best(verifier.feed, plain)
+    yield "  of it encode", best(encode, stamped)
+
+
+def main() -> None:
+    for what, cost in measured():
+        print(f"{what:42} {cost:8.2f} µs")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""The runs list: filters from the address, and keyset pages that cost the same at any depth."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.http import QueryDict
+
+from agui_project.errors import BadRequest
+from runs import access
+from runs.api.filters import RunFilter
+from runs.models import ACTIVE, Run
+from teams.authentication import Principal
+
+PAGE = 50
+MOST_NEW = 99
+FILTERS = ("status", "agent", "thread_id", "started_by")
+# An input or result may weigh megabytes, and no row shows one.
+HEAVY = ("input", "result", "usage", "error_message", "agent__settings")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Runs, newest first. ``older`` and ``newer`` are queries of the neighbours, or None."""
+
+    runs: list[Run]
+    older: str | None
+    newer: str | None
+    newest: str | None
+    """What later runs are compared with: the newest run's id, "" of none; None on other pages."""
+
+
+def matching(principal: Principal, query: QueryDict) -> tuple[QuerySet[Run], RunFilter]:
+    """The team's runs that pass the filters of ``query``; none when a filter makes no sense."""
+    asked = RunFilter(query, access.visible(principal).defer(*HEAVY))
+    return (asked.qs if asked.is_valid() else asked.queryset.none()), asked
+
+
+def filters_of(query: QueryDict) -> QueryDict:
+    """The filters of an address, without the place in the list."""
+    kept = QueryDict(mutable=True)
+    for name in FILTERS:
+        if values := [value for value in query.getlist(name) if value]:
+            kept.setlist(name, values)
+    return kept
+
+
+def page(runs: QuerySet[Run], query: QueryDict) -> Page:
+    """The page that ``?before=`` or ``?after=`` names: a run's id, exclusive. Raises BadRequest."""
+    before, after = _id("before", query.get("before")), _id("after", query.get("after"))
+    if after is not None:
+        rows = list(runs.filter(pk__gt=after).order_by("journal_id")[: PAGE + 1])
+        more, found = len(rows) > PAGE, rows[:PAGE][::-1]
+        has_older, has_newer = True, more
+    else:
+        older = runs if before is None else runs.filter(pk__lt=before)
+        rows = list(older.order_by("-journal_id")[: PAGE + 1])
+        found = rows[:PAGE]
+        has_older, has_newer = len(rows) > PAGE, before is not None
+    first = before is None and not has_newer
+    kept = filters_of(query)
+    return Page(
+        found,
+        _beside(kept, "before", found[-1]) if found and has_older else None,
+        _beside(kept, "after", found[0]) if found and has_newer else None,
+        (str(found[0].pk) if found else "") if first else None,
+    )
+
+
+def count_newer(runs: QuerySet[Run], newest: str) -> int:
+    """How many runs came after ``newest`` (all of them, if that is empty), at most MOST_NEW."""
+    known = _id("newest", newest)
+    later = runs.filter(pk__gt=known) if known else runs
+    return later.order_by()[:MOST_NEW].count()
+
+
+def stamp(run: Run) -> str:
+    """A run and all that may change in its row: what an open page says it shows."""
+    return f"{run.pk}.{run.status}.{run.journal.head}"
+
+
+def outdated(principal: Principal, stamps: list[str]) -> list[Run]:
+    """Of the runs that an open page shows as active, those that have changed."""
+    shown = set(stamps[:PAGE])
+    ids = [_id("active", value.partition(".")[0]) for value in shown]
+    if not ids:
+        return []
+    rows = access.visible(principal).defer(*HEAVY).filter(pk__in=ids)
+    return [run for run in rows if stamp(run) not in shown]
+
+
+def is_active(run: Run) -> bool:
+    """Whether the run has not ended."""
+    return run.status in ACTIVE
+
+
+def _beside(kept: QueryDict, name: str, run: Run) -> str:
+    query = kept.copy()
+    query[name] = str(run.pk)
+    return query.urlencode()
+
+
+def _id(name: str, value: str | None) -> UUID | None:
+    if not value:
+        return None
+    try:
+        return UUID(value)
+    except ValueError:
+        raise BadRequest(f"{name} is not the id of a run.", details={"path": name}) from None

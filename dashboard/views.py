@@ -1,0 +1,86 @@
+"""People's pages. A view validates, asks ``access``, renders; the rest is the public API's."""
+
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_safe
+
+from dashboard import listing
+from dashboard.pages import page
+from runs import access
+from runs.models import Status
+from runtimes.models import Agent
+from teams.authentication import Principal
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    """The front door leads to the runs."""
+    return redirect("runs")
+
+
+@require_safe
+def with_slash(request: HttpRequest) -> HttpResponsePermanentRedirect:
+    """Pages have a slash at the end; people forget it."""
+    query = f"?{request.GET.urlencode()}" if request.GET else ""
+    return HttpResponsePermanentRedirect(f"{request.path}/{query}")
+
+
+@page
+def runs(request: HttpRequest, principal: Principal) -> HttpResponse:
+    """The team's runs."""
+    found, asked = listing.matching(principal, request.GET)
+    shown = listing.page(found, request.GET)
+    agents = list(Agent.objects.for_team(principal.team).defer("settings", "description"))
+    context = {
+        "principal": principal,
+        "may_run": principal.can("run"),
+        "page": shown,
+        "filters": listing.filters_of(request.GET),
+        "problems": asked.errors,
+        "statuses": Status.choices,
+        "chosen": set(request.GET.getlist("status")),
+        "agents": agents,
+        "startable": [agent for agent in agents if agent.enabled],
+        "host": f"{request.scheme}://{request.get_host()}",
+    }
+    return render(request, "runs/list.html", context)
+
+
+@page
+def pulse(request: HttpRequest, principal: Principal) -> HttpResponse:
+    """What changed on an open list: how many runs are new, and the active rows as they stand."""
+    changed = listing.outdated(principal, request.GET.getlist("active"))
+    seen, new = request.GET.get("seen", "0"), 0
+    if "newest" in request.GET:
+        found, _ = listing.matching(principal, request.GET)
+        new = listing.count_newer(found, request.GET["newest"])
+    if not changed and str(new) == seen:
+        return HttpResponse(status=204)
+    context = {
+        "new": new,
+        "most": listing.MOST_NEW,
+        "filters": listing.filters_of(request.GET),
+        "runs": changed,
+    }
+    return render(request, "runs/pulse.html", context)
+
+
+@page
+def run(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpResponse:
+    """One run; its events come through the public stream."""
+    found = access.find(principal, run_id)
+    context = {
+        "principal": principal,
+        "run": found,
+        "active": listing.is_active(found),
+        "may_cancel": principal.can("cancel"),
+    }
+    return render(request, "runs/run.html", context)
+
+
+@page
+def run_input(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpResponse:
+    """The stored RunAgentInput, for a run whose log does not show it (yet)."""
+    return HttpResponse(access.find(principal, run_id).input, content_type="application/json")

@@ -1,0 +1,24 @@
+"""Agents in Django's admin, for operators."""
+
+from typing import TYPE_CHECKING
+
+from django.contrib import admin
+
+from runtimes.models import Agent
+
+if TYPE_CHECKING:
+    AgentAdminBase = admin.ModelAdmin[Agent]
+else:
+    AgentAdminBase = admin.ModelAdmin
+
+
+@admin.register(Agent)
+class AgentAdmin(AgentAdminBase):
+    """What a team runs, and by which rules."""
+
+    list_display = ["slug", "team", "name", "kind", "on_busy", "is_default", "enabled"]
+    list_filter = ["kind", "enabled", "on_busy"]
+    list_select_related = ["team"]
+    search_fields = ["slug", "name", "team__slug"]
+    raw_id_fields = ["team"]
+    readonly_fields = ["id", "created_at"]

@@ -1,0 +1,110 @@
+"""The ``approval`` agent: asks before it acts. It acts on a ledger in the state, nothing else."""
+
+import json
+from typing import Any, NoReturn
+
+from runtimes import RunContext, agent
+
+TOOL = "perform_action"
+ASKED = "approve:"
+MOST = 500
+HELP = (
+    'Tell me to do something, for example "delete report.txt". I ask before I do it, and I only '
+    "write it into a ledger in the state: nothing real is touched."
+)
+ANSWER = {
+    "type": "object",
+    "properties": {
+        "approved": {"type": "boolean", "title": "Do it?"},
+        "edited": {"type": "string", "title": "Do this instead (optional)"},
+    },
+    "required": ["approved"],
+}
+
+
+@agent(
+    "approval",
+    description="Asks before it acts, by interrupt.",
+    default_state={"ledger": []},
+    state_schema={
+        "type": "object",
+        "properties": {"ledger": {"type": "array", "items": {"type": "object"}}},
+    },
+)
+async def approval(ctx: RunContext) -> str | None:
+    """Propose and ask; in the run that brings the answer, act or do not."""
+    for entry in ctx.resume:
+        asked, _, call_id = str(entry.get("interruptId", "")).partition(":")
+        if f"{asked}:" == ASKED and call_id:
+            return conclude(ctx, call_id, entry)
+    wanted = " ".join(ctx.text.split())[:MOST]
+    if not wanted:
+        return HELP
+    propose(ctx, wanted)
+
+
+def propose(ctx: RunContext, wanted: str) -> NoReturn:
+    """Show the call, then end the run with the question."""
+    verb, _, target = wanted.partition(" ")
+    action = {"action": verb.lower(), "target": target}
+    with ctx.message() as message:
+        message.write(f"I would {wanted.rstrip('.')}. May I?")
+    with ctx.tool_call(TOOL, action, parent=message) as call:
+        pass
+    ctx.state.setdefault("pending", {})[call.id] = action
+    ctx.interrupt(
+        "tool_call",
+        message=f"Approve: {wanted}",
+        response_schema=ANSWER,
+        tool_call_id=call.id,
+        metadata={"action": action},
+        id=ASKED + call.id,
+    )
+
+
+def conclude(ctx: RunContext, call_id: str, entry: dict[str, Any]) -> str:
+    """Act on the answer: the old call gets its result, whatever the answer was."""
+    action = proposed(ctx, call_id)
+    pending = ctx.state.get("pending")
+    if pending is not None:
+        pending.pop(call_id, None)
+    if action is None:
+        return "I do not know any more what that answer is about, so I did nothing."
+    approved, edited = read_answer(entry)
+    if edited:
+        verb, _, target = edited.partition(" ")
+        action = {"action": verb.lower(), "target": target}
+    said = f"{action.get('action', '')} {action.get('target', '')}".strip()
+    ctx.tool_result(call_id, {"done": approved, **action})
+    if not approved:
+        return f"I did not do it: {said}."
+    ctx.state.setdefault("ledger", []).append({"toolCallId": call_id, **action})
+    return f"Done, in the ledger: {said}."
+
+
+def proposed(ctx: RunContext, call_id: str) -> dict[str, Any] | None:
+    """The action behind a call: from the conversation, or else from the state."""
+    for message in reversed(ctx.messages):
+        for call in message.get("toolCalls") or []:
+            if call.get("id") == call_id:
+                try:
+                    args = json.loads(call["function"]["arguments"])
+                except (KeyError, TypeError, ValueError):
+                    continue
+                if isinstance(args, dict):
+                    return args
+    pending = ctx.state.copy().get("pending")
+    found = pending.get(call_id) if isinstance(pending, dict) else None
+    return found if isinstance(found, dict) else None
+
+
+def read_answer(entry: dict[str, Any]) -> tuple[bool, str]:
+    """Whether it was approved, and what to do instead; everything unclear is a no."""
+    payload = entry.get("payload")
+    if entry.get("status") != "resolved" or not isinstance(payload, dict):
+        return entry.get("status") == "resolved" and payload is True, ""
+    edited = payload.get("edited")
+    return (
+        payload.get("approved") is True,
+        " ".join(edited.split())[:MOST] if isinstance(edited, str) else "",
+    )

@@ -1,0 +1,225 @@
+"""What is in a CSV: rows, columns, types, statistics. Pure: text in, plain dicts out.
+
+A cell is missing when it is blank or the row is too short. Types are what every present cell of
+the column is: integer, number, boolean, date (ISO 8601), else text. Statistics are of the floats;
+``std`` is the sample deviation (n - 1). Cells beyond the header's width are only counted.
+"""
+
+import csv
+import io
+import math
+import re
+from array import array
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+DELIMITERS = ",;\t|"
+DISTINCT_CAP = 100_000
+TOP = 5
+TOP_WIDTH = 200
+BINS = 10
+SAFE_INTEGER = 2**53 - 1
+INTEGER = re.compile(r"[+-]?(?:0|[1-9][0-9]*)")  # "007" is a code, not a number
+NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+BOOLEANS = frozenset({"true", "false", "yes", "no"})
+SAMPLE_CHARS, SAMPLE_ROWS = 65_536, 50
+
+csv.field_size_limit(2**31 - 1)  # the size of the whole input is limited elsewhere
+
+
+def records(text: str, delimiter: str) -> Iterator[list[str]]:
+    """The rows of a CSV, header first; quotes, CRLF and line breaks in quotes as RFC 4180 has it.
+
+    Lines with nothing in them are no rows.
+    """
+    lines = io.StringIO(text.removeprefix("\ufeff"), newline="")
+    return (row for row in csv.reader(lines, delimiter=delimiter) if row)
+
+
+def delimiter_of(text: str) -> str:
+    """The delimiter under which the first rows agree best about their width; a comma if none."""
+    sample = text[:SAMPLE_CHARS]
+    best, best_score = ",", (0.0, 0)
+    for delimiter in DELIMITERS:
+        widths = [len(row) for _, row in zip(range(SAMPLE_ROWS), records(sample, delimiter))]  # noqa: B905
+        if len(text) > SAMPLE_CHARS and len(widths) in range(2, SAMPLE_ROWS):
+            widths.pop()  # cut in the middle
+        if not widths:
+            continue
+        width, agreeing = Counter(widths).most_common(1)[0]
+        score = (agreeing / len(widths), width)
+        if width > 1 and score > best_score:
+            best, best_score = delimiter, score
+    return best
+
+
+def column_names(header: Sequence[str]) -> list[str]:
+    """The header's cells, with a name for each nameless column and no name twice."""
+    names: dict[str, None] = {}
+    for number, cell in enumerate(header, 1):
+        base = name = cell.strip() or f"column {number}"
+        count = 1
+        while name in names:
+            count += 1
+            name = f"{base} ({count})"
+        names[name] = None
+    return list(names)
+
+
+class Column:
+    """The running profile of one column."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.count = 0
+        self.missing = 0
+        self._type = ""
+        self._numbers = array("d")
+        self._seen: Counter[str] = Counter()
+        self._capped = False
+
+    def add(self, cell: str) -> None:
+        """Take one cell."""
+        value = cell.strip()
+        if not value:
+            self.missing += 1
+            return
+        self.count += 1
+        if cell in self._seen or len(self._seen) < DISTINCT_CAP:
+            self._seen[cell] += 1
+        else:
+            self._capped = True
+        if self._type != "text":
+            self._learn(value)
+
+    def _learn(self, value: str) -> None:
+        """Narrow the type: the first cell chooses, a cell of another type makes it text."""
+        found = type_of(value)
+        if found != self._type:
+            if {found, self._type} == {"integer", "number"}:
+                found = "number"
+            elif self._type:
+                found = "text"
+            self._type = found
+        if found in ("integer", "number"):
+            self._numbers.append(float(value))
+        elif found == "text":
+            self._numbers = array("d")
+
+    def profile(self) -> dict[str, Any]:
+        """The column as JSON."""
+        kind = self._type or "text"
+        found: dict[str, Any] = {
+            "name": self.name,
+            "type": kind,
+            "count": self.count,
+            "missing": self.missing,
+            "distinct": len(self._seen),
+            "distinctCapped": self._capped,
+        }
+        if kind in ("integer", "number"):
+            found |= statistics_of(self._numbers, whole=kind == "integer")
+        elif self._seen:
+            found["top"] = [
+                {"value": value[:TOP_WIDTH], "count": count}
+                for value, count in self._seen.most_common(TOP)
+            ]
+            if kind == "date" and not self._capped:
+                found |= {"min": min(self._seen), "max": max(self._seen)}
+        return found
+
+
+def type_of(value: str) -> str:
+    """The type of one present cell."""
+    if INTEGER.fullmatch(value) and math.isfinite(float(value)):
+        return "integer"
+    if NUMBER.fullmatch(value) and math.isfinite(float(value)):
+        return "number"
+    if value.lower() in BOOLEANS:
+        return "boolean"
+    return "date" if is_date(value) else "text"
+
+
+def is_date(value: str) -> bool:
+    """Whether it is an ISO 8601 date or time stamp, written with its dashes."""
+    if len(value) < 10 or value[4] != "-" or value[7] != "-":
+        return False
+    try:
+        datetime.fromisoformat(value)
+    except ValueError:
+        return False
+    return True
+
+
+def statistics_of(numbers: Sequence[float], *, whole: bool = False) -> dict[str, Any]:
+    """Least, greatest, mean, deviation and histogram of finite floats; sums are exact (fsum)."""
+    low, high, size = min(numbers), max(numbers), len(numbers)
+    mean = (
+        math.fsum(number / size for number in numbers)
+        if too_large(low, high, size)
+        else (math.fsum(numbers) / size)
+    )
+    found: dict[str, Any] = {"min": shown(low, whole), "max": shown(high, whole), "mean": mean}
+    if size > 1:
+        found["std"] = deviation(numbers, mean, max(high - mean, mean - low))
+    return found | {"histogram": histogram(numbers, low, high)}
+
+
+def too_large(low: float, high: float, size: int) -> bool:
+    """Whether a plain sum could leave the range of a float."""
+    return max(abs(low), abs(high)) > 1e308 / size
+
+
+def shown(number: float, whole: bool) -> float | int:
+    """An integer where JSON and JavaScript keep it exactly."""
+    return int(number) if whole and abs(number) <= SAFE_INTEGER else number
+
+
+def deviation(numbers: Sequence[float], mean: float, widest: float) -> float:
+    """The sample standard deviation, scaled so that no square overflows or vanishes."""
+    if widest == 0 or not math.isfinite(widest):
+        return 0.0 if widest == 0 else math.ldexp(deviation_halved(numbers, mean), 1)
+    squares = math.fsum(((number - mean) / widest) ** 2 for number in numbers)
+    return widest * math.sqrt(squares / (len(numbers) - 1))
+
+
+def deviation_halved(numbers: Sequence[float], mean: float) -> float:
+    """Half the deviation of numbers that are too far apart for a float to hold the distance."""
+    halves = [number / 2 for number in numbers]
+    return deviation(halves, mean / 2, max(max(halves) - mean / 2, mean / 2 - min(halves)))
+
+
+def histogram(numbers: Iterable[float], low: float, high: float) -> dict[str, Any]:
+    """Ten bins of equal width: ``edges`` (11), ``counts`` (10); the last bin holds its right edge.
+
+    One value gives one bin.
+    """
+    if low == high:
+        return {"edges": [low, high], "counts": [sum(1 for _ in numbers)]}
+    inner = [low * (1 - i / BINS) + high * (i / BINS) for i in range(1, BINS)]
+    edges = [low, *(min(max(edge, low), high) for edge in inner), high]
+    counts = [0] * BINS
+    for number in numbers:
+        counts[min(bisect_right(edges, number, 1) - 1, BINS - 1)] += 1
+    return {"edges": edges, "counts": counts}
+
+
+class Profile:
+    """The running profile of a CSV; ``add`` each row after the header."""
+
+    def __init__(self, header: Sequence[str]) -> None:
+        self.columns = [Column(name) for name in column_names(header)]
+        self.rows = 0
+        self.ragged = 0
+
+    def add(self, row: Sequence[str]) -> None:
+        """Take one row."""
+        self.rows += 1
+        if len(row) != len(self.columns):
+            self.ragged += 1
+            row = [*row, *[""] * (len(self.columns) - len(row))]
+        for column, cell in zip(self.columns, row, strict=False):
+            column.add(cell)

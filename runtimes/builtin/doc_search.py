@@ -1,0 +1,110 @@
+"""Search in this host's own documentation: sections of Markdown, ranked by Postgres."""
+
+import functools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+from django.db import connection
+
+FENCE = ("```", "~~~")
+HEADING = re.compile(r"(#{1,6})\s+(.+?)\s*#*$")
+MOST_WORDS = 40
+# The text search reads headings as the more telling part; nothing is stored, the docs are few.
+SEARCH = """
+    select s.position, ts_rank_cd(v.vector, q.query, 32) as rank
+    from unnest(%s::text[], %s::text[]) with ordinality as s(heading, body, position),
+         lateral (select setweight(to_tsvector('english', s.heading), 'A')
+                      || setweight(to_tsvector('english', s.body), 'C') as vector) as v,
+         websearch_to_tsquery('english', %s) as q(query)
+    where v.vector @@ q.query
+    order by rank desc, s.position
+    limit %s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One heading of one file and the text below it, up to the next heading."""
+
+    file: str
+    heading: str
+    body: str
+
+    @property
+    def anchor(self) -> str:
+        """Where a Markdown renderer links the heading."""
+        kept = re.sub(r"[^\w\- ]", "", self.heading.rpartition(" › ")[2].lower())
+        return f"{self.file}#{kept.strip().replace(' ', '-')}"
+
+
+def split(file: str, text: str) -> Iterator[Section]:
+    """The sections of a Markdown text; a heading is told with its parents, "Guide › Start"."""
+    path: list[tuple[int, str]] = []
+    body: list[str] = []
+    fence = ""
+    for line in text.splitlines():
+        mark = line.lstrip()[:3]
+        if mark in FENCE and (not fence or mark == fence):
+            fence = "" if fence else mark
+        found = None if fence else HEADING.match(line)
+        if found is None:
+            body.append(line)
+            continue
+        yield from _section(file, path, body)
+        body = []
+        level = len(found.group(1))
+        path = [*(part for part in path if part[0] < level), (level, found.group(2))]
+    yield from _section(file, path, body)
+
+
+def _section(file: str, path: list[tuple[int, str]], body: list[str]) -> Iterator[Section]:
+    text = "\n".join(body).strip()
+    if text:
+        yield Section(file, " › ".join(name for _, name in path) or file, text)
+
+
+def pages() -> list[Path]:
+    """README.md and every Markdown file in docs/."""
+    root: Path = settings.BASE_DIR
+    found = [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
+    return [page for page in found if page.is_file()]
+
+
+def sections() -> tuple[Section, ...]:
+    """All sections of all pages; read again when a page changes."""
+    return _read(tuple((page, page.stat().st_mtime_ns) for page in pages()))
+
+
+@functools.lru_cache(maxsize=1)
+def _read(stamped: tuple[tuple[Path, int], ...]) -> tuple[Section, ...]:
+    return tuple(
+        section
+        for page, _ in stamped
+        for section in split(
+            page.relative_to(settings.BASE_DIR).as_posix(), page.read_text("utf-8", "replace")
+        )
+    )
+
+
+def search(question: str, among: tuple[Section, ...], most: int = 5) -> tuple[list[Section], bool]:
+    """The sections that answer best, best first, and whether they have every word asked for.
+
+    Takes the syntax of search engines ("exact phrase", -without, or); sections with any of the
+    words are taken when none has all of them.
+    """
+    asked = question.replace("\x00", " ").encode("utf-8", "replace").decode()
+    words = re.findall(r"\w+", asked)[:MOST_WORDS]
+    if found := _ranked(" ".join(asked.split()[:MOST_WORDS]), among, most):
+        return found, True
+    return _ranked(" or ".join(words), among, most), False
+
+
+def _ranked(query: str, among: tuple[Section, ...], most: int) -> list[Section]:
+    headings = [f"{section.heading} {section.file}" for section in among]
+    bodies = [section.body.replace("\x00", " ") for section in among]
+    with connection.cursor() as cursor:
+        cursor.execute(SEARCH, [headings, bodies, query, most])
+        return [among[position - 1] for position, _ in cursor.fetchall()]

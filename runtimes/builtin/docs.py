@@ -1,0 +1,95 @@
+"""The ``docs`` agent: answers questions about this host from its own documentation."""
+
+import textwrap
+from collections.abc import Iterator
+
+from agui_project.bridge import db
+from runtimes import RunContext, agent
+from runtimes.builtin import doc_search
+from runtimes.builtin.doc_search import Section
+
+QUOTED = 1_500
+MOST_ASKED = 1_000
+HELP = (
+    "I answer questions about this host from its own documentation, with the places I quote. "
+    'Ask me, for example: "how do I host my own agent?"'
+)
+
+
+@agent(
+    "docs",
+    description="Answers questions about this host from its documentation.",
+    state_schema={
+        "type": "object",
+        "properties": {
+            "citations": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "file": {"type": "string"},
+                        "heading": {"type": "string"},
+                        "anchor": {"type": "string"},
+                    },
+                },
+            }
+        },
+    },
+)
+async def docs(ctx: RunContext) -> None:
+    """Search, quote the best section, list where it and the next ones are."""
+    question = " ".join(ctx.text.split())[:MOST_ASKED]
+    if not question:
+        say(ctx, HELP)
+        return
+    with ctx.step("search"):
+        with ctx.tool_call("search_docs", {"query": question}) as call:
+            pass
+        found, exact = await db(lambda: doc_search.search(question, doc_search.sections()))
+        places = [cited(section) for section in found]
+        call.result({"sections": places})
+    ctx.state["citations"] = places
+    say(ctx, *(answer(found, exact) if found else nothing(question)))
+
+
+def say(ctx: RunContext, *pieces: str) -> None:
+    """One message, piece by piece."""
+    with ctx.message() as message:
+        for piece in pieces:
+            message.write(piece)
+
+
+def cited(section: Section) -> dict[str, str]:
+    """Where a section is."""
+    return {"file": section.file, "heading": section.heading, "anchor": section.anchor}
+
+
+def answer(found: list[Section], exact: bool) -> Iterator[str]:
+    """The best section, quoted, and the list of all."""
+    best = found[0]
+    if not exact:
+        yield "No section has all of your words; this one comes closest.\n\n"
+    yield f"**{best.heading}**\n\n"
+    yield from quoted(best.body).splitlines(keepends=True)
+    yield "\n\nFrom:\n"
+    for number, section in enumerate(found, 1):
+        yield f"{number}. [{section.heading}]({section.anchor}) in `{section.file}`\n"
+
+
+def quoted(body: str) -> str:
+    """The beginning of a section, whole paragraphs where possible."""
+    if len(body) <= QUOTED:
+        return body
+    cut = body[:QUOTED]
+    at = cut.rfind("\n\n")
+    kept = cut[:at] if at > QUOTED // 3 else textwrap.shorten(cut, QUOTED, placeholder="")
+    fence = "\n```" if kept.count("```") % 2 else ""
+    return f"{kept}{fence}\n\n…"
+
+
+def nothing(question: str) -> Iterator[str]:
+    """An honest no, and what there is."""
+    yield f'I found nothing about "{question[:80]}" in the documentation of this host.\n\n'
+    pages = sorted({section.file for section in doc_search.sections()})
+    if pages:
+        yield "It has these pages: " + ", ".join(f"`{page}`" for page in pages) + ".\n"

@@ -1,0 +1,40 @@
+/** Keeps `<time data-age>` and `<time data-since data-until>` going, in the host's time. */
+
+const UNITS = [[86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];
+const skew = Date.parse(document.body.dataset.now) - Date.now();
+
+export function age(seconds) {
+  const unit = UNITS.find(([size]) => seconds >= size);
+  return unit ? `${Math.floor(seconds / unit[0])} ${unit[1]} ago` : "just now";
+}
+
+/** The same words as the server's `span`: 340 ms, 4.2 s, 3 m 05 s, 2 h 10 m. */
+export function span(milliseconds) {
+  const seconds = Math.max(milliseconds, 0) / 1000;
+  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
+  if (seconds < 60) return `${seconds.toFixed(1)} s`;
+  const minutes = Math.floor(seconds / 60);
+  const two = (n) => String(Math.floor(n)).padStart(2, "0");
+  return minutes < 60 ? `${minutes} m ${two(seconds % 60)} s` : `${Math.floor(minutes / 60)} h ${two(minutes % 60)} m`;
+}
+
+export function tick() {
+  const now = Date.now() + skew;
+  for (const time of document.querySelectorAll("time[data-age]")) {
+    const at = Date.parse(time.dateTime);
+    time.textContent = age((now - at) / 1000);
+    time.title ||= new Date(at).toLocaleString();
+  }
+  document.querySelectorAll('time[data-until=""]').forEach(spell);
+}
+
+/** Write how long a `<time data-since data-until>` is, or has been until now. */
+export function spell(time) {
+  const { since, until } = time.dataset;
+  if (since) time.textContent = span((until ? Date.parse(until) : Date.now() + skew) - Date.parse(since));
+}
+
+export function startClock() {
+  tick();
+  setInterval(tick, 1000);
+}

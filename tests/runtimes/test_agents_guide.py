@@ -1,0 +1,64 @@
+"""Every Python example of docs/agents.md runs, and every agent in it gives valid events."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtimes import RunContext, builtin, registry
+from runtimes.kinds import RUNTIMES
+from tests.runtimes.playing import asked, of, play, said
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()
+EXAMPLES = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+
+
+@pytest.fixture
+def guide(monkeypatch: pytest.MonkeyPatch) -> dict[str, registry.Registered]:
+    """The agents of the guide by slug."""
+    monkeypatch.setattr(registry, "_agents", {})
+    for number, example in enumerate(EXAMPLES):
+        exec(example, {"__name__": f"example_{number}"})  # noqa: S102
+    return dict(registry.all())
+
+
+async def test_the_examples_do_what_the_guide_says(guide: dict[str, registry.Registered]) -> None:
+    ran: dict[str, list[dict[str, Any]]] = {
+        slug: await play(found.target, asked("hi"), found.default_state)
+        for slug, found in guide.items()
+    }
+    assert said(ran["greeter"]) == "Hello, you said: hi"
+    assert said(ran["blocking"]) == "0 1 2 "
+    assert said(ran["counter"]) == "Counted to 1."
+    assert of(ran["stock"], "CUSTOM")[0]["value"] == 1
+    assert ran["researcher"][-1]["result"] == {"hits": 2}
+    assert len(of(ran["planner"], "STATE_DELTA")) == 7
+    assert ran["careful"][-1]["outcome"]["type"] == "interrupt"
+    assert len(ran) == 7
+
+
+async def test_the_careful_agent_reads_its_answer(guide: dict[str, registry.Registered]) -> None:
+    for payload, answer in (({"approved": True}, "Deleted."), ({"approved": False}, "Kept.")):
+        resume = [{"interruptId": "delete-it", "status": "resolved", "payload": payload}]
+        events = await play(guide["careful"].target, asked("hi", resume=resume))
+        assert said(events) == answer
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for name in vars(RunContext) if not name.startswith("_")]
+    + [name for name in vars(RunContext.__base__) if not name.startswith("_")],
+)
+def test_the_guide_names_what_a_context_has(name: str) -> None:
+    inner = {"announce_state", "ending"}  # called by the runtime, not by agents
+    assert name in inner or re.search(rf"\b{name}\b", GUIDE)
+
+
+def test_the_guide_names_every_agent_that_comes_along() -> None:
+    files = Path(builtin.__file__).parent.glob("*.py")
+    registered = re.compile(r"agent\(\s*\"(\w+)\"")
+    slugs = {slug for file in files for slug in registered.findall(file.read_text())}
+    assert slugs == {"docs", "table", "slow", "approval", "llm", "scripted"}
+    assert all(f"| `{slug}` |" in GUIDE for slug in slugs)
+    assert set(RUNTIMES) == {"python"}
