@@ -7,6 +7,7 @@ that still needs a second; then it gets SIGTERM. Figures and what follows: docs/
 """
 
 import asyncio
+import contextlib
 import importlib.util
 import json
 import os
@@ -161,10 +162,8 @@ async def measure(command: list[str]) -> dict[str, Any]:
             "application heard": dict(Counter(notes.read_text().split())),
         }
     finally:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(server.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         await asyncio.to_thread(server.wait)
 
 

@@ -24,6 +24,8 @@ from runs.models import ACTIVE, Run, Status, Thread
 from runtimes.models import Agent, OnBusy
 from teams.models import Team
 
+MAX_CODE = 40
+
 TRANSITIONS: dict[Status, frozenset[Status]] = {
     Status.QUEUED: frozenset({Status.RUNNING, Status.CANCELLED, Status.FAILED}),
     Status.RUNNING: frozenset(
@@ -101,6 +103,7 @@ def _start(
     thread, _ = Thread.objects.get_or_create(team=team, thread_id=request.thread_id)
     Thread.objects.select_for_update(no_key=True).get(pk=thread.pk)
     if earlier := _earlier(team, key, request):
+        transaction.set_rollback(True)  # a thread made for this request would stay empty
         return Started(earlier, created=False)
     if twin := Run.objects.for_team(team).filter(thread=thread, run_id=request.run_id).first():
         raise RunExists(details=address(twin))
@@ -136,14 +139,19 @@ def claim(run_id: UUID) -> Claimed | None:
 def finish(run_id: UUID, terminal: dict[str, Any]) -> None:
     """Store how a run ended; runs in the transaction that stores its terminal event."""
     status = status_of(terminal)
-    error = (
-        {"error_code": terminal.get("code") or "error", "error_message": terminal["message"]}
-        if status is Status.FAILED
-        else {}
-    )
+    error = _error(terminal) if status is Status.FAILED else {}
     kept = {name: dumps(terminal[name]) for name in ("result", "usage") if name in terminal}
     if not _move(run_id, status, ended_at=timezone.now(), **error, **kept):
         raise IllegalTransition
+
+
+def _error(terminal: dict[str, Any]) -> dict[str, str]:
+    """An agent may choose any code and message; a column takes neither NUL nor any length."""
+    code, message = terminal.get("code") or "", terminal["message"]
+    return {
+        "error_code": code.replace("\x00", "")[:MAX_CODE] or "error",
+        "error_message": message.replace("\x00", ""),
+    }
 
 
 def status_of(terminal: dict[str, Any]) -> Status:

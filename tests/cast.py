@@ -1,11 +1,13 @@
-"""The cast as fixtures: Alice, Bob and Vera in one team, Charlie in another; agents that work."""
-
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Any
+"""The cast: Alice, Bob and Vera in one team, Charlie in another; and a worker to run agents on."""
 
 import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from uuid import UUID
+
 import pytest
 from channels.layers import channel_layers
 from django.conf import settings
@@ -13,13 +15,194 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from agui_project.bridge import db
-from events import journal
 from events.hub import hub
+from events.intake import Intake
+from events.models import Event
 from events.writer import JournalWriter
 from runs import inputs, lifecycle
 from runs.executor import Stop, execute
+from runs.lifecycle import Claimed
 from runs.models import Run
 from runtimes import registry
 from runtimes.models import Agent
 from teams import keys
-from teams.models import ApiKey, Membership, Role, Team
+from teams.authentication import Principal
+from teams.models import Membership, Role, Team
+
+ECHO = "echo"
+
+
+@dataclass(frozen=True)
+class Actor:
+    """A person in one team, with a key of the same role."""
+
+    user: User
+    team: Team
+    role: Role
+    key: str
+    session: str
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What a program of this person sends."""
+        return {"authorization": f"Bearer {self.key}"}
+
+    @property
+    def cookie(self) -> dict[str, str]:
+        """What the browser of this person sends by itself."""
+        return {"cookie": f"{settings.SESSION_COOKIE_NAME}={self.session}"}
+
+    @property
+    def principal(self) -> Principal:
+        return Principal("user", self.user.get_username(), self.team, self.role, self.user.pk)
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Who is there. Both teams have an agent ``echo``, which is their default."""
+
+    team: Team
+    other_team: Team
+    alice: Actor
+    bob: Actor
+    vera: Actor
+    charlie: Actor
+
+    @property
+    def echo(self) -> Agent:
+        return Agent.objects.get(team=self.team, slug=ECHO)
+
+
+@pytest.fixture
+def cast(db: None, monkeypatch: pytest.MonkeyPatch) -> Cast:
+    monkeypatch.setattr(registry, "_agents", {})
+    registry.agent(ECHO)(lambda ctx: ctx.text)
+    team = Team.objects.create(slug="acme", name="Acme")
+    other_team = Team.objects.create(slug="globex", name="Globex")
+    for owner in (team, other_team):
+        Agent.objects.create(team=owner, slug=ECHO, name="Echo", target=ECHO, is_default=True)
+    return Cast(
+        team,
+        other_team,
+        _person("alice", team, Role.OWNER),
+        _person("bob", team, Role.MEMBER),
+        _person("vera", team, Role.VIEWER),
+        _person("charlie", other_team, Role.OWNER),
+    )
+
+
+def _person(name: str, team: Team, role: Role) -> Actor:
+    user = User.objects.create_user(name)
+    Membership.objects.create(team=team, user=user, role=role)
+    browser = Client()
+    browser.force_login(user)
+    session = str(browser.session.session_key)
+    return Actor(user, team, role, keys.create_key(team, name, role)[1], session)
+
+
+Register = Callable[..., Agent]
+
+
+@pytest.fixture
+def register(cast: Cast) -> Register:
+    """Put code behind a new agent of Alice's team."""
+
+    def new(slug: str, target: Any, **fields: Any) -> Agent:
+        registry.agent(slug)(target)
+        row: Agent = Agent.objects.create(
+            team=cast.team, slug=slug, name=slug, target=slug, **fields
+        )
+        return row
+
+    return new
+
+
+def start(actor: Actor, agent: Agent | None = None, key: str | None = None, **body: Any) -> Run:
+    """Start a run as the API does; a queued run, which no worker has seen."""
+    agent = agent or Agent.objects.get(team=actor.team, is_default=True)
+    return lifecycle.start(
+        actor.team,
+        agent,
+        inputs.parse(body),
+        started_by=actor.principal.label,
+        idempotency_key=key,
+    ).run
+
+
+def log_of(run: Run | UUID) -> list[dict[str, Any]]:
+    """The stored events of a run, in order, and without a gap."""
+    key = run.pk if isinstance(run, Run) else run
+    rows = list(Event.objects.filter(journal_id=key).order_by("seq"))
+    assert [row.seq for row in rows] == list(range(1, len(rows) + 1))
+    return [json.loads(row.payload) for row in rows]
+
+
+def types_of(run: Run | UUID) -> list[str]:
+    return [event["type"] for event in log_of(run)]
+
+
+def fresh(run: Run) -> Run:
+    """The run as the database has it now."""
+    found: Run = Run.objects.select_related("journal", "thread").get(pk=run.pk)
+    return found
+
+
+@pytest.fixture
+async def bell(transactional_db: None) -> AsyncIterator[None]:
+    """Close what streams have opened in this test's loop."""
+    yield
+    await hub().close()
+    await channel_layers["default"].flush()
+
+
+@pytest.fixture
+async def writer(bell: None) -> AsyncIterator[JournalWriter]:
+    """A worker's writer, at work."""
+    writer = JournalWriter()
+    working = asyncio.create_task(writer.run())
+    yield writer
+    writer.close()
+    await asyncio.wait_for(working, 30)
+
+
+async def perform(run: Run, writer: JournalWriter) -> Run:
+    """Execute a queued run to its end, as the worker does; the ended run."""
+    claimed = await db(lifecycle.claim, run.pk)
+    assert claimed
+    await execute(claimed, writer, lambda: Stop.CANCEL)
+    return await db(fresh, run)
+
+
+class LiveRun:
+    """A running run whose agent is the test."""
+
+    def __init__(self, claimed: Claimed, writer: JournalWriter) -> None:
+        run = claimed.run
+        self.run = run
+        self.url = f"/api/v1/runs/{run.pk}/events"
+        self._lease = writer.open(claimed.claim)
+        self._intake = Intake(run.thread.thread_id, run.run_id, input=json.loads(run.input))
+
+    @classmethod
+    async def begin(cls, run: Run, writer: JournalWriter) -> "LiveRun":
+        """Claim the run; its log has RUN_STARTED."""
+        claimed = await db(lifecycle.claim, run.pk)
+        assert claimed
+        live = cls(claimed, writer)
+        live._lease.append(live._intake.start())
+        await live._lease.flush()
+        return live
+
+    async def say(self, *words: str) -> None:
+        """One stored event for each word."""
+        for word in words:
+            event = {"type": "CUSTOM", "name": "said", "value": word}
+            self._lease.append(self._intake.accept(event))
+        await self._lease.flush()
+
+    async def end(self) -> None:
+        """RUN_FINISHED, and the status with it."""
+        records = self._intake.finish()
+        also = partial(lifecycle.finish, self.run.pk, self._intake.terminal or {})
+        self._lease.append(records, also=[also])
+        await self._lease.flush()

@@ -23,14 +23,14 @@ def age(moment: datetime | None) -> str:
 
 @register.filter
 def span(since: datetime | None, until: datetime | None) -> str:
-    """How long from ``since`` to ``until`` (or now): ``340 ms``, ``4.2 s``, ``3 m 05 s``, ``2 h 10 m``."""
+    """How long from ``since`` to ``until`` or now; empty for None."""
     if since is None:
         return ""
     return spoken(max((until or timezone.now()) - since, timedelta()))
 
 
 def spoken(length: timedelta) -> str:
-    """A length of time in at most two units."""
+    """A length of time in at most two units: ``340 ms``, ``4.2 s``, ``3 m 05 s``, ``2 h 10 m``."""
     seconds = length.total_seconds()
     if seconds < 1:
         return f"{round(seconds * 1000)} ms"

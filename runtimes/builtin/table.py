@@ -16,6 +16,7 @@ ROWS_A_LOOK = 50
 REPORTS = 20
 SHOWN_COLUMNS = 30
 FENCED = re.compile(r"```[\w-]*\r?\n(.*?)```", re.DOTALL)
+ROWS = re.compile(r"\S[^\r\n]*[\r\n]\s*\S")  # two lines with something in them
 HELP = (
     "Send me a CSV: as the text of your message, as a document part (text/csv, base64 data), or in "
     "the state under `csv`. I stream a profile of it into the state under `profile`: rows, "
@@ -104,7 +105,8 @@ def source(ctx: RunContext) -> str | None:
     """The CSV of the last user message (document part, then text), or of the state."""
     for message in reversed(ctx.messages):
         if message.get("role") == "user":
-            for part in message.get("content") or []:
+            content = message.get("content")
+            for part in content if isinstance(content, list) else []:
                 text = document(part) if isinstance(part, dict) else None
                 if text is not None:
                     return text
@@ -112,11 +114,11 @@ def source(ctx: RunContext) -> str | None:
     fenced = FENCED.search(ctx.text)
     text = fenced.group(1) if fenced else without_request(ctx.text)
     given = ctx.state.get("csv")
-    lines = [line for line in text.splitlines() if line.strip()]
-    tabular = len(lines) > 1 and any(mark in text for mark in DELIMITERS)
+    has_rows = ROWS.search(text) is not None
+    tabular = has_rows and any(mark in text for mark in DELIMITERS)
     if isinstance(given, str) and given.strip() and not tabular:
         return given
-    return text if len(lines) > 1 else None
+    return text if has_rows else None
 
 
 def without_request(text: str) -> str:

@@ -86,6 +86,7 @@ export class EventTable {
     this.hits = query ? this.events.flatMap(({ type }, i) => (type.includes(query) ? [i + 1] : [])) : null;
     for (const row of this.drawn.values()) row.remove();
     this.drawn.clear();
+    this.log.scrollTop = 0;
     this.draw();
   }
 

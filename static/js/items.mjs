@@ -2,6 +2,7 @@
 
 import { span } from "./clock.mjs";
 import { h } from "./dom.mjs";
+import { marked } from "./marks.mjs";
 import { plain } from "./messages.mjs";
 
 const LONGEST = 200_000;
@@ -12,13 +13,19 @@ function at(item) {
   return item.seq ? h("a", { class: "at", href: `#seq=${item.seq}`, title: `Event ${item.seq}` }, `#${item.seq}`) : null;
 }
 
-/** A text node that follows an item's text, piece by piece. */
-function following(item, into) {
-  const node = document.createTextNode(item.text?.all() ?? "");
-  into.append(node);
+/** Shows an item's text and lets it grow; an assistant's message that has ended gets its marks. */
+function growing(item, into) {
+  let tail = null;
   return () => {
-    if (item.restated) node.data = item.text.all();
-    else node.appendData(item.text.fresh());
+    if (!item.open && item.role === "assistant") {
+      tail = null;
+      into.replaceChildren(...marked(item.text.all()));
+    } else if (tail && !item.restated) {
+      tail.appendData(item.text.fresh());
+    } else {
+      tail = document.createTextNode(item.text.all());
+      into.replaceChildren(tail);
+    }
     item.restated = false;
   };
 }
@@ -27,9 +34,9 @@ function message(item) {
   const text = h("div", { class: "text" });
   const who = h("b", {}, item.name ?? item.role);
   const node = h("article", { class: `item message ${item.role}` }, h("header", {}, who, at(item)), text);
-  const follow = following(item, text);
+  const grow = growing(item, text);
   return live(node, () => {
-    follow();
+    grow();
     node.classList.toggle("open", item.open);
   });
 }
@@ -38,9 +45,9 @@ function reasoning(item) {
   const text = h("div", { class: "text" });
   const gist = h("span", { class: "gist" });
   const node = h("details", { class: "item" }, h("summary", {}, h("b", {}, "Reasoning"), gist, at(item)), text);
-  const follow = following(item, text);
+  const grow = growing(item, text);
   return live(node, () => {
-    follow();
+    grow();
     gist.textContent = item.open ? "thinking …" : `${item.text.length} characters`;
   });
 }

@@ -28,7 +28,7 @@ export class JsonTree {
     const label = Array.isArray(value) ? `[${size}]` : `{${size}}`;
     if (!size) return h("div", { class: "leaf" }, name, h("span", { class: "size" }, Array.isArray(value) ? "[]" : "{}"));
     const body = h("div");
-    const open = this.open.get(path) ?? (depth < 2 && size <= 20);
+    const open = this.open.get(path) ?? (depth < 4 && size <= 20);
     const node = h("details", { open }, h("summary", { "data-path": path }, name, h("span", { class: "size" }, label)), body);
     const fill = () => body.replaceChildren(...this.children(value, path, depth));
     if (open) fill();

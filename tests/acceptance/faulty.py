@@ -7,15 +7,15 @@ import os
 import random
 from typing import Any
 
-from agui_project import supervisor
+from agui_project import web
 
 FIRED: collections.Counter[str] = collections.Counter()
 
 
 def web_application() -> Any:
     """The real application; only the bell's messages pass through the injector."""
-    application = supervisor.web_application()
-    from events.hub import Hub
+    application = web.application()
+    from events.hub import Hub  # after the application: it needs the app registry
 
     real = Hub.deliver
     chances = random.Random(int(os.environ.get("FAULTS_SEED", "1")))

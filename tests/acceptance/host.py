@@ -91,7 +91,11 @@ class Host:
         return self.manage("shell", "-v0", "-c", code)
 
     def wait_ready(self) -> None:
-        wait_for(lambda: self.ready().get("status") == "ready", "the host to be ready")
+        try:
+            wait_for(lambda: self.ready().get("status") == "ready", "the host to be ready")
+        except AssertionError:
+            print(self.log_of(self.web)[-3000:], self.log_of(self.worker)[-3000:], sep="\n---\n")
+            raise
 
     def ready(self) -> dict[str, Any]:
         try:

@@ -64,7 +64,12 @@ async def _sse(client: httpx.AsyncClient, run_id: str, reading: Reading) -> None
 async def _socket(host: Host, run_id: str, reading: Reading) -> None:
     url = f"{host.url.replace('http', 'ws', 1)}/ws/runs/{run_id}/?after={reading.after}"
     async with websockets.connect(
-        url, additional_headers=host.headers, max_size=None, compression=None, open_timeout=60
+        url,
+        additional_headers=host.headers,
+        max_size=None,
+        compression=None,
+        open_timeout=60,
+        ping_interval=None,  # five hundred readers share this process: it is no judge of silence
     ) as socket:
         try:
             async for text in socket:

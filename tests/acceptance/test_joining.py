@@ -3,7 +3,9 @@
 import asyncio
 import os
 import random
+from collections.abc import Callable
 
+import httpx
 import pytest
 
 from tests.acceptance.host import Host
@@ -19,11 +21,9 @@ SCRIPT = [
 ]
 
 
-async def test_every_reader_gets_exactly_what_was_stored(new_host: object, capsys: object) -> None:
+async def test_every_reader_gets_exactly_what_was_stored(new_host: Callable[..., Host]) -> None:
     seed = int(os.environ.get("JOIN_SEED", random.randrange(10**6)))
-    host: Host = new_host(  # type: ignore[operator]
-        web_module="tests.acceptance.faulty:web_application", FAULTS_SEED=str(seed)
-    )
+    host = new_host(web_module="tests.acceptance.faulty:web_application", FAULTS_SEED=str(seed))
     chances = random.Random(seed)
     run_id = host.begin(script=SCRIPT)["id"]
     async with open_client(host) as client, asyncio.TaskGroup() as group:
@@ -32,15 +32,11 @@ async def test_every_reader_gets_exactly_what_was_stored(new_host: object, capsy
             reading = Reading(after, chances.choice(WAYS))
             return await asyncio.wait_for(read(host, client, run_id, reading), 120)
 
-        async def join_while_it_runs() -> Reading:
-            moment = chances.randrange(1, DELTAS)
-            head = await until_head_shared(moment)
-            return await join(chances.choice([0, head, chances.randint(0, head)]))
-
         heads = Heads()
 
-        async def until_head_shared(seq: int) -> int:
-            return await heads.reach(seq)
+        async def join_while_it_runs() -> Reading:
+            head = await heads.reach(chances.randrange(1, DELTAS))
+            return await join(chances.choice([0, head, chances.randint(0, head)]))
 
         group.create_task(heads.watch(client, run_id, DELTAS))
         count = READERS - AT_THE_END - AFTERWARDS
@@ -75,9 +71,9 @@ class Heads:
         self.head = 0
         self.moved = asyncio.Condition()
 
-    async def watch(self, client: object, run_id: str, until: int) -> None:
+    async def watch(self, client: httpx.AsyncClient, run_id: str, until: int) -> None:
         while self.head < until:
-            head = await until_head(client, run_id, self.head + 1)  # type: ignore[arg-type]
+            head = await until_head(client, run_id, self.head + 1)
             async with self.moved:
                 self.head = head
                 self.moved.notify_all()

@@ -37,7 +37,7 @@ def written(rows: list[list[Any]], delimiter: str = ",", end: str = "\r\n") -> s
 def test_a_random_table_against_the_statistics_module(delimiter: str, end: str) -> None:
     chance = random.Random(delimiter + end)
     words = ['say "hi"', "a,b;c|d\te", "línea\r\nzwei", "数据", "plain"]
-    rows = [
+    rows: list[list[Any]] = [
         [
             chance.choice(["", chance.randint(-999, 999)]),
             chance.gauss(1e6, 0.01),

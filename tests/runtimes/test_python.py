@@ -317,6 +317,10 @@ async def test_an_adapters_run_started_gives_way_to_what_came_before() -> None:
 
 async def test_threads_of_an_async_agent_may_emit() -> None:
     async def target(ctx: RunContext) -> None:
-        await asyncio.to_thread(lambda: [ctx.custom("n", n) for n in range(3_000)])
+        def work() -> None:
+            for number in range(3_000):
+                ctx.custom("n", number)
+
+        await asyncio.to_thread(work)
 
     assert [event["value"] for event in await play(target)] == list(range(3_000))

@@ -1,0 +1,48 @@
+"""The files of this repository, as git sees them: tracked ones, and new ones not ignored."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("agui_project", "teams", "runtimes", "events", "runs", "dashboard")
+_FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+
+
+def files(root: Path = ROOT) -> list[Path]:
+    """Relative paths, in order; what git lists but is deleted is left out."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=root, check=True, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+    paths = sorted({Path(name) for name in listed.split("\0") if name})
+    return [path for path in paths if (root / path).is_file()]
+
+
+def copy(to: Path) -> Path:
+    """A copy of the repository, for planting what must not be."""
+    for path in files():
+        (to / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / path, to / path)
+    subprocess.run(["git", "init", "--quiet"], cwd=to, check=True)
+    return to
+
+
+def pages() -> dict[str, str]:
+    """README.md and docs/*.md by their path."""
+    found = [path for path in files() if path.suffix == ".md"]
+    wanted = [path for path in found if path.parts[0] in ("README.md", "docs")]
+    return {path.as_posix(): (ROOT / path).read_text("utf-8") for path in wanted}
+
+
+def docs() -> str:
+    """All of docs/ as one text."""
+    return "\n".join(text for path, text in pages().items() if path.startswith("docs/"))
+
+
+def anchors(text: str) -> set[str]:
+    """What a Markdown page can be linked to by ``#``."""
+    headings = re.findall(r"^#{1,6}\s+(.+?)\s*$", _FENCED.sub("", text), re.MULTILINE)
+    kept = [re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings]
+    return {heading.strip().replace(" ", "-") for heading in kept}

@@ -1,0 +1,40 @@
+"""Who may import whom: the contracts hold, and breaking one is noticed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.house import repository
+
+LINT = Path(sys.executable).with_name("lint-imports")
+
+
+def lint(root: Path) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [LINT, "--no-cache"], cwd=root, capture_output=True, text=True, timeout=120
+    )
+
+
+def test_the_contracts_hold() -> None:
+    done = lint(repository.ROOT)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "contract"),
+    [
+        ("teams/planted.py", "import runs.models", "Imports go down only"),
+        ("runtimes/planted.py", "from events import journal", "Imports go down only"),
+        ("agui_project/errors.py", "import teams.models", "Imports go down only"),
+        ("events/gate.py", "import django.db", "The rules of events know no Django"),
+    ],
+)
+def test_a_planted_import_turns_it_red(tmp_path: Path, file: str, line: str, contract: str) -> None:
+    root = repository.copy(tmp_path)
+    with (root / file).open("a") as source:
+        source.write(f"\n{line}\n")
+    done = lint(root)
+    assert done.returncode == 1, done.stdout
+    assert f"{contract} BROKEN" in done.stdout

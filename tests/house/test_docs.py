@@ -1,0 +1,161 @@
+"""The documentation names everything that can be set, called, answered or linked."""
+
+import ast
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.urls import URLPattern, URLResolver
+
+from agui_project.errors import HostError, RunErrorCode
+from runtimes import RunContext
+from tests.house import repository
+from tests.house.repository import PACKAGES, ROOT
+
+SETTINGS = ROOT / "agui_project" / "settings.py"
+ROW = re.compile(r"^\| `([A-Z][A-Z_]+)` \| (.*?) \|", re.MULTILINE)
+COMPUTED = object()
+
+
+# --- settings
+
+
+def settings_in_code() -> dict[str, Any]:
+    """Every variable that the code reads, with its default where that is a plain value."""
+    found: dict[str, Any] = {}
+    for node in ast.walk(ast.parse(SETTINGS.read_text())):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("env."):
+            name = ast.literal_eval(node.args[0])
+            default = next((k.value for k in node.keywords if k.arg == "default"), None)
+            found.setdefault(name, _value(default))
+    pattern = re.compile(r'os\.environ(?:\.get\(|\[)"([A-Z_]+)"')
+    for path in repository.files():
+        if path.parts[0] in PACKAGES:
+            for name in pattern.findall((ROOT / path).read_text()):
+                found.setdefault(name, COMPUTED)
+    return found
+
+
+def _value(node: ast.expr | None) -> Any:
+    if node is None:
+        return COMPUTED
+    try:
+        return eval(ast.unparse(node), {"__builtins__": {}})  # noqa: S307  (10 * 1024 * 1024)
+    except NameError:
+        return COMPUTED
+
+
+def as_documented(value: Any) -> str:
+    """A default as a person would write it into the environment."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return ",".join(value)
+    return f"{value:.0f}" if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def test_every_setting_is_documented_with_its_default() -> None:
+    documented = dict(ROW.findall((ROOT / "docs" / "settings.md").read_text()))
+    known = settings_in_code()
+    assert documented.keys() == known.keys()
+    for name, value in known.items():
+        if value is not COMPUTED:
+            shown = documented[name].strip("`").replace("(empty)", "")
+            assert shown == as_documented(value), name
+
+
+# --- errors
+
+
+def every_error() -> Iterator[type[HostError]]:
+    """All classes of the family, wherever in the house they are defined."""
+    for package in PACKAGES:
+        module = importlib.import_module(package)
+        for found in pkgutil.walk_packages(module.__path__, f"{package}."):
+            if ".migrations" not in found.name:
+                importlib.import_module(found.name)
+    waiting = [HostError]
+    while waiting:
+        error = waiting.pop()
+        waiting += error.__subclasses__()
+        if error.__module__.split(".")[0] in PACKAGES:
+            yield error
+
+
+def test_every_error_code_is_documented() -> None:
+    protocol = (ROOT / "docs" / "protocol.md").read_text()
+    for error in every_error():
+        assert f"| `{error.code}` | {error.status} | {error.close} |" in protocol, error
+
+
+@pytest.mark.parametrize("code", list(RunErrorCode))
+def test_every_code_of_a_failed_run_is_documented(code: RunErrorCode) -> None:
+    assert f"\n| `{code}` | " in (ROOT / "docs" / "protocol.md").read_text()
+
+
+# --- addresses and names
+
+
+def routes(patterns: list[Any], before: str = "") -> Iterator[str]:
+    """Every public address, its variables as ``{}``."""
+    for pattern in patterns:
+        address = before + as_address(str(pattern.pattern))
+        if isinstance(pattern, URLPattern):
+            yield "/" + address
+        elif isinstance(pattern, URLResolver) and not address.startswith("admin/"):
+            yield from routes(pattern.url_patterns, address)
+        else:
+            yield "/" + address
+
+
+def as_address(pattern: str) -> str:
+    """A pattern of Django's, readable: ``runs/<uuid:run_id>/`` → ``runs/{}/``."""
+    text = pattern.removeprefix("^").removesuffix("$").removesuffix("/?")
+    text = text.replace("(?:api/)?", "")
+    return re.sub(r"\(\?P<\w+>[^)]*\)|<[^>]+>", "{}", text)
+
+
+def test_every_route_is_documented() -> None:
+    from agui_project import routing, urls
+
+    http = routing.http(None).routes
+    sockets = routing.websocket().routes
+    addresses = {*routes(urls.urlpatterns), *routes(http), *routes(sockets)}
+    spoken = re.findall(r"/[\w{}/.-]*", repository.docs())
+    documented = {re.sub(r"\{\w*\}", "{}", address).rstrip("/.") for address in spoken}
+    assert {a for a in addresses if a.rstrip("/") not in documented} == set()
+
+
+def test_every_public_name_of_an_agents_context_is_documented() -> None:
+    page = (ROOT / "docs" / "agents.md").read_text()
+    names = [name for name in dir(RunContext) if not name.startswith("_")]
+    assert [name for name in names if not re.search(rf"ctx\.{name}\b", page)] == []
+
+
+# --- links
+
+
+def test_every_link_leads_somewhere() -> None:
+    pages = repository.pages()
+    for page, text in pages.items():
+        for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text):
+            check_link(link, (ROOT / page).parent / link.split("#")[0], f"{page}: {link}", page)
+
+
+def test_every_page_that_code_names_exists() -> None:
+    for path in repository.files():
+        if path.parts[0] in PACKAGES and path.suffix == ".py":
+            text = (ROOT / path).read_text()
+            for link in re.findall(r"docs/[\w/-]+\.md(?:#[\w-]+)?", text):
+                check_link(link, ROOT / link.split("#")[0], f"{path}: {link}", "")
+
+
+def check_link(link: str, target: Any, where: str, page: str) -> None:
+    """The file is there, and the heading too."""
+    target = ROOT / page if link.startswith("#") else target
+    assert target.exists(), where
+    if "#" in link:
+        assert link.split("#")[1] in repository.anchors(target.read_text()), where
