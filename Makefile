@@ -6,6 +6,7 @@ BIN := .venv/bin
 # -qq: a machine may name indexes that lack a package, and pip warns of each.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input install -qq --require-hashes
 JS := tests/conformance/js
+BENCHMARKS := intake append latency memory graceful_stop
 
 export PIP_ROOT_USER_ACTION := ignore
 .DELETE_ON_ERROR:
@@ -43,9 +44,7 @@ check: .venv/dev.stamp
 	$(BIN)/python -m pytest -q tests/house
 
 bench: .venv/dev.stamp
-	@set -e; for script in benchmarks/[a-z]*.py; do \
-		echo "== $$script"; PYTHONPATH=. $(BIN)/python "$$script" $(ARGS); \
-	done
+	@set -e; for name in $(BENCHMARKS); do $(BIN)/python -m benchmarks.$$name $(ARGS); done
 
 lock:
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate \

@@ -3,7 +3,7 @@
 Each server runs the same bare application with endless event streams, sockets and one request
 that still needs a second; then it gets SIGTERM. Figures and what follows: docs/adr/0001.
 
-    PYTHONPATH=. .venv/bin/python benchmarks/graceful_stop.py
+    python -m benchmarks.graceful_stop
 """
 
 import asyncio
@@ -50,7 +50,8 @@ async def app(scope: dict[str, Any], receive: Callable[..., Any], send: Callable
         await send({"type": "lifespan.startup.complete"})
         await receive()
         note("lifespan.shutdown")
-        return await send({"type": "lifespan.shutdown.complete"})
+        await send({"type": "lifespan.shutdown.complete"})
+        return
     if scope["type"] == "websocket":
         await receive()
         await send({"type": "websocket.accept"})
@@ -58,7 +59,8 @@ async def app(scope: dict[str, Any], receive: Callable[..., Any], send: Callable
     await send({"type": "http.response.start", "status": 200, "headers": []})
     if scope["path"] == "/short":
         await asyncio.sleep(1)
-        return await send({"type": "http.response.body", "body": b"done"})
+        await send({"type": "http.response.body", "body": b"done"})
+        return
     piece = {"type": "http.response.body", "body": b"data: {}\n\n", "more_body": True}
     await endless(receive, lambda: send(piece))
 

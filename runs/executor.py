@@ -119,8 +119,7 @@ class Execution:
         """Agent → runtime → intake → writer. What comes after the terminal event is dropped."""
         runtime = registry.runtime_for(self.run.agent)
         lease, accept = self.lease, self.intake.accept
-        events = runtime.run(self._context())
-        async with aclosing(events):  # type: ignore[type-var]  # an iterator may have no aclose
+        async with aclosing(runtime.run(self._context())) as events:
             async for event in events:
                 self._append(accept(event))
                 if self.intake.ended:

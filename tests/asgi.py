@@ -182,7 +182,9 @@ def events_of(body: bytes) -> list[tuple[int, dict[str, Any]]]:
 
 async def watch(url: str, headers: Headers | None = None) -> tuple[list[dict[str, Any]], int]:
     """Everything a WebSocket sends, and the code it closes with."""
-    socket = WebsocketCommunicator(application, url, headers=_raw({"host": HOST, **(headers or {})}))
+    socket = WebsocketCommunicator(
+        application, url, headers=_raw({"host": HOST, **(headers or {})})
+    )
     accepted, _ = await socket.connect(DEADLINE)
     assert accepted, "browsers see no status: a socket is accepted before it is refused"
     events: list[dict[str, Any]] = []

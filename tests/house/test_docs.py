@@ -121,7 +121,7 @@ def as_address(pattern: str) -> str:
 def test_every_route_is_documented() -> None:
     from agui_project import routing, urls
 
-    http = routing.http(None).routes
+    http = routing.http(lambda scope: None).routes
     sockets = routing.websocket().routes
     addresses = {*routes(urls.urlpatterns), *routes(http), *routes(sockets)}
     spoken = re.findall(r"/[\w{}/.-]*", repository.docs())

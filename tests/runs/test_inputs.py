@@ -254,9 +254,7 @@ WRONG: dict[str, dict[str, Any]] = {
         "messages": [{"role": "assistant", "toolCalls": [{**CALL, "type": "custom"}]}]
     },
     "messages.0.toolCalls.0.function.arguments": {
-        "messages": [
-            {"role": "assistant", "toolCalls": [{"id": "c", "function": {"name": "f"}}]}
-        ]
+        "messages": [{"role": "assistant", "toolCalls": [{"id": "c", "function": {"name": "f"}}]}]
     },
     "tools": {"tools": "f"},
     "tools.0.name": {"tools": [{"description": "no name"}]},
@@ -368,7 +366,8 @@ def read(value: Any) -> RunRequest | None:
     try:
         return parse(strict_json.loads(json.dumps(value).encode()))
     except HostError as refused:
-        assert 400 <= refused.status < 500
+        if not 400 <= refused.status < 500:
+            raise
         return None
 
 

@@ -4,7 +4,8 @@ import json
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
 import pytest
 from django.db import IntegrityError, connection, transaction
@@ -13,15 +14,16 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from agui_project.errors import Conflict
 from events import journal
+from events.encoding import Record
+from events.journal import Batch
 from events.models import Event, Journal
 from runs import lifecycle
 from runs.models import ENDED, Run, Status, Thread
 from runtimes.models import Agent, OnBusy
-from tests.cast import Actor, Cast, fresh, log_of, start, types_of
+from tests.cast import Cast, fresh, log_of, start, types_of
 
 pytestmark = pytest.mark.django_db
 
-T = TypeVar("T")
 FINISHED = {"type": "RUN_FINISHED", "threadId": "t", "runId": "r"}
 FAILED = {"type": "RUN_ERROR", "message": "it broke", "code": "agent_error"}
 
@@ -332,8 +334,8 @@ class TestEndLost:
         run = start(cast.alice)
         claimed = lifecycle.claim(run.pk)
         assert claimed
-        record = lifecycle.Record("RUN_STARTED", b'{"type":"RUN_STARTED"}', 1.0)
-        journal.append([lifecycle.Batch(run.pk, claimed.claim.generation, 1, [record])])
+        record = Record("RUN_STARTED", b'{"type":"RUN_STARTED"}', 1.0)
+        journal.append([Batch(run.pk, claimed.claim.generation, 1, [record])])
         assert lifecycle.end_lost(fresh(run))
         assert types_of(run) == ["RUN_STARTED", "RUN_ERROR"]
 
@@ -343,8 +345,8 @@ class TestEndLost:
         assert claimed
         lifecycle.end_lost(fresh(run))
         before = types_of(run)
-        record = lifecycle.Record("RUN_STARTED", b'{"type":"RUN_STARTED"}', 1.0)
-        late = lifecycle.Batch(run.pk, claimed.claim.generation, 1, [record])
+        record = Record("RUN_STARTED", b'{"type":"RUN_STARTED"}', 1.0)
+        late = Batch(run.pk, claimed.claim.generation, 1, [record])
         assert journal.append([late]) == set()
         assert types_of(run) == before
 
@@ -355,11 +357,11 @@ class TestEndLost:
         assert types_of(run) == ["RUN_STARTED", "RUN_ERROR"]
 
 
-def together(*calls: Callable[[], T]) -> list[T | Exception]:
+def together(*calls: Callable[[], Any]) -> list[Any]:
     """Run the calls in threads of their own, from the same moment; what came of each."""
     barrier = threading.Barrier(len(calls))
 
-    def one(call: Callable[[], T]) -> T | Exception:
+    def one(call: Callable[[], Any]) -> Any:
         try:
             connection.ensure_connection()
             barrier.wait(10)
@@ -379,8 +381,8 @@ class TestRaces:
         for number in range(40):
             run = start(cast.alice, threadId=str(number))
             claimed, cancelled = together(
-                lambda run=run: lifecycle.claim(run.pk),  # type: ignore[misc]
-                lambda run=run: lifecycle.cancel(run),  # type: ignore[misc]
+                partial(lifecycle.claim, run.pk),
+                partial(lifecycle.cancel, run),
             )
             assert cancelled is None
             found = fresh(run)
@@ -400,7 +402,7 @@ class TestRaces:
     def test_one_of_many_claims_wins(self, cast: Cast) -> None:
         for number in range(10):
             run = start(cast.alice, threadId=str(number))
-            results = together(*[lambda run=run: lifecycle.claim(run.pk)] * 4)  # type: ignore[misc]
+            results = together(*[partial(lifecycle.claim, run.pk)] * 4)
             won = [result for result in results if result is not None]
             assert len(won) == 1
             assert isinstance(won[0], lifecycle.Claimed)
@@ -411,8 +413,8 @@ class TestRaces:
             run = start(cast.alice, threadId=str(number))
             lifecycle.claim(run.pk)
             results = together(
-                lambda run=run: lifecycle.finish(run.pk, FINISHED),  # type: ignore[misc]
-                lambda run=run: lifecycle.cancel(run),  # type: ignore[misc]
+                partial(lifecycle.finish, run.pk, FINISHED),
+                partial(lifecycle.cancel, run),
             )
             assert results == [None, None]
             assert fresh(run).status == Status.SUCCEEDED
@@ -420,40 +422,30 @@ class TestRaces:
     def test_the_same_key_twice_at_once_makes_one_run(self, cast: Cast) -> None:
         """Both mint a threadId of their own, so nothing but the key can bring them together."""
         echo = cast.echo
-
-        def post(key: str) -> Callable[[], Run]:
-            return lambda: start(cast.alice, echo, key=key, state={"same": True})
-
         for number in range(15):
-            results = together(*[post(f"k{number}")] * 3)
+            post = partial(start, cast.alice, echo, f"k{number}", state={"same": True})
+            results = together(*[post] * 3)
             assert all(isinstance(result, Run) for result in results), results
-            assert len({result.pk for result in results if isinstance(result, Run)}) == 1
+            assert len({result.pk for result in results}) == 1
         assert rows() == (15, 15, 15, 0)
 
     def test_another_body_at_once_is_refused(self, cast: Cast) -> None:
         echo = cast.echo
         for number in range(10):
-            results = together(
-                *[
-                    lambda state=state, number=number: start(  # type: ignore[misc]
-                        cast.alice, echo, key=f"k{number}", state=state
-                    )
-                    for state in (1, 2)
-                ]
-            )
+            post = partial(start, cast.alice, echo, f"k{number}")
+            results = together(partial(post, state=1), partial(post, state=2))
             kinds = sorted(type(result).__name__ for result in results)
             assert kinds == ["IdempotencyConflict", "Run"]
         assert rows() == (10, 10, 10, 0)
 
     def test_a_new_thread_admits_one_of_many(self, cast: Cast) -> None:
         echo = cast.echo
-
-        def post(actor: Actor, thread: str) -> Callable[[], Run]:
-            return lambda: start(actor, echo, threadId=thread)
-
         for number in range(10):
-            thread = f"t{number}"
-            results = together(*[post(cast.alice, thread), post(cast.bob, thread)] * 2)
+            posts = [
+                partial(start, actor, echo, threadId=f"t{number}")
+                for actor in (cast.alice, cast.bob)
+            ]
+            results = together(*posts * 2)
             kinds = sorted(type(result).__name__ for result in results)
             assert kinds == ["Run", "ThreadBusy", "ThreadBusy", "ThreadBusy"]
         assert rows() == (10, 10, 10, 0)

@@ -1,13 +1,9 @@
 """``manage.py run_worker``: execute runs."""
 
 import asyncio
-import contextlib
 from typing import Any
 
 from django.core.management.base import BaseCommand
-
-with contextlib.suppress(ImportError):
-    import uvloop
 
 
 class Command(BaseCommand):
@@ -16,6 +12,15 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         from runs.worker import work
 
-        factory = uvloop.new_event_loop if "uvloop" in globals() else None
-        with asyncio.Runner(loop_factory=factory) as runner:
-            runner.run(work())
+        # Not asyncio.run, which waits for every task: an agent that swallows its cancellation
+        # would keep the process. Its run has ended; it may not hold up the next start.
+        _new_loop().run_until_complete(work())
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    return loop

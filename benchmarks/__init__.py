@@ -1,0 +1,1 @@
+"""One script per promise; dated results in ``results/``. Run: ``make bench``."""

@@ -1,0 +1,53 @@
+"""Operators' view of journals. Events are seen in the inspector of a run: a composite primary
+key has no place in Django's admin."""
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from django.contrib import admin
+from django.db.models import Model
+from django.http import HttpRequest
+
+from events.models import Journal
+
+M = TypeVar("M", bound=Model)
+
+if TYPE_CHECKING:
+    from django.contrib.admin import ModelAdmin
+else:
+
+    class ModelAdmin(admin.ModelAdmin):
+        """The same, with the type parameter that the stubs give it."""
+
+        def __class_getitem__(cls, _: Any) -> type:
+            return cls
+
+
+class HistoryAdmin(ModelAdmin[M]):
+    """What has happened: to be looked at, never added to, changed or deleted."""
+
+    list_per_page = 50
+    # Counting a large table takes longer than all the rest of the page.
+    show_full_result_count = False
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Never."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Never."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Never."""
+        return False
+
+
+@admin.register(Journal)
+class JournalAdmin(HistoryAdmin[Journal]):
+    """The logs: how far each is, and how often its writer changed."""
+
+    list_display = ["id", "head", "writer", "closed_at"]
+    list_filter = [("closed_at", admin.EmptyFieldListFilter)]
+    search_fields = ["=id"]
+    ordering = ["-id"]
+    fields = ["id", "head", "writer", "closed_at"]

@@ -1,0 +1,198 @@
+"""JSON Patch (RFC 6902), applied in place: what a STATE_DELTA or an ACTIVITY_DELTA does.
+
+Where the RFC and ``fast-json-patch`` 3, which the stock client uses, disagree, a patch fails:
+what applies here applies there, with the same result. So ``__proto__`` and
+``constructor/prototype`` are refused, and the target of a ``move`` must exist before it too.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+MAX_COPIED = 1_000_000
+"""Values that one patch may copy: a few ``copy`` of the root would double the document each."""
+
+Undo = list[tuple[Callable[..., Any], tuple[Any, ...]]]
+
+
+class PatchFailed(Exception):
+    """The patch does not apply to this document, which is as it was."""
+
+
+def apply(document: Any, operations: Iterable[Mapping[str, Any]]) -> Any:
+    """The document after ``operations``: all of them or none.
+
+    Changes ``document`` in place and returns it, or the new root where the root was replaced.
+    What the operations carry is copied in, so that they share nothing with the document.
+    Raises PatchFailed; then ``document`` equals what it was.
+    """
+    patch = _Patch()
+    try:
+        for operation in operations:
+            document = patch.step(document, operation)
+    except (PatchFailed, RecursionError) as failed:
+        for reverse, arguments in reversed(patch.undo):
+            reverse(*arguments)
+        if isinstance(failed, PatchFailed):
+            raise
+        raise PatchFailed("nested too deep") from None
+    return document
+
+
+class _Patch:
+    """One patch being applied: how to take its steps back, and how much it has copied."""
+
+    __slots__ = ("copied", "undo")
+
+    def __init__(self) -> None:
+        self.undo: Undo = []
+        self.copied = 0
+
+    def step(self, root: Any, operation: Mapping[str, Any]) -> Any:
+        """Apply one operation; the new root."""
+        kind, keys = operation.get("op"), _keys(operation.get("path"))
+        match kind:
+            case "add":
+                return self.add(root, keys, self.fresh(_value(operation)))
+            case "replace":
+                return self.replace(root, keys, self.fresh(_value(operation)))
+            case "remove":
+                return self.remove(root, keys)[0]
+            case "test":
+                if same(_find(root, keys), _value(operation)):
+                    return root
+                raise PatchFailed(f"test: another value is at {_shown(keys)}")
+            case "copy":
+                return self.add(root, keys, self.fresh(_find(root, _keys(operation.get("from")))))
+            case "move":
+                return self.move(root, _keys(operation.get("from")), keys)
+        raise PatchFailed(f"unknown operation {kind!r}")
+
+    def add(self, root: Any, keys: list[str], value: Any) -> Any:
+        if not keys:
+            return value
+        parent, key = _find(root, keys[:-1]), keys[-1]
+        if parent.__class__ is dict:
+            self._set(parent, key, value)
+        elif parent.__class__ is list:
+            at = len(parent) if key == "-" else _index(key)
+            if at > len(parent):
+                raise PatchFailed(f"there is nothing at {_shown(keys)}")
+            parent.insert(at, value)
+            self.undo.append((parent.pop, (at,)))
+        else:
+            raise PatchFailed(f"there is no object or array at {_shown(keys[:-1])}")
+        return root
+
+    def replace(self, root: Any, keys: list[str], value: Any) -> Any:
+        if not keys:
+            return value
+        parent = _find(root, keys[:-1])
+        at = _place(parent, keys)
+        self._set(parent, at, value)
+        return root
+
+    def remove(self, root: Any, keys: list[str]) -> tuple[Any, Any]:
+        """The new root, and what was removed."""
+        if not keys:
+            return None, root
+        parent = _find(root, keys[:-1])
+        at = _place(parent, keys)
+        value = parent.pop(at)
+        back = parent.insert if parent.__class__ is list else parent.__setitem__
+        self.undo.append((back, (at, value)))
+        return root, value
+
+    def move(self, root: Any, source: list[str], target: list[str]) -> Any:
+        if source == target[: len(source)] and len(source) < len(target):
+            raise PatchFailed("a value cannot move into itself")
+        if not target:
+            return _find(root, source)
+        parent = _find(root, target[:-1])
+        if parent.__class__ is list and target[-1] != "-":
+            _index(target[-1])
+        elif parent.__class__ is not list and parent.__class__ is not dict:
+            raise PatchFailed(f"there is no object or array at {_shown(target[:-1])}")
+        root, value = self.remove(root, source)
+        return self.add(root, target, value)
+
+    def fresh(self, value: Any) -> Any:
+        """A copy that shares nothing."""
+        cls = value.__class__
+        if cls is not dict and cls is not list:
+            return value
+        self.copied += len(value)
+        if self.copied > MAX_COPIED:
+            raise PatchFailed("the patch copies too much")
+        fresh = self.fresh
+        if cls is dict:
+            return {key: fresh(part) for key, part in value.items()}
+        return [fresh(part) for part in value]
+
+    def _set(self, parent: Any, key: Any, value: Any) -> None:
+        if parent.__class__ is dict and key not in parent:
+            self.undo.append((parent.pop, (key,)))
+        else:
+            self.undo.append((parent.__setitem__, (key, parent[key])))
+        parent[key] = value
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal: 1 equals 1.0, but not true."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
+
+
+def _keys(pointer: Any) -> list[str]:
+    """The steps of a JSON Pointer; none for the root."""
+    if pointer == "":
+        return []
+    if not isinstance(pointer, str) or pointer[0] != "/":
+        raise PatchFailed(f"{pointer!r} is not a JSON Pointer")
+    keys = pointer[1:].split("/")
+    if "~" in pointer:
+        keys = [key.replace("~1", "/").replace("~0", "~") for key in keys]
+    if "__proto__" in keys or ("prototype" in keys and "constructor" in keys):
+        raise PatchFailed(f"{pointer} is not safe in JavaScript")
+    return keys
+
+
+def _find(document: Any, keys: list[str]) -> Any:
+    """The value that ``keys`` lead to."""
+    for depth, key in enumerate(keys):
+        if document.__class__ is dict and key in document:
+            document = document[key]
+        else:
+            document = document[_place(document, keys[: depth + 1])]
+    return document
+
+
+def _place(parent: Any, keys: list[str]) -> Any:
+    """The last of ``keys`` as the key or index of something that is there in ``parent``."""
+    key = keys[-1]
+    if parent.__class__ is dict and key in parent:
+        return key
+    if parent.__class__ is list and (index := _index(key)) < len(parent):
+        return index
+    raise PatchFailed(f"there is nothing at {_shown(keys)}")
+
+
+def _index(key: str) -> int:
+    if key.isascii() and key.isdigit() and (key == "0" or key[0] != "0") and len(key) < 16:
+        return int(key)
+    raise PatchFailed(f"{key!r} is not an index")
+
+
+def _value(operation: Mapping[str, Any]) -> Any:
+    try:
+        return operation["value"]
+    except KeyError:
+        raise PatchFailed("the operation has no value") from None
+
+
+def _shown(keys: list[str]) -> str:
+    return "/" + "/".join(keys) if keys else "the root"

@@ -1,0 +1,51 @@
+"""Operators' view of threads and runs: read-only, since their history must not change."""
+
+from django.contrib import admin
+
+from events.admin import HistoryAdmin
+from runs.models import Run, Thread
+
+LONGEST = 4000
+
+
+@admin.register(Thread)
+class ThreadAdmin(HistoryAdmin[Thread]):
+    """Conversations."""
+
+    list_display = ["thread_id", "team", "created_at"]
+    list_select_related = ["team"]
+    search_fields = ["thread_id", "team__slug"]
+    ordering = ["-id"]
+    fields = ["id", "team", "thread_id", "created_at"]
+
+
+@admin.register(Run)
+class RunAdmin(HistoryAdmin[Run]):
+    """Runs. Inputs and results may weigh megabytes: the page shows how they begin."""
+
+    list_display = ["journal_id", "status", "agent", "team", "thread", "started_by", "created_at"]
+    list_filter = ["status", "team"]
+    list_select_related = ["agent", "team", "thread"]
+    search_fields = ["=journal__id", "run_id", "thread__thread_id", "started_by"]
+    ordering = ["-journal"]
+    fields = [
+        "journal_id", "team", "thread", "agent", "run_id", "parent_run_id", "protocol_version",
+        "status", "error_code", "error_message", "started_by", "idempotency_key", "job_id",
+        "created_at", "started_at", "ended_at", "cancel_requested_at",
+        "input_begins", "result_begins", "usage",
+    ]  # fmt: skip
+
+    @admin.display(description="input")
+    def input_begins(self, run: Run) -> str:
+        """The stored RunAgentInput, cut."""
+        return beginning(run.input)
+
+    @admin.display(description="result")
+    def result_begins(self, run: Run) -> str:
+        """What the agent returned, cut."""
+        return beginning(run.result or "")
+
+
+def beginning(text: str) -> str:
+    """``text``, cut where it gets too long for a page."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(text)} characters)"

@@ -1,0 +1,85 @@
+"""Pages are for people who have signed in, and say no politely."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from tests.cast import Cast, start
+from tests.dashboard.conftest import Browse
+
+PASSWORD = "correct-horse-battery"
+
+
+def test_a_page_sends_strangers_to_the_sign_in_and_back(cast: Cast, client: Client) -> None:
+    run = start(cast.alice)
+    for address in ("/runs/?status=failed", "/runs/pulse", f"/runs/{run.pk}/"):
+        answer = client.get(address)
+        assert answer.status_code == 302
+        assert answer["Location"].startswith("/login/?next=/runs/")
+    cast.alice.user.set_password(PASSWORD)
+    cast.alice.user.save()
+    form = {"username": "alice", "password": PASSWORD, "next": "/runs/?status=failed"}
+    assert client.post("/login/", form)["Location"] == "/runs/?status=failed"
+    assert client.get("/runs/").status_code == 200
+
+
+def test_the_sign_in_page_leads_nowhere_else(cast: Cast, client: Client) -> None:
+    cast.alice.user.set_password(PASSWORD)
+    cast.alice.user.save()
+    form = {"username": "alice", "password": PASSWORD, "next": "https://evil.example/"}
+    assert client.post("/login/", form)["Location"] == "/runs/"
+
+
+def test_a_wrong_password_is_said(cast: Cast, client: Client) -> None:
+    answer = client.post("/login/", {"username": "alice", "password": "wrong"})
+    assert answer.status_code == 200
+    assert 'role="alert"' in answer.content.decode()
+
+
+def test_the_front_door(cast: Cast, browse: Browse) -> None:
+    assert browse(cast.alice).get("/")["Location"] == "/runs/"
+
+
+@pytest.mark.parametrize("address", ["/runs", "/login"])
+def test_a_forgotten_slash_is_forgiven(cast: Cast, browse: Browse, address: str) -> None:
+    answer = browse(cast.alice).get(f"{address}?agent=echo")
+    assert (answer.status_code, answer["Location"]) == (301, f"{address}/?agent=echo")
+
+
+def test_signing_out_takes_a_post(cast: Cast, browse: Browse) -> None:
+    browser = browse(cast.alice)
+    assert browser.get("/logout/").status_code == 405
+    assert browser.post("/logout/")["Location"] == "/login/"
+    assert browser.get("/runs/").status_code == 302
+
+
+def test_an_open_list_is_led_away_as_a_whole(cast: Cast, client: Client) -> None:
+    answer = client.get("/runs/pulse", headers={"HX-Request": "true"})
+    assert (answer.status_code, answer["HX-Redirect"]) == (200, "/login/")
+
+
+def test_a_person_in_no_team_is_told_so(db: None, client: Client) -> None:
+    client.force_login(User.objects.create_user("nora"))
+    answer = client.get("/runs/")
+    assert answer.status_code == 403
+    assert "in no team" in answer.content.decode()
+
+
+def test_an_api_key_opens_no_page(cast: Cast, client: Client) -> None:
+    assert client.get("/runs/", headers=cast.alice.headers).status_code == 302
+
+
+def test_pages_allow_nothing_inline_and_stay_out_of_caches(cast: Cast, browse: Browse) -> None:
+    browser, run = browse(cast.alice), start(cast.alice)
+    for address in ("/runs/", f"/runs/{run.pk}/", "/login/?next=/"):
+        answer = (Client() if "login" in address else browser).get(address)
+        policy = answer["Content-Security-Policy"]
+        assert "default-src 'none'; script-src 'self';" in policy
+        assert "unsafe" not in policy
+        assert "no-store" in answer["Cache-Control"]
+        page = answer.content.decode()
+        assert " style=" not in page
+        assert " onclick=" not in page
+        assert page.count("<script") == page.count("<script src=") + page.count(
+            '<script type="module" src='
+        )

@@ -1,0 +1,436 @@
+"""Whatever an agent does, its run ends once: one terminal event, and the status that it says."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+from ag_ui.core import EventType, TextMessageStartEvent
+from pytest_django import Settings
+
+from agui_project.bridge import db
+from events import journal
+from events.lease import IN_FLIGHT, Lease
+from events.models import Event
+from events.writer import JournalWriter
+from runs import lifecycle
+from runs.executor import Stop, execute
+from runs.models import Run
+from runtimes import python
+from runtimes.models import Agent
+from tests.cast import Cast, Register, fresh, log_of, perform, start
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SECRET = "postgres://admin:hunter2@db/prod"
+PREFIX = [
+    {"type": "TEXT_MESSAGE_START", "messageId": "m", "role": "assistant"},
+    {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "so far so good"},
+]
+Play = Callable[..., Awaitable[tuple[Run, list[dict[str, Any]]]]]
+
+
+@pytest.fixture
+def play(cast: Cast, register: Register, writer: JournalWriter) -> Play:
+    """Run an agent to its end: the run, and its log, which has exactly one terminal event."""
+
+    async def played(target: Any, **fields: Any) -> tuple[Run, list[dict[str, Any]]]:
+        agent = await db(register, "subject", target, **fields)
+        run = await db(start, cast.alice, agent, threadId="t", runId="r")
+        return await settled(await perform(run, writer))
+
+    return played
+
+
+async def settled(run: Run) -> tuple[Run, list[dict[str, Any]]]:
+    log = await db(log_of, run)
+    assert log[0]["type"] == "RUN_STARTED"
+    assert [e["type"] for e in log].count("RUN_STARTED") == 1
+    ends = [event for event in log if event["type"] in journal.TERMINAL]
+    assert ends == log[-1:], "exactly one terminal event, and nothing behind it"
+    assert run.status == lifecycle.status_of(log[-1])
+    assert run.ended_at is not None
+    assert run.journal.closed_at is not None
+    return run, log
+
+
+def failure(run: Run, log: list[dict[str, Any]]) -> tuple[str, str]:
+    """Code and message, the same in the log and in the row, and safe to show."""
+    assert log[-1]["type"] == "RUN_ERROR"
+    assert (run.error_code, run.error_message) == (log[-1]["code"], log[-1]["message"])
+    for event in log:
+        assert "hunter2" not in str(event)
+        assert "Traceback" not in str(event)
+    return run.error_code, run.error_message
+
+
+def after_prefix(*then: Any, fail: BaseException | None = None) -> Any:
+    """An agent that begins well."""
+
+    async def agent(ctx: Any) -> AsyncIterator[Any]:
+        for event in (*PREFIX, *then):
+            yield event
+        if fail:
+            raise fail
+
+    return agent
+
+
+def kept_prefix(log: list[dict[str, Any]]) -> bool:
+    """The valid beginning stays, and the message it opened is closed."""
+    shown = [(e["type"], e.get("messageId"), e.get("delta")) for e in log[1:4]]
+    return shown == [
+        ("TEXT_MESSAGE_START", "m", None),
+        ("TEXT_MESSAGE_CONTENT", "m", "so far so good"),
+        ("TEXT_MESSAGE_END", "m", None),
+    ]
+
+
+async def test_the_default_agent_answers(cast: Cast, writer: JournalWriter) -> None:
+    run = await db(start, cast.alice, messages=[{"role": "user", "content": "hello"}])
+    ended, log = await settled(await perform(run, writer))
+    assert ended.status == "succeeded"
+    assert [e["delta"] for e in log if "delta" in e] == ["hello"]
+
+
+async def test_an_agent_that_says_nothing_succeeds(play: Play) -> None:
+    _, log = await play(lambda ctx: None)
+    assert [event["type"] for event in log] == ["RUN_STARTED", "RUN_FINISHED"]
+    assert (log[0]["threadId"], log[0]["runId"]) == ("t", "r")
+
+
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError(SECRET)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError(SECRET),
+        ValueError({"dsn": SECRET}),
+        KeyError(SECRET),
+        Unspeakable(),
+        ExceptionGroup(SECRET, [ValueError(SECRET)]),
+        SystemExit(SECRET),
+        asyncio.CancelledError(SECRET),
+        StopAsyncIteration(SECRET),
+        TimeoutError(SECRET),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+async def test_an_agent_that_raises(play: Play, error: BaseException) -> None:
+    run, log = await play(after_prefix(fail=error))
+    code, message = failure(run, log)
+    assert code == "agent_error"
+    assert message
+    assert kept_prefix(log)
+
+
+async def test_an_agent_that_raises_before_its_first_event(play: Play) -> None:
+    def agent(ctx: Any) -> None:
+        raise RuntimeError(SECRET)
+
+    run, log = await play(agent)
+    assert failure(run, log)[0] == "agent_error"
+    assert len(log) == 2
+
+
+@pytest.mark.parametrize(
+    ("rubbish", "code"),
+    [
+        (None, "invalid_event"),
+        (5, "invalid_event"),
+        (b"bytes", "invalid_event"),
+        ([], "invalid_event"),
+        ({}, "invalid_event"),
+        ({"type": 5}, "invalid_event"),
+        ({"type": "TEXT_MESSAGE_CONTENT", "messageId": "m"}, "invalid_event"),
+        ({"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": 5}, "invalid_event"),
+        ({"type": "STATE_DELTA", "delta": "x"}, "invalid_event"),
+        ({"type": "CUSTOM", "name": "n", "value": float("nan")}, "invalid_event"),
+        ({"type": "CUSTOM", "name": "n", "value": 2**60}, "invalid_event"),
+        ({"type": "CUSTOM", "name": "n", "value": object()}, "invalid_event"),
+        ({"type": "TEXT_MESSAGE_CONTENT", "messageId": "x", "delta": "d"}, "invalid_order"),
+        ({"type": "TEXT_MESSAGE_START", "messageId": "m"}, "invalid_order"),
+        ({"type": "TOOL_CALL_END", "toolCallId": "never-begun"}, "invalid_order"),
+        ({"type": "STEP_FINISHED", "stepName": "never-begun"}, "invalid_order"),
+    ],
+    ids=repr,
+)
+async def test_an_agent_that_yields_rubbish(play: Play, rubbish: Any, code: str) -> None:
+    run, log = await play(after_prefix(rubbish))
+    found, message = failure(run, log)
+    assert found == code
+    assert message
+    assert kept_prefix(log)
+
+
+async def test_an_unknown_type_is_wrapped(play: Play) -> None:
+    run, log = await play(after_prefix({"type": "FROM_THE_FUTURE", "x": 1}))
+    assert run.status == "succeeded"
+    assert log[3]["type"] == "RAW"
+    assert log[3]["event"] == {"type": "FROM_THE_FUTURE", "x": 1}
+
+
+async def test_odd_text_is_stored_as_it_can_be(play: Play) -> None:
+    run, log = await play(after_prefix({"type": "CUSTOM", "name": "n", "value": "nul\x00 \ud800!"}))
+    assert run.status == "succeeded"
+    assert log[3]["value"] == "nul\x00 \ufffd!"
+
+
+async def test_an_event_that_is_too_large(play: Play, settings: Settings) -> None:
+    settings.AGUI_MAX_EVENT_BYTES = 10_000
+    run, log = await play(after_prefix({"type": "CUSTOM", "name": "n", "value": "x" * 20_000}))
+    assert failure(run, log)[0] == "event_too_large"
+    assert kept_prefix(log)
+
+
+async def test_an_agent_that_never_ends(play: Play) -> None:
+    async def agent(ctx: Any) -> AsyncIterator[Any]:
+        for event in PREFIX:
+            yield event
+        await asyncio.Event().wait()
+
+    run, log = await play(agent, timeout_seconds=0.2)
+    code, message = failure(run, log)
+    assert (code, "0.2 seconds" in message) == ("timeout", True)
+    assert kept_prefix(log)
+
+
+async def test_an_agent_that_floods_is_slowed_and_loses_nothing(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most = 0
+    append = Lease.append
+
+    def watched(lease: Any, *args: Any, **kwargs: Any) -> None:
+        nonlocal most
+        append(lease, *args, **kwargs)
+        most = max(most, lease.in_flight)
+
+    monkeypatch.setattr(Lease, "append", watched)
+    delta = {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "."}
+    run, log = await play(after_prefix(*[delta] * 10 * IN_FLIGHT))
+    assert run.status == "succeeded"
+    assert len(log) == 10 * IN_FLIGHT + 5
+    assert most <= IN_FLIGHT + 2
+
+
+async def test_a_flood_without_end_is_timed_out(play: Play) -> None:
+    async def agent(ctx: Any) -> AsyncIterator[Any]:
+        while True:
+            yield {"type": "CUSTOM", "name": "n", "value": 1}
+
+    run, log = await play(agent, timeout_seconds=0.3)
+    assert failure(run, log)[0] == "timeout"
+
+
+async def test_what_comes_after_the_terminal_event_is_dropped(play: Play) -> None:
+    end = {"type": "RUN_FINISHED", "threadId": "t", "runId": "r", "result": {"n": 1}}
+    late = {"type": "CUSTOM", "name": "late", "value": 1}
+    close = {"type": "TEXT_MESSAGE_END", "messageId": "m"}
+    run, log = await play(after_prefix(close, end, late, end, fail=RuntimeError(SECRET)))
+    assert (run.status, run.result) == ("succeeded", '{"n":1}')
+    assert log[-1]["result"] == {"n": 1}
+    assert "late" not in str(log)
+
+
+async def test_an_agents_own_frame_carries_the_runs_ids(play: Play) -> None:
+    opening = {"type": "RUN_STARTED", "threadId": "mine", "runId": "mine"}
+    ending = {"type": "RUN_FINISHED", "threadId": "mine", "runId": "mine"}
+
+    async def agent(ctx: Any) -> AsyncIterator[Any]:
+        for event in (opening, ending):
+            yield event
+
+    run, log = await play(agent)
+    assert run.status == "succeeded"
+    assert [event["type"] for event in log] == ["RUN_STARTED", "RUN_FINISHED"]
+    assert {(event["threadId"], event["runId"]) for event in log} == {("t", "r")}
+
+
+async def test_a_second_run_started_is_bad_order(play: Play) -> None:
+    opening = {"type": "RUN_STARTED", "threadId": "t", "runId": "r"}
+    run, log = await play(after_prefix(opening, opening))
+    assert failure(run, log)[0] == "invalid_order"
+
+
+async def test_an_agents_own_run_error(play: Play) -> None:
+    error = {"type": "RUN_ERROR", "message": "out of \x00paper", "code": "printer_" * 10}
+    run, log = await play(after_prefix(error))
+    assert (run.status, run.error_message) == ("failed", "out of paper")
+    assert run.error_code == ("printer_" * 10)[:40]
+    assert log[-1]["code"] == error["code"]
+    assert kept_prefix(log)
+
+
+async def test_an_agent_that_finishes_with_open_parts(play: Play) -> None:
+    run, log = await play(after_prefix())
+    assert run.status == "succeeded"
+    assert kept_prefix(log)
+
+
+async def test_sdk_events_and_dicts_mix(play: Play) -> None:
+    async def agent(ctx: Any) -> AsyncIterator[Any]:
+        yield TextMessageStartEvent(
+            type=EventType.TEXT_MESSAGE_START, message_id="m", role="assistant"
+        )
+        yield PREFIX[1]
+
+    run, log = await play(agent)
+    assert run.status == "succeeded"
+    assert kept_prefix(log)
+
+
+async def test_code_that_this_host_does_not_have(cast: Cast, writer: JournalWriter) -> None:
+    await db(lambda: Agent.objects.update(target="gone"))
+    run = await db(start, cast.alice)
+    ended, log = await settled(await perform(run, writer))
+    assert failure(ended, log)[0] == "agent_error"
+
+
+class TestStops:
+    """A run is told to stop by cancelling the task that executes it."""
+
+    @pytest.fixture(autouse=True)
+    def _impatient(self, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+        settings.AGUI_WORKER_GRACE = 0.5
+        monkeypatch.setattr(python, "CANCEL_GRACE", 0.1)
+
+    async def stopped(
+        self, cast: Cast, register: Register, writer: JournalWriter, target: Any, why: Stop
+    ) -> tuple[Run, list[dict[str, Any]]]:
+        """Stop the agent once its first events are stored; what the worker's task raised."""
+        agent = await db(register, "subject", target)
+        run = await db(start, cast.alice, agent)
+        claimed = await db(lifecycle.claim, run.pk)
+        assert claimed
+        task = asyncio.create_task(execute(claimed, writer, lambda: why))
+        while not await db(Event.objects.filter(journal_id=run.pk, seq=3).exists):
+            assert not task.done()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(task, 20)
+        return await settled(await db(fresh, run))
+
+    @staticmethod
+    async def waits(ctx: Any) -> AsyncIterator[Any]:
+        for event in PREFIX:
+            yield event
+        await asyncio.Event().wait()
+
+    async def test_cancelled_in_an_await(
+        self, cast: Cast, register: Register, writer: JournalWriter
+    ) -> None:
+        run, log = await self.stopped(cast, register, writer, self.waits, Stop.CANCEL)
+        assert run.status == "cancelled"
+        assert log[-1]["outcome"] == {"type": "cancelled"}
+        assert kept_prefix(log)
+
+    async def test_shut_down(self, cast: Cast, register: Register, writer: JournalWriter) -> None:
+        run, log = await self.stopped(cast, register, writer, self.waits, Stop.SHUTDOWN)
+        assert failure(run, log)[0] == "shutdown"
+        assert kept_prefix(log)
+
+    async def test_an_agent_that_swallows_the_cancellation(
+        self, cast: Cast, register: Register, writer: JournalWriter
+    ) -> None:
+        freed = asyncio.Event()
+
+        async def stubborn(ctx: Any) -> AsyncIterator[Any]:
+            for event in PREFIX:
+                yield event
+            while not freed.is_set():
+                try:
+                    await freed.wait()
+                except asyncio.CancelledError:
+                    continue
+            yield {"type": "CUSTOM", "name": "zombie", "value": 1}
+
+        run, _ = await self.stopped(cast, register, writer, stubborn, Stop.CANCEL)
+        assert run.status == "cancelled"
+        freed.set()
+        await asyncio.gather(*python._left_behind, return_exceptions=True)
+        assert "zombie" not in str(await db(log_of, run))
+
+    async def test_an_agent_that_answers_a_cancellation_with_an_error(
+        self, cast: Cast, register: Register, writer: JournalWriter
+    ) -> None:
+        async def sore(ctx: Any) -> AsyncIterator[Any]:
+            try:
+                for event in PREFIX:
+                    yield event
+                await asyncio.Event().wait()
+            finally:
+                raise RuntimeError(SECRET)
+
+        run, log = await self.stopped(cast, register, writer, sore, Stop.CANCEL)
+        assert run.status == "cancelled"
+        assert "hunter2" not in str(log)
+
+    async def test_a_thread_that_does_not_look(
+        self, cast: Cast, register: Register, writer: JournalWriter
+    ) -> None:
+        blocked = threading.Event()
+
+        def deaf(ctx: Any) -> Any:
+            yield from PREFIX
+            blocked.wait(10)
+
+        run, _ = await self.stopped(cast, register, writer, deaf, Stop.CANCEL)
+        blocked.set()
+        assert run.status == "cancelled"
+
+    async def test_stopped_before_it_began(self, cast: Cast, writer: JournalWriter) -> None:
+        run = await db(start, cast.alice)
+        claimed = await db(lifecycle.claim, run.pk)
+        assert claimed
+        with pytest.raises(asyncio.CancelledError):
+            await execute(claimed, writer, lambda: Stop.CANCEL, stopped=True)
+        ended, _ = await settled(await db(fresh, run))
+        assert ended.status == "cancelled"
+
+
+class TestLostLeases:
+    async def test_a_worker_that_lost_its_run_appends_nothing_more(
+        self, cast: Cast, register: Register, writer: JournalWriter
+    ) -> None:
+        go_on = asyncio.Event()
+
+        async def agent(ctx: Any) -> AsyncIterator[Any]:
+            yield PREFIX[0]
+            await go_on.wait()
+            yield PREFIX[1]
+
+        row = await db(register, "subject", agent)
+        run = await db(start, cast.alice, row)
+        claimed = await db(lifecycle.claim, run.pk)
+        assert claimed
+        task = asyncio.create_task(execute(claimed, writer, lambda: Stop.CANCEL))
+        while not await db(Event.objects.filter(journal_id=run.pk, seq=2).exists):
+            assert not task.done()
+        assert await db(lifecycle.end_lost, run)
+        go_on.set()
+        await asyncio.wait_for(task, 20)
+        ended, log = await settled(await db(fresh, run))
+        assert ended.error_code == "worker_lost"
+        assert [event["type"] for event in log[1:]] == ["TEXT_MESSAGE_START", "RUN_ERROR"]
+
+    async def test_a_batch_that_the_database_refuses(
+        self, play: Play, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        fired: list[int] = []
+        real = journal.append
+
+        def refuse_once(batches: Any) -> Any:
+            if not fired and any(r.type == "CUSTOM" for batch in batches for r in batch.records):
+                fired.append(1)
+                raise ValueError(SECRET)
+            return real(batches)
+
+        monkeypatch.setattr(journal, "append", refuse_once)
+        run, log = await play(after_prefix({"type": "CUSTOM", "name": "n", "value": 1}))
+        assert fired
+        assert failure(run, log)[0] == "invalid_event"

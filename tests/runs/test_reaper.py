@@ -1,0 +1,253 @@
+"""The reaper ends the runs that nobody works on any more, and no others."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+import pytest
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from runs import jobs, lifecycle, reaper
+from runs.models import Run
+from tests.cast import Cast, fresh, start, types_of
+
+TOO_LATE = settings.AGUI_WORKER_LOST_AFTER + 1
+
+
+@pytest.fixture
+def worker(db: None) -> Iterator[int]:
+    """A live worker's row; the jobs of earlier tests are gone."""
+    with connection.cursor() as cursor:
+        cursor.execute("delete from procrastinate_jobs")
+        cursor.execute("insert into procrastinate_workers default values returning id")
+        number = int(cursor.fetchone()[0])
+    yield number
+    with connection.cursor() as cursor:
+        cursor.execute("delete from procrastinate_workers")
+
+
+def run_on(worker: int, cast: Cast, thread: str = "t") -> Run:
+    """A run that this worker has fetched and claimed."""
+    run = start(cast.alice, threadId=thread)
+    assert lifecycle.claim(run.pk)
+    set_job(run, "doing", worker)
+    return run
+
+
+def set_job(run: Run, status: str, worker: int | None = None) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "update procrastinate_jobs set status = %s, worker_id = %s where id = %s",
+            [status, worker, run.job_id],
+        )
+        assert cursor.rowcount == 1
+
+
+def beat(worker: int, seconds_ago: float) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "update procrastinate_workers set last_heartbeat = now() - make_interval(secs => %s)"
+            " where id = %s",
+            [seconds_ago, worker],
+        )
+
+
+def bury(worker: int) -> None:
+    """Procrastinate prunes a stalled worker: its row goes, its jobs stay 'doing'."""
+    with connection.cursor() as cursor:
+        cursor.execute("delete from procrastinate_workers where id = %s", [worker])
+
+
+def lost(run: Run) -> bool:
+    found = fresh(run)
+    ended = (found.status, found.error_code) == ("failed", "worker_lost")
+    if ended:
+        assert types_of(run) == ["RUN_STARTED", "RUN_ERROR"]
+        assert found.journal.closed_at is not None
+        assert not ProcrastinateJob.objects.filter(pk=run.job_id, status="doing").exists()
+    return ended
+
+
+@pytest.mark.django_db
+class TestOrphans:
+    def test_the_workers_row_is_gone(self, cast: Cast, worker: int) -> None:
+        run = run_on(worker, cast)
+        bury(worker)
+        assert reaper.run_once() == [run.pk]
+        assert lost(run)
+
+    def test_the_worker_does_not_beat_any_more(self, cast: Cast, worker: int) -> None:
+        run = run_on(worker, cast)
+        beat(worker, TOO_LATE)
+        assert reaper.run_once() == [run.pk]
+        assert lost(run)
+
+    def test_the_silent_workers_row_goes_too(self, cast: Cast, worker: int) -> None:
+        """So that it learns, should it wake up, that its runs were given away."""
+        run_on(worker, cast)
+        beat(worker, TOO_LATE)
+        reaper.run_once()
+        with connection.cursor() as cursor:
+            cursor.execute("select count(*) from procrastinate_workers where id = %s", [worker])
+            assert cursor.fetchone()[0] == 0
+
+    @pytest.mark.parametrize("status", ["failed", "cancelled", "succeeded"])
+    def test_the_job_ended_without_the_run(self, cast: Cast, worker: int, status: str) -> None:
+        run = start(cast.alice)
+        set_job(run, status)
+        assert reaper.run_once() == [run.pk]
+        assert lost(run)
+
+    def test_the_job_is_gone(self, cast: Cast, worker: int) -> None:
+        running, queued = run_on(worker, cast, "a"), start(cast.alice, threadId="b")
+        with connection.cursor() as cursor:
+            cursor.execute("delete from procrastinate_jobs")
+        assert set(reaper.run_once()) == {running.pk, queued.pk}
+        assert lost(running)
+        assert lost(queued)
+
+    def test_a_job_that_its_live_worker_never_heard_of(self, cast: Cast, worker: int) -> None:
+        """Fetched, but the answer died with its connection: nobody will ever claim the run."""
+        run = start(cast.alice)
+        set_job(run, "doing", worker)
+        assert reaper.run_once() == [], "it may be claimed any moment"
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "update procrastinate_events set at = now() - make_interval(secs => %s)"
+                " where job_id = %s",
+                [TOO_LATE, run.job_id],
+            )
+        assert reaper.run_once() == [run.pk]
+        assert lost(run)
+
+    def test_a_worker_that_died_between_the_runs_end_and_the_jobs(
+        self, cast: Cast, worker: int
+    ) -> None:
+        run = run_on(worker, cast)
+        lifecycle.finish(run.pk, {"type": "RUN_FINISHED"})
+        Run.objects.update(ended_at=timezone.now() - timedelta(seconds=TOO_LATE))
+        assert reaper.run_once() == []
+        assert not ProcrastinateJob.objects.filter(pk=run.job_id).exists()
+        assert fresh(run).status == "succeeded"
+
+    def test_the_thread_is_free_afterwards(self, cast: Cast, worker: int) -> None:
+        run_on(worker, cast)
+        bury(worker)
+        reaper.run_once()
+        following = start(cast.alice, threadId="t")
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "insert into procrastinate_workers default values returning id",
+            )
+            cursor.execute(
+                "select id from procrastinate_fetch_job_v2(%s, %s)",
+                [[jobs.QUEUE], cursor.fetchone()[0]],
+            )
+            assert cursor.fetchone()[0] == following.job_id
+
+    def test_the_second_look_finds_nothing(self, cast: Cast, worker: int) -> None:
+        run_on(worker, cast)
+        bury(worker)
+        assert len(reaper.run_once()) == 1
+        assert reaper.run_once() == []
+
+
+@pytest.mark.django_db
+class TestLeftAlone:
+    def test_the_runs_of_a_live_worker(self, cast: Cast, worker: int) -> None:
+        run = run_on(worker, cast)
+        beat(worker, settings.AGUI_WORKER_LOST_AFTER / 2)
+        assert reaper.run_once() == []
+        assert fresh(run).status == "running"
+
+    def test_runs_that_wait_for_a_worker(self, cast: Cast, worker: int) -> None:
+        bury(worker)
+        run = start(cast.alice)
+        assert reaper.run_once() == []
+        assert fresh(run).status == "queued"
+
+    def test_a_run_that_waits_behind_a_live_one(self, cast: Cast, worker: int) -> None:
+        run_on(worker, cast)
+        waiting = start(cast.alice, threadId="t", onBusy="enqueue")
+        assert reaper.run_once() == []
+        assert fresh(waiting).status == "queued"
+
+    def test_ended_runs(self, cast: Cast, worker: int) -> None:
+        run = run_on(worker, cast)
+        lifecycle.finish(run.pk, {"type": "RUN_FINISHED"})
+        bury(worker)
+        assert reaper.run_once() == []
+        assert fresh(run).status == "succeeded"
+
+    def test_the_neighbours_of_an_orphan(self, cast: Cast, worker: int) -> None:
+        orphan, other = run_on(worker, cast, "a"), run_on(worker, cast, "b")
+        set_job(orphan, "failed")
+        assert reaper.run_once() == [orphan.pk]
+        assert fresh(other).status == "running"
+
+
+@pytest.mark.django_db
+def test_a_run_that_cannot_be_ended_does_not_save_the_others(
+    cast: Cast, worker: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = run_on(worker, cast, "a"), run_on(worker, cast, "b")
+    bury(worker)
+    real = lifecycle.end_lost
+
+    def break_on_first(run: Run) -> bool:
+        if run.pk == first.pk:
+            raise RuntimeError("the database has a bad day")
+        return real(run)
+
+    monkeypatch.setattr(lifecycle, "end_lost", break_on_first)
+    assert reaper.run_once() == [second.pk]
+    monkeypatch.undo()
+    assert reaper.run_once() == [first.pk]
+
+
+@contextmanager
+def another_reaper() -> Iterator[None]:
+    """Somebody else, on a connection of their own, who is at it just now."""
+    locked, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("select pg_advisory_lock(%s)", [reaper.LOCK])
+            locked.set()
+            done.wait(20)
+            cursor.execute("select pg_advisory_unlock(%s)", [reaper.LOCK])
+        connection.close()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert locked.wait(10)
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join(10)
+
+
+@pytest.mark.django_db(transaction=True)
+class TestManyReapers:
+    def test_one_at_a_time(self, cast: Cast, worker: int) -> None:
+        run = run_on(worker, cast)
+        bury(worker)
+        with another_reaper():
+            assert reaper.run_once() == []
+            assert fresh(run).status == "running"
+        assert reaper.run_once() == [run.pk]
+        assert lost(run)
+
+    def test_the_lock_is_given_back_after_an_error(
+        self, cast: Cast, worker: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(reaper, "ORPHANS", "select no_such_column from runs_run")
+        with pytest.raises(Exception, match="no_such_column"):
+            reaper.run_once()
+        with another_reaper():
+            pass
