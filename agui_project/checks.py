@@ -1,10 +1,14 @@
 """System checks: misconfiguration is said at start, with an id and a hint."""
 
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.db import connections
+
+OLDEST = 170_000
 
 
 @register(Tags.security)
@@ -22,6 +26,15 @@ def origins(**kwargs: Any) -> list[CheckMessage]:
                 )
             )
     return found
+
+
+@register(Tags.database)
+def postgres_version(databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    """The journal's writer sets transaction_timeout, which is new in PostgreSQL 17."""
+    for alias in databases or ():
+        if getattr(connections[alias], "pg_version", OLDEST) < OLDEST:
+            return [Error("PostgreSQL 17 or newer is needed.", id="agui.E003")]
+    return []
 
 
 @register()

@@ -8,6 +8,7 @@ The scripted agent writes its clock into each delta; reader and host share the m
 """
 
 import asyncio
+import itertools
 import time
 from datetime import datetime
 
@@ -66,7 +67,7 @@ def next_runs(host: Host) -> list[float]:
     body = {"threadId": "one", "forwardedProps": {"script": script}, "onBusy": "enqueue"}
     runs = [host.begin(**body) for _ in range(FOLLOWERS)]  # type: ignore[arg-type]
     ended = [host.wait_status(run["id"], "succeeded", "failed") for run in runs]
-    for before, after in zip(ended, ended[1:], strict=False):
+    for before, after in itertools.pairwise(ended):
         gap = datetime.fromisoformat(after["started_at"]) - datetime.fromisoformat(
             before["ended_at"]
         )

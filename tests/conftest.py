@@ -3,15 +3,18 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.conf import settings
 
 from agui_project import embedded, places
+
+if TYPE_CHECKING:
+    from tests.acceptance.host import Host
 
 NEED_NO_ENGINES = "tests/house/"
 
@@ -77,3 +80,32 @@ def data_dir() -> Iterator[Path]:
     """A data directory for a test that runs engines of its own."""
     with own_data_dir() as path:
         yield path
+
+
+@pytest.fixture(scope="session")
+def host() -> "Iterator[Host]":
+    """A running host in processes of its own that tests share; they must not break it."""
+    from tests.acceptance.host import Host
+
+    with own_data_dir() as data:
+        host = Host(data)
+        try:
+            yield host.start()
+        finally:
+            host.stop()
+
+
+@pytest.fixture
+def new_host(data_dir: Path) -> "Iterator[Callable[..., Host]]":
+    """A function that starts a host of one's own, to be hurt."""
+    from tests.acceptance.host import Host
+
+    started: list[Host] = []
+
+    def start(**settings: str) -> Host:
+        started.append(Host(data_dir, **settings))
+        return started[-1].start()
+
+    yield start
+    for host in started:
+        host.stop()

@@ -34,7 +34,9 @@ def ended(host: Host, script: list[dict[str, object]]) -> tuple[str, list[dict[s
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_what_was_valid_before_stays(host: Host, script: list[dict[str, object]], code: str) -> None:
+def test_what_was_valid_before_stays(
+    host: Host, script: list[dict[str, object]], code: str
+) -> None:
     found, log = ended(host, script)
     assert found == code
     assert any(event.get("delta") == "kept" for event in log)

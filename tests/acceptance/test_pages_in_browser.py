@@ -242,7 +242,7 @@ def test_fifty_thousand_events_are_few_rows(open_page: Open, host: Host) -> None
 
 @pytest.mark.parametrize("answer", ["cut", "refused"])
 def test_a_broken_stream_goes_on_where_it_stopped(open_page: Open, host: Host, answer: str) -> None:
-    words = [{"text": f"word {n}"} for n in range(20)]
+    words = [{"text": f"word {n}"} for n in range(8)]
     run = ended(host, words)
     events = host.events(run)
     asked: list[tuple[str, str | None]] = []

@@ -1,4 +1,4 @@
-"""The shared host of the acceptance tests, and the client that tests speak to it with."""
+"""The client that tests speak to the shared host with."""
 
 import json
 from collections.abc import Callable
@@ -6,11 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.conftest import host
 from tests.acceptance.host import Host
 from tests.conformance.node import ready_packages, run_scenario
-
-__all__ = ["host"]
 
 Play = Callable[..., dict[str, Any]]
 

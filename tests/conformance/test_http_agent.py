@@ -218,7 +218,7 @@ def test_a_refusal_reaches_the_client_as_an_error(play: Play, host: Host) -> Non
 
 
 def test_a_client_from_before_1_0(play: Play) -> None:
-    script = [{"text": "still understood"}, {"state": {"n": 1}}]
+    script: list[dict[str, Any]] = [{"text": "still understood"}, {"state": {"n": 1}}]
     seen = play(call(script), path="/agui/agent/scripted/run", client="ag-ui-client-0")
     assert "rejected" not in seen["runs"][0]
     assert by_role(seen, "assistant")[0]["content"] == "still understood"
