@@ -68,7 +68,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 def test_the_readme_has_an_example_of_each_kind() -> None:
     found = {block.language for block in TESTED if block.page == "README.md"}
     assert found == {"sh", "js", "python"}
-    assert [block.page for block in AGENTS] == ["README.md", "docs/agents.md"]
+    assert [block.page for block in AGENTS] == ["README.md"]
 
 
 @pytest.mark.parametrize("block", TESTED, ids=lambda block: block.name)
