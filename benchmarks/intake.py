@@ -9,21 +9,26 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import jsonpatch
 from ag_ui.core import TextMessageContentEvent
 
 from events.encoding import encode
 from events.gate import gate
 from events.intake import Intake
+from events.patch import apply
 from events.verifier import Verifier
 
 N = 20_000
 ROUNDS = 7
 START = {"type": "TEXT_MESSAGE_START", "messageId": "message-0001"}
 TEXTS = [f" word{number} grüße"[: 6 + number % 9] for number in range(N)]
-STATE = {
+STATE: dict[str, Any] = {
     "type": "STATE_SNAPSHOT",
     "snapshot": {"rows": [{"id": i, "name": f"row {i}", "score": i / 7} for i in range(300)]},
 }
+OPERATION = {"op": "replace", "path": "/rows/150/score", "value": 0.5}
+CHANGE = {"type": "STATE_DELTA", "delta": [OPERATION]}
+PATCHES = [[OPERATION]] * 2000
 
 
 def sdk_build(text: str) -> TextMessageContentEvent:
@@ -46,10 +51,15 @@ def best(step: Callable[[Any], Any], events: list[Any]) -> float:
     return min(times) * 1e6
 
 
-def accept() -> Callable[[Any], Any]:
-    intake = Intake("thread", "run")
-    intake.accept(START)
+def accept(*before: Any, repair: bool = True) -> Callable[[Any], Any]:
+    intake = Intake("thread", "run", repair=repair)
+    for event in (START, *before):
+        intake.accept(event)
     return intake.accept
+
+
+def jsonpatched(delta: Any) -> Any:
+    return jsonpatch.apply_patch(STATE["snapshot"], delta, in_place=True)
 
 
 def sdk_encode(event: TextMessageContentEvent) -> bytes:
@@ -69,6 +79,11 @@ def measured() -> Iterable[tuple[str, float]]:
     chunks = [{**event, "type": "TEXT_MESSAGE_CHUNK"} for event in plain]
     yield "intake.accept(chunk)", best(Intake("thread", "run").accept, chunks)
     yield "intake.accept(snapshot of 1,200 values)", best(accept(), [STATE] * 50)
+    yield "intake.accept(dict), strict", best(accept(repair=False), plain)
+    yield "intake.accept(dict), state followed", best(accept(STATE, CHANGE), plain)
+    yield "intake.accept(patch of that state)", best(accept(STATE), [CHANGE] * 2000)
+    yield "  of it events.patch", best(lambda delta: apply(STATE["snapshot"], delta), PATCHES)
+    yield "  jsonpatch, in place", best(jsonpatched, PATCHES)
     verifier = Verifier()
     for event in ({"type": "RUN_STARTED", "threadId": "t", "runId": "r"}, START):
         verifier.feed(event)

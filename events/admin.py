@@ -7,7 +7,7 @@ from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest
 
-from events.models import Journal
+from events.models import Finding, Journal
 
 M = TypeVar("M", bound=Model)
 
@@ -51,3 +51,14 @@ class JournalAdmin(HistoryAdmin[Journal]):
     search_fields = ["=id"]
     ordering = ["-id"]
     fields = ["id", "head", "writer", "closed_at"]
+
+
+@admin.register(Finding)
+class FindingAdmin(HistoryAdmin[Finding]):
+    """What was wrong with agents' events, and what was done about it."""
+
+    list_display = ["journal_id", "seq", "rule", "action", "times", "at"]
+    list_filter = ["rule", "action"]
+    search_fields = ["=journal__id"]
+    ordering = ["-id"]
+    fields = ["journal", "seq", "rule", "action", "times", "at"]

@@ -46,6 +46,29 @@ def encode(event: Mapping[str, Any]) -> bytes:
         return clean_text(text).encode()
 
 
+def clean_delta(text: str) -> str:
+    """The same as ``clean_text``, but for a half at either edge: the other may be next door."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        head = text[0] if "\udc00" <= text[0] <= "\udfff" else ""
+        tail = text[-1] if ends_open(text) else ""
+        return head + clean_text(text[len(head) : len(text) - len(tail)]) + tail
+    return text
+
+
+def is_whole(text: str) -> bool:
+    """Whether no character of the text is cut in two by its edges."""
+    return text.isascii() or not (ends_open(text) or "\udc00" <= text[:1] <= "\udfff")
+
+
+def ends_open(text: str) -> bool:
+    """Whether the text ends in the first half of a surrogate pair."""
+    return "\ud800" <= text[-1:] <= "\udbff"
+
+
 def clean_text(text: str) -> str:
     """``text`` without lone surrogates: each becomes U+FFFD, a proper pair its character.
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import cached_property
 
+from events import older
 from events.journal import TERMINAL, Page
 
 
@@ -36,6 +37,11 @@ class Frames:
                 for seq, payload in enumerate(self.payloads or (), self.first)
             ]
         )
+
+    @cached_property
+    def older_sse(self) -> bytes:
+        """The same for readers of AG-UI 0.x, whose form of the ending differs."""
+        return older.frames(self.sse) if self.final else self.sse
 
     @cached_property
     def texts(self) -> list[str]:

@@ -11,14 +11,15 @@ becomes camelCase. What a client would reject is refused. Two decisions of our o
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any
 
 from ag_ui.core import ReasoningMessageContentEvent, TextMessageContentEvent, ToolCallArgsEvent
 
 from agui_project.errors import RunErrorCode, RunFailed
-from events.encoding import DELTA_IDS, clean_text
+from events.encoding import DELTA_IDS, clean_delta, clean_text
+from events.legacy import Legacy, unmirrored
 from events.schema import EVENTS
 from events.shapes import Choice, Field, Leaf, Many, Shape, Variants
 from events.values import (
@@ -45,17 +46,24 @@ _HOT_MODELS: dict[type, tuple[str, str, str]] = {
 _HOT_EXTRAS = ("raw_event", "metadata", "subagent_run_id")
 
 
-def gate(event: Any, ids: Mapping[str, str] | None = None) -> dict[str, Any]:
+def gate(
+    event: Any,
+    ids: Mapping[str, str] | None = None,
+    legacy: Legacy | None = None,
+    unknown: Callable[[str], object] = lambda kind: None,
+) -> dict[str, Any]:
     """The event as a new dict of wire names and plain JSON values.
 
     Takes mappings and pydantic models (the SDK's or others). ``ids``, where given, replace the
     threadId and runId of RUN_STARTED and RUN_FINISHED, whatever the event says about them.
+    ``legacy`` translates what 0.x said in another way; ``unknown`` hears of a type that is
+    wrapped, and may raise. Half a character at the edge of a delta is left to ``Seams``.
     Raises RunFailed(INVALID_EVENT).
     """
     if (hot := _hot(event)) is not None:
         return hot
     try:
-        return _checked(members_of(event), ids)
+        return _checked(members_of(event), ids, legacy, unknown)
     except Malformed as bad:
         where = ".".join(reversed(bad.path))
         text = f"{where}: {bad.problem}" if where else bad.problem
@@ -85,7 +93,7 @@ def _hot(event: Any) -> dict[str, Any] | None:
         stamp, name, delta = values.get("timestamp"), values.get(attribute), values.get("delta")
     if name.__class__ is not str or delta.__class__ is not str:
         return None
-    hot = {"type": kind, key: clean_text(name), "delta": clean_text(delta)}
+    hot = {"type": kind, key: clean_text(name), "delta": clean_delta(delta)}
     if stamp is not None:
         if stamp.__class__ is not int or not -MAX_SAFE_INTEGER <= stamp <= MAX_SAFE_INTEGER:
             return None
@@ -93,16 +101,28 @@ def _hot(event: Any) -> dict[str, Any] | None:
     return hot
 
 
-def _checked(members: Mapping[Any, Any], ids: Mapping[str, str] | None) -> dict[str, Any]:
+def _checked(
+    members: Mapping[Any, Any],
+    ids: Mapping[str, str] | None,
+    legacy: Legacy | None,
+    unknown: Callable[[str], object],
+) -> dict[str, Any]:
     kind = members.get("type")
     if not isinstance(kind, str):
         raise Malformed("an event needs a 'type'")
     kind = clean_text(str.__str__(kind.value if isinstance(kind, Enum) else kind))
     known = EVENTS.get(kind)
     if known is None:
-        return {"type": "RAW", "event": json_value(members), "source": "unknown event type"}
+        modern = None if legacy is None else legacy.event(kind, members)
+        if modern is None:
+            unknown(kind)
+            return {"type": "RAW", "event": json_value(members), "source": "unknown event type"}
+        members, kind = modern, modern["type"]
+        known = EVENTS[kind]
     if ids is not None and kind in _IDENTIFIED:
         members = {**members, **ids}
+        if legacy is not None and kind == "RUN_FINISHED":
+            members = legacy.ending(members, ids["runId"])
     try:
         checked: dict[str, Any] = _object(known, members)
     except Malformed as bad:
@@ -123,6 +143,8 @@ def _object(shape: Shape, members: Mapping[Any, Any]) -> Any:
             continue
         if value.__class__ is str and field.kind is Leaf.TEXT:
             checked: Any = clean_text(value)
+        elif value.__class__ is str and field.kind is Leaf.DELTA:
+            checked = clean_delta(value)
         elif value is None and not field.required:
             continue
         else:
@@ -150,7 +172,7 @@ def _described(field: Field, value: Any) -> Any:
 def _value(kind: Any, value: Any) -> Any:
     """``value`` as the kind wants it; DROPPED where the spec strips it."""
     match kind:
-        case Leaf.TEXT:
+        case Leaf.TEXT | Leaf.DELTA:
             return text_value(value)
         case Leaf():
             return _leaf(kind, value)
@@ -164,6 +186,9 @@ def _value(kind: Any, value: Any) -> Any:
         case Variants():
             members = members_of(value)
             tag = members.get(kind.tag)
+            if isinstance(tag, str) and tag in kind.legacy:
+                members = kind.legacy[tag](members)
+                tag = members.get(kind.tag)
             shape = kind.shapes.get(tag) if isinstance(tag, str) else None
             return DROPPED if shape is None else _object(shape, members)
     return _object(kind, members_of(value))
@@ -174,7 +199,8 @@ def _many(kind: Many, value: Any) -> Any:
         return text_value(value)
     if not isinstance(value, list | tuple):
         raise Malformed("must be a string or a list" if kind.or_text else "must be a list")
-    found = []
+    found: list[Any] = []
+    translated: list[Any] = []
     for index, entry in enumerate(value):
         try:
             checked = _value(kind.of, entry)
@@ -183,9 +209,19 @@ def _many(kind: Many, value: Any) -> Any:
             raise
         if checked is not DROPPED:
             found.append(checked)
+            if _is_legacy(kind.of, entry):
+                translated.append(checked)
+    if translated:
+        found = unmirrored(found, translated)
     if len(found) < kind.least:
         raise Malformed("must not be empty")
     return found
+
+
+def _is_legacy(kind: Any, entry: Any) -> bool:
+    if not isinstance(kind, Variants) or not kind.legacy:
+        return False
+    return members_of(entry).get(kind.tag) in kind.legacy
 
 
 def _leaf(kind: Leaf, value: Any) -> Any:

@@ -70,6 +70,7 @@ class Hub:
     def __init__(self) -> None:
         self.readers: dict[UUID, set[Reader]] = {}
         self._subscribed: set[UUID] = set()
+        self._joining: dict[UUID, asyncio.Task[bool]] = {}
         self._seen: dict[UUID, int] = {}
         self._pages: dict[tuple[UUID, int], asyncio.Future[Page]] = {}
         self._channel: str | None = None
@@ -82,8 +83,12 @@ class Hub:
         self._start()
         reader = Reader(position)
         self.readers.setdefault(journal_id, set()).add(reader)
-        if journal_id not in self._subscribed:
-            await self._subscribe(journal_id)
+        try:
+            if journal_id not in self._subscribed:
+                await self._subscribe_shared(journal_id)
+        except asyncio.CancelledError:
+            self.leave(journal_id, reader)
+            raise
         return reader
 
     def leave(self, journal_id: UUID, reader: Reader) -> None:
@@ -142,9 +147,12 @@ class Hub:
 
     async def close(self) -> None:
         """Stop listening (a test's end; a web process just ends)."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        while self._tasks:
+            for task in self._tasks:
+                task.cancel()
+            # A cancellation may be swallowed (see ``_subscribe_shared``): ask again.
+            _, left = await asyncio.wait(self._tasks, timeout=1)
+            self._tasks = list(left)
 
     def _start(self) -> None:
         """Start with the first reader: ``ProtocolTypeRouter`` has no lifespan."""
@@ -175,6 +183,18 @@ class Hub:
             if self._channel is None:
                 self._channel = await get_channel_layer().new_channel()
             return self._channel
+
+    async def _subscribe_shared(self, journal_id: UUID) -> None:
+        """Subscribe in a task that belongs to all readers of the journal.
+
+        The cancellation of one that leaves must not cut it short, nor get lost in it: on Python
+        3.11 ``wait_for``, in which redis-py sends, may swallow one, and the reader would stay.
+        """
+        task = self._joining.get(journal_id)
+        if task is None:
+            task = self._joining[journal_id] = asyncio.create_task(self._subscribe(journal_id))
+            task.add_done_callback(lambda _: self._joining.pop(journal_id, None))
+        await asyncio.shield(task)
 
     async def _subscribe(self, journal_id: UUID) -> bool:
         return await self._ask("group_add", journal_id, self._subscribed.add)

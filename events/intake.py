@@ -5,18 +5,28 @@ leave out: RUN_STARTED, the terminal event, timestamps, the calls that wait for 
 
 Ids are corrected rather than refused: adapters of other frameworks put their own threadId and
 runId on RUN_STARTED and RUN_FINISHED, and a client knows the run by the ids it sent.
+
+What breaks a rule is mended where ``events/repair.py`` can, unless the intake is strict. Each
+mend and each refusal is a finding, which is kept beside the log and never in it: metadata would
+stick to the client's messages.
 """
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 from agui_project.errors import RunErrorCode, RunFailed
 from events.chunks import Chunks
-from events.encoding import DELTA_IDS, Record, clean_text, encode
+from events.documents import Documents
+from events.encoding import DELTA_IDS, Record, clean_text, encode, is_whole
+from events.findings import Finding, Findings
 from events.gate import gate
+from events.legacy import Legacy
+from events.repair import DROP, Fix, mend, subagent_ending
 from events.schema import PROTOCOL_VERSION
+from events.seams import Seams
 from events.verifier import Verifier
+from events.violation import Violation
 
 MAX_EVENT_BYTES = 10 * 1024 * 1024
 MAX_MESSAGE = 2000
@@ -44,17 +54,28 @@ class Intake:
         input: Mapping[str, Any] | None = None,
         protocol_version: str = PROTOCOL_VERSION,
         max_bytes: int = MAX_EVENT_BYTES,
+        repair: bool = True,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """``input`` is echoed on RUN_STARTED; ``clock`` gives epoch seconds."""
+        """``input`` is echoed on RUN_STARTED; ``clock`` gives epoch seconds.
+
+        Without ``repair`` every violation is refused.
+        """
         self.terminal: dict[str, Any] | None = None
         self._ids = {"threadId": clean_text(thread_id), "runId": clean_text(run_id)}
         self._input = input
         self._protocol_version = protocol_version
         self._max_bytes = max_bytes - FRAMING
+        self._repair = repair
         self._clock = clock
         self._chunks = Chunks()
         self._verifier = Verifier()
+        self._documents = Documents({} if input is None else input.get("state", {}))
+        self._seams = Seams()
+        self._held = self._seams.held
+        self._findings = Findings()
+        self._legacy = Legacy(lambda: self._find("legacy", "translated"))
+        self._lost = False
         self._head = 0
         self._agent_started = False
 
@@ -75,6 +96,7 @@ class Intake:
         """
         intake = cls(thread_id, run_id, input=input, clock=clock)
         intake._head = head
+        intake._lost = head > 0
         return intake
 
     @property
@@ -93,13 +115,30 @@ class Intake:
         Raises RunFailed with INVALID_EVENT, INVALID_ORDER or EVENT_TOO_LARGE.
         """
         self._refuse_after_end()
-        clean = gate(event, self._ids)
-        kind = clean["type"]
-        if kind in DELTA_IDS and not self._chunks.lanes and self._verifier.ids is not None:
-            record = self._record(clean)
-            self._verifier.feed(clean)
-            return [record]
+        try:
+            clean = gate(event, self._ids, self._legacy, self._unknown)
+            kind = clean["type"]
+            if (
+                kind in DELTA_IDS
+                and not self._chunks.lanes
+                and self._verifier.ids is not None
+                and not self._held
+                and is_whole(clean["delta"])
+            ):
+                record = self._record(clean)
+                self._verifier.feed(clean)
+                self._head += 1
+                return [record]
+        except Violation:
+            return self._take(kind, clean)
+        except RunFailed as failed:
+            self._refused(failed)
+            raise
         return self._take(kind, clean)
+
+    def take_findings(self) -> list[Finding]:
+        """What was mended or refused since the last call."""
+        return self._findings.take(self._head if self.ended else None)
 
     def start(self) -> list[Record]:
         """RUN_STARTED, if it is not there yet."""
@@ -117,7 +156,7 @@ class Intake:
         self._refuse_unknown_log()
         fields = {"outcome": outcome, "result": result, "usage": usage}
         end = gate({"type": "RUN_FINISHED", **fields}, self._ids)
-        closings = self._closings(_subagent_ending(end.get("outcome")))
+        closings = self._closings(subagent_ending(end.get("outcome")))
         return self._commit([*self._unopened(), *closings, self._finished(end)])
 
     def cancel(self) -> list[Record]:
@@ -154,9 +193,11 @@ class Intake:
             return records
         lanes = self._chunks.lanes.copy()
         try:
-            return self._commit([*self._unopened(), *self._batch(kind, clean)])
-        except RunFailed:
+            batch = self._seams.joined(self._batch(kind, clean))
+            return self._commit([*self._unopened(), *batch])
+        except RunFailed as failed:
             self._chunks.lanes = lanes
+            self._refused(failed)
             raise
 
     def _batch(self, kind: str, clean: dict[str, Any]) -> Batch:
@@ -168,23 +209,57 @@ class Intake:
         return self._chunks.expand(clean)
 
     def _commit(self, batch: Batch) -> list[Record]:
-        """Encode, verify, return the records; all of the batch or nothing."""
-        records = [self._record(event) for event in batch]
+        """Encode, verify, mend, return the records; all of the batch or nothing."""
+        mended: list[Finding] = []
+        while True:
+            if self._held:
+                batch = self._seams.flushed(batch)
+            records = [self._record(event) for event in batch]
+            if (fixed := self._verified(batch, mended)) is None:
+                break
+            batch = fixed
+        self._head += len(records)
+        for finding in mended:
+            self._findings.add(finding.seq, finding.rule, finding.action)
+        if self._verifier.ended is not None:
+            self.terminal = batch[-1]
+            self._chunks.lanes = {}
+        return records
+
+    def _verified(self, batch: Batch, mended: list[Finding]) -> Batch | None:
+        """Feed the batch: None if it is legal, else what to try instead.
+
+        Each try mends one event: it goes, or what was missing comes before it. Raises Violation
+        where nothing can be mended; as after a try, nothing has moved then.
+        """
         verifier, fresh = self._verifier, self._verifier.ids is None
         mark = verifier.mark() if len(batch) > 1 else None
+        at = 0
         try:
-            for event in batch:
+            for at, event in enumerate(batch):  # noqa: B007  the handler asks how far it came
                 verifier.feed(event)
-        except RunFailed:
+                self._documents.take(event)
+        except Violation as violation:
+            fix = self._fix(violation, event) if self._repair else None
             if fresh:
                 self._verifier = Verifier()
             elif mark is not None:
                 verifier.restore(mark)
-            raise
-        if verifier.ended is not None:
-            self.terminal = batch[-1]
-            self._chunks.lanes = {}
-        return records
+            if fix is None:
+                raise
+            mended.append(Finding(self._head + 1 + at, violation.rule, fix.action))
+            return [*batch[:at], *fix.events, *batch[at + 1 :]]
+        return None
+
+    def _fix(self, violation: Violation, event: dict[str, Any]) -> Fix | None:
+        fix = mend(self._verifier, self._documents, violation, event)
+        if fix is not None and fix.action == "restated":
+            try:
+                self._record(fix.events[0])
+            except (RunFailed, RecursionError):
+                # Patches may have made the state too large to be sent; readers hold it anyway.
+                return DROP
+        return fix
 
     def _record(self, event: dict[str, Any]) -> Record:
         at = self._clock()
@@ -234,17 +309,27 @@ class Intake:
             raise RunFailed(RunErrorCode.INVALID_ORDER, "The run has already ended.")
         self._refuse_unknown_log()
 
+    def _unknown(self, kind: str) -> None:
+        """An event type that the protocol does not have is wrapped, unless we are strict."""
+        if not self._repair:
+            raise RunFailed(
+                RunErrorCode.INVALID_EVENT, f"{kind[:80]}: AG-UI has no such event type."
+            )
+        self._find("unknown_type", "wrapped")
+
+    def _refused(self, failed: RunFailed) -> None:
+        rules = {RunErrorCode.EVENT_TOO_LARGE: "size", RunErrorCode.INVALID_EVENT: "schema"}
+        rule = failed.rule if isinstance(failed, Violation) else rules[failed.reason]
+        self._find(rule, "failed")
+
+    def _find(self, rule: str, action: str) -> None:
+        self._findings.add(self._head + (1 if self.started else 2), rule, action)
+
     def _refuse_unknown_log(self) -> None:
-        if self._head:
+        if self._lost:
             raise RunFailed(
                 RunErrorCode.INVALID_ORDER, "What this run left open is unknown: it can only fail."
             )
-
-
-def _subagent_ending(outcome: Mapping[str, Any] | None) -> dict[str, Any]:
-    kind: Literal["suspended", "success"]
-    kind = "suspended" if (outcome or {}).get("type") == "interrupt" else "success"
-    return {"type": "SUBAGENT_FINISHED", "outcome": {"type": kind}}
 
 
 def _subagent_error(message: str, code: str | None = None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Journal and Event: the gap-free, numbered log of one run, and its rows."""
+"""Journal, Event and Finding: the numbered log of one run, its rows, what was wrong with them."""
 
 import uuid6
 from django.db import models
@@ -49,3 +49,21 @@ class Event(models.Model):
 
     def __str__(self) -> str:
         return f"{self.journal_id}:{self.seq} {self.type}"
+
+
+class Finding(models.Model):
+    """A rule of AG-UI that an agent broke at ``seq``, and what intake did about it.
+
+    Never part of the log: what is in an event sticks to the client's messages. ``times`` is more
+    than 1 where a run had too many findings to keep each (``events/findings.py``).
+    """
+
+    journal = models.ForeignKey(Journal, on_delete=models.CASCADE, related_name="findings")
+    seq = models.IntegerField()
+    rule = models.CharField(max_length=20)
+    action = models.CharField(max_length=20)
+    times = models.PositiveIntegerField(default=1)
+    at = models.DateTimeField(db_default=Now(), editable=False)
+
+    def __str__(self) -> str:
+        return f"{self.journal_id}:{self.seq} {self.rule} {self.action}"

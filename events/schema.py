@@ -6,11 +6,12 @@ otherwise. ``events/gate.py`` interprets these tables; nothing here checks anyth
 
 from typing import Any
 
+from events.legacy import media_part
 from events.shapes import Choice, Leaf, Many, Shape, Variants, shape
 
 PROTOCOL_VERSION = "1.0"
 
-TEXT, JSON, OBJECT, COUNT = Leaf.TEXT, Leaf.JSON, Leaf.OBJECT, Leaf.COUNT
+TEXT, DELTA, JSON, OBJECT, COUNT = Leaf.TEXT, Leaf.DELTA, Leaf.JSON, Leaf.OBJECT, Leaf.COUNT
 
 
 def _choice(values: str) -> Choice:
@@ -34,6 +35,7 @@ _PART = Variants(
     "type",
     {"text": shape("type text", "id metadata", metadata=JSON)}
     | dict.fromkeys(("image", "audio", "video", "document"), _MEDIA),
+    legacy={"binary": media_part},
 )
 PARTS_OR_TEXT = Many(_PART, or_text=True)
 
@@ -154,13 +156,13 @@ EVENTS: dict[str, Shape] = {
     "STEP_STARTED": _event("stepName"),
     "STEP_FINISHED": _event("stepName"),
     "TEXT_MESSAGE_START": _event("messageId", "role name", role=_TEXT_ROLE),
-    "TEXT_MESSAGE_CONTENT": _event("messageId delta"),
+    "TEXT_MESSAGE_CONTENT": _event("messageId delta", delta=DELTA),
     "TEXT_MESSAGE_END": _event("messageId"),
-    "TEXT_MESSAGE_CHUNK": _event("", "messageId role name delta", role=_TEXT_ROLE),
+    "TEXT_MESSAGE_CHUNK": _event("", "messageId role name delta", role=_TEXT_ROLE, delta=DELTA),
     "TOOL_CALL_START": _event("toolCallId toolCallName", "parentMessageId"),
-    "TOOL_CALL_ARGS": _event("toolCallId delta"),
+    "TOOL_CALL_ARGS": _event("toolCallId delta", delta=DELTA),
     "TOOL_CALL_END": _event("toolCallId"),
-    "TOOL_CALL_CHUNK": _event("", "toolCallId toolCallName parentMessageId delta"),
+    "TOOL_CALL_CHUNK": _event("", "toolCallId toolCallName parentMessageId delta", delta=DELTA),
     "TOOL_CALL_RESULT": _event(
         "messageId toolCallId content", "role", content=PARTS_OR_TEXT, role=_choice("tool")
     ),
@@ -176,9 +178,9 @@ EVENTS: dict[str, Shape] = {
     "REASONING_MESSAGE_START": _event(
         "messageId role", role=_choice("reasoning"), defaults={"role": "reasoning"}
     ),
-    "REASONING_MESSAGE_CONTENT": _event("messageId delta"),
+    "REASONING_MESSAGE_CONTENT": _event("messageId delta", delta=DELTA),
     "REASONING_MESSAGE_END": _event("messageId"),
-    "REASONING_MESSAGE_CHUNK": _event("", "messageId delta"),
+    "REASONING_MESSAGE_CHUNK": _event("", "messageId delta", delta=DELTA),
     "REASONING_ENCRYPTED_VALUE": _event(
         "subtype entityId encryptedValue", subtype=_choice("message tool-call")
     ),

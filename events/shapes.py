@@ -1,6 +1,7 @@
 """The kinds of value that ``events/schema.py`` builds its tables from, and the gate interprets."""
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
@@ -10,6 +11,7 @@ class Leaf(Enum):
     """A value without parts that the protocol describes."""
 
     TEXT = auto()
+    DELTA = auto()
     BOOL = auto()
     COUNT = auto()
     STAMP = auto()
@@ -36,10 +38,16 @@ class Many:
 
 @dataclass(frozen=True, slots=True)
 class Variants:
-    """An object of one of several shapes, told apart by the value of ``tag``."""
+    """An object of one of several shapes, told apart by the value of ``tag``.
+
+    ``legacy`` maps retired values of ``tag`` to what translates such an object.
+    """
 
     tag: str
     shapes: dict[str, "Shape"]
+    legacy: Mapping[str, Callable[[Mapping[Any, Any]], Mapping[Any, Any]]] = field(
+        default_factory=dict
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ Send = Callable[[Message], Awaitable[None]]
 Receive = Callable[[], Awaitable[Message]]
 Recheck = Callable[[], Awaitable[bool]]
 Header = tuple[bytes, bytes]
+View = Callable[[Frames], bytes]
+"""What a reader gets to see; the bytes are made once per batch and shared by all who see them."""
 
 HEADERS: tuple[Header, ...] = (
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -28,6 +30,16 @@ HEARTBEAT = b": heartbeat\n\n"
 REVOKED = b": revoked\n\n"
 
 
+def whole(frames: Frames) -> bytes:
+    """The view of a reader of AG-UI 1.0."""
+    return frames.sse
+
+
+def older(frames: Frames) -> bytes:
+    """The view of a reader of AG-UI 0.x."""
+    return frames.older_sse
+
+
 async def stream(
     send: Send,
     frames: AsyncIterator[Frames | None],
@@ -36,14 +48,16 @@ async def stream(
     recheck: Recheck,
     every: float,
     stall: float,
+    opening: bytes = b"",
+    view: View = whole,
 ) -> None:
-    """Answer 200 and send ``frames`` until they end.
+    """Answer 200, send ``opening`` (whole frames), then ``view`` of ``frames`` until they end.
 
     ``recheck`` is asked every ``every`` seconds whether this reader may go on. A reader that
     takes longer than ``stall`` seconds to accept a frame raises TimeoutError.
     """
     await send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, *headers]})
-    await _body(send, RETRY, stall)
+    await _body(send, RETRY + opening, stall)
     recheck_at = time.monotonic() + every
     async for batch in frames:
         if time.monotonic() >= recheck_at:
@@ -51,7 +65,7 @@ async def stream(
             if not await recheck():
                 await _body(send, REVOKED, stall)
                 break
-        await _body(send, HEARTBEAT if batch is None else batch.sse, stall)
+        await _body(send, HEARTBEAT if batch is None else view(batch), stall)
         del batch  # a stalled reader must not keep two pages alive
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 

@@ -37,8 +37,8 @@ class Bracket:
 class Verifier:
     """Feed it every event of one run in order; where it raises Violation it has not moved.
 
-    ``steps``, ``subagents`` and ``ended_subagents`` map each to its START; ``ended`` is the type
-    of the terminal event.
+    ``steps``, ``calls``, ``subagents`` and ``ended_subagents`` map each to its first START;
+    ``ended`` is the type of the terminal event.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class Verifier:
         self.steps: dict[tuple[Owner, str], Event] = {}
         self.subagents: dict[str, Event] = {}
         self.ended_subagents: dict[str, Event] = {}
-        self._calls: dict[str, None] = {}
+        self.calls: dict[str, Event] = {}
         self._answered: set[str] = set()
         call = Bracket("tool call", "V5", "toolCallId", "TOOL_CALL_END", owners.calls)
         text = Bracket("text message", "V4", "messageId", "TEXT_MESSAGE_END", owners.messages)
@@ -146,7 +146,7 @@ class Verifier:
 
     def pending_tool_calls(self) -> list[str]:
         """The calls that this run made and that have no result, in call order."""
-        return [call for call in self._calls if call not in self._answered]
+        return [call for call in self.calls if call not in self._answered]
 
     def _open(self, bracket: Bracket, event: Event) -> None:
         kind, part = event["type"], event[bracket.key]
@@ -154,7 +154,7 @@ class Verifier:
             raise Violation(bracket.rule, f"{kind}: {bracket.name} '{part}' is already open.")
         if kind == "TOOL_CALL_START":
             owner = self.owners.of_call(event)
-            self._calls.setdefault(part)
+            self.calls.setdefault(part, event)
         elif (owner := tag_of(event)) is not ABSENT:
             agree(event, owner, bracket.owners, part, "V10")
         bracket.open[part] = event

@@ -18,7 +18,7 @@ class Violation(RunFailed):
     """An event came where the order rules of AG-UI do not allow it."""
 
     def __init__(self, rule: str, message: str) -> None:
-        """``rule`` is V1 to V13, ``chunks``, ``ids`` or ``interrupts``."""
+        """``rule`` is V1 to V13, ``chunks``, ``ids``, ``interrupts`` or ``patch``."""
         super().__init__(RunErrorCode.INVALID_ORDER, message)
         self.rule = rule
 

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from agui_project.errors import Forbidden, NotFound
-from runs.models import Run
+from runs.models import Interrupt, Run, Thread
 from teams import authentication
 from teams.authentication import Principal
 from teams.tenancy import TeamQuerySet
@@ -22,6 +22,28 @@ def find(principal: Principal, run_id: UUID, action: str = "view") -> Run:
         raise NotFound("There is no such run.")
     require(principal, action)
     return run
+
+
+def find_thread(principal: Principal, thread_id: str) -> Thread | None:
+    """The team's thread of that name; None for a stranger's, like for one that nobody has."""
+    require(principal, "view")
+    return Thread.objects.for_team(principal.team).filter(thread_id=thread_id).first()
+
+
+def visible_interrupts(principal: Principal) -> TeamQuerySet[Interrupt]:
+    """The questions this principal may see, as a queryset."""
+    require(principal, "view")
+    rows = Interrupt.objects.for_team(principal.team)
+    return rows.select_related("team", "thread", "run__agent")
+
+
+def find_interrupt(principal: Principal, key: UUID, action: str = "view") -> Interrupt:
+    """The question, if the principal may do ``action``. Raises NotFound; Forbidden in the team."""
+    interrupt = visible_interrupts(principal).filter(pk=key).first()
+    if interrupt is None:
+        raise NotFound("There is no such interrupt.")
+    require(principal, action)
+    return interrupt
 
 
 def require(principal: Principal, action: str) -> None:

@@ -1,18 +1,22 @@
 """How a request becomes a run: the one path behind POST /agui, POST /api/v1/runs and sockets."""
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 from typing import Any
+from uuid import UUID
 
 from agui_project import strict_json
 from agui_project.errors import BadRequest, Invalid, NotFound
-from runs import access, cursors, inputs, lifecycle
-from runs.fields import wrong
+from runs import access, cursors, inputs, interrupts, lifecycle
+from runs.fields import picked, wrong
 from runs.inputs import RunRequest
 from runs.models import Run
 from runtimes.models import Agent
 from teams.authentication import Principal
 
 MAX_KEY = 255
+DEFAULT = "default"
+"""CopilotKit's name for the agent that a front end did not name."""
 
 
 class UnknownAgent(NotFound):
@@ -23,11 +27,16 @@ class UnknownAgent(NotFound):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A run, where its reader begins, and whether this request made it."""
+    """A run, where its reader begins, and whether this request made it.
+
+    ``after`` is None for a reader that has to join: it came without a cursor to a run that
+    was there before. ``older``: the reader declared no version, so it reads AG-UI 0.x.
+    """
 
     run: Run
-    after: int
+    after: int | None
     created: bool
+    older: bool = False
 
 
 def enter_agui(
@@ -39,9 +48,13 @@ def enter_agui(
     key: str | None,
     cursor: int | None,
 ) -> Entry:
-    """Start from a raw RunAgentInput. A repeated runId with a cursor reads the run it names."""
+    """Start from a raw RunAgentInput. One that repeats a runId gets the run it names."""
     request = inputs.parse(strict_json.loads(body), agent=agent, on_busy=on_busy)
-    return enter(principal, request, key=key, cursor=cursor)
+    try:
+        found = enter(principal, request, key=key, cursor=cursor)
+    except lifecycle.RunExists as error:
+        found = Entry(access.find(principal, UUID(error.details["id"])), None, created=False)
+    return replace(found, older="protocolVersion" not in request.body)
 
 
 def enter_api(principal: Principal, data: Any, *, key: str | None) -> Entry:
@@ -68,18 +81,42 @@ def enter(
         raise Invalid(f"An Idempotency-Key has 1 to {MAX_KEY} printable characters.")
     started = lifecycle.start(
         principal.team,
-        find_agent(principal, request.agent),
+        find_agent(principal, request.agent or _asker(principal, request)),
         request,
         started_by=principal.label,
         idempotency_key=key,
     )
-    return Entry(started.run, 0, started.created)
+    return Entry(started.run, 0 if started.created else None, started.created)
+
+
+def answer(principal: Principal, interrupt_id: UUID, given: dict[str, Any]) -> Run | None:
+    """Answer one question, ``{"status", "payload"?}``; the run that brings the last answer.
+
+    Raises NotFound, Forbidden, and what ``lifecycle.answer`` raises.
+    """
+    asked = access.find_interrupt(principal, interrupt_id, "answer")
+    name = json.loads(asked.question)["id"]
+    return lifecycle.answer(
+        asked,
+        find_agent(principal, asked.run.agent.slug),
+        {"interruptId": name, **picked(given, ("status", "payload", "metadata"))},
+        by=principal.label,
+    )
+
+
+def _asker(principal: Principal, request: RunRequest) -> str | None:
+    """An answer that names no agent goes to the one that asked."""
+    if "resume" not in request.body:
+        return None
+    return interrupts.asker(principal.team, request.thread_id)
 
 
 def find_agent(principal: Principal, slug: str | None) -> Agent:
     """The team's agent of that slug, or its default. Raises UnknownAgent."""
     agents = Agent.objects.for_team(principal.team).filter(enabled=True)
-    agent = agents.filter(slug=slug).first() if slug else agents.filter(is_default=True).first()
+    agent = agents.filter(slug=slug).first() if slug else None
+    if agent is None and slug in (None, "", DEFAULT):
+        agent = agents.filter(is_default=True).first()
     if agent is None:
         raise UnknownAgent(details={"agent": slug} if slug else {})
     return agent
@@ -89,5 +126,6 @@ def _named(principal: Principal, request: RunRequest) -> Run | None:
     return (
         access.visible(principal)
         .filter(thread__thread_id=request.thread_id, run_id=request.run_id)
+        .order_by("-attempt")
         .first()
     )

@@ -7,7 +7,6 @@ transaction that stores the run's status.
 
 import asyncio
 import functools
-import json
 from collections.abc import Callable, Iterable
 from contextlib import aclosing
 from enum import Enum
@@ -21,11 +20,11 @@ from events.encoding import Record
 from events.intake import Intake
 from events.lease import AppendFailed, Lease, LostLease
 from events.writer import JournalWriter
-from runs import lifecycle
+from runs import findings, lifecycle
 from runs.lifecycle import Claimed
-from runs.models import Run
 from runtimes import registry
 from runtimes.base import RunContext
+from runtimes.models import Policy
 
 log = structlog.get_logger(__name__)
 
@@ -45,7 +44,7 @@ async def execute(
     ``stopped`` says that the cancellation came before the claim was through. Raises
     CancelledError only after the run's end is stored.
     """
-    execution = Execution(claimed.run, writer.open(claimed.claim))
+    execution = Execution(claimed, writer.open(claimed.claim))
     if stopped:
         execution.stop(why())
     task = asyncio.ensure_future(execution.drive())
@@ -63,15 +62,17 @@ async def execute(
 class Execution:
     """One run in the hands of this worker."""
 
-    def __init__(self, run: Run, lease: Lease) -> None:
-        self.run = run
+    def __init__(self, claimed: Claimed, lease: Lease) -> None:
+        self.run = run = claimed.run
         self.lease = lease
-        self.input = json.loads(run.input)
+        self.questions = claimed.questions
+        self.input = claimed.prepared.input
         self.intake = Intake(
             run.thread.thread_id,
             run.run_id,
-            input=self.input,
+            input=claimed.prepared.echo,
             max_bytes=settings.AGUI_MAX_EVENT_BYTES,
+            repair=run.agent.policy == Policy.REPAIR,
         )
         self.limit = run.agent.timeout_seconds or settings.AGUI_RUN_TIMEOUT
         self.stopping: asyncio.Future[Stop] = asyncio.get_running_loop().create_future()
@@ -86,12 +87,25 @@ class Execution:
         """Start, pump the agent, end. LostLease means that someone else has ended the run."""
         try:
             self._append(self.intake.start())
-            await self._end(await self._work())
+            if self.input["state"] not in (None, {}):
+                # The client may hold an older state, or none: deltas need this one.
+                self._append(self.intake.accept(self._state()))
+            if self.questions and not self.stopping.done():
+                self._ask_again()
+            else:
+                await self._end(await self._work())
             await self.lease.flush()
         except LostLease:
             self.log.warning("run.lost_lease")
         except AppendFailed:
             await self._end_refused()
+
+    def _state(self) -> dict[str, Any]:
+        return {"type": "STATE_SNAPSHOT", "snapshot": self.input["state"]}
+
+    def _ask_again(self) -> None:
+        """The thread waits for answers, and this run brings none: the agent must not act."""
+        self._append(self.intake.finish({"type": "interrupt", "interrupts": self.questions}))
 
     async def _work(self) -> BaseException | Stop | None:
         """Pump until the agent is done or told to stop; how it went."""
@@ -162,13 +176,13 @@ class Execution:
         self._append(self.intake.fail(reason, message))
 
     def _append(self, records: Iterable[Record]) -> None:
-        """Append; the terminal event takes the run's status into its transaction."""
-        terminal = self.intake.terminal
-        if terminal is None:
-            self.lease.append(records)
-        else:
-            finish = functools.partial(lifecycle.finish, self.run.pk, terminal)
-            self.lease.append(records, also=[finish])
+        """Append; findings and, with the terminal event, the run's status share the transaction."""
+        also = []
+        if found := self.intake.take_findings():
+            also.append(functools.partial(findings.store, self.run.pk, found))
+        if (terminal := self.intake.terminal) is not None:
+            also.append(functools.partial(lifecycle.finish, self.run.pk, terminal))
+        self.lease.append(records, also)
 
     def _context(self) -> RunContext:
         agent = self.run.agent

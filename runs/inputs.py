@@ -42,10 +42,6 @@ class RunRequest:
     body: dict[str, Any]
     digest: str
 
-    @property
-    def body_json(self) -> str:
-        return dumps(self.body)
-
 
 def parse(data: Any, *, agent: str | None = None, on_busy: str | None = None) -> RunRequest:
     """Read a RunAgentInput. Raises BadRequest or Invalid; nothing is written.

@@ -1,11 +1,11 @@
 """The only writer of a run's status: start, claim, finish, cancel, and the end of a lost run.
 
-Order of locks, everywhere: thread → journal → run → job. The writer holds a journal (fence)
-before it touches the run (``finish``), so every verb here does the same.
+Order of locks, everywhere: thread → journal → run → interrupts → job. The writer holds a journal
+(fence) before it touches the run (``finish``), so every verb here does the same.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
@@ -18,9 +18,10 @@ from events import announce, journal
 from events.encoding import Record
 from events.intake import Intake
 from events.journal import Batch, Claim
-from runs import jobs
+from runs import history, inputs, interrupts, jobs, resume
+from runs.history import Prepared
 from runs.inputs import RunRequest
-from runs.models import ACTIVE, Run, Status, Thread
+from runs.models import ACTIVE, Interrupt, Run, Status, Thread
 from runtimes.models import Agent, OnBusy
 from teams.models import Team
 
@@ -68,10 +69,15 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """What an executor needs to work on a run: its right to append, and the run itself."""
+    """What an executor needs to work on a run: its right to append, the run, its input.
+
+    With ``questions`` (interrupts of the wire) it must not act, but end with them once more.
+    """
 
     claim: Claim
     run: Run
+    prepared: Prepared
+    questions: list[dict[str, Any]] = field(default_factory=list)
 
 
 def start(
@@ -84,8 +90,9 @@ def start(
 ) -> Started:
     """Make thread, journal, run and job in one transaction.
 
-    Raises RunExists, ThreadBusy, IdempotencyConflict. The same Idempotency-Key with the same
-    request returns the run that the first one made. When both arrive at once, the second waits
+    Raises RunExists, ThreadBusy, IdempotencyConflict, and what ``resume.admit`` raises. The same
+    Idempotency-Key with the same request, or the same answers to the same questions, return the
+    run that the first request made. When both arrive at once, the second waits
     on the thread's lock or on the unique index, and then finds the first one's row.
     """
     try:
@@ -101,12 +108,14 @@ def _start(
     team: Team, agent: Agent, request: RunRequest, started_by: str, key: str | None
 ) -> Started:
     thread, _ = Thread.objects.get_or_create(team=team, thread_id=request.thread_id)
-    Thread.objects.select_for_update(no_key=True).get(pk=thread.pk)
+    _lock(thread)
     if earlier := _earlier(team, key, request):
         transaction.set_rollback(True)  # a thread made for this request would stay empty
         return Started(earlier, created=False)
-    if twin := Run.objects.for_team(team).filter(thread=thread, run_id=request.run_id).first():
-        raise RunExists(details=address(twin))
+    admission = resume.admit(thread, request.body.get("resume", []))
+    if admission.answered_by:
+        return Started(admission.answered_by, created=False)
+    attempt = _attempt(thread, request.run_id, admission)
     _make_way(thread, request.on_busy or OnBusy(agent.on_busy))
     run = Run(
         journal=journal.create(),
@@ -114,26 +123,52 @@ def _start(
         thread=thread,
         agent=agent,
         run_id=request.run_id,
+        attempt=attempt,
         parent_run_id=request.body.get("parentRunId"),
         protocol_version=request.body.get("protocolVersion"),
-        input=request.body_json,
+        input=dumps(admission.applied(request.body)),
         idempotency_key=key,
         request_digest=request.digest,
         started_by=started_by,
     )
     run.job_id = jobs.defer(run)
     run.save(force_insert=True)
+    admission.claim(run)
     return Started(run, created=True)
 
 
+def answer(asked: Interrupt, agent: Agent, entry: resume.Entry, *, by: str) -> Run | None:
+    """Store one answer; the run that brings all of them, once the last one is there.
+
+    It waits for its turn in a busy thread, since a stored answer cannot be refused. Raises what
+    ``resume.store`` raises.
+    """
+    with transaction.atomic():
+        _lock(asked.thread)
+        if told := resume.store(asked.pk, entry, by):
+            return told
+        answers = resume.complete(asked.pk, asked.thread_id)
+        if not answers:
+            return None
+        body = {"threadId": asked.thread.thread_id, "resume": answers}
+        request = inputs.parse(body, on_busy=OnBusy.ENQUEUE)
+        return _start(asked.team, agent, request, by, None).run
+
+
 def claim(run_id: UUID) -> Claimed | None:
-    """Take a queued run over for execution; None when it is not queued any more."""
+    """Take a queued run over for execution; None when it is not queued any more.
+
+    Its input is joined to the thread only now: with a queue, the thread has grown meanwhile.
+    """
+    thread_id = Run.objects.values_list("thread_id", flat=True).get(pk=run_id)
+    past = history.current(thread_id)
     with transaction.atomic():
         held = journal.take_over(run_id)
         if held is None or not _move(run_id, Status.RUNNING, started_at=timezone.now()):
             transaction.set_rollback(True)  # the generation is not ours to keep
             return None
-        return Claimed(held, Run.objects.select_related("agent", "thread").get(pk=run_id))
+        run = Run.objects.select_related("agent", "thread").get(pk=run_id)
+        return Claimed(held, run, history.prepare(run, past), interrupts.to_repeat(run))
 
 
 def finish(run_id: UUID, terminal: dict[str, Any]) -> None:
@@ -143,6 +178,7 @@ def finish(run_id: UUID, terminal: dict[str, Any]) -> None:
     kept = {name: dumps(terminal[name]) for name in ("result", "usage") if name in terminal}
     if not _move(run_id, status, ended_at=timezone.now(), **error, **kept):
         raise IllegalTransition
+    interrupts.settle(run_id, status, terminal)
 
 
 def _error(terminal: dict[str, Any]) -> dict[str, str]:
@@ -231,6 +267,24 @@ def _earlier(team: Team, key: str | None, request: RunRequest) -> Run | None:
     if run and run.request_digest != request.digest:
         raise IdempotencyConflict
     return run
+
+
+def _lock(thread: Thread) -> None:
+    Thread.objects.select_for_update(no_key=True).get(pk=thread.pk)
+
+
+def _attempt(thread: Thread, run_id: str, admission: resume.Admission) -> int:
+    """The number of a new run under its runId. Raises RunExists.
+
+    Some clients resume with the interrupted run's own runId (CopilotKit#6999): a new attempt.
+    """
+    earlier = Run.objects.filter(thread=thread, run_id=run_id).order_by("-attempt")
+    twin = earlier.first()
+    if twin is None:
+        return 1
+    if not admission.repeats(earlier.filter(status=Status.INTERRUPTED).first()):
+        raise RunExists(details=address(twin))
+    return twin.attempt + 1
 
 
 def _make_way(thread: Thread, policy: OnBusy) -> None:

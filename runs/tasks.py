@@ -1,4 +1,4 @@
-"""The Procrastinate task that executes a run, and the monthly look at the partitions."""
+"""Procrastinate tasks: executing a run, expiring questions, keeping partitions ahead."""
 
 import asyncio
 from uuid import UUID
@@ -11,7 +11,7 @@ from procrastinate.job_context import AbortReason
 from agui_project.bridge import db
 from events import partitions
 from events.writer import JournalWriter
-from runs import jobs, lifecycle
+from runs import interrupts, jobs, lifecycle
 from runs.executor import Stop, execute
 
 log = structlog.get_logger(__name__)
@@ -41,6 +41,14 @@ async def execute_run(context: JobContext, run_id: str) -> None:
 
 def _why(context: JobContext) -> Stop:
     return Stop.SHUTDOWN if context.abort_reason() is AbortReason.SHUTDOWN else Stop.CANCEL
+
+
+@app.periodic(cron="* * * * *")
+@app.task(queue=jobs.QUEUE, queueing_lock="interrupts")
+def expire_interrupts(timestamp: int) -> None:
+    """Let the questions expire that nobody answered in time."""
+    if expired := interrupts.expire():
+        log.info("interrupts.expired", count=expired)
 
 
 @app.periodic(cron="17 3 * * *")

@@ -16,6 +16,13 @@ class OnBusy(models.TextChoices):
     CANCEL_RUNNING = "cancel_running"
 
 
+class Policy(models.TextChoices):
+    """What happens when an agent breaks a rule of AG-UI."""
+
+    REPAIR = "repair"
+    FAIL = "fail"
+
+
 class Agent(TeamOwned):
     """A team's agent: how it is called, what runs it, and by which rules."""
 
@@ -29,6 +36,12 @@ class Agent(TeamOwned):
     )
     settings = models.JSONField(default=dict, blank=True)
     on_busy = models.CharField(max_length=20, choices=OnBusy.choices, default=OnBusy.REJECT)
+    policy = models.CharField(
+        max_length=6,
+        choices=Policy.choices,
+        default=Policy.REPAIR,
+        help_text="When it breaks a rule of AG-UI: mend what can be mended, or end the run.",
+    )
     timeout_seconds = models.FloatField(
         null=True, blank=True, validators=[MinValueValidator(0.1)], help_text="Empty: the host's."
     )
@@ -45,6 +58,9 @@ class Agent(TeamOwned):
             ),
             models.CheckConstraint(
                 condition=models.Q(on_busy__in=OnBusy.values), name="agent_on_busy_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(policy__in=Policy.values), name="agent_policy_known"
             ),
             models.CheckConstraint(
                 condition=models.Q(timeout_seconds=None) | models.Q(timeout_seconds__gt=0),

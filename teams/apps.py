@@ -4,3 +4,6 @@ from django.apps import AppConfig
 class TeamsConfig(AppConfig):
     name = "teams"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from teams import openapi  # noqa: F401  (registers itself with drf-spectacular)

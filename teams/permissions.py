@@ -12,6 +12,7 @@ ROLES: Mapping[str, frozenset[Role]] = {
     "view": EVERYONE,
     "run": WORKING,
     "cancel": WORKING,
+    "answer": WORKING,
     "manage_agents": RUNNING_THE_TEAM,
     "manage_members": RUNNING_THE_TEAM,
     "manage_keys": RUNNING_THE_TEAM,

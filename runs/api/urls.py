@@ -1,10 +1,19 @@
 from django.urls import path
 
-from runs.api import views
+from runs.api import interrupts, views
 
 urlpatterns = [
     path("runs", views.RunList.as_view(), name="api-runs"),
     path("runs/<uuid:run_id>", views.RunDetail.as_view(), name="api-run"),
     path("runs/<uuid:run_id>/cancel", views.RunCancel.as_view(), name="api-run-cancel"),
     path("runs/<uuid:run_id>/events", views.RunEvents.as_view(), name="api-run-events"),
+    path("interrupts", interrupts.InterruptList.as_view(), name="api-interrupts"),
+    path(
+        "interrupts/<uuid:interrupt_id>", interrupts.InterruptDetail.as_view(), name="api-interrupt"
+    ),
+    path(
+        "interrupts/<uuid:interrupt_id>/answer",
+        interrupts.InterruptAnswer.as_view(),
+        name="api-interrupt-answer",
+    ),
 ]

@@ -36,7 +36,7 @@ class NewestFirst(CursorPagination):
         """Raises BadCursor for what this host never handed out."""
         try:
             found = super().decode_cursor(request)
-            if found is not None and found.position is not None:
+            if found is not None:
                 UUID(str(found.position))
         except (NotFound, ValueError):
             raise BadCursor("The cursor is not one that this list handed out.") from None

@@ -1,16 +1,21 @@
 """POST /agui: a stock AG-UI client starts a run and reads it as server-sent events."""
 
 from agui_project.asgi_http import Request, Send, endpoint
-from agui_project.bridge import db
-from runs import cursors, entry
+from agui_project.bridge import db, db_read
+from runs import cursors, entry, joining
 from runs.consumers.events import stream_run
+from runs.joining import Cut
 from teams import authentication
 from teams.authentication import Principal
 
 
 @endpoint
 async def agui(request: Request, send: Send) -> None:
-    """Start the run, then follow it. Leaving does not cancel it; coming back is a GET."""
+    """Start the run, then follow it. Leaving does not cancel it; coming back is a GET.
+
+    A request that repeats an earlier one joins that run: never its raw log, which would double
+    what the client holds.
+    """
     principal = await authenticate(request)
     body = await request.body()
     started = await db(
@@ -22,7 +27,11 @@ async def agui(request: Request, send: Send) -> None:
         key=request.headers.get("idempotency-key"),
         cursor=cursors.asked(request.headers, {}),
     )
-    await stream_run(request, send, principal, started.run.pk, started.after)
+    if started.after is not None:
+        cut = Cut(started.after, b"")
+    else:
+        cut = await db_read(joining.again, started.run)
+    await stream_run(request, send, principal, started.run.pk, cut, older=started.older)
 
 
 async def authenticate(request: Request) -> Principal:

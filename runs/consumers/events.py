@@ -1,5 +1,6 @@
 """GET /api/v1/runs/{id}/events as server-sent events: replay from a cursor, then live."""
 
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from functools import partial
 from uuid import UUID
@@ -10,14 +11,20 @@ from agui_project.asgi_http import Request, Send, answer, endpoint
 from agui_project.bridge import db, db_read
 from events import sse
 from events.follow import follow
-from runs import access, cursors
+from events.frames import Frames
+from events.older import frames as older_frames
+from runs import access, cursors, joining
+from runs.joining import Cut
 from teams import authentication
 from teams.authentication import Principal
 
 
 @endpoint
 async def events(request: Request, send: Send) -> None:
-    """Stream a run; 204 for a cursor at the end of an ended run, which stops an EventSource."""
+    """Stream a run: its log from the cursor; without one a live run as a stock client joins it.
+
+    204 for a cursor at the end of an ended run, which stops an EventSource.
+    """
     principal = await db(authentication.resolve, request.headers, request.cookies)
     cursor = cursors.asked(request.headers, request.query)
     run = await db(access.find, principal, request.kwargs["run_id"])
@@ -25,24 +32,50 @@ async def events(request: Request, send: Send) -> None:
     if run.journal.closed_at and after == run.journal.head:
         await answer(send, 204)
         return
-    await stream_run(request, send, principal, run.pk, after)
+    cut = Cut(after, b"")
+    if run.journal.closed_at is None and cursor is None:
+        cut = await db_read(joining.live, run) or cut
+    await stream_run(request, send, principal, run.pk, cut)
 
 
 async def stream_run(
-    request: Request, send: Send, principal: Principal, run_id: UUID, after: int
+    request: Request,
+    send: Send,
+    principal: Principal,
+    run_id: UUID,
+    cut: Cut,
+    *,
+    then: Sequence[UUID] = (),
+    older: bool = False,
 ) -> None:
-    """Follow a run until its stored end, the reader's leaving, or the loss of its right to read."""
+    """Follow a run until its stored end, the reader's leaving, or the loss of its right to read.
+
+    The runs ``then`` come behind it, each from its start. ``older``: a reader of AG-UI 0.x.
+    """
     location = f"/api/v1/runs/{run_id}/events".encode()
     every = settings.AGUI_SSE_HEARTBEAT
-    async with aclosing(follow(run_id, after, idle=every)) as frames:
+    async with aclosing(_follow_each([run_id, *then], cut.position, every)) as frames:
         await sse.beside(
             sse.stream(
                 send,
                 frames,
                 headers=[(b"content-location", location)],
+                opening=older_frames(cut.opening) if older else cut.opening,
                 recheck=partial(db_read, access.still_readable, principal, run_id),
                 every=every,
                 stall=settings.AGUI_STALL_TIMEOUT,
+                view=sse.older if older else sse.whole,
             ),
             sse.until_disconnect(request.receive, "http.disconnect"),
         )
+
+
+async def _follow_each(
+    run_ids: Sequence[UUID], after: int, idle: float
+) -> AsyncGenerator[Frames | None, None]:
+    for run_id in run_ids:
+        async with aclosing(follow(run_id, after, idle=idle)) as frames:
+            async for batch in frames:
+                yield batch
+                del batch  # a stalled reader must not keep two pages alive
+        after = 0

@@ -76,8 +76,10 @@ export class EventTable {
     return row;
   }
 
+  /** Whoever scrolls back wants to read in peace. */
   scrolled() {
-    this.follow.checked = this.log.scrollTop + this.log.clientHeight >= this.log.scrollHeight - HEIGHT;
+    const atEnd = this.log.scrollTop + this.log.clientHeight >= this.log.scrollHeight - HEIGHT;
+    if (!atEnd) this.follow.checked = false;
     this.draw();
   }
 
@@ -100,6 +102,7 @@ export class EventTable {
   }
 
   pick(seq) {
+    this.follow.checked = false;
     this.select(seq);
     this.onSelect(seq);
   }
@@ -107,6 +110,7 @@ export class EventTable {
   /** Choose an event and bring it into sight; one that has not come yet is chosen when it does. */
   select(seq) {
     if (seq > this.events.length) return void (this.wanted = seq);
+    this.wanted = 0;
     if (this.selected) this.rows.querySelector(`#event-${this.selected}`)?.setAttribute("aria-selected", "false");
     this.selected = seq;
     this.toReveal = seq;
@@ -121,7 +125,6 @@ export class EventTable {
     const top = this.placeOf(seq) * HEIGHT;
     const { scrollTop, clientHeight } = this.log;
     if (top >= scrollTop && top + HEIGHT <= scrollTop + clientHeight) return;
-    this.follow.checked = false;
     this.log.scrollTop = top - clientHeight / 3;
   }
 

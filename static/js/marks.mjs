@@ -2,7 +2,7 @@
 
 import { h } from "./dom.mjs";
 
-const MARK = /(```[^\n]*\n[^]*?```|`[^`\n]+`|\*\*[^*\n]+\*\*)/;
+const MARK = /(```[^\n]*\n[^]*?```\n?|`[^`\n]+`|\*\*[^*\n]+\*\*)/;
 const LONGEST = 100_000;
 
 /** Text and elements for `text`; what is not a mark stays as it was written. */
@@ -12,7 +12,7 @@ export function marked(text) {
 }
 
 function element(part) {
-  if (part.startsWith("```")) return h("pre", {}, part.slice(part.indexOf("\n") + 1, -3).trimEnd());
+  if (part.startsWith("```")) return h("pre", {}, part.trimEnd().slice(part.indexOf("\n") + 1, -3).trimEnd());
   if (part.startsWith("`")) return h("code", {}, part.slice(1, -1));
   return h("strong", {}, part.slice(2, -2));
 }

@@ -295,7 +295,7 @@ def test_there_is_one_terminal_event() -> None:
 )
 @pytest.mark.parametrize("chunking", [False, True])
 def test_what_is_refused_leaves_no_trace(event: Any, reason: RunErrorCode, chunking: bool) -> None:
-    log = Log(max_bytes=1000).take(HELLO, DELTA)
+    log = Log(max_bytes=1000, repair=False).take(HELLO, DELTA)
     if chunking:
         log.take({"type": "TOOL_CALL_CHUNK", "toolCallId": "c1", "toolCallName": "ask"})
     assert refused(log, event) == reason
@@ -306,7 +306,7 @@ def test_what_is_refused_leaves_no_trace(event: Any, reason: RunErrorCode, chunk
 
 
 def test_a_refused_first_event_can_still_be_followed_by_the_end() -> None:
-    log = Log()
+    log = Log(repair=False)
     assert refused(log, DELTA) == RunErrorCode.INVALID_ORDER
     assert not log.intake.started
     log.add(log.intake.fail(RunErrorCode.INVALID_ORDER, "CONTENT before START."))
@@ -372,7 +372,7 @@ def test_a_run_can_be_ended_anywhere(events: list[Any], cut: int, ending: str) -
 @settings(max_examples=150, deadline=None)
 @given(damaged())
 def test_whatever_an_agent_sends_what_is_stored_is_legal(events: list[Any]) -> None:
-    log = Log()
+    log = Log(repair=False)
     for event in events:
         if log.intake.ended:
             break

@@ -196,13 +196,19 @@ class TestBadReferences:
     def test_a_run_that_exists_and_a_busy_thread(self, cast: Cast, path: str) -> None:
         run = start(cast.alice, threadId="t", runId="r")
         events_url = f"{RUNS}/{run.pk}/events"
-        for body, code in (
-            (b'{"threadId": "t", "runId": "r"}', "run_exists"),
-            (b'{"threadId": "t", "runId": "other"}', "thread_busy"),
-        ):
-            with nothing_written():
-                details = refused(post(path, body, cast.alice.headers), 409, code)
-                assert details["events_url"] == events_url
+        with nothing_written():
+            body = b'{"threadId": "t", "runId": "other"}'
+            details = refused(post(path, body, cast.alice.headers), 409, "thread_busy")
+            assert details["events_url"] == events_url
+
+    def test_a_run_that_exists(self, cast: Cast) -> None:
+        run = start(cast.alice, threadId="t", runId="r")
+        body = {"input": {"threadId": "t", "runId": "r"}}
+        with nothing_written():
+            details = refused(
+                ask_now("POST", RUNS, cast.alice.headers, json=body), 409, "run_exists"
+            )
+            assert details["events_url"] == f"{RUNS}/{run.pk}/events"
 
     def test_the_same_key_with_another_body(self, cast: Cast) -> None:
         headers = {**cast.alice.headers, "idempotency-key": "k"}

@@ -160,7 +160,7 @@ async def test_an_agent_that_raises_before_its_first_event(play: Play) -> None:
     ids=repr,
 )
 async def test_an_agent_that_yields_rubbish(play: Play, rubbish: Any, code: str) -> None:
-    run, log = await play(after_prefix(rubbish))
+    run, log = await play(after_prefix(rubbish), policy="fail")
     found, message = failure(run, log)
     assert found == code
     assert message

@@ -1,9 +1,6 @@
 """The status of a run: who may change it, and who wins when two want to."""
 
 import json
-import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -21,6 +18,7 @@ from runs import lifecycle
 from runs.models import ENDED, Run, Status, Thread
 from runtimes.models import Agent, OnBusy
 from tests.cast import Cast, fresh, log_of, start, types_of
+from tests.together import together
 
 pytestmark = pytest.mark.django_db
 
@@ -355,24 +353,6 @@ class TestEndLost:
         assert lifecycle.end_lost(fresh(run))
         assert not lifecycle.end_lost(fresh(run))
         assert types_of(run) == ["RUN_STARTED", "RUN_ERROR"]
-
-
-def together(*calls: Callable[[], Any]) -> list[Any]:
-    """Run the calls in threads of their own, from the same moment; what came of each."""
-    barrier = threading.Barrier(len(calls))
-
-    def one(call: Callable[[], Any]) -> Any:
-        try:
-            connection.ensure_connection()
-            barrier.wait(10)
-            return call()
-        except Exception as error:
-            return error
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(len(calls)) as pool:
-        return list(pool.map(one, calls))
 
 
 @pytest.mark.django_db(transaction=True)

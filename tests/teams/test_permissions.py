@@ -14,7 +14,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs" / "permissions.md"
     ("role", "actions"),
     [
         ("viewer", {"view"}),
-        ("member", {"view", "run", "cancel"}),
+        ("member", {"view", "run", "cancel", "answer"}),
         ("admin", set(ROLES)),
         ("owner", set(ROLES)),
     ],

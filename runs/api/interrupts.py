@@ -1,0 +1,131 @@
+"""The interrupts resource: a team's inbox of questions, and the way to answer one."""
+
+import json
+from typing import Any
+from uuid import UUID
+
+import django_filters
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import generics, serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from runs import access, entry
+from runs.api.serializers import RunSerializer
+from runs.api.views import ERRORS, NewestFirst
+from runs.models import Interrupt, InterruptStatus
+from teams.authentication import principal_of
+
+ANY_JSON = {"nullable": True, "description": "Any JSON."}
+OBJECT = {"type": "object", "nullable": True}
+
+
+class InterruptSerializer(serializers.ModelSerializer[Interrupt]):
+    """A question: ``id`` is the host's, ``interrupt_id`` the agent's; ``run`` asked it last."""
+
+    run = serializers.UUIDField(source="run_id", read_only=True)
+    run_id = serializers.CharField(source="run.run_id", read_only=True)
+    thread_id = serializers.CharField(source="thread.thread_id", read_only=True)
+    agent = serializers.SlugField(source="run.agent.slug", read_only=True)
+    response_schema = serializers.SerializerMethodField()
+    metadata = serializers.SerializerMethodField()
+    payload = serializers.SerializerMethodField()
+    answering_run = serializers.UUIDField(source="answering_run_id", read_only=True)
+
+    class Meta:
+        model = Interrupt
+        fields = [
+            "id",
+            "interrupt_id",
+            "run",
+            "run_id",
+            "thread_id",
+            "agent",
+            "reason",
+            "message",
+            "tool_call_id",
+            "response_schema",
+            "metadata",
+            "status",
+            "expires_at",
+            "created_at",
+            "payload",
+            "answered_by",
+            "answered_at",
+            "answering_run",
+        ]
+        read_only_fields = fields
+
+    @extend_schema_field(OBJECT)
+    def get_response_schema(self, row: Interrupt) -> Any:
+        return None if row.response_schema is None else json.loads(row.response_schema)
+
+    @extend_schema_field(OBJECT)
+    def get_metadata(self, row: Interrupt) -> Any:
+        return json.loads(row.question).get("metadata")
+
+    @extend_schema_field(ANY_JSON)
+    def get_payload(self, row: Interrupt) -> Any:
+        return None if row.answer is None else json.loads(row.answer).get("payload")
+
+
+class AnswerSerializer(serializers.Serializer[Any]):
+    status = serializers.ChoiceField(["resolved", "cancelled"])
+    payload = serializers.JSONField(required=False, allow_null=True)
+    metadata = serializers.DictField(required=False)
+
+
+class AnsweredSerializer(serializers.Serializer[Any]):
+    """``run`` brings the answer to the agent; null while other questions of its run are open."""
+
+    interrupt = InterruptSerializer()
+    run = RunSerializer(allow_null=True)
+
+
+class InterruptFilter(django_filters.FilterSet):
+    status = django_filters.MultipleChoiceFilter(choices=InterruptStatus.choices)
+    thread_id = django_filters.CharFilter(field_name="thread__thread_id")
+    run = django_filters.UUIDFilter()
+
+    class Meta:
+        model = Interrupt
+        fields: list[str] = []
+
+
+class NewestQuestionFirst(NewestFirst):
+    ordering = "-id"
+
+
+class InterruptList(generics.ListAPIView[Interrupt]):
+    serializer_class = InterruptSerializer
+    pagination_class = NewestQuestionFirst
+    filterset_class = InterruptFilter
+    queryset = Interrupt.objects.none()
+
+    def get_queryset(self) -> QuerySet[Interrupt]:
+        return access.visible_interrupts(principal_of(self.request))
+
+
+class InterruptDetail(generics.RetrieveAPIView[Interrupt]):
+    serializer_class = InterruptSerializer
+    queryset = Interrupt.objects.none()
+
+    @extend_schema(responses={200: InterruptSerializer, **ERRORS})
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """One question."""
+        found = access.find_interrupt(principal_of(request), kwargs["interrupt_id"])
+        return Response(InterruptSerializer(found).data)
+
+
+class InterruptAnswer(APIView):
+    @extend_schema(request=AnswerSerializer, responses={200: AnsweredSerializer, **ERRORS})
+    def post(self, request: Request, interrupt_id: UUID) -> Response:
+        """Answer a question; the last answer that its run waits for starts the next run."""
+        principal = principal_of(request)
+        given = AnswerSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        run = entry.answer(principal, interrupt_id, given.validated_data)
+        found = access.find_interrupt(principal, interrupt_id)
+        return Response(AnsweredSerializer({"interrupt": found, "run": run}).data)

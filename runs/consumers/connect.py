@@ -1,0 +1,80 @@
+"""POST /agui/agent/{slug}/connect: a front end that was reloaded gets its thread back.
+
+CopilotKit's contract: the body is a RunAgentInput of which only the thread counts; the answer is
+what the thread adds up to as snapshots, then the run that is live, then the end.
+"""
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+
+from agui_project import strict_json
+from agui_project.asgi_http import Request, Send, endpoint
+from agui_project.bridge import db_read
+from agui_project.errors import BadRequest
+from events import sse
+from events.frames import Frames
+from runs import access, entry, joining
+from runs.consumers.agui import authenticate
+from runs.consumers.events import stream_run
+from runs.fields import rename, wrong
+from runs.inputs import SNAKE
+from runs.joining import Cut
+from teams.authentication import Principal
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Where a reader of a thread begins; no ``runs`` for a thread that has none."""
+
+    cut: Cut
+    runs: list[UUID]
+    older: bool
+
+
+@endpoint
+async def connect(request: Request, send: Send) -> None:
+    """Stream a thread: history, live run, runs that wait for it. An unknown thread is empty."""
+    principal = await authenticate(request)
+    body = await request.body()
+    joined = await db_read(_join, principal, request.kwargs["slug"], body)
+    if not joined.runs:
+        await _nothing(send)
+        return
+    first, *then = joined.runs
+    await stream_run(request, send, principal, first, joined.cut, then=then, older=joined.older)
+
+
+def _join(principal: Principal, slug: str, body: bytes) -> Joined:
+    thread_id, older = _asked(strict_json.loads(body))
+    thread = access.find_thread(principal, thread_id)
+    entry.find_agent(principal, slug)
+    found = joining.thread(thread.pk) if thread else None
+    cut, runs = found or (Cut(0, b""), [])
+    return Joined(cut, runs, older)
+
+
+def _asked(data: Any) -> tuple[str, bool]:
+    """The thread's name, and whether the reader speaks AG-UI 0.x. Raises BadRequest, Invalid."""
+    if not isinstance(data, dict):
+        raise BadRequest("The body must be a JSON object: a RunAgentInput.")
+    data = rename(data, SNAKE)
+    thread_id = data.get("threadId")
+    if not isinstance(thread_id, str) or not thread_id:
+        raise wrong("threadId", "a string that is not empty")
+    return thread_id, data.get("protocolVersion") is None
+
+
+async def _nothing(send: Send) -> None:
+    async def no_frames() -> AsyncGenerator[Frames, None]:
+        return
+        yield
+
+    async def yes() -> bool:
+        return True
+
+    every, stall = settings.AGUI_SSE_HEARTBEAT, settings.AGUI_STALL_TIMEOUT
+    await sse.stream(send, no_frames(), headers=[], recheck=yes, every=every, stall=stall)

@@ -1,0 +1,126 @@
+"""What a thread's ended runs add up to, and how a new input joins it. The host is the authority.
+
+The fold of a thread is stored, so that history costs the same for 10 runs or 10,000. It is
+brought up to date when it is needed (a claim, a hydration), not while events are appended.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from events import journal
+from events.fold import Fold
+from runs.models import ENDED, Run, ThreadHistory
+
+NOT_SENT = frozenset({"activity", "reasoning"})
+"""Roles that clients may leave out of an input, so that their absence says nothing."""
+OURS = frozenset({"assistant", "reasoning", "activity"})
+"""Roles that only a run may bring into a thread that has a history."""
+
+Wire = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """An input joined to its thread: what the agent gets, and what the log echoes of it.
+
+    ``superseded`` says that the input leaves stored messages behind (a regenerate).
+    """
+
+    messages: list[Wire]
+    fresh: list[Wire]
+    superseded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The effective input of a run, and the input that RUN_STARTED echoes: only what is new."""
+
+    input: Wire
+    echo: Wire
+
+
+def current(thread_id: UUID) -> Fold:
+    """The fold of all runs of a thread up to the first that has not ended.
+
+    In the order of ids, which is the order of the thread's lock: a queued run that was
+    cancelled may end before its predecessor, and is then folded after it.
+    """
+    stored = ThreadHistory.objects.filter(thread_id=thread_id).first()
+    fold, through = (Fold.load(stored.fold), stored.through) if stored else (Fold(), None)
+    newer = Run.objects.filter(thread_id=thread_id).order_by("journal_id")
+    if through is not None:
+        newer = newer.filter(journal_id__gt=through)
+    ended = []
+    for run_id, status in newer.values_list("journal_id", "status"):
+        if status not in ENDED:
+            break
+        ended.append(run_id)
+    for run_id in ended:
+        feed(fold, run_id)
+    if ended:
+        _store(thread_id, fold, before=through, through=ended[-1])
+    return fold
+
+
+def feed(fold: Fold, run_id: UUID, *, after: int = 0, until: int | None = None) -> None:
+    """Fold a stored log, page by page, up to and with ``until``."""
+    while page := journal.read_after(run_id, after).rows:
+        for seq, _, payload in page:
+            if until is not None and seq > until:
+                return
+            fold.feed(json.loads(payload))
+        after = page[-1][0]
+
+
+def prepare(run: Run, fold: Fold) -> Prepared:
+    """Join a claimed run's input to its thread; a regenerate is stored at once."""
+    body = json.loads(run.input)
+    merged = merge(fold.messages, body["messages"])
+    if merged.superseded:
+        base = Fold(merged.messages[: len(merged.messages) - len(merged.fresh)], fold.state)
+        base.raised = fold.raised
+        ThreadHistory.objects.filter(thread_id=run.thread_id).update(fold=base.dump())
+    state = body["state"] if body["state"] not in (None, {}) else fold.state
+    visible = [message for message in merged.messages if message["role"] != "activity"]
+    return Prepared(
+        input={**body, "messages": visible, "state": state},
+        echo={**body, "messages": merged.fresh},
+    )
+
+
+def merge(stored: list[Wire], sent: list[Wire]) -> Merged:
+    """Client messages joined to the stored ones by id.
+
+    Known ids keep their stored form, whatever the client now says of them. Unknown ones are
+    appended; what only runs can say (``OURS``) is taken from a client only into an empty thread.
+    Stored messages behind the last known one were left out on purpose: a regenerate.
+    """
+    known = {message["id"]: index for index, message in enumerate(stored)}
+    fresh, last = [], None
+    for message in sent:
+        if message["id"] in known:
+            last = known[message["id"]]
+        elif not stored or message["role"] not in OURS:
+            fresh.append(message)
+    tail = [] if last is None else stored[last + 1 :]
+    superseded = any(message["role"] not in NOT_SENT for message in tail)
+    kept = stored[: last + 1] if superseded and last is not None else stored
+    return Merged([*kept, *fresh], fresh, superseded)
+
+
+def _store(thread_id: UUID, fold: Fold, *, before: UUID | None, through: UUID) -> None:
+    """Keep the fold, unless somebody else has brought it as far meanwhile."""
+    values = {"fold": fold.dump(), "through": through}
+    if before is None:
+        ThreadHistory.objects.get_or_create(thread_id=thread_id, defaults=values)
+    else:
+        ThreadHistory.objects.filter(thread_id=thread_id, through=before).update(**values)
+
+
+def first_and_last(run_id: UUID, head: int) -> tuple[Wire, Wire]:
+    """The first and the newest event of a log that has ``head`` events."""
+    first = journal.read_after(run_id, 0, 1).rows[0][2]
+    last = journal.read_after(run_id, head - 1, 1).rows[0][2]
+    return json.loads(first), json.loads(last)

@@ -1,0 +1,103 @@
+"""How a stock client joins: one cut of the log, what led to it as a prelude, then the tail.
+
+A client that asks for no cursor has seen nothing, or forgotten where it was. Deltas from the
+start would double what it holds; a bare tail is illegal. Snapshots at the cut are neither.
+"""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from events.fold import Fold
+from events.prelude import prelude_frames
+from runs import history
+from runs.models import ACTIVE, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """``opening`` is the server-sent prelude, and the log goes on behind ``position``."""
+
+    position: int
+    opening: bytes
+
+
+def live(run: Run) -> Cut | None:
+    """The cut of a run that has not ended, at its head; none of it before its first event.
+
+    Where a snapshot would be larger than clients take, the raw log from its start. None for a
+    run that has ended meanwhile: the history may hold it by now, and it would count twice.
+    """
+    position = run.journal.head
+    if not position:
+        return Cut(0, b"")
+    fold = history.current(run.thread_id)
+    if not _is_active(run):
+        return None
+    history.feed(fold, run.pk, until=position)
+    opening = prelude_frames(fold, position)
+    return Cut(0, b"") if opening is None else Cut(position, opening)
+
+
+def again(run: Run) -> Cut:
+    """For a client that names a run that was there before: live, or its end behind snapshots."""
+    if run.journal.closed_at is None:
+        if (cut := live(run)) is not None:
+            return cut
+        run.journal.refresh_from_db()
+    fold = history.current(run.thread_id)
+    first, last = history.first_and_last(run.pk, run.journal.head)
+    fold.started = {key: value for key, value in first.items() if key != "input"}
+    fold.terminal = last
+    position = run.journal.head
+    return Cut(position, prelude_frames(fold, position) or b"")
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a thread adds up to at one moment.
+
+    ``runs`` are those whose logs go on from there: the first behind ``position``, the others,
+    which wait for it, from their start.
+    """
+
+    fold: Fold
+    position: int
+    runs: list[UUID]
+
+
+def standing(thread_id: UUID) -> Standing | None:
+    """All of a thread, with the run that is live; None without any run.
+
+    A run that ends between the look at it and the history's would be counted twice: look again.
+    """
+    runs = Run.objects.filter(thread_id=thread_id).select_related("journal").order_by("journal_id")
+    while (last := runs.last()) is not None:
+        first = runs.filter(status__in=ACTIVE).first()
+        fold = history.current(thread_id)
+        if first is None:
+            return Standing(fold, last.journal.head, [last.pk])
+        if _is_active(first):
+            position = first.journal.head
+            history.feed(fold, first.pk, until=position)
+            follow = runs.filter(journal_id__gte=first.pk).values_list("journal_id", flat=True)
+            return Standing(fold, position, list(follow))
+    return None
+
+
+def thread(thread_id: UUID) -> tuple[Cut, list[UUID]] | None:
+    """The cut of a whole thread, and the runs to follow from there; None without any run.
+
+    Where a snapshot would be larger than clients take, the raw logs of all its runs.
+    """
+    found = standing(thread_id)
+    if found is None:
+        return None
+    opening = prelude_frames(found.fold, found.position)
+    if opening is not None:
+        return Cut(found.position, opening), found.runs
+    runs = Run.objects.filter(thread_id=thread_id).order_by("journal_id")
+    return Cut(0, b""), list(runs.values_list("journal_id", flat=True))
+
+
+def _is_active(run: Run) -> bool:
+    return Run.objects.filter(pk=run.pk, status__in=ACTIVE).exists()

@@ -1,0 +1,74 @@
+"""``manage.py check_agent URL|slug``: run an agent once and say how well it speaks AG-UI."""
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from agui_project.errors import RunFailed
+
+VERDICTS = {
+    "conforms": "conforms: a stock client reads this stream as it is",
+    "repaired": "repaired: a stock client reads this stream because the host mends it",
+    "fails": "fails: {failure}",
+}
+
+
+class Command(BaseCommand):
+    help = "Run an agent once and print what it sent and which rules of AG-UI it broke."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """The agent and what to ask it."""
+        parser.add_argument("agent", help="A registered agent's slug, or an AG-UI endpoint's URL.")
+        parser.add_argument("--message", default="Hello", help="What the user says.")
+        parser.add_argument("--timeout", type=float, default=60.0, help="Seconds for the run.")
+        parser.add_argument(
+            "--header", action="append", default=[], help="Sent to the URL, as 'Name: value'."
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Exits with 1 if something could not be mended."""
+        from runs import conformance
+
+        agent, asked = options["agent"], conformance.body(options["message"])
+        alone = agent.startswith(("http://", "https://"))
+        events: AsyncGenerator[Any, None]
+        try:
+            if alone:
+                events = conformance.remote(agent, asked, _headers(options["header"]))
+            else:
+                events = conformance.local(agent, asked)
+        except RunFailed as failed:
+            raise CommandError(failed.message) from None
+        # Not asyncio.run, which waits for every task: an agent may swallow its cancellation.
+        loop = asyncio.new_event_loop()
+        try:
+            report = loop.run_until_complete(
+                conformance.judge(events, asked, alone=alone, timeout=options["timeout"])
+            )
+        finally:
+            loop.close()
+        self._table("events", dict(sorted(report.events.items())))
+        named = {f"{rule} {action}": n for (rule, action), n in sorted(report.findings.items())}
+        self._table("findings", named)
+        verdict = VERDICTS[report.verdict].format(failure=report.failure)
+        style = self.style.ERROR if report.failure else self.style.SUCCESS
+        self.stdout.write(f"verdict\n  {style(verdict)}")
+        if report.failure:
+            sys.exit(1)
+
+    def _table(self, title: str, counts: Mapping[str, int]) -> None:
+        self.stdout.write(title)
+        for name, count in counts.items():
+            self.stdout.write(f"  {name:32} {count:>8}")
+        if not counts:
+            self.stdout.write("  none")
+
+
+def _headers(lines: list[str]) -> dict[str, str]:
+    pairs = [line.partition(":") for line in lines]
+    if not all(colon for _, colon, _ in pairs):
+        raise CommandError("A --header is written as 'Name: value'.")
+    return {name.strip(): value.strip() for name, _, value in pairs}

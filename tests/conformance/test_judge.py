@@ -1,0 +1,210 @@
+"""The judge is not ours: the stock client verifies and reduces what our strategies make.
+
+Any legal log, cut anywhere: prelude and tail add up to what the whole log does, in our fold and in
+the client. Any illegal event: the client and our verifier refuse the same one.
+``JUDGE_EXAMPLES`` says how many of each are tried (300).
+"""
+
+import json
+import os
+import random
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from events.chunks import Chunks
+from events.fold import Fold
+from events.prelude import prelude
+from events.schema import EVENTS
+from events.verifier import Verifier
+from events.violation import Violation
+from tests.conformance.node import ready_packages
+from tests.events.illegal import BREAKERS, OURS_ALONE, Illegal, illegal
+from tests.events.legal import Event
+from tests.events.logs import expanded, threads
+from tests.needs import need
+
+EXAMPLES = int(os.environ.get("JUDGE_EXAMPLES", "300"))
+CUTS = 4
+
+thorough = settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    database=None,
+    phases=[Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+PLACES: Mapping[str, Callable[[Fold], bool]] = {
+    "before the first event": lambda fold: fold.started is None,
+    "nothing open": lambda fold: bool(fold.started and not _open(fold)),
+    "in a text message": lambda fold: "TEXT_MESSAGE_START" in _open(fold),
+    "in a tool call": lambda fold: "TOOL_CALL_START" in _open(fold),
+    "in a reasoning message": lambda fold: "REASONING_MESSAGE_START" in _open(fold),
+    "in a reasoning span": lambda fold: "REASONING_START" in _open(fold),
+    "in a step": lambda fold: bool(fold.parts.steps),
+    "in a subagent": lambda fold: any(len(told) == 1 for told in fold.parts.subagents.values()),
+    "behind a subagent": lambda fold: any(len(told) == 2 for told in fold.parts.subagents.values()),
+    "in what a snapshot dropped": lambda fold: any(
+        kind == "TEXT_MESSAGE_START" and not fold.held(part) for kind, part in fold.parts.open
+    ),
+    "with activities": lambda fold: any(one["role"] == "activity" for one in fold.messages),
+    "with a secret": lambda fold: any("encryptedValue" in one for one in fold.messages),
+    "between runs": lambda fold: fold.terminal is not None,
+    "in a later run": lambda fold: bool(fold.started and fold.started["runId"] != "run-1"),
+    "with open interrupts": lambda fold: bool(fold.interrupts),
+}
+"""The kinds of cut."""
+
+
+class Judge:
+    """The client in a Node process: one question, one answer."""
+
+    def __init__(self) -> None:
+        command = [str(need("node")), str(ready_packages() / "judge.mjs")]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
+        )
+        self.asked = 0
+
+    def __call__(self, events: list[Event], **held: Any) -> dict[str, Any]:
+        """What the client makes of ``events``; ``held`` are its messages and state before."""
+        assert self.process.stdin
+        assert self.process.stdout
+        self.process.stdin.write(json.dumps({"events": events, **held}) + "\n")
+        self.process.stdin.flush()
+        self.asked += 1
+        answer: dict[str, Any] = json.loads(self.process.stdout.readline())
+        return answer
+
+    def close(self) -> None:
+        assert self.process.stdin
+        assert self.process.stdout
+        self.process.stdin.close()
+        self.process.wait(20)
+        self.process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[Judge]:
+    judge = Judge()
+    yield judge
+    judge.close()
+
+
+def folded(events: list[Event]) -> Fold:
+    fold = Fold()
+    for event in events:
+        fold.feed(event)
+    return fold
+
+
+def verdict(events: list[Event]) -> tuple[int, str] | None:
+    """Where our verifier refuses, and by which rule."""
+    chunks, verifier = Chunks(), Verifier()
+    for at, event in enumerate(events):
+        if event["type"] == "RUN_STARTED" and verifier.ended is not None:
+            chunks, verifier = Chunks(), Verifier()
+        try:
+            for part in chunks.expand(event):
+                verifier.feed(part)
+        except Violation as violation:
+            return at, violation.rule
+    return None
+
+
+def result(answer: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """What a client shows in the end, which it must have accepted."""
+    assert answer["refused"] is None, answer["error"]
+    return answer["messages"], answer["state"], answer["interrupts"]
+
+
+def ours(fold: Fold) -> tuple[Any, Any, Any]:
+    return fold.messages, fold.state, fold.interrupts
+
+
+def tell(counted: Counter[str], wanted: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Print how often each occurred; none may be missing."""
+    with capsys.disabled():
+        print()
+        for what in wanted:
+            print(f"  {what:32} {counted[what]:>7}")
+    assert not [what for what in wanted if not counted[what]]
+
+
+def test_prelude_and_tail_are_the_whole_log(
+    judge: Judge, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counted: Counter[str] = Counter()
+
+    @thorough
+    @given(threads(), st.data())
+    def check(events: list[Event], data: st.DataObject) -> None:
+        log = expanded(events)
+        counted.update(event["type"] for event in events)
+        assert verdict(events) is None
+        before = (events[0].get("input") or {}).get("state", {})
+        whole = result(judge(events, state=before))
+        assert whole == ours(folded(log))
+        chance = random.Random(data.draw(st.integers(0, 2**16)))
+        for cut in chance.sample(range(len(log) + 1), min(CUTS, len(log) + 1)):
+            begun = folded(log[:cut])
+            count_cut(begun)
+            joined = [*json.loads(json.dumps(prelude(begun))), *log[cut:]]
+            assert verdict(joined) is None
+            assert result(judge(joined, state={} if cut else before)) == whole
+            assert ours(folded(joined)) == whole
+            kept = Fold.load(begun.dump())
+            assert prelude(kept) == prelude(begun)
+            for event in log[cut:]:
+                kept.feed(event)
+            assert ours(kept) == whole
+
+    def count_cut(begun: Fold) -> None:
+        counted.update(place for place, is_there in PLACES.items() if is_there(begun))
+        counted[f"{min(len(_lanes(begun)), 3)} lanes open"] += 1
+
+    check()
+    assert judge.asked >= EXAMPLES
+    wanted = [*EVENTS, *PLACES, *(f"{lanes} lanes open" for lanes in range(4))]
+    tell(counted, wanted, capsys)
+
+
+def test_what_must_not_come_is_refused_by_both(
+    judge: Judge, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counted: Counter[str] = Counter()
+
+    def try_to_break(rule: str) -> None:
+        known = "V3" if rule == "late error" else rule
+
+        @settings(thorough, max_examples=max(EXAMPLES // len(BREAKERS), 15))
+        @given(illegal(rule))
+        def check(case: Illegal) -> None:
+            counted[rule] += 1
+            assert verdict(case.events) == (case.at, known)
+            refused = judge(case.events)["refused"]
+            if rule in OURS_ALONE:
+                assert refused is None or refused > case.at
+            else:
+                assert refused == case.at
+
+        check()
+
+    for rule in BREAKERS:
+        try_to_break(rule)
+    tell(counted, list(BREAKERS), capsys)
+
+
+def _open(fold: Fold) -> set[str]:
+    return {kind for kind, _ in fold.parts.open} if fold.terminal is None else set()
+
+
+def _lanes(fold: Fold) -> set[str | None]:
+    parts, open_ = fold.parts, _open(fold)
+    return {parts.owner(*part) for part in parts.open if part[0] in open_}

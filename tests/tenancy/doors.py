@@ -1,0 +1,120 @@
+"""Every address of this host, and what it answers to whom. A new route needs a line here.
+
+``Who`` is what four askers get, in this order: nobody, somebody with a revoked key, Charlie of
+another team, and Alice, whose run it is. Methods that a door does not name must be refused.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from django.urls import URLPattern, URLResolver
+
+from agui_project import routing
+
+THREAD, RUN = "alice-thread", "alice-run"
+SAME_NAMES = {"threadId": THREAD, "runId": RUN}
+
+
+class Who(NamedTuple):
+    nobody: int
+    revoked: int
+    stranger: int
+    owner: int
+
+
+@dataclass(frozen=True)
+class Door:
+    """A route: which of its addresses to try, with what, and what comes of each method."""
+
+    answers: dict[str, Who]
+    url: str | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    body: Any = None
+
+
+OPEN = Who(200, 200, 200, 200)
+MOVED = Who(301, 301, 301, 301)
+FORGED = Who(403, 403, 403, 403)
+"""A form without its CSRF token."""
+PAGE = Who(302, 302, 200, 200)
+RUN_PAGE = Who(302, 302, 404, 200)
+LIST = Who(401, 401, 200, 200)
+OBJECT = Who(401, 401, 404, 200)
+START = Who(401, 401, 202, 409)
+STREAM = Who(401, 401, 200, 409)
+
+# ``{run}`` is an ended run of Alice's, ``{queued}`` one that waits for a worker,
+# ``{question}`` an open interrupt.
+DJANGO: dict[str, Door] = {
+    "": Door({"GET": Who(302, 302, 302, 302)}),
+    "login": Door({"GET": MOVED}),
+    "login/": Door({"GET": Who(200, 200, 302, 302), "POST": FORGED}),
+    "logout/": Door({"POST": FORGED}),
+    "runs": Door({"GET": MOVED}),
+    "runs/": Door({"GET": PAGE}),
+    "runs/pulse": Door({"GET": Who(302, 302, 204, 200)}, "runs/pulse?active={run}"),
+    "runs/<uuid:run_id>": Door({"GET": MOVED}, "runs/{run}"),
+    "runs/<uuid:run_id>/": Door({"GET": RUN_PAGE}, "runs/{run}/"),
+    "runs/<uuid:run_id>/input": Door({"GET": RUN_PAGE}, "runs/{run}/input"),
+    "health": Door({"GET": OPEN}),
+    "ready": Door({"GET": OPEN}),
+    "api/schema/": Door({"GET": OPEN}),
+    "api/docs/": Door({"GET": OPEN}),
+    "api/v1/runs": Door({"GET": LIST, "POST": START}, body={"input": SAME_NAMES}),
+    "api/v1/runs/<uuid:run_id>": Door({"GET": OBJECT}, "api/v1/runs/{run}"),
+    "api/v1/runs/<uuid:run_id>/cancel": Door(
+        {"POST": Who(401, 401, 404, 202)}, "api/v1/runs/{queued}/cancel"
+    ),
+    "api/v1/runs/<uuid:run_id>/events": Door({"GET": OBJECT}, "api/v1/runs/{run}/events"),
+    "api/v1/interrupts": Door({"GET": LIST}),
+    "api/v1/interrupts/<uuid:interrupt_id>": Door({"GET": OBJECT}, "api/v1/interrupts/{question}"),
+    "api/v1/interrupts/<uuid:interrupt_id>/answer": Door(
+        {"POST": OBJECT}, "api/v1/interrupts/{question}/answer", body={"status": "cancelled"}
+    ),
+}
+ASGI: dict[str, Door] = {
+    r"^(?:api/)?agui/?$": Door({"POST": STREAM}, "agui", body=SAME_NAMES),
+    r"^(?:api/)?agui/agent/(?P<slug>[-\w]+)/run/?$": Door(
+        {"POST": STREAM}, "agui/agent/echo/run", body=SAME_NAMES
+    ),
+    r"^$": Door({"POST": STREAM}, "", body=SAME_NAMES),
+    "api/v1/runs": Door({"POST": START}, "api/v1/runs?wait=0", body={"input": SAME_NAMES}),
+    "api/v1/runs/<uuid:run_id>/events": Door(
+        {"GET": OBJECT}, "api/v1/runs/{run}/events", {"accept": "text/event-stream"}
+    ),
+    "": Door({"GET": Who(404, 404, 404, 404)}, "nowhere"),
+}
+SOCKETS: dict[str, Door] = {
+    "ws/runs/<uuid:run_id>/": Door({"WS": Who(4401, 4401, 4404, 1000)}, "ws/runs/{run}/"),
+    "": Door({"WS": Who(4404, 4404, 4404, 4404)}, "ws/nowhere/"),
+}
+ADMIN = "admin/"
+"""Django's admin is for operators; nobody of the cast is one, so it only leads to its sign-in."""
+
+
+def django_routes(resolver: URLResolver, prefix: str = "") -> Iterator[str]:
+    """Every pattern below a resolver, written as in the URLconf."""
+    for pattern in resolver.url_patterns:
+        route = prefix + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from django_routes(pattern, route)
+        else:
+            yield route
+
+
+def asgi_routes(router: Any) -> Iterator[str]:
+    """Every pattern of a Channels router."""
+    for pattern in router.routes:
+        assert isinstance(pattern, URLPattern)
+        yield str(pattern.pattern)
+
+
+def http_router() -> Any:
+    return routing.http(lambda scope, receive, send: None)
+
+
+def filled(route: str, value: object) -> str:
+    """An address of a pattern whose parameters are all ``value``."""
+    return re.sub(r"<(?:\w+:)?\w+>|\^?\(\?P<url>\.\*\)\$", str(value), route)

@@ -1,0 +1,170 @@
+"""Every route of this host, tried by strangers: another team's data is not there for them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.urls import get_resolver
+
+from agui_project import routing
+from agui_project.bridge import db
+from runs import lifecycle
+from runs.models import Interrupt, Run
+from teams import keys
+from teams.models import Role
+from tests.asgi import Exchange, watch
+from tests.cast import Cast, fresh, start
+from tests.runs.asking import interrupted, question
+from tests.tenancy.doors import (
+    ADMIN,
+    ASGI,
+    DJANGO,
+    RUN,
+    SOCKETS,
+    THREAD,
+    Door,
+    Who,
+    asgi_routes,
+    django_routes,
+    filled,
+    http_router,
+)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SECRET = "alice-said-this-to-her-agent"
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+REFUSED = (400, 401, 403, 404, 405)
+OWN = {"origin": "http://localhost"}
+
+
+@dataclass(frozen=True)
+class House:
+    """Alice's two runs and an open question, and what the four askers send."""
+
+    run: Run
+    queued: Run
+    question: Interrupt
+    askers: Who
+
+    def url(self, door: Door, route: str) -> str:
+        return "/" + (route if door.url is None else door.url).format(
+            run=self.run.pk, queued=self.queued.pk, question=self.question.pk
+        )
+
+    def state(self) -> list[Any]:
+        """What must not change by anything a stranger does."""
+        runs = [fresh(run) for run in (self.run, self.queued)]
+        shown = [(run.status, run.cancel_requested_at, run.journal.head) for run in runs]
+        return [*shown, Interrupt.objects.get(pk=self.question.pk).status]
+
+
+@pytest.fixture
+def house(cast: Cast) -> House:
+    message = {"role": "user", "content": SECRET}
+    run = start(cast.alice, threadId=THREAD, runId=RUN, messages=[message])
+    lifecycle.cancel(run)
+    queued = start(cast.alice, threadId=f"{THREAD}-2", messages=[message])
+    interrupted(cast.alice, question("i", message=SECRET), thread=f"{THREAD}-3")
+    row, revoked = keys.create_key(cast.team, "old", Role.OWNER)
+    keys.revoke(row)
+    askers = (
+        {},
+        {"authorization": f"Bearer {revoked}"},
+        {**cast.charlie.headers, **cast.charlie.cookie},
+        {**cast.alice.headers, **cast.alice.cookie},
+    )
+    return House(run, queued, Interrupt.objects.get(), Who(*askers))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Seen:
+    status: int
+    text: str
+
+
+async def knock(method: str, url: str, headers: dict[str, str], body: Any) -> Seen:
+    """What an asker gets; of a stream only its beginning, unless it ends by itself."""
+    sent = body if method in ("POST", "PUT", "PATCH") else None
+    async with Exchange(method, url, {**OWN, **headers}, json=sent) as exchange:
+        streams = exchange.headers.get("content-type", "").startswith("text/event-stream")
+        if streams and method == "POST":
+            shown = await exchange.until(b"retry:")
+        else:
+            shown = await exchange.rest()
+        return Seen(exchange.status, f"{shown.decode()} {exchange.headers}")
+
+
+def undeclared(routes: Iterable[str], doors: dict[str, Door]) -> list[str]:
+    return [r for r in routes if r not in doors and not r.startswith(ADMIN)]
+
+
+class TestDeclarations:
+    def test_every_route_has_a_line_and_every_line_a_route(self) -> None:
+        for routes, doors in (
+            (list(django_routes(get_resolver())), DJANGO),
+            (list(asgi_routes(http_router())), ASGI),
+            (list(asgi_routes(routing.websocket())), SOCKETS),
+        ):
+            assert undeclared(routes, doors) == [], "say in doors.py what strangers get there"
+            assert set(doors) <= set(routes), "no such route any more"
+
+    def test_a_route_without_a_line_is_found(self) -> None:
+        assert undeclared(["api/v1/secrets", "admin/x/", ""], DJANGO) == ["api/v1/secrets"]
+
+
+async def check(house: House, route: str, door: Door, methods: Iterable[str]) -> None:
+    url = house.url(door, route)
+    secrets = (SECRET, str(house.run.pk), str(house.queued.pk), str(house.question.pk))
+    for method in methods:
+        before = await db(house.state)
+        expected = door.answers.get("GET" if method == "HEAD" else method)
+        for name, headers in house.askers._asdict().items():
+            seen = await knock(method, url, {**headers, **door.headers}, door.body)
+            what = f"{method} {url} by {name}: {seen.status}"
+            if expected is not None:
+                assert seen.status == getattr(expected, name), what
+            elif method != "OPTIONS":
+                assert seen.status in REFUSED, what
+            if name != "owner":
+                shown = seen.text.replace(url.split("?")[0], "")  # what the asker said itself
+                assert not [word for word in secrets if word in shown], what
+                assert await db(house.state) == before, what
+
+
+@pytest.mark.parametrize("route", DJANGO)
+async def test_pages_and_resources(house: House, bell: None, route: str) -> None:
+    methods = [m for m in METHODS if not (route == "" and m == "POST")]  # that one streams
+    await check(house, route, DJANGO[route], methods)
+
+
+@pytest.mark.parametrize("route", ASGI)
+async def test_streams(house: House, bell: None, route: str) -> None:
+    await check(house, route, ASGI[route], ASGI[route].answers)
+
+
+@pytest.mark.parametrize("route", SOCKETS)
+async def test_sockets(house: House, bell: None, route: str) -> None:
+    door = SOCKETS[route]
+    for name, headers in house.askers._asdict().items():
+        events, code = await watch(house.url(door, route), {**OWN, **headers})
+        assert code == getattr(door.answers["WS"], name), name
+        assert bool(events) == (code == 1000)
+
+
+async def test_the_operators_admin_only_leads_to_its_sign_in(house: House, bell: None) -> None:
+    routes = [route for route in django_routes(get_resolver()) if route.startswith(ADMIN)]
+    assert len(routes) > 20
+    before = await db(house.state)
+    for route in routes:
+        if route == "admin/login/" or "(?P<app_label>" in route:
+            continue
+        for name, headers in house.askers._asdict().items():
+            for value in (house.run.pk, "1"):
+                seen = await knock("GET", f"/{filled(route, value)}", headers, None)
+                assert seen.status in (302, 404), f"{route} by {name}: {seen.status}"
+                assert SECRET not in seen.text
+            seen = await knock("POST", f"/{filled(route, house.run.pk)}", headers, {})
+            assert seen.status in (302, 403, 404), f"{route} by {name}: {seen.status}"
+    assert await db(house.state) == before
