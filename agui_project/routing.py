@@ -8,6 +8,7 @@ from django.urls import path, re_path
 
 from agui_project.asgi_http import App, Receive, Scope, Send
 from runs.consumers.agui import agui
+from runs.consumers.connect import connect
 from runs.consumers.events import events
 from runs.consumers.socket import run_socket
 from runs.consumers.wait import start_and_wait
@@ -26,6 +27,10 @@ def http(django: Endpoint) -> Endpoint:
         [
             re_path(r"^(?:api/)?agui/?$", post),
             re_path(r"^(?:api/)?agui/agent/(?P<slug>[-\w]+)/run/?$", post),
+            re_path(
+                r"^(?:api/)?agui/agent/(?P<slug>[-\w]+)/connect/?$",
+                _when(_is_post, connect, otherwise=django),
+            ),
             re_path(r"^$", post),
             path(
                 "api/v1/runs/<uuid:run_id>/events",

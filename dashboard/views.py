@@ -21,7 +21,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-def with_slash(request: HttpRequest) -> HttpResponsePermanentRedirect:
+def with_slash(request: HttpRequest, **kwargs: object) -> HttpResponsePermanentRedirect:
     """Pages have a slash at the end; people forget it."""
     query = f"?{request.GET.urlencode()}" if request.GET else ""
     return HttpResponsePermanentRedirect(f"{request.path}/{query}")

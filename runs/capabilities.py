@@ -26,7 +26,8 @@ def info(team: Team) -> Json:
     default = next((agent for agent in agents if agent.is_default), None)
     if default and DEFAULT not in told:
         told[DEFAULT] = {**describe(default), "id": DEFAULT}
-    return {"service": SERVICE, "version": version("agui-run-host"), **_RUNTIME, "agents": told}
+    version = settings.SPECTACULAR_SETTINGS["VERSION"]
+    return {"service": SERVICE, "version": version, **_RUNTIME, "agents": told}
 
 
 _RUNTIME: Json = {

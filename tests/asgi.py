@@ -168,14 +168,17 @@ def ask_now(
     return asyncio.run(ask(method, url, headers, body=body, json=json))
 
 
-def events_of(body: bytes) -> list[tuple[int, dict[str, Any]]]:
-    """The (id, event) pairs of an SSE body; comments and ``retry:`` are passed over."""
-    found, seq = [], None
+def events_of(body: bytes) -> list[tuple[int | None, dict[str, Any]]]:
+    """The (id, event) pairs of an SSE body; comments and ``retry:`` are passed over.
+
+    Without an id are the events of a prelude before its last one.
+    """
+    found: list[tuple[int | None, dict[str, Any]]] = []
+    seq: int | None = None
     for line in body.decode().splitlines():
         if line.startswith("id: "):
             seq = int(line[4:])
         elif line.startswith("data: "):
-            assert seq is not None
             found.append((seq, json.loads(line[6:])))
     return found
 

@@ -32,6 +32,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
         fields = [
             "id",
             "run_id",
+            "attempt",
             "thread_id",
             "parent_run_id",
             "agent",

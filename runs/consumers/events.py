@@ -32,10 +32,10 @@ async def events(request: Request, send: Send) -> None:
     if run.journal.closed_at and after == run.journal.head:
         await answer(send, 204)
         return
-    cut = Cut(after, b"")
+    cut: Cut | None = None
     if run.journal.closed_at is None and cursor is None:
-        cut = await db_read(joining.live, run) or cut
-    await stream_run(request, send, principal, run.pk, cut)
+        cut = await db_read(joining.live, run)
+    await stream_run(request, send, principal, run.pk, cut or Cut(after, b""))
 
 
 async def stream_run(

@@ -236,7 +236,9 @@ class TestAnswering:
         for number in range(5):
             asking(cast.alice, "a", "b", thread=str(number))
             keys = Interrupt.objects.filter(thread__thread_id=str(number))
-            calls = [partial(answer_by_key, cast.bob, key) for key in keys.values_list("pk", flat=True)]
+            calls = [
+                partial(answer_by_key, cast.bob, key) for key in keys.values_list("pk", flat=True)
+            ]
             results = [answer.json["run"] for answer in together(*calls)]
             assert sorted(run is None for run in results) == [False, True]
         assert Run.objects.count() == 10

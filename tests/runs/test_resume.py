@@ -256,9 +256,10 @@ class TestTheOldRunId:
 
     def test_is_taken_without_an_answer(self, cast: Cast) -> None:
         first = asking(cast.alice, "i", runId="r")
-        for body in ({}, {"resume": [yes("unknown")]}):
-            with pytest.raises((lifecycle.RunExists, answers.InterruptUncovered)):
-                start(cast.alice, threadId="t", runId="r", **body)
+        with pytest.raises(lifecycle.RunExists):
+            start(cast.alice, threadId="t", runId="r")
+        with pytest.raises(answers.InterruptUncovered):
+            resume(cast.alice, yes("unknown"), runId="r")
         assert list(Run.objects.all()) == [first]
 
     def test_of_another_run_is_taken(self, cast: Cast) -> None:
@@ -273,6 +274,15 @@ class TestTheOldRunId:
 
 @pytest.mark.django_db(transaction=True)
 class TestRaces:
+    def test_a_question_that_expires_between_the_look_and_the_update(self, cast: Cast) -> None:
+        run = asking(cast.alice, "i")
+        admission = answers.admit(run.thread, [yes("i")])
+        Interrupt.objects.update(status="expired")
+        with pytest.raises(answers.InterruptExpired):
+            admission.claim(run)
+        answers.admit(run.thread, [no("i")]).claim(run)
+        assert standing() == {"i": "cancelled"}
+
     def test_of_two_answers_one_wins(self, cast: Cast) -> None:
         for number in range(15):
             asking(cast.alice, "a", "b", thread=str(number))
@@ -322,11 +332,8 @@ class TestRaces:
             first = resume(cast.alice, yes("i"), thread=str(number))
             claimed = lifecycle.claim(first.pk)
             assert claimed
-            fail = partial(
-                finish, claimed, lambda intake: intake.fail(RunErrorCode.AGENT_ERROR, "no")
-            )
             send = partial(resume, cast.alice, yes("i"), thread=str(number))
-            ended, again = together(lambda fail=fail: atomically(fail), send)
+            ended, again = together(partial(fail_at_once, claimed), send)
             assert ended is None
             assert isinstance(again, Run), again
             row = Interrupt.objects.get(thread__thread_id=str(number))
@@ -336,7 +343,7 @@ class TestRaces:
                 assert (row.status, row.answering_run) == ("answered", again)
 
 
-def atomically(call: Any) -> None:
+def fail_at_once(claimed: lifecycle.Claimed) -> None:
     """As the writer does: the terminal event and what it means in one transaction."""
     with transaction.atomic():
-        call()
+        finish(claimed, lambda intake: intake.fail(RunErrorCode.AGENT_ERROR, "no"))

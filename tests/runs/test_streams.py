@@ -47,15 +47,27 @@ async def stored(live: LiveRun) -> list[tuple[int, dict[str, Any]]]:
 class TestCursors:
     """What a GET with ``?after=`` or ``Last-Event-ID`` reads, of a live and of an ended run."""
 
-    @pytest.mark.parametrize("after", [None, 0, 1, 3, 4])
-    async def test_of_a_live_run(self, cast: Cast, live: LiveRun, after: int | None) -> None:
-        query = "" if after is None else f"?after={after}"
+    async def test_none_for_a_live_run_is_a_prelude_and_the_tail(
+        self, cast: Cast, live: LiveRun
+    ) -> None:
+        async with Exchange("GET", live.url, {**cast.vera.headers, **SSE}) as exchange:
+            await live.say("d")
+            await live.end()
+            events = events_of(await exchange.rest())
+        opening = ["RUN_STARTED", "STATE_SNAPSHOT", "MESSAGES_SNAPSHOT"]
+        assert [event["type"] for _, event in events[:3]] == opening
+        assert [seq for seq, _ in events[:3]] == [None, None, 4]
+        assert events[3:] == (await stored(live))[4:]
+
+    @pytest.mark.parametrize("after", [0, 1, 3, 4])
+    async def test_of_a_live_run(self, cast: Cast, live: LiveRun, after: int) -> None:
+        query = f"?after={after}"
         async with Exchange("GET", live.url + query, {**cast.vera.headers, **SSE}) as exchange:
             assert exchange.status == 200
             await live.say("d")
             await live.end()
             body = await exchange.rest()
-        assert events_of(body) == (await stored(live))[after or 0 :]
+        assert events_of(body) == (await stored(live))[after:]
 
     @pytest.mark.parametrize("after", [None, 0, 1, 4])
     async def test_of_an_ended_run(self, cast: Cast, ended: LiveRun, after: int | None) -> None:
@@ -227,13 +239,19 @@ class TestPost:
         assert "hello" in [event.get("delta") for _, event in events]
         assert events[-1][1]["type"] == "RUN_FINISHED"
 
-    async def test_a_run_id_that_exists_is_never_replayed_by_accident(
+    async def test_a_run_id_that_exists_is_joined_and_never_replayed(
         self, cast: Cast, ended: LiveRun
     ) -> None:
         again = {"threadId": "t", "runId": "r"}
         answer = await ask("POST", "/agui", cast.alice.headers, json=again)
-        assert (answer.status, answer.code) == (409, "run_exists")
-        assert answer.json["error"]["details"]["events_url"] == ended.url
+        events = [event for _, event in events_of(answer.body)]
+        assert [event["type"] for event in events] == [
+            "RUN_STARTED",
+            "STATE_SNAPSHOT",
+            "MESSAGES_SNAPSHOT",
+            "RUN_FINISHED",
+        ]
+        assert events[-1] == (await stored(ended))[-1][1]
         assert await db(Run.objects.count) == 1
 
     @pytest.mark.parametrize("cursor", [0, 2, 4])

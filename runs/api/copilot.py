@@ -1,0 +1,61 @@
+"""CopilotKit's runtime contract as far as it is plain JSON and no thread: info and stop.
+
+Read from ``@copilotkit/runtime`` and ``@copilotkit/core`` 1.75; ``run`` and ``connect`` are
+streams (``runs.consumers``).
+"""
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from agui_project.errors import Invalid
+from runs import access, capabilities, entry, lifecycle
+from runs.fields import wrong
+from runs.models import ACTIVE, Run
+from teams.authentication import principal_of
+
+STOPPED = {"type": "RUN_ERROR", "message": "Run stopped by user", "code": "STOPPED"}
+"""What CopilotKit's own runtime says of a stopped run; the stored run ends as cancelled."""
+
+
+@extend_schema(exclude=True)
+class Info(APIView):
+    def get(self, request: Request) -> Response:
+        """The team's agents and what they can do."""
+        principal = principal_of(request)
+        access.require(principal, "view")
+        return Response(capabilities.info(principal.team))
+
+
+@extend_schema(exclude=True)
+class Stop(APIView):
+    def post(self, request: Request, slug: str, thread_id: str) -> Response:
+        """Cancel what is active in a thread: all of it, or only the run of ``runId``."""
+        principal = principal_of(request)
+        access.require(principal, "cancel")
+        entry.find_agent(principal, slug)
+        run_id = _run_id(request)
+        runs = Run.objects.for_team(principal.team).select_related("thread")
+        runs = runs.filter(thread__thread_id=thread_id, status__in=ACTIVE)
+        if run_id is not None:
+            runs = runs.filter(run_id=run_id)
+        # The newest first: when the running one ends, nothing that waits behind it may begin.
+        active = list(runs.order_by("-journal_id"))
+        for run in active:
+            lifecycle.cancel(run)
+        if active:
+            return Response({"stopped": True, "interrupt": STOPPED})
+        what = "No active run" if run_id is None else f"'{run_id}' is not an active run"
+        return Response({"stopped": False, "message": f"{what} of thread '{thread_id}'."})
+
+
+def _run_id(request: Request) -> str | None:
+    """``runId`` of the body or the query; an empty body says nothing."""
+    body = request.data or {}
+    if not isinstance(body, dict):
+        raise Invalid('Send nothing, or {"runId": a run of the thread}.')
+    value = body.get("runId", request.query_params.get("runId"))
+    if value is not None and (not isinstance(value, str) or not value):
+        raise wrong("runId", "a string that is not empty")
+    return value

@@ -1,0 +1,88 @@
+"""A team's threads: the list, newest activity first, and all events of one, page by page."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from django.db.models import OuterRef, QuerySet, Subquery
+
+from events import journal
+from runs import access
+from runs.models import Run, Thread
+from teams.authentication import Principal
+
+MAX_BYTES = 2 * 1024 * 1024
+
+
+class Listed(NamedTuple):
+    """A thread as lists show it: ``last`` is its newest run, ``started_by`` began the first."""
+
+    thread: Thread
+    last: Run
+    started_by: str
+
+    @property
+    def moved_at(self) -> datetime:
+        """When something last happened to it, as far as its newest run tells."""
+        return self.last.ended_at or self.last.started_at or self.last.created_at
+
+
+class Position(NamedTuple):
+    """Where a reader of a thread's events stands: behind ``seq`` of a run."""
+
+    run: UUID
+    seq: int
+
+
+def newest(
+    principal: Principal, *, agent: str | None, before: UUID | None, limit: int
+) -> list[Listed]:
+    """At most ``limit`` threads with runs, those whose newest run is older than ``before``.
+
+    ``agent`` keeps those that this agent answered last.
+    """
+    access.require(principal, "view")
+    newest = _runs().order_by("-journal_id")
+    found = Thread.objects.for_team(principal.team).annotate(
+        newest=Subquery(newest.values("journal_id")[:1]),
+        agent=Subquery(newest.values("agent__slug")[:1]),
+        began=Subquery(_runs().order_by("journal_id").values("started_by")[:1]),
+    )
+    found = found.filter(newest__lt=before) if before else found.filter(newest__isnull=False)
+    if agent is not None:
+        found = found.filter(agent=agent)
+    rows = list(found.order_by("-newest")[:limit])
+    runs = Run.objects.select_related("agent").in_bulk([row.newest for row in rows])
+    return [Listed(row, runs[row.newest], row.began) for row in rows]
+
+
+def _runs() -> QuerySet[Run]:
+    return Run.objects.filter(thread=OuterRef("pk"))
+
+
+def events(thread: Thread, after: Position | None, limit: int) -> tuple[list[str], Position | None]:
+    """The stored JSON of a thread's events in order, and where the next page goes on, if any.
+
+    A page has at most ``limit`` events and about ``MAX_BYTES``.
+    """
+    found: list[str] = []
+    size, reached = 0, after
+    for position, payload in _rows(thread, after):
+        if len(found) == limit or size >= MAX_BYTES:
+            return found, reached
+        found.append(payload)
+        size += len(payload)
+        reached = position
+    return found, None
+
+
+def _rows(thread: Thread, after: Position | None) -> Iterator[tuple[Position, str]]:
+    runs = Run.objects.filter(thread=thread).order_by("journal_id")
+    if after is not None:
+        runs = runs.filter(journal_id__gte=after.run)
+    for run_id in runs.values_list("journal_id", flat=True):
+        seq = after.seq if after is not None and after.run == run_id else 0
+        while page := journal.read_after(run_id, seq).rows:
+            for seq, _, payload in page:
+                yield Position(run_id, seq), payload
