@@ -6,6 +6,7 @@ import structlog
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
 from rest_framework import exceptions
 from rest_framework.response import Response
 
@@ -83,6 +84,5 @@ def bad_request(request: HttpRequest, exception: Exception | None = None) -> Htt
 
 def _page_or_json(request: HttpRequest, error: HostError) -> HttpResponse:
     if "text/html" in request.headers.get("accept", ""):
-        text = f"<!doctype html><title>{error.status}</title><p>{error.message}</p>"
-        return HttpResponse(text, status=error.status)
+        return render(request, "error.html", {"error": error}, status=error.status)
     return JsonResponse(error.as_json(), status=error.status)

@@ -2,11 +2,14 @@
 
 import asyncio
 import os
+import warnings
 from contextlib import suppress
 
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agui_project.settings")
+# WhiteNoise streams static files as WSGI would; Django reads such a file whole and says so.
+warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous")
 django = get_asgi_application()
 
 # Imported only now: consumers need the app registry.

@@ -50,7 +50,8 @@ class RunList(generics.ListAPIView[Run]):
     queryset = Run.objects.none()
 
     def get_queryset(self) -> QuerySet[Run]:
-        return access.visible(principal_of(self.request))
+        # inputs may be megabytes each, and the list does not show them
+        return access.visible(principal_of(self.request)).defer("input")
 
     @extend_schema(
         request=StartSerializer,

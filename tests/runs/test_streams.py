@@ -186,25 +186,25 @@ def revoke(key: str) -> None:
     keys.revoke(ApiKey.objects.get(prefix=key[:8]))
 
 
-@pytest.mark.parametrize("steps", [*range(30), 35, 40, 50, 60, 80, 120])
-async def test_a_reader_may_leave_at_any_moment(cast: Cast, live: LiveRun, steps: int) -> None:
-    """Also while it subscribes: it ends at once, and the hub has forgotten it."""
-    scope = http_scope("GET", live.url, {**cast.vera.headers, **SSE})
-    inbox: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-    started = asyncio.Event()
+async def test_a_reader_may_leave_at_any_moment(cast: Cast, live: LiveRun) -> None:
+    """Also while it subscribes: it ends at once, and the hub forgets it."""
+    for steps in [*range(30), 35, 40, 50, 60, 80]:
+        scope = http_scope("GET", live.url, {**cast.vera.headers, **SSE})
+        inbox: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        started = asyncio.Event()
 
-    async def send(message: dict[str, Any]) -> None:
-        started.set()
+        async def send(message: dict[str, Any], started: asyncio.Event = started) -> None:
+            started.set()
 
-    inbox.put_nowait({"type": "http.request", "body": b"", "more_body": False})
-    serving = asyncio.create_task(application(scope, inbox.get, send))
-    await started.wait()
-    for _ in range(steps):
-        await asyncio.sleep(0)
-    inbox.put_nowait({"type": "http.disconnect"})
-    async with asyncio.timeout(10):
-        await serving
-    assert hub().readers == {}
+        serving = asyncio.create_task(application(scope, inbox.get, send))
+        await started.wait()
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        inbox.put_nowait({"type": "http.disconnect"})
+        async with asyncio.timeout(10):
+            await serving
+        assert hub().readers == {}, steps
+        await hub().check_once()  # so that the next one subscribes anew
     await live.end()
 
 

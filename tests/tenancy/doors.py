@@ -43,7 +43,8 @@ RUN_PAGE = Who(302, 302, 404, 200)
 LIST = Who(401, 401, 200, 200)
 OBJECT = Who(401, 401, 404, 200)
 START = Who(401, 401, 202, 409)
-STREAM = Who(401, 401, 200, 409)
+STREAM = Who(401, 401, 200, 200)
+"""The stranger starts a run of that name, the owner joins hers."""
 
 # ``{run}`` is an ended run of Alice's, ``{queued}`` one that waits for a worker,
 # ``{question}`` an open interrupt.

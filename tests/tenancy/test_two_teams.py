@@ -63,7 +63,7 @@ def test_an_agent_of_another_team_cannot_be_run(cast: Cast) -> None:
 
 
 def test_the_same_names_and_keys_are_two_runs(cast: Cast) -> None:
-    shown = {}
+    shown: dict[str, list[str]] = {}
     for actor in (cast.alice, cast.charlie):
         headers = {**actor.headers, "idempotency-key": "k"}
         for _ in range(2):
@@ -93,7 +93,7 @@ def test_cancel_running_cancels_nothing_of_the_others(cast: Cast) -> None:
 
 
 async def test_names_with_a_cursor_do_not_find_the_others_run(cast: Cast, bell: None) -> None:
-    run = await db(start, cast.alice, **NAMES)
+    run = await db(lambda: start(cast.alice, **NAMES))
     await db(lifecycle.cancel, run)
     headers = {**cast.charlie.headers, "last-event-id": "1"}
     answer = await ask("POST", "/agui", headers, json=NAMES)
