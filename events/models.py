@@ -1,4 +1,4 @@
-"""Journal, Event and Finding: the numbered log of one run, its rows, what was wrong with them."""
+"""Journal, Event, Finding, Checkpoint: the log of one run, its rows, and what is known of them."""
 
 import uuid6
 from django.db import models
@@ -67,3 +67,24 @@ class Finding(models.Model):
 
     def __str__(self) -> str:
         return f"{self.journal_id}:{self.seq} {self.rule} {self.action}"
+
+
+class Checkpoint(models.Model):
+    """The fold of a journal's events up to ``seq``, as ``Fold.dump`` writes it.
+
+    Only ever a shortcut: without it the same fold is made from the events (ADR 0002).
+    """
+
+    pk = models.CompositePrimaryKey("journal_id", "seq")
+    journal = models.ForeignKey(
+        Journal,
+        on_delete=models.CASCADE,
+        db_constraint=False,
+        db_index=False,
+        related_name="checkpoints",
+    )
+    seq = models.IntegerField()
+    fold = models.TextField()
+
+    def __str__(self) -> str:
+        return f"{self.journal_id}:{self.seq}"

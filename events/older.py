@@ -13,7 +13,8 @@ from events.encoding import encode
 
 STOPPED = "abort"
 """The code with which 0.x clients end a run that somebody stopped; CopilotKit shows no error."""
-_DATA = b"data: "
+_CHANGING = (b'"cancelled"', b'"pendingToolCallIds"')
+_DATA, _END = b"data: ", b"\n\n"
 
 
 def ending(event: Mapping[str, Any]) -> dict[str, Any]:
@@ -29,15 +30,18 @@ def ending(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def payload(stored: bytes) -> bytes:
-    """The same for the wire JSON of any event."""
+    """The same for the wire JSON of any event; only an ending that changes is parsed."""
+    if b'"RUN_FINISHED"' not in stored or not any(word in stored for word in _CHANGING):
+        return stored
     event = json.loads(stored)
     return encode(ending(event)) if event["type"] == "RUN_FINISHED" else stored
 
 
 def frames(opening: bytes) -> bytes:
     """The same for server-sent events, of which only the last can be the ending."""
-    start = max(opening.rfind(b"\n" + _DATA) + 1, 0)
-    head, data, last = opening[:start], opening[start:].removeprefix(_DATA), b"\n\n"
+    start = opening.rfind(b"\n" + _DATA) + 1
     if not opening.startswith(_DATA, start):
         return opening
-    return head + _DATA + payload(data.removesuffix(last)) + last
+    stored = opening[start + len(_DATA) :].removesuffix(_END)
+    said = payload(stored)
+    return opening if said is stored else opening[:start] + _DATA + said + _END

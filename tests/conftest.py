@@ -12,6 +12,7 @@ import pytest
 from django.conf import settings
 
 from agui_project import embedded, places
+from tests.named_tests import NamedTests
 
 if TYPE_CHECKING:
     from tests.acceptance.host import Host
@@ -28,6 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
     data = Path(tempfile.mkdtemp(prefix="agui-test-"))
     data.chmod(0o711)
     config.add_cleanup(lambda: remove(data))
+    config.pluginmanager.register(NamedTests())
     os.environ["AGUI_DATA_DIR"] = str(data)
     settings.AGUI_DATA_DIR = data
     wanted = embedded.wanted()

@@ -4,6 +4,7 @@ Registered only with ``AGUI_SCRIPTED_AGENT=1``, since it does whatever a client 
 """
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -94,6 +95,9 @@ async def act(ctx: RunContext, op: dict[str, Any]) -> None:
             raise RuntimeError(message)
         case {"exit": status}:
             raise SystemExit(status)
+        case {"until": path}:
+            while not os.path.exists(path):  # noqa: ASYNC110, PTH110
+                await asyncio.sleep(0.01)
         case {"forever": _}:
             await asyncio.Event().wait()
         case {"swallow_cancel": seconds}:

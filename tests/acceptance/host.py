@@ -24,7 +24,9 @@ from runs.demo import ensure_demo
 from runtimes.models import Agent
 from teams.models import Team
 ensure_demo(api_key={KEY!r}, password={PASSWORD!r})
-Agent.objects.create(team=Team.objects.get(), slug="scripted", name="Scripted")
+team = Team.objects.get()
+Agent.objects.create(team=team, slug="scripted", name="Scripted")
+Agent.objects.create(team=team, slug="strict", name="Strict", target="scripted", policy="fail")
 """
 
 

@@ -30,13 +30,13 @@ from tests.events.logs import expanded, threads
 from tests.needs import need
 
 EXAMPLES = int(os.environ.get("JUDGE_EXAMPLES", "300"))
-CUTS = 4
+CUTS = 2
 
 thorough = settings(
     max_examples=EXAMPLES,
     deadline=None,
     database=None,
-    phases=[Phase.generate],
+    phases=[Phase.generate],  # to shrink through the client takes minutes
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
@@ -51,7 +51,9 @@ PLACES: Mapping[str, Callable[[Fold], bool]] = {
     "in a subagent": lambda fold: any(len(told) == 1 for told in fold.parts.subagents.values()),
     "behind a subagent": lambda fold: any(len(told) == 2 for told in fold.parts.subagents.values()),
     "in what a snapshot dropped": lambda fold: any(
-        kind == "TEXT_MESSAGE_START" and not fold.held(part) for kind, part in fold.parts.open
+        fold.call_name(part) is None if kind == "TOOL_CALL_START" else not fold.held(part)
+        for kind, part in fold.parts.open
+        if kind != "REASONING_START"
     ),
     "with activities": lambda fold: any(one["role"] == "activity" for one in fold.messages),
     "with a secret": lambda fold: any("encryptedValue" in one for one in fold.messages),

@@ -10,7 +10,7 @@ from agui_project.errors import RunErrorCode
 from events import prelude
 from events.fold import Fold
 from events.intake import Intake
-from runs import history, joining, lifecycle
+from runs import history, lifecycle
 from tests.asgi import Answer, Exchange, ask, ask_now
 from tests.cast import Actor, Cast, log_of, start
 from tests.runs.conversing import Stream, Told, tell, text, user
@@ -68,7 +68,7 @@ class TestAnEndedThread:
 
     def test_the_state_comes_too(self, cast: Cast) -> None:
         delta = [{"op": "add", "path": "/n/-", "value": 2}]
-        changes = [{"type": "STATE_SNAPSHOT", "snapshot": {"n": [1]}},
+        changes: list[dict[str, Any]] = [{"type": "STATE_SNAPSHOT", "snapshot": {"n": [1]}},
                    {"type": "STATE_DELTA", "delta": delta}]  # fmt: skip
         tell(cast.alice, *changes)
         tell(cast.alice)
@@ -104,11 +104,10 @@ class TestAnEndedThread:
 
     def test_a_cancelled_run_for_a_client_of_0x(self, cast: Cast) -> None:
         run = said(cast.alice, end=cancel)
-        for sent in ({"protocolVersion": None}, {"protocol_version": None}):
-            stream = connect(cast.alice, **{"protocolVersion": None, **sent})
-            assert stream.types == [*SNAPSHOTS, "RUN_ERROR"]
-            assert stream.events[-1]["code"] == "abort"
-            assert stream.frames[-1][0] == run.journal.head
+        stream = connect(cast.alice, protocolVersion=None)
+        assert stream.types == [*SNAPSHOTS, "RUN_ERROR"]
+        assert stream.events[-1]["code"] == "abort"
+        assert stream.frames[-1][0] == run.journal.head
         assert log_of(run)[-1]["outcome"] == {"type": "cancelled"}, "the log stays 1.0"
 
     @pytest.mark.parametrize("slash", ["", "/"])
@@ -239,7 +238,7 @@ class TestALiveThread:
             looked.append(real(thread))
             return looked[-1]
 
-        monkeypatch.setattr(joining.history, "current", current)
+        monkeypatch.setattr(history, "current", current)
         stream = Stream.of(await ask("POST", CONNECT, cast.vera.headers, json=body()))
         assert len(looked) == 2
         assert stream.types == [*SNAPSHOTS, "RUN_FINISHED"]

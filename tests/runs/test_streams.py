@@ -95,16 +95,17 @@ class TestCursors:
         answer = await ask("GET", f"{ended.url}?after=1", headers)
         assert [seq for seq, _ in events_of(answer.body)] == [5]
 
-    @pytest.mark.parametrize("cursor", NOT_A_CURSOR)
-    async def test_garbage(self, cast: Cast, ended: LiveRun, cursor: str) -> None:
+    async def test_garbage(self, cast: Cast, ended: LiveRun, subtests: pytest.Subtests) -> None:
         headers = {**cast.vera.headers, **SSE}
-        header = cursor.encode().decode("latin-1")
-        for url, extra in (
-            (f"{ended.url}?after={cursor}", {}),
-            (f"{ended.url}?after=0", {"last-event-id": header}),
-        ):
-            answer = await ask("GET", url, {**headers, **extra})
-            assert (answer.status, answer.code) == (400, "bad_cursor")
+        for cursor in NOT_A_CURSOR:
+            header = cursor.encode().decode("latin-1")
+            for url, extra in (
+                (f"{ended.url}?after={cursor}", {}),
+                (f"{ended.url}?after=0", {"last-event-id": header}),
+            ):
+                with subtests.test(cursor):
+                    answer = await ask("GET", url, {**headers, **extra})
+                    assert (answer.status, answer.code) == (400, "bad_cursor")
 
     @pytest.mark.parametrize("end_it", [True, False])
     async def test_beyond_the_head(self, cast: Cast, live: LiveRun, end_it: bool) -> None:
@@ -301,9 +302,12 @@ class TestWebSocket:
         assert events == [event for _, event in await stored(ended)][after or 0 :]
         assert code == 1000
 
-    @pytest.mark.parametrize("cursor", [*NOT_A_CURSOR, "6"])
-    async def test_a_bad_cursor(self, cast: Cast, ended: LiveRun, cursor: str) -> None:
-        assert await watch(self.url(ended, cursor), cast.vera.headers) == ([], 4400)
+    async def test_a_bad_cursor(
+        self, cast: Cast, ended: LiveRun, subtests: pytest.Subtests
+    ) -> None:
+        for cursor in (*NOT_A_CURSOR, "6"):
+            with subtests.test(cursor):
+                assert await watch(self.url(ended, cursor), cast.vera.headers) == ([], 4400)
 
     async def test_bad_credentials(self, cast: Cast, ended: LiveRun) -> None:
         revoked = cast.vera.headers
@@ -314,17 +318,14 @@ class TestWebSocket:
     async def test_another_teams_run_is_not_there(self, cast: Cast, ended: LiveRun) -> None:
         assert await watch(self.url(ended), cast.charlie.headers) == ([], 4404)
 
-    @pytest.mark.parametrize(
-        "url",
-        [
+    async def test_an_unknown_address(self, cast: Cast, bell: None) -> None:
+        for url in (
             "/ws/runs/01999999-9999-7999-8999-999999999999/",
             "/ws/runs/not-a-uuid/",
             "/ws/nowhere/",
             "/",
-        ],
-    )
-    async def test_an_unknown_address(self, cast: Cast, url: str) -> None:
-        assert await watch(url, cast.vera.headers) == ([], 4404)
+        ):
+            assert await watch(url, cast.vera.headers) == ([], 4404), url
 
     async def test_a_cookie_counts_only_from_our_own_pages(
         self, cast: Cast, ended: LiveRun, settings: Settings

@@ -13,6 +13,7 @@ from django.urls import URLPattern, URLResolver
 
 from agui_project import routing
 
+AGUI = r"^(?:api/)?agui"
 THREAD, RUN = "alice-thread", "alice-run"
 SAME_NAMES = {"threadId": THREAD, "runId": RUN}
 
@@ -44,7 +45,7 @@ LIST = Who(401, 401, 200, 200)
 OBJECT = Who(401, 401, 404, 200)
 START = Who(401, 401, 202, 409)
 STREAM = Who(401, 401, 200, 200)
-"""The stranger starts a run of that name, the owner joins hers."""
+"""The stranger gets a run or thread of that name of his own, the owner joins hers."""
 
 # ``{run}`` is an ended run of Alice's, ``{queued}`` one that waits for a worker,
 # ``{question}`` an open interrupt.
@@ -74,11 +75,29 @@ DJANGO: dict[str, Door] = {
     "api/v1/interrupts/<uuid:interrupt_id>/answer": Door(
         {"POST": OBJECT}, "api/v1/interrupts/{question}/answer", body={"status": "cancelled"}
     ),
+    rf"{AGUI}/info/?$": Door({"GET": LIST}, "agui/info"),
+    rf"{AGUI}/agent/(?P<slug>[-\w]+)/stop/(?P<thread_id>.+?)/?$": Door(
+        {"POST": Who(401, 401, 200, 200)}, f"agui/agent/echo/stop/{THREAD}-2", body={}
+    ),
+    rf"{AGUI}/threads/?$": Door({"GET": LIST}, "agui/threads"),
+    # CopilotKit's contract: a thread that is not there reads as an empty one.
+    rf"{AGUI}/threads/(?P<thread_id>.+)/messages/?$": Door(
+        {"GET": LIST}, f"agui/threads/{THREAD}/messages"
+    ),
+    rf"{AGUI}/threads/(?P<thread_id>.+)/events/?$": Door(
+        {"GET": LIST}, f"agui/threads/{THREAD}/events"
+    ),
+    rf"{AGUI}/threads/(?P<thread_id>.+)/state/?$": Door(
+        {"GET": LIST}, f"agui/threads/{THREAD}/state"
+    ),
 }
 ASGI: dict[str, Door] = {
-    r"^(?:api/)?agui/?$": Door({"POST": STREAM}, "agui", body=SAME_NAMES),
-    r"^(?:api/)?agui/agent/(?P<slug>[-\w]+)/run/?$": Door(
+    rf"{AGUI}/?$": Door({"POST": STREAM}, "agui", body=SAME_NAMES),
+    rf"{AGUI}/agent/(?P<slug>[-\w]+)/run/?$": Door(
         {"POST": STREAM}, "agui/agent/echo/run", body=SAME_NAMES
+    ),
+    rf"{AGUI}/agent/(?P<slug>[-\w]+)/connect/?$": Door(
+        {"POST": STREAM}, "agui/agent/echo/connect", body=SAME_NAMES
     ),
     r"^$": Door({"POST": STREAM}, "", body=SAME_NAMES),
     "api/v1/runs": Door({"POST": START}, "api/v1/runs?wait=0", body={"input": SAME_NAMES}),

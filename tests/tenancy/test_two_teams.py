@@ -93,7 +93,7 @@ def test_cancel_running_cancels_nothing_of_the_others(cast: Cast) -> None:
 
 
 async def test_names_with_a_cursor_do_not_find_the_others_run(cast: Cast, bell: None) -> None:
-    run = await db(lambda: start(cast.alice, **NAMES))
+    run = await db(start, cast.alice, threadId="t", runId="r")
     await db(lifecycle.cancel, run)
     headers = {**cast.charlie.headers, "last-event-id": "1"}
     answer = await ask("POST", "/agui", headers, json=NAMES)

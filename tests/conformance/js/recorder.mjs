@@ -1,8 +1,7 @@
 // What a client said and saw: its console, and the events of one run as its subscriber got them.
 
 /** Take over the console and Node's own warnings; returns the lines, which go on growing. */
-export function captureConsole() {
-  const lines = [];
+export function captureConsole(lines = []) {
   for (const level of ["debug", "log", "info", "warn", "error", "trace"]) {
     console[level] = (...words) => lines.push(`${level}: ${words.map(readable).join(" ")}`);
   }

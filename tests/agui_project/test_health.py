@@ -1,0 +1,99 @@
+"""/health asks nobody; /ready says what is missing, and 503 only when nothing works without it."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.db import OperationalError, connection
+from django.test import Client
+from pytest_django import Settings
+
+from agui_project import bell, health
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _no_workers(db: None) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("update procrastinate_jobs set worker_id = null")
+        cursor.execute("delete from procrastinate_workers")
+
+
+@pytest.fixture
+def worker(_no_workers: None) -> Iterator[int]:
+    with connection.cursor() as cursor:
+        cursor.execute("insert into procrastinate_workers default values returning id")
+        yield int(cursor.fetchone()[0])
+
+
+def silence(worker: int, seconds: float) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "update procrastinate_workers set last_heartbeat = now() - make_interval(secs => %s)"
+            " where id = %s",
+            [seconds, worker],
+        )
+
+
+def test_health_asks_nobody(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "WORKERS", "no SQL at all")
+    monkeypatch.setattr(bell, "reachable", lambda: pytest.fail("the bell was asked"))
+    answer = client.get("/health")
+    assert (answer.status_code, answer.json()) == (200, {"status": "healthy", "protocol": "AG-UI"})
+
+
+def test_ready_with_everything(client: Client, worker: int) -> None:
+    answer = client.get("/ready")
+    assert answer.status_code == 200
+    assert answer.json() == {"status": "ready", "database": "ok", "bell": "ok", "workers": 1}
+
+
+def test_without_workers_runs_only_wait(client: Client) -> None:
+    answer = client.get("/ready")
+    assert (answer.status_code, answer.json()["status"]) == (200, "degraded")
+    assert answer.json()["workers"] == 0
+
+
+def test_a_worker_that_went_silent_does_not_count(
+    client: Client, worker: int, settings: Settings
+) -> None:
+    silence(worker, settings.AGUI_WORKER_LOST_AFTER + 1)
+    assert client.get("/ready").json()["workers"] == 0
+
+
+def test_without_the_bell_readers_are_only_slower(
+    client: Client, worker: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bell, "reachable", lambda: False)
+    answer = client.get("/ready")
+    assert (answer.status_code, answer.json()["status"]) == (200, "degraded")
+    assert answer.json()["bell"] == "down"
+
+
+def test_without_the_database_nothing_works(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> None:
+        raise OperationalError("connection refused: password=hunter2")
+
+    monkeypatch.setattr(connection, "cursor", refuse)
+    answer = client.get("/ready")
+    monkeypatch.undo()
+    assert (answer.status_code, answer.json()["status"]) == (503, "unavailable")
+    assert answer.json()["database"] == "down"
+    assert b"hunter2" not in answer.content
+
+
+def test_a_database_without_tables_is_no_database(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "WORKERS", "select 1 from not_migrated_yet where %s > 0")
+    assert client.get("/ready").status_code == 503
+
+
+@pytest.mark.parametrize("url", ["/health", "/ready"])
+def test_only_reading_is_possible(client: Client, url: str) -> None:
+    assert client.head(url).status_code == 200
+    refused = client.post(url)
+    assert refused.status_code == 405
+    assert "GET" in refused["Allow"]

@@ -1,0 +1,109 @@
+// One visit of a front end: @copilotkit/core with nothing but a runtimeUrl and headers.
+//
+// stdin:  {"runtimeUrl", "headers", "agent", "threadId", "tool"?, "steps": [
+//           {"connect": true} | {"threads": true}
+//           | {"say": {"id", "content"}, "forwardedProps"?, "resume"?, "stopAfter"?}]}
+// stdout: {"agents", "endpoints", "steps": [{"types", "ids"?}], "messages", "state",
+//          "pendingInterrupts", "errors", "console"}; "stopAfter" counts the deltas before a stop,
+//          "tool" names a tool of the application
+
+import { text } from "node:stream/consumers";
+
+import { captureConsole } from "./recorder.mjs";
+
+const scenario = JSON.parse(await text(process.stdin));
+const { runtimeUrl, headers } = scenario;
+const lines = captureConsole();
+// Without a window the client takes itself for a server that renders, and connects to nothing.
+globalThis.window = { location: new URL(runtimeUrl) };
+
+const { CopilotKitCore, ɵcreateThreadStore: createThreadStore } = await import("@copilotkit/core");
+const errors = [];
+const core = new CopilotKitCore({ runtimeUrl, headers });
+const found = new Promise((resolve) => {
+  core.subscribe({
+    onError: ({ error, code }) => void errors.push({ code, message: error.message }),
+    onRuntimeConnectionStatusChanged: ({ status }) =>
+      void (["connected", "error"].includes(status) && resolve()),
+  });
+});
+await found;
+if (scenario.tool) {
+  core.addTool({
+    name: scenario.tool,
+    followUp: false,
+    parameters: anything(),
+    handler: async (args) => ({ picked: args }),
+  });
+}
+
+const agent = core.getAgent(scenario.agent);
+agent.threadId = scenario.threadId;
+const steps = [];
+for (const step of scenario.steps) steps.push(await take(step));
+
+// Exit by hand: timers of the client would keep the process.
+const said = JSON.stringify({
+  agents: Object.fromEntries(
+    Object.entries(core.agents).map(([id, { description, capabilities }]) => [
+      id,
+      { description, capabilities },
+    ]),
+  ),
+  endpoints: core.threadEndpoints ?? null,
+  steps,
+  messages: agent.messages,
+  state: agent.state,
+  pendingInterrupts: agent.pendingInterrupts,
+  errors,
+  console: lines,
+});
+process.stdout.write(said, () => process.exit(0));
+
+async function take(step) {
+  if (step.threads) return { ids: await threads() };
+  const types = [];
+  let deltas = 0;
+  const subscription = agent.subscribe({
+    onEvent: ({ event }) => {
+      types.push(event.type);
+      if (event.type === "TEXT_MESSAGE_CONTENT" && ++deltas === step.stopAfter) {
+        core.stopAgent({ agent });
+      }
+    },
+  });
+  if (step.connect) {
+    await core.connectAgent({ agent });
+  } else {
+    if (step.say) agent.addMessage({ role: "user", ...step.say });
+    await core.runAgent({ agent, forwardedProps: step.forwardedProps, resume: step.resume });
+  }
+  subscription.unsubscribe();
+  return { types };
+}
+
+/** A Standard Schema that takes any object. */
+function anything() {
+  const input = () => ({ type: "object", properties: {} });
+  const validate = (value) => ({ value });
+  return { "~standard": { version: 1, vendor: "tests", validate, jsonSchema: { input } } };
+}
+
+/** The list as a front end's drawer shows it, two to a page. */
+async function threads() {
+  const store = createThreadStore({ fetch });
+  store.start();
+  store.setContext({ runtimeUrl, headers, agentId: scenario.agent, limit: 2 });
+  const settled = async (flag) => {
+    while (store.getState()[flag]) await new Promise((resolve) => setTimeout(resolve, 10));
+  };
+  await settled("isLoading");
+  while (store.getState().nextCursor) {
+    store.fetchNextPage();
+    await settled("isFetchingNextPage");
+  }
+  const { threads, error, fetchMoreError } = store.getState();
+  store.stop();
+  if (error ?? fetchMoreError) throw error ?? fetchMoreError;
+  return threads.map(({ id }) => id);
+}

@@ -1,0 +1,6 @@
+"""The committed list of scenarios; ``plan`` says what one is."""
+
+from tests.conformance.scenarios import talk
+from tests.conformance.scenarios.plan import Scenario
+
+SCENARIOS: list[Scenario] = [*talk.SCENARIOS]

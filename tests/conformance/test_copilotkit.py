@@ -1,0 +1,145 @@
+"""CopilotKit's own client, by ``runtimeUrl`` alone: every visit is a new process, like a reload."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.acceptance.host import Host, wait_for
+from tests.conformance.node import ready_packages, run_node
+
+Wire = dict[str, Any]
+Visit = Callable[..., Wire]
+SNAPSHOTS = ["RUN_STARTED", "STATE_SNAPSHOT", "MESSAGES_SNAPSHOT"]
+SLOWLY = {"text": "word ", "n": 500, "rate": 50}
+
+
+def visit(host: Host, thread: str, *steps: Wire, agent: str = "scripted", **more: Any) -> Wire:
+    """What the front end holds after these steps; it had nothing to complain about."""
+    scenario = {
+        "runtimeUrl": f"{host.url}/agui", "headers": host.headers,
+        "agent": agent, "threadId": thread, "steps": steps, **more,
+    }  # fmt: skip
+    done = run_node([str(ready_packages() / "copilot.mjs")], json.dumps(scenario))
+    assert done.returncode == 0, done.stderr
+    seen: Wire = json.loads(done.stdout)
+    assert seen["errors"] == []
+    assert seen["console"] == []
+    return seen
+
+
+def say(*script: Wire, text: str = "go", **more: Any) -> Wire:
+    message = {"id": str(uuid4()), "content": text}
+    return {"say": message, "forwardedProps": {"script": list(script)}, **more}
+
+
+CONNECT = {"connect": True}
+
+
+@pytest.fixture
+def thread() -> str:
+    return str(uuid4())
+
+
+def test_it_discovers_the_agents(packages: None, host: Host, thread: str) -> None:
+    seen = visit(host, thread, agent="default")
+    with host.client() as client:
+        told = client.get("/agui/info").json()["agents"]
+    assert {"docs", "scripted", "default"} <= set(told) == set(seen["agents"])
+    assert all(
+        agent["capabilities"] == told[slug]["capabilities"]
+        for slug, agent in seen["agents"].items()
+    )
+    assert seen["endpoints"]["list"]
+
+
+def test_a_reload_finds_the_same_conversation(packages: None, host: Host, thread: str) -> None:
+    first = visit(
+        host, thread,
+        say({"text": "one"}, {"state": {"n": 1}}), say({"text": "two"}, text="more"),
+    )  # fmt: skip
+    assert [message["role"] for message in first["messages"]] == ["user", "assistant"] * 2
+    again = visit(host, thread, CONNECT)
+    assert again["steps"][0]["types"] == [*SNAPSHOTS, "RUN_FINISHED"]
+    assert again["messages"] == first["messages"]
+    assert again["state"] == first["state"] == {"n": 1}
+    third = visit(host, thread, CONNECT, say({"text": "three"}))
+    assert third["messages"][:4] == first["messages"]
+    assert visit(host, thread, CONNECT)["messages"] == third["messages"]
+
+
+def test_a_new_thread_is_empty(packages: None, host: Host, thread: str) -> None:
+    seen = visit(host, thread, CONNECT)
+    assert (seen["messages"], seen["steps"][0]["types"]) == ([], [])
+
+
+def test_it_joins_a_live_run(packages: None, host: Host, thread: str) -> None:
+    run = host.begin(script=[{**SLOWLY, "n": 100}], threadId=thread)["id"]
+    wait_for(lambda: host.run(run)["events"] > 10, "some words")
+    seen = visit(host, thread, CONNECT)
+    assert seen["steps"][0]["types"][:4] == [*SNAPSHOTS, "TEXT_MESSAGE_START"]
+    assert "TEXT_MESSAGE_CONTENT" in seen["steps"][0]["types"], "it was still live"
+    whole = [e["event"]["delta"] for e in host.events(run) if "delta" in e["event"]]
+    assert seen["messages"][-1]["content"] == "".join(whole)
+
+
+def test_it_stops_a_run(packages: None, host: Host, thread: str) -> None:
+    seen = visit(host, thread, say(SLOWLY, stopAfter=5))
+    assert seen["steps"][0]["types"][-2:] == ["TEXT_MESSAGE_END", "RUN_ERROR"]
+    with host.client() as client:
+        (run,) = client.get("/api/v1/runs", params={"thread_id": thread}).json()["results"]
+    assert run["status"] == "cancelled"
+    assert 5 < run["events"] < 100, "soon, not at its end"
+    again = visit(host, thread, CONNECT)
+    assert again["messages"] == seen["messages"]
+    assert again["steps"][0]["types"] == [*SNAPSHOTS, "RUN_ERROR"]
+
+
+def test_it_runs_a_tool_of_the_application(packages: None, host: Host, thread: str) -> None:
+    call = {"toolCallId": str(uuid4())}
+    seen = visit(
+        host, thread,
+        say(
+            {"emit": {"type": "TOOL_CALL_START", **call, "toolCallName": "pick"}},
+            {"emit": {"type": "TOOL_CALL_ARGS", **call, "delta": '{"at": 7}'}},
+            {"emit": {"type": "TOOL_CALL_END", **call}},
+        ),
+        tool="pick",
+    )  # fmt: skip
+    assert seen["steps"][0]["types"][-1] == "RUN_FINISHED"
+    assert json.loads(seen["messages"][-1]["content"]) == {"picked": {"at": 7}}
+
+
+def test_a_question_survives_a_reload(packages: None, host: Host, thread: str) -> None:
+    asked = visit(host, thread, say({"interrupt": {"reason": "confirm", "message": "Sure?"}}))
+    again = visit(host, thread, CONNECT)
+    assert again["pendingInterrupts"] == asked["pendingInterrupts"]
+    (question,) = again["pendingInterrupts"]
+    answer = [{"interruptId": question["id"], "status": "resolved"}]
+    after = visit(host, thread, CONNECT, {**say({"text": "done"}), "say": None, "resume": answer})
+    assert after["pendingInterrupts"] == []
+    assert visit(host, thread, CONNECT)["pendingInterrupts"] == []
+
+
+def test_the_list_of_threads(packages: None, host: Host) -> None:
+    names = [str(uuid4()) for _ in range(3)]
+    for name in names:
+        host.wait_status(host.begin(script=[], threadId=name)["id"], "succeeded")
+    seen = visit(host, names[0], {"threads": True})
+    assert seen["steps"][0]["ids"][:3] == names[::-1]
+
+
+@pytest.mark.slow
+def test_after_a_restart_of_web_and_worker(
+    packages: None, new_host: Callable[..., Host], thread: str
+) -> None:
+    host = new_host()
+    before = visit(host, thread, say({"text": "kept"}, {"state": {"n": 1}}), say({"text": "too"}))
+    host.restart(host.web)
+    host.restart(host.worker)
+    after = visit(host, thread, CONNECT)
+    assert (after["messages"], after["state"]) == (before["messages"], before["state"])
+    assert [message["content"] for message in after["messages"]][1::2] == ["kept", "too"]
+    assert visit(host, thread, CONNECT, say({"text": "on"}))["messages"][:-2] == after["messages"]

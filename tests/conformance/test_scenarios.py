@@ -1,0 +1,104 @@
+"""The committed scenarios, played by stock clients of both generations against a running host.
+
+Each is read five ways: by the client that started its runs, by those that join in the middle, by
+one that gets the thread back when all is over, and by one that reads the raw logs from the start.
+All of them hold the same messages, state and open questions, and nobody had to complain.
+"""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.acceptance.host import Host
+from tests.conformance.node import ready_packages, run_node
+from tests.conformance.scenarios import SCENARIOS
+from tests.conformance.scenarios.plan import CLIENTS, Older, Scenario, Turn
+
+AT_ONCE = 6
+CASES = [(scenario, client) for scenario in SCENARIOS for client in CLIENTS]
+Seen = dict[tuple[str, str], dict[str, Any]]
+
+cases = pytest.mark.parametrize(
+    ("scenario", "client"),
+    CASES,
+    ids=[f"{scenario.name}-client {client}" for scenario, client in CASES],
+)
+
+
+@pytest.fixture(scope="module")
+def played(
+    packages: None, host: Host, request: pytest.FixtureRequest, tmp_path_factory: Any
+) -> Seen:
+    """What came of all scenarios that are asked for, played in one process of Node."""
+    gates = str(tmp_path_factory.mktemp("gates"))
+    asked = {
+        (item.callspec.params["scenario"].name, item.callspec.params["client"]): item
+        for item in request.session.items
+        if item.path == request.path and hasattr(item, "callspec")
+    }
+    plans = [
+        scenario.plan(client, gates)
+        for scenario, client in CASES
+        if (scenario.name, client) in asked
+    ]
+    batch = {"url": host.url, "headers": host.headers, "atOnce": AT_ONCE, "scenarios": plans}
+    done = run_node([str(ready_packages() / "scenario.mjs")], json.dumps(batch))
+    assert done.returncode == 0, done.stderr
+    *answers, last = map(json.loads, done.stdout.strip().split("\n"))
+    assert last == {"said": []}
+    names = {package: client for client, package in CLIENTS.items()}
+    return {(answer["name"], names[answer["client"]]): answer for answer in answers}
+
+
+@cases
+def test_a_scenario(played: Seen, scenario: Scenario, client: str) -> None:
+    seen = played[scenario.name, client]
+    assert "broke" not in seen, seen["broke"]
+    older = scenario.older if client == "0" else None
+    assert seen["said"] == list(older.said if older else ())
+    for turn, run in zip(scenario.turns, seen["turns"], strict=True):
+        check_run(turn, run, older)
+    reader = seen["turns"][-1]["holds"]
+    expected = held(scenario, older)
+    assert reader == expected
+    connected = seen["connected"]
+    assert "rejected" not in connected
+    assert connected["holds"] == expected
+    for joined in seen["turns"][-1]["joined"]:
+        assert "rejected" not in joined
+        assert joined["holds"] == expected
+    if scenario.replays:
+        check_replay(seen["replayed"], expected, older)
+
+
+def held(scenario: Scenario, older: Older | None) -> dict[str, Any]:
+    """What every reader holds in the end; questions by their ids."""
+    return {
+        "messages": list(scenario.messages if not older or older.messages is None else older.messages),
+        "state": scenario.state,
+        "interrupts": list(scenario.interrupts),
+    }
+
+
+def check_run(turn: Turn, run: dict[str, Any], older: Older | None) -> None:
+    """The run ended as planned, and was not refused by the client."""
+    assert "rejected" not in run
+    ends = older.ends if older and older.ends else turn.ends
+    if ends.startswith("error "):
+        assert run["types"][-1] == "RUN_ERROR"
+        assert run["error"]["code"] == ends.removeprefix("error ")
+        return
+    assert run["types"][-1] == "RUN_FINISHED"
+    assert run["outcome"] == ends
+    if ends == "success":
+        assert run.get("pendingToolCallIds", []) == list(turn.pending)
+
+
+def check_replay(replayed: dict[str, Any], expected: dict[str, Any], older: Older | None) -> None:
+    """The raw logs add up to the same, for a client that understands them."""
+    if older and older.replays:
+        assert older.replays in replayed["rejected"]
+        return
+    assert "rejected" not in replayed
+    assert replayed["holds"] == expected

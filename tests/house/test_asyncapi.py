@@ -1,0 +1,21 @@
+"""docs/asyncapi.yaml describes the sockets that are there, and how they close."""
+
+import re
+
+import yaml
+
+from agui_project import routing
+from agui_project.errors import BadCursor, HostError, NotFound, Unauthenticated, Unavailable
+from events.socket import Close
+from tests.house.repository import ROOT
+
+
+def test_it_describes_every_socket() -> None:
+    told = yaml.safe_load((ROOT / "docs" / "asyncapi.yaml").read_text())
+    sockets = {str(route.pattern) for route in routing.websocket().routes} - {""}
+    addresses = {channel["address"] for channel in told["channels"].values()}
+    assert addresses == {"/" + re.sub(r"<\w+:(\w+)>", r"{\1}", route) for route in sockets}
+    closes = {
+        error.close for error in (BadCursor, HostError, NotFound, Unauthenticated, Unavailable)
+    }
+    assert set(told["x-close-codes"]) == closes | set(Close)

@@ -1,0 +1,116 @@
+"""Two at once: of verbs that want the same run, one wins, and the other knows."""
+
+from functools import partial
+
+import pytest
+from django.db import connection
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from events.models import Event, Journal
+from runs import lifecycle
+from runs.models import Run, Status, Thread
+from tests.cast import Cast, fresh, start, types_of
+from tests.together import together
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+FINISHED = {"type": "RUN_FINISHED", "threadId": "t", "runId": "r"}
+FAILED = {"type": "RUN_ERROR", "message": "it broke", "code": "agent_error"}
+
+
+def rows() -> tuple[int, ...]:
+    return tuple(model.objects.count() for model in (Thread, Run, Journal, Event))
+
+
+def job_of(run: Run) -> ProcrastinateJob | None:
+    found: ProcrastinateJob | None = ProcrastinateJob.objects.filter(pk=run.job_id).first()
+    return found
+
+
+def fetch_job(run: Run) -> None:
+    """A worker has taken the job."""
+    with connection.cursor() as cursor:
+        cursor.execute("insert into procrastinate_workers default values returning id")
+        worker = cursor.fetchone()[0]
+        cursor.execute(
+            "update procrastinate_jobs set status = 'doing', worker_id = %s where id = %s",
+            [worker, run.job_id],
+        )
+
+
+def test_of_cancel_and_claim_one_wins_and_the_other_knows(cast: Cast) -> None:
+    for number in range(40):
+        run = start(cast.alice, threadId=str(number))
+        claimed, cancelled = together(
+            partial(lifecycle.claim, run.pk),
+            partial(lifecycle.cancel, run),
+        )
+        assert cancelled is None
+        found = fresh(run)
+        assert found.cancel_requested_at is not None
+        if claimed is None:
+            assert found.status == Status.CANCELLED
+            assert types_of(run) == ["RUN_STARTED", "RUN_FINISHED"]
+            assert job_of(run) is None
+        else:
+            assert isinstance(claimed, lifecycle.Claimed)
+            assert found.status == Status.RUNNING
+            assert found.journal.writer == claimed.claim.generation
+            assert found.journal.head == 0
+            job = job_of(run)
+            assert job is not None
+
+
+def test_one_of_many_claims_wins(cast: Cast) -> None:
+    for number in range(10):
+        run = start(cast.alice, threadId=str(number))
+        results = together(*[partial(lifecycle.claim, run.pk)] * 4)
+        won = [result for result in results if result is not None]
+        assert len(won) == 1
+        assert isinstance(won[0], lifecycle.Claimed)
+        assert fresh(run).journal.writer == won[0].claim.generation
+
+
+def test_of_cancel_and_finish_one_is_too_late(cast: Cast) -> None:
+    for number in range(20):
+        run = start(cast.alice, threadId=str(number))
+        lifecycle.claim(run.pk)
+        results = together(
+            partial(lifecycle.finish, run.pk, FINISHED),
+            partial(lifecycle.cancel, run),
+        )
+        assert results == [None, None]
+        assert fresh(run).status == Status.SUCCEEDED
+
+
+def test_the_same_key_twice_at_once_makes_one_run(cast: Cast) -> None:
+    """Both mint a threadId of their own, so nothing but the key can bring them together."""
+    echo = cast.echo
+    for number in range(15):
+        post = partial(start, cast.alice, echo, f"k{number}", state={"same": True})
+        results = together(*[post] * 3)
+        assert all(isinstance(result, Run) for result in results), results
+        assert len({result.pk for result in results}) == 1
+    assert rows() == (15, 15, 15, 0)
+
+
+def test_another_body_at_once_is_refused(cast: Cast) -> None:
+    echo = cast.echo
+    for number in range(10):
+        post = partial(start, cast.alice, echo, f"k{number}")
+        results = together(partial(post, state=1), partial(post, state=2))
+        kinds = sorted(type(result).__name__ for result in results)
+        assert kinds == ["IdempotencyConflict", "Run"]
+    assert rows() == (10, 10, 10, 0)
+
+
+def test_a_new_thread_admits_one_of_many(cast: Cast) -> None:
+    echo = cast.echo
+    for number in range(10):
+        posts = [
+            partial(start, actor, echo, threadId=f"t{number}") for actor in (cast.alice, cast.bob)
+        ]
+        results = together(*posts * 2)
+        kinds = sorted(type(result).__name__ for result in results)
+        assert kinds == ["Run", "ThreadBusy", "ThreadBusy", "ThreadBusy"]
+    assert rows() == (10, 10, 10, 0)
