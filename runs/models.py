@@ -122,6 +122,8 @@ class Run(TeamOwned):
             # the runs list of a team, newest first, with and without a status filter
             models.Index(fields=["team", "-journal"], name="run_team_newest"),
             models.Index(fields=["team", "status", "-journal"], name="run_team_status_newest"),
+            # a thread's runs in their order: its history, and the newest of each in the list
+            models.Index(fields=["thread", "-journal"], name="run_thread_newest"),
             # "is this thread busy?" and the reaper's scan, over the few active rows only
             models.Index(
                 fields=["thread", "status"], condition=Q(status__in=ACTIVE), name="run_active"

@@ -2,12 +2,15 @@
 
 import ast
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.house.repository import ROOT
-from tests.named_tests import NAME, NamedTests, named
+from tests.named_tests import NAME, named
 
 RULES = range(1, 39)
 ROW = re.compile(r"^\| (\d+) \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
@@ -67,22 +70,42 @@ class TestIt:
 {mark}
 def test_two(): {body}
 """
+SETTINGS = "[pytest]\ntestpaths = tests\nmarkers = soak: long\n"
+PLUGIN = """
+from named_tests import NamedTests
+
+def pytest_configure(config):
+    config.pluginmanager.register(NamedTests())
+"""
 
 
 @pytest.mark.parametrize(
-    ("mark", "body", "args", "code"),
+    ("mark", "body", "args", "missed"),
     [
-        ("", "pass", [], 0),
-        ("@pytest.mark.soak", "pass", [], 1),
-        ("@pytest.mark.parametrize('n', [])", "pass", [], 0),
-        ("", "pytest.skip('needs node')", [], 0),
-        ("@pytest.mark.soak", "pass", ["-k", "one"], 0),
-        ("@pytest.mark.soak", "pass", ["tests"], 0),
+        ("", "pass", [], False),
+        ("", "pytest.skip('needs node')", [], False),
+        ("@pytest.mark.soak", "pass", [], True),
+        ("@pytest.mark.soak", "pass", ["-k", "one"], False),
+        ("@pytest.mark.soak", "pass", ["tests"], False),
     ],
-    ids=["all ran", "left out by a mark", "skipped", "skipped inside", "part by name", "a path"],
+    ids=["all ran", "skipped by itself", "left out by its mark", "part by name", "part by path"],
 )
 def test_a_whole_run_must_run_them(
-    tmp_path: Path, mark: str, body: str, args: list[str], code: int
+    tmp_path: Path, mark: str, body: str, args: list[str], missed: bool
 ) -> None:
     """A suite of its own, in a process of its own, with the plugin of this one."""
-    assert NamedTests
+    (tmp_path / "pytest.ini").write_text(SETTINGS)
+    for folder in ("docs", "tests"):
+        (tmp_path / folder).mkdir()
+    page = "`tests/test_it.py::TestIt::test_one`, `tests/test_it.py::test_two`"
+    (tmp_path / "docs" / "page.md").write_text(page)
+    (tmp_path / "tests" / "conftest.py").write_text(PLUGIN)
+    (tmp_path / "tests" / "test_it.py").write_text(SUITE.format(mark=mark, body=body))
+    shutil.copyfile(ROOT / "tests" / "named_tests.py", tmp_path / "tests" / "named_tests.py")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:django", "-m", "not soak", *args],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == (1 if missed else 0), done.stdout + done.stderr
+    told = "named in docs/ but did not run: tests/test_it.py::test_two"
+    assert (told in done.stdout) == missed

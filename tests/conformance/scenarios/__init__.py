@@ -1,6 +1,6 @@
 """The committed list of scenarios; ``plan`` says what one is."""
 
-from tests.conformance.scenarios import talk
+from tests.conformance.scenarios import endings, owners, talk
 from tests.conformance.scenarios.plan import Scenario
 
-SCENARIOS: list[Scenario] = [*talk.SCENARIOS]
+SCENARIOS: list[Scenario] = [*talk.SCENARIOS, *owners.SCENARIOS, *endings.SCENARIOS]
