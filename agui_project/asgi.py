@@ -1,6 +1,7 @@
 """The ASGI application of a web process."""
 
 import asyncio
+import gc
 import os
 import warnings
 from contextlib import suppress
@@ -25,6 +26,9 @@ from runs.worker import reap_forever  # noqa: E402
 async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
     """Run the reaper beside the requests: runs end also when no worker is left."""
     await receive()
+    # Nothing imported so far will ever be garbage: a full collection over it took 90 ms.
+    gc.collect()
+    gc.freeze()
     reaping = asyncio.create_task(reap_forever(), name="reaper")
     await send({"type": "lifespan.startup.complete"})
     while (await receive())["type"] != "lifespan.shutdown":

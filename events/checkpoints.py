@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
 import structlog
@@ -36,14 +36,18 @@ select seq, fold from events_checkpoint
 """
 
 
-def fold_at(journal_id: UUID, position: int) -> Fold:
+Base = Callable[[], Fold]
+"""What a run began with. It stays as it is while the run lives, so checkpoints contain it."""
+
+
+def fold_at(journal_id: UUID, position: int, base: Base = Fold) -> Fold:
     """The fold of a journal's events up to ``position``; a head beyond the log's means all of it.
 
     Reads the newest checkpoint and the events behind it, page by page, and stores the next
     checkpoint if that was a long way. Takes time: never call it on the event loop, but through
     ``await db(fold_at, …)``.
     """
-    return _advance(journal_id, position)[0]
+    return _advance(journal_id, position, base)[0]
 
 
 def save(journal_id: UUID, seq: int, fold: Fold) -> int:
@@ -61,8 +65,9 @@ class Checkpointer:
     It only counts; the fold is made from the committed events, in a thread of the bridge.
     """
 
-    def __init__(self, journal_id: UUID) -> None:
+    def __init__(self, journal_id: UUID, base: Base = Fold) -> None:
         self._journal_id = journal_id
+        self._base = base
         self._events = self._bytes = self._stored = 0
         self._storing: asyncio.Task[None] | None = None
 
@@ -82,7 +87,7 @@ class Checkpointer:
 
     async def _store(self) -> None:
         try:
-            _, self._stored = await db(_advance, self._journal_id, NEWEST_EVENT)
+            _, self._stored = await db(_advance, self._journal_id, NEWEST_EVENT, self._base)
         except Exception as error:
             # Without a checkpoint joining takes longer; the run itself is not worse off.
             log.warning("checkpoint.failed", journal=str(self._journal_id), error=str(error))
@@ -90,9 +95,9 @@ class Checkpointer:
             self._storing = None
 
 
-def _advance(journal_id: UUID, position: int) -> tuple[Fold, int]:
+def _advance(journal_id: UUID, position: int, base: Base) -> tuple[Fold, int]:
     """The fold at ``position``, and the size of the checkpoint it is nearest to."""
-    seq, fold, stored = _newest(journal_id, position)
+    seq, fold, stored = _newest(journal_id, position) or (0, base(), 0)
     events = size = 0
     while seq < position:
         rows = _page(journal_id, seq, min(position, seq + PAGE_ROWS))
@@ -118,7 +123,7 @@ def _page(journal_id: UUID, after: int, last: int) -> list[tuple[int, str]]:
         return rows
 
 
-def _newest(journal_id: UUID, position: int) -> tuple[int, Fold, int]:
+def _newest(journal_id: UUID, position: int) -> tuple[int, Fold, int] | None:
     """The newest checkpoint that is not beyond ``position``: its seq, its fold, its size."""
     with connection.cursor() as cursor:
         cursor.execute(NEWEST, [journal_id, position])
@@ -128,7 +133,7 @@ def _newest(journal_id: UUID, position: int) -> tuple[int, Fold, int]:
             return row[0], Fold.load(row[1]), len(row[1])
         except ValueError:
             log.info("checkpoint.other_format", journal=str(journal_id))
-    return 0, Fold(), 0
+    return None
 
 
 def _is_due(events: int, size: int, stored: int) -> bool:

@@ -1,6 +1,7 @@
 """Events to the exact JSON bytes that are stored and sent: compact, UTF-8, encoded once."""
 
 import json
+import re
 from collections.abc import Mapping
 from json.encoder import encode_basestring as quote
 from typing import Any, NamedTuple
@@ -8,6 +9,9 @@ from typing import Any, NamedTuple
 _ENCODER = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")
 )
+
+_LINE_BREAKS = re.compile("[\x85\u2028\u2029]")
+"""Line breaks to Python's ``splitlines``, by which many clients cut a stream into lines."""
 
 DELTA_IDS = {
     "TEXT_MESSAGE_CONTENT": "messageId",
@@ -40,6 +44,8 @@ def encode(event: Mapping[str, Any]) -> bytes:
         )
     else:
         text = _ENCODER.encode(event)
+    if not text.isascii():
+        text = _LINE_BREAKS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     try:
         return text.encode()
     except UnicodeEncodeError:

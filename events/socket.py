@@ -27,8 +27,8 @@ async def stream(
 ) -> Close:
     """Send ``frames`` until they end; the close code says how.
 
-    Frame k (from 0) has ``seq`` cursor + 1 + k: nothing else is ever sent, heartbeats are the
-    server's ping frames.
+    Frame k (from 0) has ``seq`` cursor + 1 + k: nothing else is ever sent. In silence nothing is:
+    ASGI knows no ping frames (ADR 0001).
     """
     recheck_at = time.monotonic() + every
     async for batch in frames:

@@ -7,7 +7,7 @@ transaction that stores the run's status.
 
 import asyncio
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from enum import Enum
 from typing import Any
@@ -16,11 +16,12 @@ import structlog
 from django.conf import settings
 
 from agui_project.errors import RunErrorCode, RunFailed
+from events.checkpoints import Checkpointer
 from events.encoding import Record
 from events.intake import Intake
 from events.lease import AppendFailed, Lease, LostLease
 from events.writer import JournalWriter
-from runs import findings, lifecycle
+from runs import findings, history, lifecycle
 from runs.lifecycle import Claimed
 from runtimes import registry
 from runtimes.base import RunContext
@@ -74,6 +75,9 @@ class Execution:
             max_bytes=settings.AGUI_MAX_EVENT_BYTES,
             repair=run.agent.policy == Policy.REPAIR,
         )
+        # The run's base is the thread's history, which stands still while the run lives.
+        base = functools.partial(history.current, run.thread_id)
+        self.checkpoints = Checkpointer(run.pk, base)
         self.limit = run.agent.timeout_seconds or settings.AGUI_RUN_TIMEOUT
         self.stopping: asyncio.Future[Stop] = asyncio.get_running_loop().create_future()
         self.log = log.bind(run=str(run.pk), agent=run.agent.slug)
@@ -99,6 +103,8 @@ class Execution:
             self.log.warning("run.lost_lease")
         except AppendFailed:
             await self._end_refused()
+        finally:
+            await self.checkpoints.close()
 
     def _state(self) -> dict[str, Any]:
         return {"type": "STATE_SNAPSHOT", "snapshot": self.input["state"]}
@@ -175,7 +181,7 @@ class Execution:
     def _fail(self, reason: RunErrorCode, message: str) -> None:
         self._append(self.intake.fail(reason, message))
 
-    def _append(self, records: Iterable[Record]) -> None:
+    def _append(self, records: Sequence[Record]) -> None:
         """Append; findings and, with the terminal event, the run's status share the transaction."""
         also = []
         if found := self.intake.take_findings():
@@ -183,6 +189,7 @@ class Execution:
         if (terminal := self.intake.terminal) is not None:
             also.append(functools.partial(lifecycle.finish, self.run.pk, terminal))
         self.lease.append(records, also)
+        self.checkpoints.note(records)
 
     def _context(self) -> RunContext:
         agent = self.run.agent

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from events import journal
 from events.fold import Fold
+from events.models import Checkpoint
 from runs.models import ENDED, Run, ThreadHistory
 
 NOT_SENT = frozenset({"activity", "reasoning"})
@@ -61,15 +62,15 @@ def current(thread_id: UUID) -> Fold:
         feed(fold, run_id)
     if ended:
         _store(thread_id, fold, before=through, through=ended[-1])
+        Checkpoint.objects.filter(journal_id__in=ended).delete()  # only live runs are joined
     return fold
 
 
-def feed(fold: Fold, run_id: UUID, *, after: int = 0, until: int | None = None) -> None:
-    """Fold a stored log, page by page, up to and with ``until``."""
+def feed(fold: Fold, run_id: UUID) -> None:
+    """Fold a whole stored log, page by page."""
+    after = 0
     while page := journal.read_after(run_id, after).rows:
-        for seq, _, payload in page:
-            if until is not None and seq > until:
-                return
+        for _, _, payload in page:
             fold.feed(json.loads(payload))
         after = page[-1][0]
 
@@ -88,6 +89,13 @@ def prepare(run: Run, fold: Fold) -> Prepared:
         input={**body, "messages": visible, "state": state},
         echo={**body, "messages": merged.fresh},
     )
+
+
+def echo(run: Run) -> Wire:
+    """What RUN_STARTED echoes of a run that ends before it was claimed: its user's words stay."""
+    body = json.loads(run.input)
+    merged = merge(current(run.thread_id).messages, body["messages"])
+    return {**body, "messages": merged.fresh}
 
 
 def merge(stored: list[Wire], sent: list[Wire]) -> Merged:

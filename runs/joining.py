@@ -5,8 +5,10 @@ start would double what it holds; a bare tail is illegal. Snapshots at the cut a
 """
 
 from dataclasses import dataclass
+from functools import partial
 from uuid import UUID
 
+from events import checkpoints
 from events.fold import Fold
 from events.prelude import prelude_frames
 from runs import history
@@ -30,10 +32,9 @@ def live(run: Run) -> Cut | None:
     position = run.journal.head
     if not position:
         return Cut(0, b"")
-    fold = history.current(run.thread_id)
+    fold = _fold_at(run, position)
     if not _is_active(run):
         return None
-    history.feed(fold, run.pk, until=position)
     opening = prelude_frames(fold, position)
     return Cut(0, b"") if opening is None else Cut(position, opening)
 
@@ -73,12 +74,11 @@ def standing(thread_id: UUID) -> Standing | None:
     runs = Run.objects.filter(thread_id=thread_id).select_related("journal").order_by("journal_id")
     while (last := runs.last()) is not None:
         first = runs.filter(status__in=ACTIVE).first()
-        fold = history.current(thread_id)
         if first is None:
-            return Standing(fold, last.journal.head, [last.pk])
+            return Standing(history.current(thread_id), last.journal.head, [last.pk])
+        position = first.journal.head
+        fold = _fold_at(first, position)
         if _is_active(first):
-            position = first.journal.head
-            history.feed(fold, first.pk, until=position)
             follow = runs.filter(journal_id__gte=first.pk).values_list("journal_id", flat=True)
             return Standing(fold, position, list(follow))
     return None
@@ -97,6 +97,11 @@ def thread(thread_id: UUID) -> tuple[Cut, list[UUID]] | None:
         return Cut(found.position, opening), found.runs
     runs = Run.objects.filter(thread_id=thread_id).order_by("journal_id")
     return Cut(0, b""), list(runs.values_list("journal_id", flat=True))
+
+
+def _fold_at(run: Run, position: int) -> Fold:
+    """The thread's history and a live run's events up to ``position``."""
+    return checkpoints.fold_at(run.pk, position, partial(history.current, run.thread_id))
 
 
 def _is_active(run: Run) -> bool:

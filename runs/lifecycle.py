@@ -223,7 +223,7 @@ def end_lost(run: Run) -> bool:
     with transaction.atomic():
         if (held := journal.take_over(run.pk)) is None:
             return False
-        intake = Intake.reopened(run.thread.thread_id, run.run_id, head=held.head)
+        intake = _reopened(run, held)
         records = intake.fail(
             RunErrorCode.WORKER_LOST, "The worker that executed this run is gone."
         )
@@ -239,9 +239,15 @@ def _end_unclaimed(run: Run) -> bool:
         if held is None or not current.update(cancel_requested_at=timezone.now()):
             transaction.set_rollback(True)
             return False
-        intake = Intake.reopened(run.thread.thread_id, run.run_id, head=held.head)
+        intake = _reopened(run, held)
         _append(held, intake.cancel(), intake)
         return True
+
+
+def _reopened(run: Run, held: Claim) -> Intake:
+    """The intake that ends a run; one that never began still echoes what its user said."""
+    echo = None if held.head else history.echo(run)
+    return Intake.reopened(run.thread.thread_id, run.run_id, head=held.head, input=echo)
 
 
 def _append(held: Claim, records: Sequence[Record], intake: Intake) -> None:

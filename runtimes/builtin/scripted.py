@@ -96,7 +96,7 @@ async def act(ctx: RunContext, op: dict[str, Any]) -> None:
         case {"exit": status}:
             raise SystemExit(status)
         case {"until": path}:
-            while not os.path.exists(path):  # noqa: ASYNC110, PTH110
+            while not os.path.exists(path):
                 await asyncio.sleep(0.01)
         case {"forever": _}:
             await asyncio.Event().wait()

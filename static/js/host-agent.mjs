@@ -96,15 +96,18 @@ export class HostAgent extends HttpAgent {
     if (!type.startsWith("text/event-stream")) throw new Error(`${url} answers no stream: ${type}`);
     const frames = this.frames(url, { ...init, signal }, answer);
     const coder = new TextEncoder();
-    const body = new ReadableStream({
-      async pull(controller) {
+    // Not a ReadableStream: the client cancels its reader behind an error too, which a failed
+    // stream refuses, and nobody handles that rejection.
+    const reader = {
+      async read() {
         const { done, value } = await frames.next();
-        if (done) controller.close();
-        else controller.enqueue(coder.encode(`${value}\n\n`));
+        return { done, value: done ? undefined : coder.encode(`${value}\n\n`) };
       },
-      cancel: () => left.abort(),
-    });
-    return new Response(body, { status: answer.status, headers: answer.headers });
+      cancel: async () => left.abort(),
+    };
+    const { status, headers } = answer;
+    const body = { value: { getReader: () => reader } };
+    return Object.defineProperty(new Response(null, { status, headers }), "body", body);
   }
 
   /** The frames to deliver, up to the end of the run; a stream that stops before it is an error. */
@@ -117,7 +120,7 @@ export class HostAgent extends HttpAgent {
         let held = [];
         let broken;
         try {
-          for await (const frame of split(answer.body, this.resume.silence)) {
+          for await (const frame of split(answer.body, this.resume.silence, init.signal)) {
             if (!isEvent(frame)) continue;
             held.push(frame);
             const id = numberOf(frame);

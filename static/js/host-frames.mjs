@@ -15,14 +15,16 @@ export function follow(reading, frame) {
   if (starts || ENDS.has(type)) reading.ended = !starts;
 }
 
-/** The whole frames of a body; half a frame at its end will come again. */
-export async function* split(body, silence) {
+/** The whole frames of a body, until it ends, falls silent or is left; half a frame at its end will come again. */
+export async function* split(body, silence, signal) {
   const reader = body.getReader();
+  const stop = () => reader.cancel().catch(() => {});
+  signal.addEventListener("abort", stop, { once: true });
   const decoder = new TextDecoder();
   let rest = "";
   try {
     for (;;) {
-      const silent = setTimeout(() => reader.cancel(), silence);
+      const silent = setTimeout(stop, silence);
       const { done, value } = await reader.read().finally(() => clearTimeout(silent));
       if (done) return;
       const parts = (rest + decoder.decode(value, { stream: true })).split("\n\n");
@@ -30,7 +32,8 @@ export async function* split(body, silence) {
       yield* parts;
     }
   } finally {
-    reader.cancel().catch(() => {});
+    signal.removeEventListener("abort", stop);
+    stop();
   }
 }
 

@@ -70,8 +70,7 @@ def _foreign_step(log: Log) -> Event:
 
 def _too_early(log: Log) -> Event:
     opens: list[Callable[[], None]] = [log.start, log.subagent]
-    before = len(log.open), len(log.active)
-    while (len(log.open), len(log.active)) == before:
+    while not (log.open or log.active):
         log.pick(opens)()
     return {"type": "RUN_FINISHED", **RUN, "runId": f"run-{log.run}"}
 

@@ -25,7 +25,7 @@ def rows() -> dict[int, tuple[str, str, str]]:
     return {number: (rule, how, tests) for number, (rule, how, tests) in found}
 
 
-def tests_in(path: Path) -> set[str]:
+def written_in(path: Path) -> set[str]:
     """``name`` and ``Class::name`` of every test of a file."""
     body = ast.parse(path.read_text("utf-8")).body
     classes = [node for node in body if isinstance(node, ast.ClassDef)]
@@ -57,7 +57,7 @@ def test_every_test_that_a_page_names_exists() -> None:
     for name, page in named().items():
         path, test = name.split("::", 1)
         assert (ROOT / path).is_file(), f"{page.name}: {name}"
-        assert test in tests_in(ROOT / path), f"{page.name}: {name}"
+        assert test in written_in(ROOT / path), f"{page.name}: {name}"
 
 
 SUITE = """

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from runs import history
+from events.encoding import encode
+from runs import history, lifecycle
+from tests.cast import Cast, log_of, start
 
 
 def message(role: str, id: str, content: str = "") -> dict[str, Any]:
@@ -60,3 +62,17 @@ def test_what_clients_do_not_send_back_is_no_regenerate() -> None:
     merged = history.merge(stored, [*STORED, message("user", "u3")])
     assert not merged.superseded
     assert ids(merged.messages) == ["u1", "a1", "u2", "a2", "r1", "x1", "u3"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_run_that_never_began_keeps_what_its_user_said(cast: Cast) -> None:
+    run = start(cast.alice, threadId="t", messages=[message("user", "u1", "do not forget me")])
+    lifecycle.cancel(run)
+    assert log_of(run)[0]["input"]["messages"] == [message("user", "u1", "do not forget me")]
+    fold = history.current(run.thread_id)
+    assert [item["content"] for item in fold.messages] == ["do not forget me"]
+
+
+def test_no_line_break_that_splits_a_stream_leaves_unescaped() -> None:
+    event = {"type": "CUSTOM", "name": "breaks", "value": "a\u2028b\u2029c\x85d"}
+    assert len(encode(event).decode().splitlines()) == 1

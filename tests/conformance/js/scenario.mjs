@@ -5,7 +5,7 @@
 // turn:   {"agent", "says", "parameters", "keep"?, "answer"?, "fresh"?, "reader"?: "host",
 //          "at"?: {gate: [action, …]}}; the actions are the keys of ACTIONS below
 // stdout: one JSON per line: {"name", "client", "turns": [{types, outcome, …, "holds", "joined"}],
-//          "connected", "replayed", "said"}, or {"name", "client", "broke"}; at last {"said"}
+//          "beside", "connected", "said", "replayed": {…, "said"}}, or {"name", "client", "broke"}; at last {"said"}
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { writeFile } from "node:fs/promises";
@@ -45,7 +45,7 @@ async function read(agent, verb, parameters = {}, also = {}) {
 
 class Scenario {
   constructor(plan) {
-    Object.assign(this, plan, { joined: [], beside: [], proxies: [] });
+    Object.assign(this, plan, { joined: [], beside: [], proxies: [], dials: 0 });
   }
 
   address(agent, base = host) {
@@ -62,9 +62,10 @@ class Scenario {
     for (const [index, turn] of this.turns.entries()) turns.push(await this.turn(turn, index));
     const beside = await Promise.all(this.beside);
     const connected = await read(this.make("HostAgent", { url: this.address("scripted") }), "connectAgent");
-    const replayed = await this.replay();
     this.proxies.forEach((proxy) => proxy.close());
-    return { turns, beside, connected, replayed };
+    const said = this.said.splice(0);
+    const replayed = await this.replay();
+    return { turns, beside, connected, said, replayed: { ...replayed, said: this.said } };
   }
 
   async turn(turn, index) {
@@ -92,7 +93,7 @@ class Scenario {
       },
     });
     await Promise.all(acting);
-    return { ...seen, joined: await Promise.all(this.joined) };
+    return { ...seen, dials: this.dials, joined: await Promise.all(this.joined) };
   }
 
   /** The actions of a gate, one after the other; then the agent may go on. */
@@ -114,8 +115,9 @@ class Scenario {
     let last;
     for (const { id } of await this.runs()) {
       getter.url = `${host}/api/v1/runs/${id}/events?after=0`;
-      getter.pendingInterrupts = [];
-      last = await read(getter, "runAgent");
+      // The client refuses to start a run while questions stand; this one answers nobody.
+      const resume = (getter.pendingInterrupts ?? []).map(({ id }) => ({ interruptId: id, status: "cancelled" }));
+      last = await read(getter, "runAgent", { resume });
       if (last.rejected) ends.push(last.rejected);
     }
     return { ...last, rejected: ends[0] };
@@ -134,11 +136,14 @@ class Scenario {
     const { hostname, port } = new URL(host);
     const open = new Set();
     const server = createServer((near) => {
+      this.dials += 1;
       const far = dial(port, hostname);
       for (const socket of [near, far]) {
         open.add(socket.on("error", () => {}).on("close", () => open.delete(socket)));
       }
       near.pipe(far).pipe(near);
+      near.on("close", () => far.destroy());
+      far.on("close", () => near.destroy());
     });
     await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
     this.cut = () => open.forEach((socket) => socket.destroy());
@@ -170,6 +175,7 @@ const ACTIONS = {
   cut: (scene) => scene.cut(),
   /** The API stops the running run. */
   cancel: async (scene) => {
+    if (scene.agent.cancel) return scene.agent.cancel();
     const { id } = (await scene.runs()).at(-1);
     const json = { ...headers, "Content-Type": "application/json" };
     await fetch(`${host}/api/v1/runs/${id}/cancel`, { method: "POST", headers: json, body: "{}" });
@@ -189,10 +195,10 @@ async function play(plan) {
   const { name, client } = plan;
   const late = new Promise((_, fail) => setTimeout(() => fail(new Error("took too long")), DEADLINE).unref());
   try {
-    const seen = await scope.run(said, () => Promise.race([new Scenario(plan).play(), late]));
-    return { name, client, ...seen, said };
+    const seen = await scope.run(said, () => Promise.race([new Scenario({ ...plan, said }).play(), late]));
+    return { name, client, ...seen };
   } catch (error) {
-    return { name, client, broke: error.stack, said };
+    return { name, client, broke: error.stack };
   }
 }
 

@@ -3,10 +3,10 @@
 from unittest.mock import ANY
 
 from tests.conformance.scenarios.parts import (
+    Json,
     a_call,
     call,
     called,
-    compact,
     emit,
     gate,
     got,
@@ -18,8 +18,7 @@ from tests.conformance.scenarios.parts import (
     text,
     thought,
 )
-from tests.conformance.scenarios.plan import Older, Scenario, Turn, Wire, go
-from tests.conformance.scenarios.talk import one
+from tests.conformance.scenarios.plan import STOPPED, WAITING, Scenario, Turn, Wire, go
 
 PICK = {
     "name": "pick",
@@ -39,6 +38,7 @@ FRONTEND_TOOLS = [
         "a call for the application",
         [Turn(call("c1", "{}", tool="pick"), pending=["c1"], parameters=TOOLS)],
         [go(), called("c1", a_call("c1", "{}", tool="pick"))],
+        older=WAITING,
     ),
     Scenario(
         "a call that the application answers",
@@ -46,7 +46,13 @@ FRONTEND_TOOLS = [
             Turn(call("c1", "{}", tool="pick"), pending=["c1"], parameters=TOOLS),
             Turn(text("m1", "Red it is."), says=[picked("c1")], parameters=TOOLS),
         ],
-        [go(), called("c1", a_call("c1", "{}", tool="pick")), picked("c1"), said("m1", "Red it is.")],
+        [
+            go(),
+            called("c1", a_call("c1", "{}", tool="pick")),
+            picked("c1"),
+            said("m1", "Red it is."),
+        ],
+        older=WAITING,
     ),
     Scenario(
         "two calls, one for the application",
@@ -66,12 +72,16 @@ FRONTEND_TOOLS = [
             picked("c2"),
             said("m1", "Done."),
         ],
+        older=WAITING,
     ),
     Scenario(
         "two calls for the application, left open",
         [
             Turn(
-                [*call("c1", "{}", tool="pick", end=False), *call("c2", "{}", tool="pick", end=False)],
+                [
+                    *call("c1", "{}", tool="pick", end=False),
+                    *call("c2", "{}", tool="pick", end=False),
+                ],
                 pending=["c1", "c2"],
                 parameters=TOOLS,
             ),
@@ -85,6 +95,7 @@ FRONTEND_TOOLS = [
             picked("c2", "blue"),
             said("m1", "Done."),
         ],
+        older=WAITING,
     ),
 ]
 
@@ -92,7 +103,6 @@ YES = {"status": "resolved", "payload": {"approved": True}}
 NO = {"status": "resolved", "payload": {"approved": False}}
 EDITED = {"status": "resolved", "payload": {"approved": True, "edited": "archive report.txt"}}
 DELETE = [{"id": "u1", "role": "user", "content": "delete report.txt"}]
-PROPOSED = compact({"action": "delete", "target": "report.txt"})
 
 
 def approval(name: str, answer: Wire, says: str, done: Wire) -> Scenario:
@@ -112,7 +122,7 @@ def approval(name: str, answer: Wire, says: str, done: Wire) -> Scenario:
         [
             *DELETE,
             said(ANY, "I would delete report.txt. May I?", toolCalls=[call_of]),
-            {"id": ANY, "role": "tool", "toolCallId": ANY, "content": compact_like(done)},
+            {"id": ANY, "role": "tool", "toolCallId": ANY, "content": Json(done)},
             said(ANY, says),
         ],
         state={"ledger": acted, "pending": {}},
@@ -121,18 +131,6 @@ def approval(name: str, answer: Wire, says: str, done: Wire) -> Scenario:
 
 def _action(done: Wire) -> Wire:
     return {name: done[name] for name in ("action", "target")}
-
-
-class compact_like:
-    """Equal to a JSON text of the same value."""
-
-    def __init__(self, value: Wire) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        import json
-
-        return isinstance(other, str) and json.loads(other) == self.value
 
 
 ASKING = [
@@ -203,8 +201,8 @@ QUESTIONS = [
             Turn(text("m2", "must not be said"), ends="interrupt", fresh=True, says=[go(2)]),
             Turn([result("c1", "done")], answer=YES),
         ],
-        [go(2), got("c1", "done")],
-        replays=False,
+        [go(), ASKED, got("c1", "done"), go(2)],
+        reads=[go(2), got("c1", "done")],
     ),
     Scenario(
         "an answer after a failure",
@@ -230,13 +228,6 @@ QUESTIONS = [
         [go(), said("m1", "May I?", subagentRunId="s1"), said("m2", "I may.")],
     ),
 ]
-
-STOPPED = Older(
-    why="0.x has no outcome `cancelled`: the host tells such a client RUN_ERROR with the code "
-    "that it gives to a stop of its own. A raw log read by GET stays 1.0.",
-    ends="error abort",
-    replays="",
-)
 
 
 def stopped(name: str, script: list[Wire], *messages: Wire, state: object = None) -> Scenario:
@@ -269,27 +260,28 @@ CANCEL = [
     ),
 ]
 
+
+def fails(name: str, script: list[Wire], *messages: Wire, code: str = "agent_error") -> Scenario:
+    """The agent ends in an error."""
+    return Scenario(name, [Turn(script, ends=f"error {code}")], [go(), *messages])
+
+
 ERRORS = [
-    one("an agent that raises at once", [{"raise": "secret"}]),
-    one("an agent that raises", [*text("m1", "before"), {"raise": "secret"}], said("m1", "before")),
-    one(
+    fails("an agent that raises at once", [{"raise": "secret"}]),
+    fails(
+        "an agent that raises", [*text("m1", "before"), {"raise": "secret"}], said("m1", "before")
+    ),
+    fails(
         "an agent that raises in a message",
         [*text("m1", "bef", end=False), {"raise": "secret"}],
         said("m1", "bef"),
     ),
-    one(
+    fails(
         "an agent that gives up",
         [*step("try", end=False), emit("RUN_ERROR", message="I cannot.", code="acme")],
+        code="acme",
     ),
-    one("an agent that is lost", [*text("m1", "x"), {"exit": 3}], said("m1", "x")),
-]
-ERRORS = [
-    Scenario(
-        each.name,
-        [Turn(each.turns[0].script, ends="error acme" if "gives" in each.name else "error agent_error")],
-        each.messages,
-    )
-    for each in ERRORS
+    fails("an agent that exits", [*text("m1", "x"), {"exit": 3}], said("m1", "x")),
 ]
 
 SCENARIOS = [*FRONTEND_TOOLS, *QUESTIONS, *CANCEL, *ERRORS]

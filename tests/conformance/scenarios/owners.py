@@ -1,6 +1,8 @@
 """Subagents, chunks in lanes, and what belongs to whom."""
 
 from tests.conformance.scenarios.parts import (
+    S1,
+    S2,
     a_call,
     activity,
     call,
@@ -15,13 +17,9 @@ from tests.conformance.scenarios.parts import (
     step,
     subagent,
     text,
-    thought,
 )
-from tests.conformance.scenarios.plan import Older, Scenario, Turn, Wire, go
+from tests.conformance.scenarios.plan import Wire
 from tests.conformance.scenarios.talk import one
-
-S1 = {"subagentRunId": "s1"}
-S2 = {"subagentRunId": "s2"}
 
 SUBAGENTS = [
     one(
@@ -92,10 +90,6 @@ SUBAGENTS = [
     ),
     one("a tag without a subagent", text("m1", "x", **S1), said("m1", "x", **S1)),
 ]
-
-OLD_METADATA = Older(
-    "0.0.59 keeps no metadata from events; from a snapshot it takes the message as it is.",
-)
 
 METADATA = [
     one(
@@ -184,20 +178,4 @@ CHUNKS = [
     ),
 ]
 
-OLD_NAMES = [
-    one(
-        "an agent of AG-UI 0.x that thinks",
-        [
-            emit("THINKING_START", title="hm"),
-            emit("THINKING_TEXT_MESSAGE_START"),
-            emit("THINKING_TEXT_MESSAGE_CONTENT", delta="I think"),
-            emit("THINKING_TEXT_MESSAGE_END"),
-            emit("THINKING_END"),
-            *text("m1", "so"),
-        ],
-        *[{"id": ..., "role": "reasoning", "content": "I think"}, said("m1", "so")],
-    ),
-]
-
 SCENARIOS = [*SUBAGENTS, *METADATA, *CHUNKS]
-_ = (Scenario, Turn, go, thought, OLD_NAMES, OLD_METADATA)

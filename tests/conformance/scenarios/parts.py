@@ -5,13 +5,19 @@ from typing import Any
 
 from tests.conformance.scenarios.plan import Wire
 
+S1: Wire = {"subagentRunId": "s1"}
+S2: Wire = {"subagentRunId": "s2"}
+"""The tags of two subagents."""
+
 
 def emit(kind: str, **fields: Any) -> Wire:
     """An operation that sends one event; ``None`` is sent too."""
     return {"emit": {"type": kind, **fields}}
 
 
-def text(id: str, /, *deltas: str, role: str = "assistant", end: bool = True, **tag: Any) -> list[Wire]:
+def text(
+    id: str, /, *deltas: str, role: str = "assistant", end: bool = True, **tag: Any
+) -> list[Wire]:
     """A whole text message; without ``end`` it stays open."""
     return [
         emit("TEXT_MESSAGE_START", messageId=id, role=role, **tag),
@@ -84,9 +90,7 @@ def add(path: str, value: Any) -> Wire:
 
 def activity(name: str, content: Any, **fields: Any) -> Wire:
     """An activity of the type PLAN."""
-    return emit(
-        "ACTIVITY_SNAPSHOT", messageId=name, activityType="PLAN", content=content, **fields
-    )
+    return emit("ACTIVITY_SNAPSHOT", messageId=name, activityType="PLAN", content=content, **fields)
 
 
 def gate(name: str = "gate") -> list[Wire]:
@@ -133,6 +137,13 @@ def doing(name: str, content: Wire, **fields: Any) -> Wire:
     return {"id": name, "role": "activity", "activityType": "PLAN", "content": content, **fields}
 
 
-def compact(value: Any) -> str:
-    """JSON as agents write arguments."""
-    return json.dumps(value, separators=(",", ":"))
+class Json:
+    """Equal to any JSON text of the value."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, str) and bool(json.loads(other) == self.value)
+
+    __hash__ = None  # type: ignore[assignment]

@@ -205,8 +205,13 @@ STEPS = [
     one("a step twice", [*step("look"), *step("look", *text("m1", "x"))], said("m1", "x")),
     one(
         "steps that overlap",
-        [*step("a", end=False), *step("b", end=False), *step("c"), *text("m1", "x")]
-        + [emit("STEP_FINISHED", stepName="a"), emit("STEP_FINISHED", stepName="b")],
+        [
+            *step("a", end=False),
+            *step("b", end=False),
+            *step("c", *text("m1", "x")),
+            emit("STEP_FINISHED", stepName="a"),
+            emit("STEP_FINISHED", stepName="b"),
+        ],
         said("m1", "x"),
     ),
 ]
