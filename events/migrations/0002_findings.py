@@ -6,22 +6,38 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('events', '0001_journal_and_partitioned_events'),
+        ("events", "0001_journal_and_partitioned_events"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Finding',
+            name="Finding",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('seq', models.IntegerField()),
-                ('rule', models.CharField(max_length=20)),
-                ('action', models.CharField(max_length=20)),
-                ('times', models.PositiveIntegerField(default=1)),
-                ('at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('journal', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='findings', to='events.journal')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("seq", models.IntegerField()),
+                ("rule", models.CharField(max_length=20)),
+                ("action", models.CharField(max_length=20)),
+                ("times", models.PositiveIntegerField(default=1)),
+                (
+                    "at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), editable=False
+                    ),
+                ),
+                (
+                    "journal",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="findings",
+                        to="events.journal",
+                    ),
+                ),
             ],
         ),
     ]

@@ -4,20 +4,26 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('runtimes', '0001_initial'),
-        ('teams', '0001_initial'),
+        ("runtimes", "0001_initial"),
+        ("teams", "0001_initial"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='agent',
-            name='policy',
-            field=models.CharField(choices=[('repair', 'Repair'), ('fail', 'Fail')], default='repair', help_text='When it breaks a rule of AG-UI: mend what can be mended, or end the run.', max_length=6),
+            model_name="agent",
+            name="policy",
+            field=models.CharField(
+                choices=[("repair", "Repair"), ("fail", "Fail")],
+                default="repair",
+                help_text="When it breaks a rule of AG-UI: mend what can be mended, or end the run.",
+                max_length=6,
+            ),
         ),
         migrations.AddConstraint(
-            model_name='agent',
-            constraint=models.CheckConstraint(condition=models.Q(('policy__in', ['repair', 'fail'])), name='agent_policy_known'),
+            model_name="agent",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("policy__in", ["repair", "fail"])), name="agent_policy_known"
+            ),
         ),
     ]
