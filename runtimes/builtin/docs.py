@@ -1,6 +1,5 @@
 """The ``docs`` agent: answers questions about this host from its own documentation."""
 
-import textwrap
 from collections.abc import Iterator
 
 from agui_project.bridge import db
@@ -77,12 +76,12 @@ def answer(found: list[Section], exact: bool) -> Iterator[str]:
 
 
 def quoted(body: str) -> str:
-    """The beginning of a section, whole paragraphs where possible."""
+    """The beginning of a section: whole paragraphs where possible, else whole lines (a table)."""
     if len(body) <= QUOTED:
         return body
     cut = body[:QUOTED]
-    at = cut.rfind("\n\n")
-    kept = cut[:at] if at > QUOTED // 3 else textwrap.shorten(cut, QUOTED, placeholder="")
+    ends = (cut.rfind("\n\n"), cut.rfind("\n"), cut.rfind(" "))
+    kept = cut[: next((end for end in ends if end > QUOTED // 3), QUOTED)]
     fence = "\n```" if kept.count("```") % 2 else ""
     return f"{kept}{fence}\n\n…"
 

@@ -1,9 +1,11 @@
 """What an agent gets wrong is stored beside its log, with the events it belongs to."""
 
+import io
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.db import IntegrityError
 
 from agui_project.bridge import db
@@ -96,6 +98,9 @@ async def test_the_report_counts_an_agents_runs_and_no_other_agents(
     ]
     assert await db(findings.report, other) == [("V7", "dropped", 1, 1)]
     assert await db(findings.report, await db(lambda: cast.echo)) == []
+    told = io.StringIO()
+    await db(call_command, "conformance_report", agent="sloppy", stdout=told)
+    assert told.getvalue().split("\n")[1].split() == ["4", "×", "V7", "dropped,", "2", "runs"]
 
 
 def test_the_database_knows_the_policies(cast: Cast) -> None:

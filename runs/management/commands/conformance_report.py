@@ -1,0 +1,29 @@
+"""``manage.py conformance_report``: how often each agent broke which rule of AG-UI."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from runs.findings import report
+from runtimes.models import Agent
+
+
+class Command(BaseCommand):
+    help = "Print what was wrong with agents' events in all stored runs, and what was done."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Which agents; all of them by default."""
+        parser.add_argument("--team", help="A team's slug.")
+        parser.add_argument("--agent", help="An agent's slug.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        agents = Agent.objects.select_related("team").order_by("team__slug", "slug")
+        if options["team"]:
+            agents = agents.filter(team__slug=options["team"])
+        if options["agent"]:
+            agents = agents.filter(slug=options["agent"])
+        for agent in agents:
+            rows = report(agent)
+            self.stdout.write(f"{agent.team.slug}/{agent.slug}" + ("" if rows else ": nothing"))
+            for row in rows:
+                self.stdout.write(f"  {row.times:>7} × {row.rule} {row.action}, {row.runs} runs")
