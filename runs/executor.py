@@ -120,6 +120,8 @@ class Execution:
         if not self.stopping.done():
             ends: set[asyncio.Future[Any]] = {pump, self.stopping}
             await asyncio.wait(ends, timeout=self.limit, return_when=asyncio.FIRST_COMPLETED)
+        if pump.cancelled():
+            return RunFailed(RunErrorCode.AGENT_ERROR, "The agent cancelled itself.")
         if pump.done():
             return pump.exception()
         pump.cancel()

