@@ -18,6 +18,7 @@ log = structlog.get_logger(__name__)
 
 EVERY_EVENTS = 5_000
 EVERY_BYTES = 1_000_000
+LARGEST = 3_000_000
 PAGE_ROWS = 1000
 NEWEST_EVENT = 2**31 - 1
 
@@ -139,7 +140,9 @@ def _newest(journal_id: UUID, position: int) -> tuple[int, Fold, int] | None:
 def _is_due(events: int, size: int, stored: int) -> bool:
     """Whether so many events since the last checkpoint are worth one.
 
-    ``stored`` is that one's size: with the last condition all checkpoints together never take
-    more room than the log, nor more than a fixed share of its time.
+    ``stored`` is that one's size: with ``size >= stored`` all checkpoints together never take
+    more room than the log, nor more than a fixed share of its time. Behind a ``LARGEST`` one
+    there are no more: a worker holds each a few times over while it makes it, and its memory is
+    to be flat however long a run is.
     """
-    return (events >= EVERY_EVENTS or size >= EVERY_BYTES) and size >= stored
+    return (events >= EVERY_EVENTS or size >= EVERY_BYTES) and stored <= min(size, LARGEST)
