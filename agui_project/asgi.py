@@ -42,7 +42,7 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
 application = ProtocolTypeRouter(
     {
         "http": RequestId(Cors(routing.http(django))),
-        "websocket": routing.websocket(),
+        "websocket": RequestId(routing.websocket()),
         "lifespan": lifespan,
     }
 )

@@ -6,6 +6,7 @@ threads, each returning its connection to Django's pool after every call.
 """
 
 import asyncio
+import contextvars
 import functools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -33,9 +34,13 @@ def _call(fn: Callable[[], T]) -> T:
 
 
 async def db(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run ``fn`` with a database connection of its own thread and await its result."""
+    """Run ``fn`` with a database connection of its own thread and await its result.
+
+    The context goes along: the request's id and address.
+    """
     call = functools.partial(fn, *args, **kwargs)
-    return await asyncio.get_running_loop().run_in_executor(_pool(), _call, call)
+    context = contextvars.copy_context()
+    return await asyncio.get_running_loop().run_in_executor(_pool(), context.run, _call, call)
 
 
 async def db_read(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -1,4 +1,4 @@
-"""A name for every request, and the headers that answers outside of Django would lack.
+"""A name for every request, its sender's address, and headers that answers would lack.
 
 The outermost middleware: ``RequestId(Cors(app))``, so that preflights and refusals carry the id.
 """
@@ -6,6 +6,7 @@ The outermost middleware: ``RequestId(Cors(app))``, so that preflights and refus
 import re
 import uuid
 from collections.abc import MutableMapping
+from contextvars import ContextVar
 from typing import Any
 
 from structlog.contextvars import bound_contextvars
@@ -13,6 +14,8 @@ from structlog.contextvars import bound_contextvars
 from agui_project.cors import App, RawHeaders, Receive, Scope, Send, headers_of
 
 SANE = re.compile(r"[A-Za-z0-9._-]{1,64}")
+ADDRESS: ContextVar[str] = ContextVar("address", default="")
+"""Where the request in hand came from; empty outside of one. Behind a proxy, the proxy's."""
 SECURITY: RawHeaders = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"same-origin"),
@@ -26,7 +29,10 @@ def request_id_of(scope: Scope) -> str:
 
 
 class RequestId:
-    """ASGI middleware: binds ``request_id`` for the logs and puts it on every HTTP answer."""
+    """ASGI middleware: binds ``request_id`` for the logs and puts it on every HTTP answer.
+
+    Sets ``ADDRESS`` for everything that is done on behalf of the request.
+    """
 
     def __init__(self, app: App) -> None:
         self.app = app
@@ -41,6 +47,7 @@ class RequestId:
                 message = {**message, "headers": _merged(message.get("headers", ()), request_id)}
             await send(message)
 
+        ADDRESS.set((scope.get("client") or ("",))[0] or "")
         with bound_contextvars(request_id=request_id):
             await self.app(scope, receive, named)
 

@@ -1,4 +1,4 @@
-"""Team, Membership and ApiKey: who there is. What they may do is in ``permissions``."""
+"""Team, Membership and ApiKey: who there is. AuditEntry: what they did."""
 
 from typing import ClassVar
 
@@ -84,3 +84,31 @@ class ApiKey(TeamOwned, AbstractAPIKey):
                 condition=models.Q(role__in=Role.values), name="api_key_role_known"
             ),
         ]
+
+
+class AuditEntry(TeamOwned):
+    """One line of a team's audit log: ``teams.audit`` writes it, and nothing can change it.
+
+    A trigger refuses every UPDATE, and every DELETE but that of a whole team
+    (``teams.audit.erasing``). ``who`` is a label, so that a line outlives the person; ``details``
+    is TEXT JSON; ``address`` is where the request came from, empty for commands and tasks.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
+    at = models.DateTimeField(db_default=Now(), editable=False)
+    who = models.CharField(max_length=200)
+    action = models.CharField(max_length=40)
+    target = models.TextField(blank=True)
+    details = models.TextField(default="{}")
+    address = models.CharField(max_length=45, blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [
+            # the log of a team, newest first, with and without a filter
+            models.Index(fields=["team", "-id"], name="audit_team_newest"),
+            models.Index(fields=["team", "action", "-id"], name="audit_team_action_newest"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.who} {self.action} {self.target}"

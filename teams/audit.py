@@ -1,0 +1,42 @@
+"""The audit log: who did what, written in the transaction of the act and never changed."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from django.db import connection, transaction
+
+from agui_project.request_id import ADDRESS
+from agui_project.strict_json import dumps
+from teams.models import AuditEntry, Team
+
+if TYPE_CHECKING:
+    from teams.authentication import Principal
+
+
+def record(
+    who: "Principal | str", team: Team, action: str, target: str = "", **details: Any
+) -> None:
+    """Note an act in the team's log, in the caller's transaction.
+
+    ``who`` is a principal or its label, ``action`` a name like ``key.revoked`` (docs/audit.md
+    lists them all), ``target`` the id or name of what was acted on. ``details`` are small JSON
+    values: never secrets, and nothing that people or agents have said.
+    """
+    label = who if isinstance(who, str) else who.label
+    AuditEntry.objects.create(
+        team=team,
+        who=label,
+        action=action,
+        target=target.replace("\x00", ""),
+        details=dumps(details),
+        address=ADDRESS.get(),
+    )
+
+
+@contextmanager
+def erasing(team: Team) -> Iterator[None]:
+    """A transaction in which the team's log may be deleted: with the team, and only then."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("select set_config('agui.erasing_team', %s, true)", [str(team.pk)])
+        yield
