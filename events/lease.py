@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 Also = Callable[[], object]
 IN_FLIGHT = 512
+IN_FLIGHT_BYTES = 1024 * 1024
 
 
 class LostLease(HostError):
@@ -31,11 +32,12 @@ class Lease:
     """What is appended here is on its way; ``flush`` says when it is durable.
 
     All state is touched on the event loop only. ``waiting`` has not been handed to the
-    database yet, ``in_flight`` counts everything that is not committed.
+    database yet, ``in_flight`` and ``bytes`` count everything that is not committed.
     """
 
     __slots__ = (
         "also",
+        "bytes",
         "changed",
         "error",
         "generation",
@@ -53,14 +55,14 @@ class Lease:
         self.head = claim.head  # the seq of the last committed event
         self.waiting: list[Record] = []
         self.also: list[Also] = []
-        self.in_flight = 0
+        self.in_flight = self.bytes = 0
         self.error: HostError | None = None
         self.changed = asyncio.Event()
 
     @property
     def full(self) -> bool:
         """Whether the caller should await ``room`` before it appends more."""
-        return self.in_flight >= IN_FLIGHT
+        return self.in_flight >= IN_FLIGHT or self.bytes >= IN_FLIGHT_BYTES
 
     def append(self, records: Iterable[Record], also: Iterable[Also] = ()) -> None:
         """Queue records; ``also`` runs in the transaction that stores them. Raises LostLease."""
@@ -68,13 +70,15 @@ class Lease:
             raise self.error
         if not self.waiting:
             self.writer.enlist(self)
-        before = len(self.waiting)
-        self.waiting.extend(records)
+        for record in records:
+            self.waiting.append(record)
+            self.in_flight += 1
+            self.bytes += len(record.payload)
         self.also.extend(also)
-        self.in_flight += len(self.waiting) - before
 
     async def room(self) -> None:
-        """Wait until fewer than ``IN_FLIGHT`` events are on their way: a flood slows itself."""
+        """Wait until fewer than ``IN_FLIGHT`` events and bytes are on their way: a flood slows
+        itself, and an agent does not run ahead of a large event that its readers wait for."""
         await self._until(lambda: not self.full)
 
     async def flush(self) -> None:
@@ -97,9 +101,11 @@ class Lease:
         if error is None:
             self.head = batch.last
             self.in_flight -= len(batch.records)
+            self.bytes -= sum(len(record.payload) for record in batch.records)
         else:
             self.error = error
-            self.waiting, self.also, self.in_flight = [], [], 0
+            self.waiting, self.also = [], []
+            self.in_flight = self.bytes = 0
         self.changed.set()
 
     async def _until(self, done: Callable[[], bool]) -> None:

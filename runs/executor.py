@@ -141,6 +141,8 @@ class Execution:
         """Agent → runtime → intake → writer. What comes after the terminal event is dropped."""
         runtime = registry.runtime_for(self.run.agent)
         lease, accept = self.lease, self.intake.accept
+        if lease.full:
+            await lease.room()  # of the echo: an input may be megabytes
         async with aclosing(runtime.run(self._context())) as events:
             async for event in events:
                 self._append(accept(event))

@@ -11,9 +11,9 @@ from typing import Any
 from runtimes import RunContext, agent
 from runtimes.builtin.csv_profile import DELIMITERS, Profile, delimiter_of, records
 
-SLICE = 0.010  # seconds of work between two looks at the rest of the process
+SLICE = 0.005  # seconds of work; as long a rest follows, since other runs share the process
 ROWS_A_LOOK = 50
-REPORTS = 20
+REPORTS = 50
 SHOWN_COLUMNS = 30
 FENCED = re.compile(r"```[\w-]*\r?\n(.*?)```", re.DOTALL)
 ROWS = re.compile(r"\S[^\r\n]*[\r\n]\s*\S")  # two lines with something in them
@@ -62,7 +62,7 @@ async def table(ctx: RunContext) -> AsyncIterator[str]:
 
 
 async def read(ctx: RunContext, profile: Profile, rows: Iterator[list[str]], every: int) -> None:
-    """Take all rows; a report each ``every`` rows, a breath each ``SLICE`` seconds."""
+    """Take all rows; a report each ``every`` rows, a rest each ``SLICE`` seconds."""
     until = time.perf_counter() + SLICE
     shown = ctx.state["profile"]
     for row in rows:
@@ -71,7 +71,7 @@ async def read(ctx: RunContext, profile: Profile, rows: Iterator[list[str]], eve
             shown["rows"] = profile.rows
             await ctx.drain()
         if profile.rows % ROWS_A_LOOK == 0 and time.perf_counter() > until:
-            await asyncio.sleep(0)
+            await asyncio.sleep(SLICE)
             until = time.perf_counter() + SLICE
 
 

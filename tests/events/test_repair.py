@@ -1,11 +1,12 @@
 """What an agent gets wrong: mended where the meaning is clear, refused under the other policy."""
 
 import copy
+import os
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from agui_project.errors import RunErrorCode, RunFailed
@@ -308,9 +309,8 @@ def check_documents(log: Log) -> None:
                 activities[event["messageId"]] = content
 
 
-@settings(max_examples=400, deadline=None)
-@given(rubbish() | damaged(), st.sampled_from(["finish", "cancel", "fail"]))
-def test_whatever_an_agent_sends_the_log_is_legal(events: list[Event], ending: str) -> None:
+def check_stored(events: list[Event], ending: str) -> None:
+    """What is stored of these events is legal, and every patch in it applies."""
     log = Log()
     for event in events:
         if log.intake.ended:
@@ -328,6 +328,28 @@ def test_whatever_an_agent_sends_the_log_is_legal(events: list[Event], ending: s
     for seq, rule, action, times in found(log):
         assert 1 <= seq <= len(log.records) + 1
         assert (rule, action, times) == (str(rule), str(action), 1)
+
+
+def prove(examples: int) -> None:
+    bounds = settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+    endings = st.sampled_from(["finish", "cancel", "fail"])
+    bounds(given(rubbish() | damaged(), endings)(check_stored))()
+
+
+def test_whatever_an_agent_sends_the_log_is_legal() -> None:
+    prove(400)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(0)
+def test_much_of_what_agents_could_send() -> None:
+    prove(int(os.environ.get("REPAIR_EXAMPLES", "100000")))
 
 
 @settings(max_examples=150, deadline=None)

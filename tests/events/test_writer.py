@@ -11,7 +11,7 @@ from agui_project.bridge import db
 from events import journal
 from events.encoding import Record
 from events.journal import Claim
-from events.lease import IN_FLIGHT, AppendFailed, LostLease
+from events.lease import IN_FLIGHT, IN_FLIGHT_BYTES, AppendFailed, LostLease
 from events.models import Journal
 from events.writer import COMMIT_ROWS, JournalWriter
 from tests.events.records import deltas, payloads, record, whole_log
@@ -71,6 +71,23 @@ async def test_a_flood_has_to_wait_for_room() -> None:
         await lease.flush()
         assert most == IN_FLIGHT
     assert len(await stored(held)) == 5 * IN_FLIGHT
+
+
+async def test_large_events_wait_for_room_by_their_bytes() -> None:
+    held = await db(claim)
+    large = Record("CUSTOM", b'{"v":"' + b"x" * (IN_FLIGHT_BYTES // 4) + b'"}', 0.0)
+    async with running_writer() as writer:
+        lease = writer.open(held)
+        most = 0
+        for _ in range(20):
+            lease.append([large])
+            most = max(most, lease.bytes)
+            if lease.full:
+                await lease.room()
+        await lease.flush()
+        assert lease.bytes == 0
+    assert IN_FLIGHT_BYTES <= most < IN_FLIGHT_BYTES + len(large.payload)
+    assert len(await stored(held)) == 20
 
 
 async def test_commits_are_bounded_and_nobody_is_left_out() -> None:

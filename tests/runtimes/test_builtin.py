@@ -89,8 +89,8 @@ async def test_table_reads_many_rows_without_holding_up_the_loop() -> None:
     assert profile["rows"] == 50_000
     assert profile["columns"][0]["mean"] == pytest.approx(statistics.fmean(numbers), rel=1e-9)
     assert len(of(events, "STATE_DELTA")) >= 20
-    # Generous, for busy machines: a slice of work is meant to take 10 ms, a column's profile 20.
-    assert len(gaps) >= 10
+    # Generous, for busy machines: a slice of work is meant to take 5 ms, a column's profile 20.
+    assert len(gaps) > 20
     assert statistics.median(gaps) < 0.05
 
 
