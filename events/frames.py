@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import cached_property
 
-from events import older
+from events import raw
 from events.journal import TERMINAL, Page
 
 
@@ -39,9 +39,15 @@ class Frames:
         )
 
     @cached_property
-    def older_sse(self) -> bytes:
-        """The same for readers of AG-UI 0.x, whose form of the ending differs."""
-        return older.frames(self.sse) if self.final else self.sse
+    def rawless_sse(self) -> bytes:
+        """The same without RAW and ``rawEvent``; a bare ``id:`` moves the reader's cursor on."""
+        said = enumerate(map(raw.payload, self.payloads or ()), self.first)
+        return b"".join(
+            [
+                b"id: %d\n\n" % seq if payload is None else b"id: %d\ndata: %b\n\n" % (seq, payload)
+                for seq, payload in said
+            ]
+        )
 
     @cached_property
     def texts(self) -> list[str]:

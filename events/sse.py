@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any
 
+from events import older
 from events.frames import Frames
 
 Message = dict[str, Any]
@@ -31,13 +32,18 @@ REVOKED = b": revoked\n\n"
 
 
 def whole(frames: Frames) -> bytes:
-    """The view of a reader of AG-UI 1.0."""
+    """The stored log, as a reader of AG-UI 1.0 gets it."""
     return frames.sse
 
 
-def older(frames: Frames) -> bytes:
-    """The view of a reader of AG-UI 0.x."""
-    return frames.older_sse
+def view(*, as_older: bool = False, raw: bool = True) -> View:
+    """What a reader of AG-UI 0.x gets, whose form of the ending differs; the log without RAW."""
+
+    def said(frames: Frames) -> bytes:
+        body = frames.sse if raw else frames.rawless_sse
+        return older.frames(body) if as_older and frames.final else body
+
+    return said if as_older or not raw else whole
 
 
 async def stream(

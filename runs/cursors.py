@@ -1,9 +1,12 @@
-"""Cursors: where in a run's log a reader stands (DESIGN section 6). Never a silent full replay."""
+"""Cursors: where in a run's log a reader stands (DESIGN section 6). Never a silent full replay.
+
+And what of it a reader wants: ``raw=false`` leaves out RAW events and every ``rawEvent``.
+"""
 
 import re
 from collections.abc import Mapping
 
-from agui_project.errors import BadCursor
+from agui_project.errors import BadCursor, Invalid
 
 _SEQ = re.compile(r"[0-9]{1,10}")
 
@@ -30,3 +33,11 @@ def check(cursor: int | None, head: int) -> int:
     if cursor > head:
         raise BadCursor("The cursor is beyond this run's newest event.", details={"head": head})
     return cursor
+
+
+def raw(query: Mapping[str, str]) -> bool:
+    """Whether the reader wants RAW and ``rawEvent``, as ``?raw=`` says. Raises Invalid."""
+    value = query.get("raw", "true")
+    if value not in ("true", "false"):
+        raise Invalid("raw must be true or false.", details={"path": "raw"})
+    return value == "true"

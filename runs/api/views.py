@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from agui_project.errors import BadCursor, Invalid
-from events import journal
+from events import journal, raw
 from runs import access, cursors, entry, lifecycle
 from runs.api.filters import RunFilter
 from runs.api.serializers import ErrorAnswerSerializer, RunSerializer, StartSerializer
@@ -90,6 +90,7 @@ class RunEvents(APIView):
         parameters=[
             OpenApiParameter("after", int, description="Events after this seq; default 0."),
             OpenApiParameter("limit", int, description=f"At most {journal.PAGE_ROWS}."),
+            OpenApiParameter("raw", bool, description="false leaves out RAW and rawEvent."),
         ],
         responses={200: {"type": "object"}, **ERRORS},
     )
@@ -103,7 +104,11 @@ class RunEvents(APIView):
         after = cursors.check(cursor, run.journal.head)
         page = journal.read_after(run.pk, after, _limit(request.query_params.get("limit")))
         # The stored payloads go out as they are: no event is parsed or encoded again.
-        rows = ",".join(f'{{"seq":{seq},"event":{payload}}}' for seq, _, payload in page.rows)
+        events = [(seq, payload) for seq, _, payload in page.rows]
+        if not cursors.raw(request.query_params.dict()):
+            said = ((seq, raw.payload(payload.encode())) for seq, payload in events)
+            events = [(seq, payload.decode()) for seq, payload in said if payload is not None]
+        rows = ",".join(f'{{"seq":{seq},"event":{payload}}}' for seq, payload in events)
         last = page.rows[-1][0] if page.rows else after
         ended = "true" if page.closed else "false"
         body = f'{{"events":[{rows}],"after":{last},"head":{page.head},"ended":{ended}}}'

@@ -17,6 +17,7 @@ async def agui(request: Request, send: Send) -> None:
     what the client holds.
     """
     principal = await authenticate(request)
+    raw = cursors.raw(request.query)
     body = await request.body()
     started = await db(
         entry.enter_agui,
@@ -31,7 +32,7 @@ async def agui(request: Request, send: Send) -> None:
         cut = Cut(started.after, b"")
     else:
         cut = await db_read(joining.again, started.run)
-    await stream_run(request, send, principal, started.run.pk, cut, older=started.older)
+    await stream_run(request, send, principal, started.run.pk, cut, older=started.older, raw=raw)
 
 
 async def authenticate(request: Request) -> Principal:

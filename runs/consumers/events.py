@@ -32,10 +32,11 @@ async def events(request: Request, send: Send) -> None:
     if run.journal.closed_at and after == run.journal.head:
         await answer(send, 204)
         return
+    raw = cursors.raw(request.query)
     cut: Cut | None = None
     if run.journal.closed_at is None and cursor is None:
         cut = await db_read(joining.live, run)
-    await stream_run(request, send, principal, run.pk, cut or Cut(after, b""))
+    await stream_run(request, send, principal, run.pk, cut or Cut(after, b""), raw=raw)
 
 
 async def stream_run(
@@ -47,10 +48,12 @@ async def stream_run(
     *,
     then: Sequence[UUID] = (),
     older: bool = False,
+    raw: bool = True,
 ) -> None:
     """Follow a run until its stored end, the reader's leaving, or the loss of its right to read.
 
-    The runs ``then`` come behind it, each from its start. ``older``: a reader of AG-UI 0.x.
+    The runs ``then`` come behind it, each from its start. ``older``: a reader of AG-UI 0.x;
+    without ``raw`` it gets neither RAW nor ``rawEvent``.
     """
     location = f"/api/v1/runs/{run_id}/events".encode()
     every = settings.AGUI_SSE_HEARTBEAT
@@ -64,7 +67,7 @@ async def stream_run(
                 recheck=partial(db_read, access.still_readable, principal, run_id),
                 every=every,
                 stall=settings.AGUI_STALL_TIMEOUT,
-                view=sse.older if older else sse.whole,
+                view=sse.view(as_older=older, raw=raw),
             ),
             sse.until_disconnect(request.receive, "http.disconnect"),
         )

@@ -35,6 +35,14 @@ def test_text(play: Play) -> None:
     assert len(by_role(seen, "user")) == 1, "the client's own message is still there, once"
 
 
+def test_without_raw(play: Play) -> None:
+    script = [*emits({"type": "RAW", "event": {"n": 1}}), {"text": "hi"}]
+    seen = play(call(script), path="/agui/agent/scripted/run?raw=false")
+    assert seen["console"] == []
+    assert "RAW" not in types(seen["runs"][0])
+    assert by_role(seen, "assistant")[0]["content"] == "hi"
+
+
 def test_chunks_arrive_as_one_message(play: Play) -> None:
     chunk = {"type": "TEXT_MESSAGE_CHUNK"}
     seen = scripted(
