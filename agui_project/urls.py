@@ -8,6 +8,7 @@ from agui_project.health import health, ready
 
 urlpatterns = [
     path("api/v1/", include("runs.api.urls")),
+    path("api/v1/", include("teams.api.urls")),
     path("", include("runs.api.copilot_urls")),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),

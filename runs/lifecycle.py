@@ -23,6 +23,7 @@ from runs.history import Prepared
 from runs.inputs import RunRequest
 from runs.models import ACTIVE, Interrupt, Run, Status, Thread
 from runtimes.models import Agent, OnBusy
+from teams import audit
 from teams.models import Team
 
 MAX_CODE = 40
@@ -116,7 +117,7 @@ def _start(
     if admission.answered_by:
         return Started(admission.answered_by, created=False)
     attempt = _attempt(thread, request.run_id, admission)
-    _make_way(thread, request.on_busy or OnBusy(agent.on_busy))
+    _make_way(thread, request.on_busy or OnBusy(agent.on_busy), started_by)
     run = Run(
         journal=journal.create(),
         team=team,
@@ -133,6 +134,7 @@ def _start(
     )
     run.job_id = jobs.defer(run)
     run.save(force_insert=True)
+    audit.record(started_by, team, "run.started", str(run.pk), agent=agent.slug)
     admission.claim(run)
     return Started(run, created=True)
 
@@ -202,8 +204,10 @@ def status_of(terminal: dict[str, Any]) -> Status:
     }[outcome]
 
 
-def cancel(run: Run) -> None:
+def cancel(run: Run, by: str = "host") -> None:
     """Stop a run on purpose: a queued one ends here, a running one is told to. Ended: nothing.
+
+    ``by`` is the label of whoever asked for it.
 
     A worker may claim the run between our look and our takeover. Then the conditional update
     finds no queued row, the takeover is rolled back with the savepoint, and the run is asked
@@ -212,10 +216,12 @@ def cancel(run: Run) -> None:
     with transaction.atomic():
         if _end_unclaimed(run):
             jobs.cancel(run)
+            audit.record(by, run.team, "run.cancelled", str(run.pk))
             return
         asked = Run.objects.filter(pk=run.pk, status=Status.RUNNING, cancel_requested_at=None)
         if asked.update(cancel_requested_at=timezone.now()):
             jobs.abort(run)
+            audit.record(by, run.team, "run.cancelled", str(run.pk))
 
 
 def end_lost(run: Run) -> bool:
@@ -293,13 +299,13 @@ def _attempt(thread: Thread, run_id: str, admission: resume.Admission) -> int:
     return twin.attempt + 1
 
 
-def _make_way(thread: Thread, policy: OnBusy) -> None:
+def _make_way(thread: Thread, policy: OnBusy, by: str) -> None:
     active = list(Run.objects.filter(thread=thread, status__in=ACTIVE).select_related("thread"))
     if active and policy == OnBusy.REJECT:
         raise ThreadBusy(details=address(active[0]))
     if policy == OnBusy.CANCEL_RUNNING:
         for run in active:
-            cancel(run)
+            cancel(run, by)
 
 
 def address(run: Run) -> dict[str, str]:

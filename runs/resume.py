@@ -18,6 +18,7 @@ from agui_project.errors import Conflict, Invalid
 from agui_project.strict_json import dumps
 from runs import interrupts, json_schema
 from runs.models import Interrupt, InterruptStatus, Run, Thread
+from teams import audit
 
 log = structlog.get_logger(__name__)
 
@@ -155,6 +156,7 @@ def _store(row: Interrupt, entry: Entry, by: str) -> None:
     )
     if not taken:
         raise InterruptExpired(details={"interrupt_id": row.interrupt_id})
+    audit.record(by, row.team, "interrupt.answered", str(row.pk), status=entry["status"])
 
 
 def _takes(row: Interrupt, entry: Entry, now: datetime) -> bool:

@@ -1,19 +1,13 @@
 """Agents in Django's admin, for operators."""
 
-from typing import TYPE_CHECKING
-
 from django.contrib import admin
 
 from runtimes.models import Agent
-
-if TYPE_CHECKING:
-    AgentAdminBase = admin.ModelAdmin[Agent]
-else:
-    AgentAdminBase = admin.ModelAdmin
+from teams.admin import Audited
 
 
 @admin.register(Agent)
-class AgentAdmin(AgentAdminBase):
+class AgentAdmin(Audited[Agent]):
     """What a team runs, and by which rules."""
 
     list_display = ["slug", "team", "name", "kind", "on_busy", "policy", "is_default", "enabled"]

@@ -1,32 +1,69 @@
 """Operators' view of teams, members and keys."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.contrib import admin, messages
-from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Model, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.forms import ModelForm
 from django.http import HttpRequest
 from rest_framework_api_key.admin import APIKeyModelAdmin as _  # noqa: F401  (registers, see below)
 from rest_framework_api_key.models import APIKey
 
-from teams import keys
+from teams import audit, keys
 from teams.models import ApiKey, Membership, Team
 
 if TYPE_CHECKING:
-    TeamAdminBase = admin.ModelAdmin[Team]
-    MembershipAdminBase = admin.ModelAdmin[Membership]
+    ModelAdmin = admin.ModelAdmin
     MembershipInlineBase = admin.TabularInline[Membership, Team]
-    ApiKeyAdminBase = admin.ModelAdmin[ApiKey]
 else:
-    TeamAdminBase = MembershipAdminBase = ApiKeyAdminBase = admin.ModelAdmin
+
+    class ModelAdmin(admin.ModelAdmin):
+        """The same, with the type parameter that the stubs give it."""
+
+        def __class_getitem__(cls, _: Any) -> type:
+            return cls
+
     MembershipInlineBase = admin.TabularInline
+
+M = TypeVar("M", bound=Model)
 
 ASKED = ["team", "name", "role", "expiry_date"]
 FIXED = ["prefix", "created_by", "created", "last_used_at"]
 
 # The library registers its own kind of key, which belongs to no team and opens nothing here.
 admin.site.unregister(APIKey)
+
+
+class Audited(ModelAdmin[M]):
+    """What operators change goes into the log of the team they change it for."""
+
+    def log_addition(self, request: HttpRequest, obj: M, message: Any) -> Any:
+        """Called in the transaction of the change, as are the others."""
+        self._record(request, obj, "admin.added")
+        return super().log_addition(request, obj, message)
+
+    def log_change(self, request: HttpRequest, obj: M, message: Any) -> Any:
+        """With the names of the fields, and no values."""
+        self._record(request, obj, "admin.changed", fields=_fields(message))
+        return super().log_change(request, obj, message)
+
+    def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
+        """Called before the deletion."""
+        for obj in queryset:
+            self._record(request, obj, "admin.deleted")
+        return super().log_deletions(request, queryset)
+
+    def _record(self, request: HttpRequest, obj: Model, action: str, **details: Any) -> None:
+        team = obj if isinstance(obj, Team) else obj.team  # type: ignore[attr-defined]
+        target = f"{self.opts.model_name}:{obj.pk}"
+        audit.record(f"user:{request.user.get_username()}", team, action, target, **details)
+
+
+def _fields(message: Any) -> list[str]:
+    """The names of changed fields in what Django's admin says of a change."""
+    parts = message if isinstance(message, list) else []
+    return [name for part in parts for name in part.get("changed", {}).get("fields", [])]
 
 
 class MembershipInline(MembershipInlineBase):
@@ -39,7 +76,7 @@ class MembershipInline(MembershipInlineBase):
 
 
 @admin.register(Team)
-class TeamAdmin(TeamAdminBase):
+class TeamAdmin(Audited[Team]):
     """Teams; one that is archived lets nobody in."""
 
     list_display = ["name", "slug", "members", "created_at", "archived_at"]
@@ -55,6 +92,10 @@ class TeamAdmin(TeamAdminBase):
         counted = Subquery(mine.annotate(n=Count("pk")).values("n"))
         return super().get_queryset(request).annotate(member_count=Coalesce(counted, 0))
 
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Never here: erasing a team is more than deleting a row (manage.py delete_team)."""
+        return False
+
     @admin.display(ordering="member_count")
     def members(self, team: Team) -> int:
         """How many people are in it."""
@@ -62,7 +103,7 @@ class TeamAdmin(TeamAdminBase):
 
 
 @admin.register(Membership)
-class MembershipAdmin(MembershipAdminBase):
+class MembershipAdmin(Audited[Membership]):
     """Who is in which team, as what."""
 
     list_display = ["user", "team", "role", "created_at"]
@@ -74,7 +115,7 @@ class MembershipAdmin(MembershipAdminBase):
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(ApiKeyAdminBase):
+class ApiKeyAdmin(Audited[ApiKey]):
     """Keys: the new one is shown once, as a message; nothing ever shows a hash."""
 
     list_display = ["prefix", "name", "team", "role", "usable", "expiry_date", "last_used_at"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from django.db import connection, transaction
 
@@ -11,12 +11,17 @@ from agui_project.strict_json import dumps
 from teams.models import AuditEntry, Team
 
 if TYPE_CHECKING:
-    from teams.authentication import Principal
+    from django.contrib.auth.models import User
 
 
-def record(
-    who: "Principal | str", team: Team, action: str, target: str = "", **details: Any
-) -> None:
+class Labelled(Protocol):
+    """A Principal, or whatever else has a label."""
+
+    @property
+    def label(self) -> str: ...
+
+
+def record(who: Labelled | str, team: Team, action: str, target: str = "", **details: Any) -> None:
     """Note an act in the team's log, in the caller's transaction.
 
     ``who`` is a principal or its label, ``action`` a name like ``key.revoked`` (docs/audit.md
@@ -32,6 +37,12 @@ def record(
         details=dumps(details),
         address=ADDRESS.get(),
     )
+
+
+def signed_in(sender: Any, *, user: "User", **kwargs: Any) -> None:
+    """Note a sign-in in the log of every team that the person is in."""
+    for team in Team.objects.filter(pk__in=user.memberships.values("team")):
+        record(f"user:{user.get_username()}", team, "session.started")
 
 
 @contextmanager

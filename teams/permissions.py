@@ -16,6 +16,8 @@ ROLES: Mapping[str, frozenset[Role]] = {
     "manage_agents": RUNNING_THE_TEAM,
     "manage_members": RUNNING_THE_TEAM,
     "manage_keys": RUNNING_THE_TEAM,
+    "see_audit": RUNNING_THE_TEAM,
+    "delete": RUNNING_THE_TEAM,
 }
 
 

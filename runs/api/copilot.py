@@ -43,7 +43,7 @@ class Stop(APIView):
         # The newest first: when the running one ends, nothing that waits behind it may begin.
         active = list(runs.order_by("-journal_id"))
         for run in active:
-            lifecycle.cancel(run)
+            lifecycle.cancel(run, principal.label)
         if active:
             return Response({"stopped": True, "interrupt": STOPPED})
         what = "No active run" if run_id is None else f"'{run_id}' is not an active run"

@@ -14,8 +14,8 @@ from rest_framework.views import APIView
 
 from runs import access, entry
 from runs.api.serializers import RunSerializer
-from runs.api.views import ERRORS, NewestFirst
 from runs.models import Interrupt, InterruptStatus
+from teams.api.pages import ERRORS, NewestFirst
 from teams.authentication import principal_of
 
 ANY_JSON = {"nullable": True, "description": "Any JSON."}
@@ -94,13 +94,9 @@ class InterruptFilter(django_filters.FilterSet):
         fields: list[str] = []
 
 
-class NewestQuestionFirst(NewestFirst):
-    ordering = "-id"
-
-
 class InterruptList(generics.ListAPIView[Interrupt]):
     serializer_class = InterruptSerializer
-    pagination_class = NewestQuestionFirst
+    pagination_class = NewestFirst
     filterset_class = InterruptFilter
     queryset = Interrupt.objects.none()
 

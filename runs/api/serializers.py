@@ -78,15 +78,3 @@ class StartSerializer(serializers.Serializer[Any]):
     agent = serializers.SlugField(required=False, help_text="Default: the team's default agent.")
     input = serializers.JSONField(help_text="A RunAgentInput; ids are minted where absent.")
     on_busy = serializers.ChoiceField(["reject", "enqueue", "cancel_running"], required=False)
-
-
-class ErrorSerializer(serializers.Serializer[Any]):
-    """Every error: a stable code, a message for people, details for programs."""
-
-    code = serializers.CharField()
-    message = serializers.CharField()
-    details = serializers.JSONField()
-
-
-class ErrorAnswerSerializer(serializers.Serializer[Any]):
-    error = ErrorSerializer()

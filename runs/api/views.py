@@ -7,40 +7,23 @@ from django.db.models import QuerySet
 from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import generics
-from rest_framework.exceptions import NotFound
-from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from agui_project.errors import BadCursor, Invalid
+from agui_project.errors import Invalid
 from events import journal, raw
 from runs import access, cursors, entry, lifecycle
 from runs.api.filters import RunFilter
-from runs.api.serializers import ErrorAnswerSerializer, RunSerializer, StartSerializer
+from runs.api.serializers import RunSerializer, StartSerializer
 from runs.models import Run
+from teams.api import pages
+from teams.api.pages import ERRORS
 from teams.authentication import principal_of
 
-ERRORS = dict.fromkeys((400, 401, 403, 404, 409, 413, 422), ErrorAnswerSerializer)
 
-
-class NewestFirst(CursorPagination):
-    """Keyset pages: the next page costs what the first one did."""
-
-    page_size = 50
-    max_page_size = 200
-    page_size_query_param = "limit"
+class NewestFirst(pages.NewestFirst):
     ordering = "-journal_id"
-
-    def decode_cursor(self, request: Request) -> Any:
-        """Raises BadCursor for what this host never handed out."""
-        try:
-            found = super().decode_cursor(request)
-            if found is not None:
-                UUID(str(found.position))
-        except (NotFound, ValueError):
-            raise BadCursor("The cursor is not one that this list handed out.") from None
-        return found
 
 
 class RunList(generics.ListAPIView[Run]):
@@ -81,7 +64,7 @@ class RunCancel(APIView):
     def post(self, request: Request, run_id: UUID) -> Response:
         """Stop a run on purpose. Ended runs are left as they are: cancelling twice is fine."""
         principal = principal_of(request)
-        lifecycle.cancel(access.find(principal, run_id, "cancel"))
+        lifecycle.cancel(access.find(principal, run_id, "cancel"), principal.label)
         return Response(RunSerializer(access.find(principal, run_id)).data, status=202)
 
 

@@ -1,5 +1,6 @@
 """The operators' pages: a key is seen once, a hash never."""
 
+import json
 import re
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from pytest_django import Settings
 from rest_framework_api_key.models import APIKey
 
 from teams import keys
-from teams.models import ApiKey, Role, Team
+from teams.models import ApiKey, AuditEntry, Role, Team
 
 KEYS = "/admin/teams/apikey/"
 
@@ -77,3 +78,24 @@ def test_lists_can_be_searched(browser: Client, bob: User, charlie: User) -> Non
 
 def test_the_librarys_keys_are_not_offered() -> None:
     assert not site.is_registered(APIKey)
+
+
+def test_what_operators_do_is_in_the_teams_log(browser: Client, team: Team) -> None:
+    form = {"team": str(team.pk), "name": "ci", "role": "viewer"}
+    browser.post(f"{KEYS}add/", form)
+    row = ApiKey.objects.get()
+    browser.post(f"{KEYS}{row.pk}/change/", {"name": "ci", "role": "viewer", "revoked": "on"})
+    browser.post(f"{KEYS}{row.pk}/delete/", {"post": "yes"})
+    lines = AuditEntry.objects.for_team(team).filter(target=f"apikey:{row.pk}").order_by("id")
+    said = [(line.action, json.loads(line.details)) for line in lines]
+    assert said == [
+        ("admin.added", {}),
+        ("admin.changed", {"fields": ["Revoked"]}),
+        ("admin.deleted", {}),
+    ]
+    assert {line.who for line in lines} == {"user:alice"}
+
+
+def test_a_team_is_not_deleted_here(browser: Client, team: Team) -> None:
+    answer = browser.post(f"/admin/teams/team/{team.pk}/delete/", {"post": "yes"})
+    assert answer.status_code == 403

@@ -3,11 +3,13 @@
 import json
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
+from django.test import Client
 
 from agui_project.request_id import ADDRESS
 from teams import audit
-from teams.models import AuditEntry, Team
+from teams.models import AuditEntry, Membership, Role, Team
 
 
 def test_a_line_says_who_did_what_to_what_and_from_where(team: Team) -> None:
@@ -54,3 +56,13 @@ def test_it_goes_with_its_team(transactional_db: None) -> None:
     audit.record("user:bob", other, "key.created")
     with pytest.raises(IntegrityError, match="append-only"):
         other.delete()
+
+
+def test_signing_in_is_in_the_log_of_every_team_of_the_person(
+    alice: User, team: Team, other_team: Team
+) -> None:
+    Membership.objects.create(team=other_team, user=alice, role=Role.VIEWER)
+    Client().force_login(alice)
+    for each in (team, other_team):
+        line = AuditEntry.objects.for_team(each).get()
+        assert (line.who, line.action) == ("user:alice", "session.started")

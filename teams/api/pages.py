@@ -1,0 +1,45 @@
+"""What the lists and answers of all resources have in common."""
+
+from typing import Any
+from uuid import UUID
+
+from rest_framework import serializers
+from rest_framework.exceptions import NotFound
+from rest_framework.pagination import CursorPagination
+from rest_framework.request import Request
+
+from agui_project.errors import BadCursor
+
+
+class ErrorSerializer(serializers.Serializer[Any]):
+    """Every error: a stable code, a message for people, details for programs."""
+
+    code = serializers.CharField()
+    message = serializers.CharField()
+    details = serializers.JSONField()
+
+
+class ErrorAnswerSerializer(serializers.Serializer[Any]):
+    error = ErrorSerializer()
+
+
+ERRORS = dict.fromkeys((400, 401, 403, 404, 409, 413, 422), ErrorAnswerSerializer)
+
+
+class NewestFirst(CursorPagination):
+    """Keyset pages: the next page costs what the first one did."""
+
+    page_size = 50
+    max_page_size = 200
+    page_size_query_param = "limit"
+    ordering = "-id"
+
+    def decode_cursor(self, request: Request) -> Any:
+        """Raises BadCursor for what this host never handed out."""
+        try:
+            found = super().decode_cursor(request)
+            if found is not None:
+                UUID(str(found.position))
+        except (NotFound, ValueError):
+            raise BadCursor("The cursor is not one that this list handed out.") from None
+        return found

@@ -1,0 +1,75 @@
+"""What people do with runs is in their team's log."""
+
+import json
+import re
+
+import pytest
+
+from runs import lifecycle
+from teams.models import AuditEntry, Team
+from tests.asgi import ask_now
+from tests.cast import Cast, start
+from tests.house import repository
+from tests.house.repository import PACKAGES, ROOT
+from tests.runs.asking import interrupted, question
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def acts(team: Team) -> list[tuple[str, str, str]]:
+    lines = AuditEntry.objects.for_team(team).exclude(action="session.started").order_by("id")
+    return [(line.who, line.action, line.target) for line in lines]
+
+
+def test_a_run_that_is_started_and_cancelled(cast: Cast) -> None:
+    answer = ask_now("POST", "/api/v1/runs", cast.bob.headers, json={"input": {}})
+    run = answer.json["id"]
+    for _ in range(2):
+        ask_now("POST", f"/api/v1/runs/{run}/cancel", cast.bob.headers)
+    bob = f"key:{cast.bob.key[:8]}"
+    assert acts(cast.team) == [(bob, "run.started", run), (bob, "run.cancelled", run)]
+    assert acts(cast.other_team) == []
+
+
+def test_a_refused_start_is_no_act(cast: Cast) -> None:
+    first = start(cast.alice, threadId="t")
+    with pytest.raises(lifecycle.ThreadBusy):
+        start(cast.alice, threadId="t")
+    assert acts(cast.team) == [("user:alice", "run.started", str(first.pk))]
+
+
+def test_who_makes_way_is_cancelled_by_who_comes(cast: Cast) -> None:
+    first = start(cast.alice, threadId="t")
+    body = {"input": {"threadId": "t"}, "on_busy": "cancel_running"}
+    ask_now("POST", "/api/v1/runs", cast.bob.headers, json=body)
+    assert (f"key:{cast.bob.key[:8]}", "run.cancelled", str(first.pk)) in acts(cast.team)
+
+
+@pytest.mark.parametrize("by_run", [True, False])
+def test_an_answer_is_there_without_its_content(cast: Cast, by_run: bool) -> None:
+    run = interrupted(cast.alice, question("i"), thread="t")
+    asked = run.interrupts.get()
+    if by_run:
+        entry = {"interruptId": "i", "status": "resolved", "payload": "the secret"}
+        body = {"input": {"threadId": "t", "resume": [entry]}}
+        answer = ask_now("POST", "/api/v1/runs", cast.bob.headers, json=body)
+    else:
+        address = f"/api/v1/interrupts/{asked.pk}/answer"
+        given = {"status": "resolved", "payload": "the secret"}
+        answer = ask_now("POST", address, cast.bob.headers, json=given)
+    assert answer.status in (200, 202)
+    line = AuditEntry.objects.for_team(cast.team).get(action="interrupt.answered")
+    assert (line.who, line.target) == (f"key:{cast.bob.key[:8]}", str(asked.pk))
+    assert json.loads(line.details) == {"status": "resolved"}
+
+
+def test_every_act_is_documented() -> None:
+    named = set(re.findall(r"`([a-z_]+\.[a-z_]+)`", (ROOT / "docs" / "audit.md").read_text()))
+    found = set()
+    for path in repository.files():
+        if path.parts[0] in PACKAGES and path.suffix == ".py":
+            calls = re.findall(r"record\((.{,200})", (ROOT / path).read_text(), re.DOTALL)
+            acts = [re.search(r'"([a-z_]+\.[a-z_]+)"', call) for call in calls]
+            found |= {act.group(1) for act in acts if act}
+    assert {"run.started", "session.started", "admin.changed"} <= found
+    assert found - named == set()
