@@ -8,6 +8,9 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import connections
 
+from agui_project.addresses import Allowed
+from agui_project.secrets import SHORTEST_KEY
+
 OLDEST = 170_000
 
 
@@ -25,6 +28,31 @@ def origins(**kwargs: Any) -> list[CheckMessage]:
                     id="agui.E001",
                 )
             )
+    return found
+
+
+@register(Tags.security)
+def outgoing(**kwargs: Any) -> list[CheckMessage]:
+    """AGUI_OUTBOUND_ALLOW can be read, and the keys of AGUI_SECRETS_KEYS are no short words."""
+    found: list[CheckMessage] = []
+    try:
+        Allowed(settings.AGUI_OUTBOUND_ALLOW)
+    except ValueError as error:
+        found.append(
+            Error(
+                f"AGUI_OUTBOUND_ALLOW: {error}.",
+                hint="Write localhost, agents.internal or 10.1.0.0/16: no scheme, no port.",
+                id="agui.E005",
+            )
+        )
+    if any(len(key) < SHORTEST_KEY for key in settings.AGUI_SECRETS_KEYS):
+        found.append(
+            Error(
+                f"A key of AGUI_SECRETS_KEYS has fewer than {SHORTEST_KEY} characters.",
+                hint="Make one: python -c 'import secrets; print(secrets.token_urlsafe(32))'",
+                id="agui.E006",
+            )
+        )
     return found
 
 

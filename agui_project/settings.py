@@ -21,6 +21,8 @@ ALLOWED_HOSTS: list[str] = env.list(
     "AGUI_ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"]
 )
 AGUI_ALLOWED_ORIGINS: list[str] = env.list("AGUI_ALLOWED_ORIGINS", default=[])
+AGUI_SECRETS_KEYS: list[str] = env.list("AGUI_SECRETS_KEYS", default=[])
+AGUI_OUTBOUND_ALLOW: list[str] = env.list("AGUI_OUTBOUND_ALLOW", default=[])
 CSRF_TRUSTED_ORIGINS = [origin for origin in AGUI_ALLOWED_ORIGINS if "://" in origin]
 
 AGUI_AGENT_MODULES: list[str] = env.list("AGUI_AGENT_MODULES", default=[])

@@ -1,0 +1,108 @@
+"""Secrets at rest: sealed in the database, read only where they are used, shown to nobody.
+
+The first key seals, every key unseals: to rotate, put a new key in front of AGUI_SECRETS_KEYS, run
+``manage.py rotate_secrets``, and take the old one out. SECRET_KEY is the last of the keys, so that
+a host without AGUI_SECRETS_KEYS works, and can get one later.
+"""
+
+from base64 import urlsafe_b64encode
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from django.apps import apps
+from django.conf import settings
+from django.db import models, transaction
+
+from agui_project.errors import HostError
+
+if TYPE_CHECKING:
+    _TextField = models.TextField[str, str]
+else:
+    _TextField = models.TextField
+
+SHORTEST_KEY = 32
+_PURPOSE = b"agui run host: secrets at rest"
+
+
+class SecretUnreadable(HostError):
+    """A stored secret cannot be read: the key that sealed it is not in AGUI_SECRETS_KEYS."""
+
+    code = "secret_unreadable"
+    status = 500
+
+
+class SealedField(_TextField):
+    """A column of sealed text, which ``rotate_all`` finds; "" means that there is no secret.
+
+    Never in a form: whoever changes the row does it by ``seal``.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{**kwargs, "blank": True, "default": "", "editable": False})
+
+
+def seal(text: str) -> str:
+    """``text`` encrypted and authenticated with the first key, in printable characters."""
+    return _fernet().encrypt(text.encode()).decode()
+
+
+def unseal(sealed: str) -> str:
+    """What was sealed. Raises SecretUnreadable, which says nothing of the text."""
+    try:
+        return _fernet().decrypt(sealed.encode()).decode()
+    except InvalidToken:
+        raise SecretUnreadable from None
+
+
+def reseal(sealed: str) -> str:
+    """The same secret under the first key. Raises SecretUnreadable."""
+    try:
+        return _fernet().rotate(sealed.encode()).decode()
+    except InvalidToken:
+        raise SecretUnreadable from None
+
+
+def rotate_all() -> tuple[int, int]:
+    """Reseal every SealedField there is; how many were, and how many could not be read."""
+    done = lost = 0
+    for model in apps.get_models():
+        for field in model._meta.concrete_fields:
+            if isinstance(field, SealedField):
+                for key in model._base_manager.exclude(**{field.name: ""}).values_list("pk"):
+                    if _rotate(model, field.name, key[0]):
+                        done += 1
+                    else:
+                        lost += 1
+    return done, lost
+
+
+def _rotate(model: type[models.Model], name: str, key: Any) -> bool:
+    """One row under a lock, so that a change of the secret in between is not undone."""
+    with transaction.atomic():
+        rows = model._base_manager.select_for_update(of=("self",)).filter(pk=key)
+        sealed = rows.values_list(name, flat=True).first()
+        try:
+            if sealed:
+                model._base_manager.filter(pk=key).update(**{name: reseal(sealed)})
+        except SecretUnreadable:
+            return False
+    return True
+
+
+def _fernet() -> MultiFernet:
+    keys = [*settings.AGUI_SECRETS_KEYS, settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+    return _made(tuple(keys))
+
+
+@lru_cache(maxsize=4)
+def _made(keys: tuple[str, ...]) -> MultiFernet:
+    return MultiFernet([_derived(key) for key in keys])
+
+
+def _derived(key: str) -> Fernet:
+    """Any text of enough entropy is a key."""
+    kdf = HKDF(algorithm=SHA256(), length=32, salt=None, info=_PURPOSE)
+    return Fernet(urlsafe_b64encode(kdf.derive(key.encode())))
