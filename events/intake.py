@@ -69,6 +69,7 @@ class Intake:
         self._repair = repair
         self._clock = clock
         self._chunks = Chunks()
+        self._early = Chunks()
         self._verifier = Verifier()
         self._documents = Documents({} if input is None else input.get("state", {}))
         self._seams = Seams()
@@ -135,6 +136,17 @@ class Intake:
             self._refused(failed)
             raise
         return self._take(kind, clean)
+
+    def plain(self, event: Any) -> list[dict[str, Any]]:
+        """An event as middleware reads it, before ``accept``: in wire form, its chunks expanded.
+
+        Raises RunFailed as ``accept`` does; the order of events is not looked at.
+        """
+        try:
+            return self._early.expand(gate(event, self._ids, self._legacy, self._unknown))
+        except RunFailed as failed:
+            self._refused(failed)
+            raise
 
     def take_findings(self) -> list[Finding]:
         """What was mended or refused since the last call."""

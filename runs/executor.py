@@ -7,7 +7,7 @@ transaction that stores the run's status.
 
 import asyncio
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from enum import Enum
 from typing import Any
@@ -25,6 +25,7 @@ from runs import findings, history, lifecycle
 from runs.lifecycle import Claimed
 from runtimes import registry
 from runtimes.base import RunContext
+from runtimes.middleware.chain import BadChain, Chain
 from runtimes.models import Policy
 
 log = structlog.get_logger(__name__)
@@ -78,6 +79,7 @@ class Execution:
         # The run's base is the thread's history, which stands still while the run lives.
         base = functools.partial(history.current, run.thread_id)
         self.checkpoints = Checkpointer(run.pk, base)
+        self.chain: Chain | None = None
         self.limit = run.agent.timeout_seconds or settings.AGUI_RUN_TIMEOUT
         self.stopping: asyncio.Future[Stop] = asyncio.get_running_loop().create_future()
         self.log = log.bind(run=str(run.pk), agent=run.agent.slug)
@@ -138,12 +140,15 @@ class Execution:
         return RunFailed(RunErrorCode.TIMEOUT, f"The run took longer than {self.limit:g} seconds.")
 
     async def _pump(self) -> None:
-        """Agent → runtime → intake → writer. What comes after the terminal event is dropped."""
+        """Agent → runtime → middleware → intake → writer; nothing behind the terminal event."""
         runtime = registry.runtime_for(self.run.agent)
-        lease, accept = self.lease, self.intake.accept
+        lease, accept, ctx = self.lease, self.intake.accept, self._context()
         if lease.full:
             await lease.room()  # of the echo: an input may be megabytes
-        async with aclosing(runtime.run(self._context())) as events:
+        stream = runtime.run(ctx)
+        if self.run.agent.middleware:
+            stream = self._chained(stream, ctx)
+        async with aclosing(stream) as events:
             async for event in events:
                 self._append(accept(event))
                 if self.intake.ended:
@@ -151,9 +156,39 @@ class Execution:
                 if lease.full:
                     await lease.room()
 
+    def _chained(self, stream: AsyncGenerator[Any, None], ctx: RunContext) -> Any:
+        """The stream through the agent's middleware."""
+        try:
+            self.chain = Chain(self.run.agent.middleware, ctx)
+        except BadChain as bad:
+            raise RunFailed(RunErrorCode.AGENT_ERROR, f"The agent's {bad}") from None
+        return self.chain.stream(self._plain(stream))
+
+    async def _plain(self, stream: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
+        """Events as middleware reads them: checked dicts in wire form, no chunks."""
+        async with aclosing(stream) as events:
+            async for event in events:
+                for plain in self.intake.plain(event):
+                    yield plain
+
+    def _rest(self) -> None:
+        """What middleware has left to say when the agent did not come to its end."""
+        if self.chain is None:
+            return
+        try:
+            for event in self.chain.rest():
+                self._append(self.intake.accept(event))
+        except (LostLease, AppendFailed):
+            raise
+        except Exception:
+            # Nothing that middleware does may keep a run from ending.
+            self.log.exception("run.middleware_rest")
+
     async def _end(self, how: BaseException | Stop | None) -> None:
         if isinstance(how, LostLease | AppendFailed):
             raise how
+        if how is not None and not self.intake.ended:
+            self._rest()
         if self.intake.ended:
             return
         match how:

@@ -1,10 +1,14 @@
 """Agent: one team's configuration of something that answers."""
 
+from typing import Any
+
 import uuid6
+from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models.functions import Now
 
+from runtimes.middleware import chain
 from teams.tenancy import TeamOwned
 
 
@@ -23,6 +27,14 @@ class Policy(models.TextChoices):
     FAIL = "fail"
 
 
+def check_middleware(value: Any) -> None:
+    """Raises ValidationError, which names the entry and what is wrong with it."""
+    try:
+        chain.parse(value)
+    except chain.BadChain as bad:
+        raise ValidationError(str(bad), code="middleware") from None
+
+
 class Agent(TeamOwned):
     """A team's agent: how it is called, what runs it, and by which rules."""
 
@@ -35,6 +47,12 @@ class Agent(TeamOwned):
         max_length=500, blank=True, help_text="What the runtime runs: a registered agent's slug."
     )
     settings = models.JSONField(default=dict, blank=True)
+    middleware = models.JSONField(
+        default=list,
+        blank=True,
+        validators=[check_middleware],
+        help_text='What its events pass, in order: [{"name": "log"}, …]; docs/howto-middleware.md.',
+    )
     on_busy = models.CharField(max_length=20, choices=OnBusy.choices, default=OnBusy.REJECT)
     policy = models.CharField(
         max_length=6,
@@ -70,3 +88,8 @@ class Agent(TeamOwned):
 
     def __str__(self) -> str:
         return self.slug
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """As always; a chain that cannot run is a ValidationError, also outside of forms."""
+        check_middleware(self.middleware)
+        super().save(*args, **kwargs)

@@ -1,0 +1,61 @@
+"""What a middleware is: a transformer of one run's stream of events. Imports no Django."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict
+
+from runtimes.base import RunContext
+
+Wire = dict[str, Any]
+
+DELTAS = {
+    "TEXT_MESSAGE_CONTENT": "messageId",
+    "REASONING_MESSAGE_CONTENT": "messageId",
+    "TOOL_CALL_ARGS": "toolCallId",
+}
+"""The events that carry a piece of a text, and the field that says of which."""
+
+ENDS = {
+    "TEXT_MESSAGE_END": "messageId",
+    "REASONING_MESSAGE_END": "messageId",
+    "TOOL_CALL_END": "toolCallId",
+}
+TERMINALS = frozenset({"RUN_FINISHED", "RUN_ERROR"})
+
+
+class Options(BaseModel):
+    """The options of a middleware beside its ``name``: each one typed, none unknown."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Middleware:
+    """Takes a run's events and gives events; one instance per run.
+
+    Events are dicts in wire form that passed the gate, chunks expanded; they may be changed.
+    ``feed`` and ``rest`` are enough for most; one that emits by itself (a timer, a task)
+    overrides ``stream``, which a cancel interrupts at its ``await``.
+    """
+
+    Options: ClassVar[type[Options]] = Options
+
+    def __init__(self, options: Any, ctx: RunContext) -> None:
+        self.options = options
+        self.ctx = ctx
+
+    def feed(self, event: Wire) -> Iterable[Wire]:
+        """What comes out for this event."""
+        return (event,)
+
+    def rest(self) -> Iterable[Wire]:
+        """What is still to be said when the stream is over: at its end, or cut short."""
+        return ()
+
+    async def stream(self, events: AsyncIterator[Wire]) -> AsyncGenerator[Wire, None]:
+        """The transformed stream. What ``events`` raises passes through."""
+        async for event in events:
+            for out in self.feed(event):
+                yield out
+        for out in self.rest():
+            yield out

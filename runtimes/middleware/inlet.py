@@ -1,0 +1,74 @@
+"""Inlet: a stream read by a task of its own, for a middleware that waits for other things too."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import Any, Self
+
+from runtimes.middleware.base import Wire
+
+ROOM = 64
+
+
+class Inlet:
+    """``async with Inlet(events) as inlet``: ``take`` what is there, then ``wait``.
+
+    Reads at most ``room`` events ahead. Leaving cancels the task, which stops the agent.
+    """
+
+    def __init__(self, events: AsyncIterator[Wire], room: int = ROOM) -> None:
+        self._events = events
+        self._waiting: deque[Wire] = deque()
+        self._room = room
+        self._space = asyncio.Event()
+        self._news = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._read())
+        self._task.add_done_callback(lambda task: self.notify())
+        return self
+
+    async def __aexit__(self, *exc: Any) -> None:
+        self._task.cancel()
+        await asyncio.wait({self._task})
+        if not self._task.cancelled():
+            self._task.exception()
+
+    @property
+    def over(self) -> bool:
+        """Whether everything was taken. Raises what the stream raised, after its last event."""
+        if self._waiting or not self._task.done():
+            return False
+        self._task.result()
+        return True
+
+    def take(self) -> Wire | None:
+        """The next event, if one is there."""
+        if not self._waiting:
+            return None
+        self._space.set()
+        return self._waiting.popleft()
+
+    def notify(self) -> None:
+        """Wake who waits: something has happened."""
+        self._news.set()
+
+    async def wait(self, seconds: float | None = None) -> None:
+        """Until something has happened since the last ``wait``, or the time is up."""
+        if self._waiting:
+            return
+        try:
+            # Not wait_for: on Python 3.11 it can swallow a cancel that comes with the news.
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+        except TimeoutError:
+            return
+        self._news.clear()
+
+    async def _read(self) -> None:
+        async for event in self._events:
+            self._waiting.append(event)
+            self._news.set()
+            while len(self._waiting) >= self._room:
+                self._space.clear()
+                await self._space.wait()

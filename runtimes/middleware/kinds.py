@@ -1,0 +1,14 @@
+"""The middleware there is: a new one is a file beside ``log.py`` and a line here."""
+
+from collections.abc import Mapping
+
+from runtimes.middleware.base import Middleware
+from runtimes.middleware.log import Log
+from runtimes.middleware.redact import Redact
+from runtimes.middleware.throttle import Throttle
+
+MIDDLEWARE: Mapping[str, type[Middleware]] = {
+    "log": Log,
+    "redact": Redact,
+    "throttle": Throttle,
+}

@@ -1,0 +1,181 @@
+"""``redact``: what must not leave the agent is replaced before it is stored.
+
+Text is held back as far as a secret may still be growing in it; the arguments of a tool call until
+they are whole, since they are JSON. Passed-through originals (RAW, ``rawEvent``) are left out:
+they hold the same text in pieces that nobody can put together.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import Field, PrivateAttr, model_validator
+
+from runtimes.base import RunContext
+from runtimes.middleware.base import DELTAS, ENDS, TERMINALS, Middleware, Options, Wire
+from runtimes.middleware.patterns import Veil, compiled
+
+MOST_ARGS = 1024 * 1024
+"""Characters of one call's arguments; longer ones are replaced as a whole."""
+
+PATCHES = {"STATE_DELTA": "delta", "ACTIVITY_DELTA": "patch"}
+KEPT = frozenset({"type", "role", "timestamp", "encryptedValue"})
+MESSAGE_IDS = frozenset({"id", "toolCallId", "parentMessageId", "subagentRunId"})
+
+
+class RedactOptions(Options):
+    """``patterns`` are regular expressions, ``keys`` names of JSON members whose values go.
+
+    ``hold``: characters of text that are held back; ``raw``: keep RAW and ``rawEvent``.
+    """
+
+    patterns: list[str] = Field([], max_length=50)
+    keys: list[str] = Field([], max_length=200)
+    replacement: str = Field("[redacted]", max_length=100)
+    hold: int = Field(128, ge=8, le=8192)
+    raw: bool = False
+    _compiled: list["re.Pattern[str]"] = PrivateAttr([])
+
+    @model_validator(mode="after")
+    def _check(self) -> "RedactOptions":
+        if not (self.patterns or self.keys):
+            raise ValueError("name at least one pattern or key")
+        self._compiled.extend(compiled(pattern, self.hold) for pattern in self.patterns)
+        return self
+
+
+class Redact(Middleware):
+    """Replaces secrets in everything an agent says; what the client sent is not its concern."""
+
+    Options = RedactOptions
+    options: RedactOptions
+
+    def __init__(self, options: Any, ctx: RunContext) -> None:
+        super().__init__(options, ctx)
+        self._keys = {key.casefold() for key in self.options.keys}
+        self._patterns = self.options._compiled
+        self._texts: dict[tuple[str, str], tuple[Wire, Veil | Args]] = {}
+
+    def feed(self, event: Wire) -> Iterable[Wire]:
+        kind = event["type"]
+        if not self.options.raw:
+            if kind == "RAW":
+                return ()
+            event.pop("rawEvent", None)
+        if kind in DELTAS:
+            return self._delta(event, DELTAS[kind])
+        if kind in ENDS:
+            ended = [lane for lane in self._texts if _END_OF[lane[0]] == kind]
+            key = event[ENDS[kind]]
+            return (*self._flushed(lane for lane in ended if lane[1] == key), self._event(event))
+        if kind in TERMINALS:
+            return (*self.rest(), self._event(event))
+        if kind in PATCHES:
+            operations = [self._operation(each) for each in event[PATCHES[kind]]]
+            event[PATCHES[kind]] = [each for each in operations if each is not None]
+        return (self._event(event),)
+
+    def rest(self) -> Iterable[Wire]:
+        return self._flushed(self._texts)
+
+    def _delta(self, event: Wire, key: str) -> Iterable[Wire]:
+        lane = (event["type"], event[key])
+        if lane not in self._texts:
+            template = {k: event[k] for k in ("type", key, "subagentRunId") if k in event}
+            text: Veil | Args = Args(self) if event["type"] == "TOOL_CALL_ARGS" else self._veil()
+            self._texts[lane] = (template, text)
+        delta = event.pop("delta")
+        shown = self._texts[lane][1].feed(delta)
+        if not shown and "metadata" not in event:
+            return ()
+        return ({**self._event(event), "delta": shown},)
+
+    def _flushed(self, lanes: Iterable[tuple[str, str]]) -> list[Wire]:
+        ended = [self._texts.pop(lane) for lane in list(lanes)]
+        texts = [(template, text.end()) for template, text in ended]
+        return [{**template, "delta": text} for template, text in texts if text]
+
+    # --- whole values
+
+    def _veil(self) -> Veil:
+        return Veil(self._patterns, self.options.replacement, self.options.hold)
+
+    def _event(self, event: Wire) -> Wire:
+        ids = MESSAGE_IDS if event["type"] == "MESSAGES_SNAPSHOT" else frozenset()
+        return {
+            name: value
+            if name in KEPT or name.endswith(("Id", "Ids"))
+            else self.clean({name: value}, ids)[name]
+            for name, value in event.items()
+        }
+
+    def clean(self, value: Any, kept: frozenset[str] = frozenset()) -> Any:
+        """A copy of any JSON without what must not be seen; members in ``kept`` stay."""
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, list):
+            return [self.clean(part, kept) for part in value]
+        if isinstance(value, dict):
+            return {name: self._member(name, part, kept) for name, part in value.items()}
+        return value
+
+    def _member(self, name: str, value: Any, kept: frozenset[str]) -> Any:
+        if name.casefold() in self._keys:
+            return self.options.replacement
+        return value if name in kept else self.clean(value, kept)
+
+    def _text(self, text: str) -> str:
+        """Text; where it is JSON itself (arguments, results), its members too."""
+        if text[:1] in ("{", "["):
+            try:
+                value = json.loads(text)
+                cleaned = self.clean(value)
+                if cleaned != value:
+                    text = json.dumps(cleaned, ensure_ascii=False)
+            except (ValueError, RecursionError):
+                pass
+        veil = self._veil()
+        return veil.feed(text) + veil.end()
+
+    def _operation(self, operation: Wire) -> Wire | None:
+        """One of a JSON Patch. None if it goes below a place that was replaced."""
+        path = operation["path"].split("/")[1:]
+        names = [part.replace("~1", "/").replace("~0", "~").casefold() for part in path]
+        if self._keys.intersection(names[:-1]):
+            return None
+        if names and names[-1] in self._keys and "value" in operation:
+            return {**operation, "value": self.options.replacement}
+        return operation
+
+
+class Args:
+    """The arguments of one call: JSON, so they are looked at when they are whole."""
+
+    def __init__(self, redact: Redact) -> None:
+        self._redact = redact
+        self._parts: list[str] = []
+        self._size = 0
+
+    def feed(self, text: str) -> str:
+        """Nothing may be seen yet."""
+        self._size += len(text)
+        if self._size <= MOST_ARGS:
+            self._parts.append(text)
+        else:
+            self._parts.clear()
+        return ""
+
+    def end(self) -> str:
+        """All of it."""
+        if self._size > MOST_ARGS:
+            return json.dumps(self._redact.options.replacement)
+        whole: str = self._redact.clean("".join(self._parts))
+        return whole
+
+
+_END_OF = {
+    "TEXT_MESSAGE_CONTENT": "TEXT_MESSAGE_END",
+    "REASONING_MESSAGE_CONTENT": "REASONING_MESSAGE_END",
+    "TOOL_CALL_ARGS": "TOOL_CALL_END",
+}

@@ -1,0 +1,77 @@
+"""``throttle``: small deltas of one message, call or thought become fewer, larger ones."""
+
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from typing import Any
+
+from pydantic import Field
+
+from runtimes.base import RunContext
+from runtimes.middleware.base import DELTAS, Middleware, Options, Wire
+from runtimes.middleware.inlet import Inlet
+
+LARGEST = 64 * 1024
+"""Characters after which a merged delta goes out before its time."""
+
+PLAIN = 3
+"""Members of a delta that says nothing but its text; a timestamp may be the fourth."""
+
+
+class ThrottleOptions(Options):
+    """``ms``: how long a delta may be held so that the next ones can join it."""
+
+    ms: int = Field(50, ge=1, le=10_000)
+
+
+class Throttle(Middleware):
+    """Holds at most one delta: whatever else comes goes out behind it, so order stays."""
+
+    Options = ThrottleOptions
+    options: ThrottleOptions
+
+    def __init__(self, options: Any, ctx: RunContext) -> None:
+        super().__init__(options, ctx)
+        self._held: Wire | None = None
+        self._texts: list[str] = []
+        self._size = 0
+        self._due = 0.0
+
+    def feed(self, event: Wire) -> Iterable[Wire]:
+        key = DELTAS.get(event["type"])
+        if key is None or len(event) > PLAIN + ("timestamp" in event):
+            return (*self.rest(), event)
+        out: list[Wire] = []
+        held = self._held
+        if held is None or held["type"] != event["type"] or held[key] != event[key]:
+            out.extend(self.rest())
+            self._held = event
+            self._due = time.monotonic() + self.options.ms / 1000
+        self._texts.append(event["delta"])
+        self._size += len(event["delta"])
+        if self._size >= LARGEST or time.monotonic() >= self._due:
+            out.extend(self.rest())
+        return out
+
+    def rest(self) -> Iterable[Wire]:
+        """The delta that is held, and none is held any more."""
+        if self._held is None:
+            return ()
+        merged = {**self._held, "delta": "".join(self._texts)}
+        self._held, self._texts, self._size = None, [], 0
+        return (merged,)
+
+    async def stream(self, events: AsyncIterator[Wire]) -> AsyncGenerator[Wire, None]:
+        async with Inlet(events) as inlet:
+            while not inlet.over:
+                while (event := inlet.take()) is not None:
+                    for out in self.feed(event):
+                        yield out
+                left = None if self._held is None else self._due - time.monotonic()
+                if left is not None and left <= 0:
+                    for out in self.rest():
+                        yield out
+                    left = None
+                if not inlet.over:
+                    await inlet.wait(left)
+            for out in self.rest():
+                yield out

@@ -1,0 +1,207 @@
+"""``redact``: no secret leaves, however it is cut; everything else does."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given as drawn
+from hypothesis import settings as limits
+from hypothesis import strategies as st
+
+from runtimes.middleware import patterns, redact
+from runtimes.middleware.chain import BadChain, parse
+from runtimes.middleware.patterns import Veil, compiled
+from tests.runtimes.middleware.passing import (
+    Wire,
+    args,
+    chain_of,
+    custom,
+    passed,
+    said,
+    text,
+    until_it_breaks,
+)
+
+KEY = "sk-abcdefghijklmnopqrst"
+BY_PATTERN = {"name": "redact", "patterns": ["sk-[a-z0-9]{10,}"], "hold": 16}
+BY_KEY = {"name": "redact", "keys": ["password", "Token"]}
+
+
+def joined(events: list[Wire]) -> str:
+    return "".join(event.get("delta", "") for event in events)
+
+
+async def through(entry: Wire, *events: Wire) -> list[Wire]:
+    return await passed(chain_of(entry), *events)
+
+
+async def test_a_secret_in_one_delta() -> None:
+    begin, delta, end = said("m", f"the key is {KEY}, keep it")
+    found = await through(BY_PATTERN, begin, delta, end)
+    assert found[0] == begin
+    assert found[-1] == end
+    assert joined(found) == "the key is [redacted], keep it"
+
+
+@drawn(
+    st.text("sk-ab1 .", max_size=60),
+    st.lists(st.integers(1, 7), min_size=1, max_size=60),
+    st.integers(0, 60),
+)
+@limits(deadline=None)
+def test_however_the_text_is_cut_it_reads_as_if_it_were_whole(
+    around: str, cuts: list[int], at: int
+) -> None:
+    whole = f"{around[:at]}{KEY}{around[at:]}"
+    pieces, rest = [], whole
+    for size in cuts:
+        pieces.append(rest[:size])
+        rest = rest[size:]
+    found = asyncio.run(through(BY_PATTERN, *said("m", *pieces, rest)))
+    expected = compiled(BY_PATTERN["patterns"][0], 16).sub("[redacted]", whole)  # type: ignore[index]
+    assert joined(found) == expected
+    assert KEY[:13] not in str(found)
+
+
+async def test_text_flows_while_it_is_harmless() -> None:
+    veil = Veil([compiled("sk-[a-z0-9]{10,}", 16)], "*", 16)
+    shown = veil.feed("harmless words that are long enough")
+    assert shown == "harmless words that"
+    assert shown + veil.end() == "harmless words that are long enough"
+
+
+async def test_what_stands_before_a_secret_counts_after_it_has_gone_on() -> None:
+    veil = Veil([compiled("(?<=key=)[a-z]+", 8)], "*", 8)
+    found = "".join(veil.feed(letter) for letter in "the key=abcdefghijklmnopqrstuvwxyz 1")
+    assert found + veil.end() == "the key=* 1"
+
+
+async def test_a_match_without_end_is_cut_off() -> None:
+    veil = Veil([compiled("sk-[a-z]+", 8)], "*", 8)
+    found = veil.feed("so: sk-" + "a" * (2 * patterns.MOST_HELD)) + veil.feed("bc") + veil.end()
+    assert found == "so: *"
+
+
+async def test_messages_that_are_interleaved() -> None:
+    events = [text("sk-abcdef"), text("sk-abcdef", "n"), text("ghijklm"), text("ghijklm", "n")]
+    ends = [{"type": "TEXT_MESSAGE_END", "messageId": name} for name in ("m", "n")]
+    found = await through(BY_PATTERN, *events, *ends)
+    assert found == [text("[redacted]"), ends[0], text("[redacted]", "n"), ends[1]]
+
+
+async def test_arguments_of_a_call_are_looked_at_whole() -> None:
+    pieces = ['{"to": "a", "pass', 'word": "hun', 'ter2", "deep": [{"TOKEN": 5}]}']
+    end = {"type": "TOOL_CALL_END", "toolCallId": "c"}
+    found = await through(BY_KEY, *map(args, pieces), custom("meanwhile"), end)
+    assert found[0] == custom("meanwhile")
+    assert found[2] == end
+    assert json.loads(found[1]["delta"]) == {
+        "to": "a", "password": "[redacted]", "deep": [{"TOKEN": "[redacted]"}],
+    }  # fmt: skip
+
+
+async def test_arguments_that_are_no_json_or_escape_the_secret() -> None:
+    end = {"type": "TOOL_CALL_END", "toolCallId": "c"}
+    found = await through(BY_PATTERN, args(f'{{"a": "{KEY}'), end)
+    assert joined(found) == '{"a": "[redacted]'
+    escaped = "".join(f"\\u{ord(letter):04x}" for letter in KEY)
+    found = await through(BY_PATTERN, args(f'{{"a": "{escaped}"}}'), end)
+    assert json.loads(joined(found)) == {"a": "[redacted]"}
+
+
+async def test_arguments_without_end_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redact, "MOST_ARGS", 10)
+    found = await through(BY_KEY, *[args("abcdef")] * 3)
+    assert joined(found) == '"[redacted]"'
+
+
+def secretive(value: Any) -> Wire:
+    return {"a": [value, "fine"], "password": {"x": 1}, "n": 1}
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        custom(secretive(KEY)),
+        {"type": "STATE_SNAPSHOT", "snapshot": secretive(KEY)},
+        {"type": "TOOL_CALL_RESULT", "messageId": "x", "toolCallId": "c",
+         "content": json.dumps(secretive(KEY))},
+        {"type": "MESSAGES_SNAPSHOT", "messages": [
+            {"id": "sk-0123456789", "role": "user", "content": KEY}]},
+        {"type": "RUN_ERROR", "message": f"refused: {KEY}"},
+        {"type": "RUN_FINISHED", "threadId": "t", "runId": "r", "result": secretive(KEY)},
+        {"type": "STATE_DELTA", "delta": [
+            {"op": "add", "path": "/password", "value": KEY},
+            {"op": "add", "path": "/a/-", "value": KEY}]},
+        {"type": "ACTIVITY_SNAPSHOT", "messageId": "m", "activityType": "X",
+         "content": secretive(KEY)},
+        {"type": "REASONING_MESSAGE_CONTENT", "messageId": "m", "delta": KEY},
+    ],
+    ids=lambda event: event["type"],
+)  # fmt: skip
+async def test_every_event_that_says_something(event: Wire) -> None:
+    entry = {**BY_PATTERN, "keys": ["password"]}
+    found = await through(entry, event)
+    assert KEY not in str(found)
+    assert '"x": 1' not in json.dumps(found)
+    assert "[redacted]" in str(found)
+    if event["type"] == "MESSAGES_SNAPSHOT":
+        assert found[0]["messages"][0]["id"] == "sk-0123456789"
+
+
+async def test_patches_below_a_replaced_place_are_left_out() -> None:
+    delta = [
+        {"op": "add", "path": "/user/password/salt", "value": "x"},
+        {"op": "replace", "path": "/user/password", "value": {"salt": "x"}},
+        {"op": "remove", "path": "/user/password"},
+        {"op": "add", "path": "/user/name", "value": {"token": "x", "n": 1}},
+    ]
+    (found,) = await through(BY_KEY, {"type": "STATE_DELTA", "delta": delta})
+    assert found["delta"] == [
+        {"op": "replace", "path": "/user/password", "value": "[redacted]"},
+        {"op": "remove", "path": "/user/password"},
+        {"op": "add", "path": "/user/name", "value": {"token": "[redacted]", "n": 1}},
+    ]
+
+
+async def test_originals_are_left_out_unless_they_are_wanted() -> None:
+    raw = {"type": "RAW", "event": {"delta": "sk-abc"}}
+    events = [raw, custom() | {"rawEvent": {"delta": "sk-abc"}}]
+    assert await through(BY_PATTERN, *events) == [custom()]
+    assert await through({**BY_PATTERN, "raw": True}, *events) == events
+
+
+async def test_a_stream_that_was_cut_short_says_what_it_held() -> None:
+    found = await until_it_breaks(chain_of(BY_PATTERN), _cut())
+    assert joined(found) == "so far [redacted] and"
+
+
+async def _cut() -> Any:
+    yield text("so far sk-abcdef")
+    yield text("ghijklmn and")
+    raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    ("pattern", "problem"),
+    [
+        ("(", "no regular expression"),
+        ("a*", "matches nothing at all"),
+        ("(a+)+b", "for ever"),
+        ("(a|ab)*c", "for ever"),
+        (r"(a)\1", "for ever"),
+        ("a{200}", "hold at least"),
+    ],
+)
+def test_a_pattern_that_could_harm_is_refused(pattern: str, problem: str) -> None:
+    with pytest.raises(BadChain, match=problem):
+        parse([{"name": "redact", "patterns": [pattern]}])
+
+
+def test_usual_patterns_are_taken() -> None:
+    usual = [
+        r"[\w.+-]+@[\w-]+\.[\w.]+", r"\b\d{4}([ -]?\d{4}){3}\b", r"AKIA[0-9A-Z]{16}",
+        r"(?i)bearer\s+[a-z0-9._-]{20,}", r"eyJ[\w-]+\.[\w-]+\.[\w-]+", r"gh[pousr]_\w{36}",
+    ]  # fmt: skip
+    parse([{"name": "redact", "patterns": usual}])
