@@ -33,8 +33,8 @@ __all__ = [
 COMMANDS_WITHOUT_ENGINES = frozenset(
     {
         "-h", "--help", "--version", "check", "collectstatic", "compilemessages", "diffsettings",
-        "findstatic", "help", "makemessages", "sendtestemail", "spectacular", "startapp",
-        "startproject", "test", "testserver", "up", "version",
+        "findstatic", "help", "makemessages", "sendtestemail", "show_permissions", "spectacular",
+        "startapp", "startproject", "test", "testserver", "up", "version",
     }
 )  # fmt: skip
 ATTACH = 60.0

@@ -35,7 +35,6 @@ def runs(request: HttpRequest, principal: Principal) -> HttpResponse:
     agents = list(Agent.objects.for_team(principal.team).defer("settings", "description"))
     context = {
         "principal": principal,
-        "may_run": principal.can("run"),
         "page": shown,
         "filters": listing.filters_of(request.GET),
         "problems": asked.errors,
@@ -75,7 +74,7 @@ def run(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpRespons
         "principal": principal,
         "run": found,
         "active": listing.is_active(found),
-        "may_cancel": principal.can("cancel"),
+        "may_cancel": access.may(principal, "cancel", found),
     }
     return render(request, "runs/run.html", context)
 

@@ -10,7 +10,7 @@ from django.conf import settings
 
 from runs.entry import DEFAULT
 from runtimes.models import Agent
-from teams.models import Team
+from teams.authentication import Principal
 
 SERVICE = "AG-UI run host"
 TOLD = ("profile", "goal", "constraints")
@@ -19,9 +19,10 @@ TOLD = ("profile", "goal", "constraints")
 Json = dict[str, Any]
 
 
-def info(team: Team) -> Json:
-    """The map of the team's agents; with what CopilotKit's runtime says of itself beside it."""
-    agents = Agent.objects.for_team(team).filter(enabled=True)
+def info(principal: Principal) -> Json:
+    """The map of the agents that the credential is for, beside what CopilotKit's runtime says."""
+    rows = Agent.objects.for_team(principal.team).filter(enabled=True)
+    agents = [agent for agent in rows if principal.may_use(agent.slug)]
     told = {agent.slug: describe(agent) for agent in agents}
     default = next((agent for agent in agents if agent.is_default), None)
     if default and DEFAULT not in told:

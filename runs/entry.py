@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -73,6 +74,7 @@ def enter(
 ) -> Entry:
     """Check permission, agent and key, then start: all is written, or nothing."""
     access.require(principal, "run")
+    access.require_thread(principal, request.thread_id)
     if cursor is not None and (run := _named(principal, request)):
         return Entry(run, cursors.check(cursor, run.journal.head), created=False)
     if cursor:
@@ -85,6 +87,7 @@ def enter(
         request,
         started_by=principal.label,
         idempotency_key=key,
+        displacing=partial(access.require_for, principal, "cancel"),
     )
     return Entry(started.run, 0 if started.created else None, started.created)
 
@@ -114,6 +117,8 @@ def _asker(principal: Principal, request: RunRequest) -> str | None:
 def find_agent(principal: Principal, slug: str | None) -> Agent:
     """The team's agent of that slug, or its default. Raises UnknownAgent."""
     agents = Agent.objects.for_team(principal.team).filter(enabled=True)
+    if principal.agents is not None:
+        agents = agents.filter(slug__in=principal.agents)
     agent = agents.filter(slug=slug).first() if slug else None
     if agent is None and slug in (None, "", DEFAULT):
         agent = agents.filter(is_default=True).first()

@@ -4,7 +4,7 @@ Order of locks, everywhere: thread → journal → run → interrupts → job. T
 (fence) before it touches the run (``finish``), so every verb here does the same.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -88,9 +88,12 @@ def start(
     *,
     started_by: str,
     idempotency_key: str | None = None,
+    displacing: Callable[[Run], None] | None = None,
 ) -> Started:
     """Make thread, journal, run and job in one transaction.
 
+    ``displacing`` is asked for each run that the request, not the agent's setting, wants to
+    cancel to make way, and raises where that is not allowed.
     Raises RunExists, ThreadBusy, IdempotencyConflict, and what ``resume.admit`` raises. The same
     Idempotency-Key with the same request, or the same answers to the same questions, return the
     run that the first request made. When both arrive at once, the second waits
@@ -98,7 +101,7 @@ def start(
     """
     try:
         with transaction.atomic():
-            return _start(team, agent, request, started_by, idempotency_key)
+            return _start(team, agent, request, started_by, idempotency_key, displacing)
     except IntegrityError:
         if earlier := _earlier(team, idempotency_key, request):
             return Started(earlier, created=False)
@@ -106,7 +109,12 @@ def start(
 
 
 def _start(
-    team: Team, agent: Agent, request: RunRequest, started_by: str, key: str | None
+    team: Team,
+    agent: Agent,
+    request: RunRequest,
+    started_by: str,
+    key: str | None,
+    displacing: Callable[[Run], None] | None = None,
 ) -> Started:
     thread, _ = Thread.objects.get_or_create(team=team, thread_id=request.thread_id)
     _lock(thread)
@@ -117,7 +125,12 @@ def _start(
     if admission.answered_by:
         return Started(admission.answered_by, created=False)
     attempt = _attempt(thread, request.run_id, admission)
-    _make_way(thread, request.on_busy or OnBusy(agent.on_busy), started_by)
+    _make_way(
+        thread,
+        request.on_busy or OnBusy(agent.on_busy),
+        started_by,
+        displacing if request.on_busy else None,
+    )
     run = Run(
         journal=journal.create(),
         team=team,
@@ -299,12 +312,16 @@ def _attempt(thread: Thread, run_id: str, admission: resume.Admission) -> int:
     return twin.attempt + 1
 
 
-def _make_way(thread: Thread, policy: OnBusy, by: str) -> None:
+def _make_way(
+    thread: Thread, policy: OnBusy, by: str, displacing: Callable[[Run], None] | None
+) -> None:
     active = list(Run.objects.filter(thread=thread, status__in=ACTIVE).select_related("thread"))
     if active and policy == OnBusy.REJECT:
         raise ThreadBusy(details=address(active[0]))
     if policy == OnBusy.CANCEL_RUNNING:
         for run in active:
+            if displacing is not None:
+                displacing(run)
             cancel(run, by)
 
 

@@ -42,9 +42,8 @@ def newest(
 
     ``agent`` keeps those that this agent answered last.
     """
-    access.require(principal, "view")
     newest = _runs().order_by("-journal_id")
-    found = Thread.objects.for_team(principal.team).annotate(
+    found = access.visible_threads(principal).annotate(
         newest=Subquery(newest.values("journal_id")[:1]),
         agent=Subquery(newest.values("agent__slug")[:1]),
         began=Subquery(_runs().order_by("journal_id").values("started_by")[:1]),

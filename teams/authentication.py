@@ -1,16 +1,14 @@
 """Who asks: one Principal per request, for DRF views and ASGI consumers alike."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from django.conf import settings
 from django.contrib import auth
 from django.contrib.auth.models import AnonymousUser, User
-from django.db.models import Q
 from django.http import HttpRequest
-from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
@@ -19,8 +17,7 @@ from agui_project import cors
 from agui_project.errors import Forbidden, Unauthenticated, UnsupportedMediaType
 from teams import keys
 from teams.models import ApiKey, Membership, Role, Team
-from teams.permissions import allowed
-from teams.tenancy import TeamQuerySet
+from teams.permissions import allowed, within
 
 if TYPE_CHECKING:
     from rest_framework.views import APIView  # DRF's views import this module
@@ -30,19 +27,23 @@ CHALLENGE = "Bearer"
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A person or a key, in one team.
+    """Who asks, in one team: a person, a key, a shared link or a stream ticket.
 
     ``name`` is the user's login or the key's prefix; ``via_cookie`` says that a browser sent the
-    credential by itself, so that the Origin rules apply.
+    credential by itself, so that the Origin rules apply. ``only``: what the credential is for,
+    whatever the role allows; None for all of it. ``agents``: the only agents it is for.
     """
 
-    kind: Literal["user", "key"]
+    kind: Literal["user", "key", "link", "ticket"]
     name: str
     team: Team
     role: Role
     user_id: int | None = None
     key_prefix: str | None = None
     via_cookie: bool = False
+    only: frozenset[str] | None = None
+    agents: frozenset[str] | None = None
+    session_key: str | None = field(default=None, compare=False, repr=False)
 
     @property
     def label(self) -> str:
@@ -50,8 +51,19 @@ class Principal:
         return f"{self.kind}:{self.name}"
 
     def can(self, action: str) -> bool:
-        """Whether this principal's role may do ``action`` (``permissions.ROLES``)."""
-        return allowed(self.role, action)
+        """Whether role and credential both allow ``action`` (``permissions.ACTIONS``)."""
+        return allowed(self.role, action) and (self.only is None or action in self.only)
+
+    def require(self, action: str) -> None:
+        """Raises Forbidden unless this principal ``can``."""
+        if self.can(action):
+            return
+        who = "This key's scopes do" if allowed(self.role, action) else "Your role does"
+        raise Forbidden(f"{who} not allow this: {action}.", details={"action": action})
+
+    def may_use(self, agent: str) -> bool:
+        """Whether the credential is for the agent of that slug."""
+        return self.agents is None or agent in self.agents
 
 
 def resolve(headers: Mapping[str, str], cookies: Mapping[str, str]) -> Principal:
@@ -62,23 +74,38 @@ def resolve(headers: Mapping[str, str], cookies: Mapping[str, str]) -> Principal
     """
     if "authorization" in headers:
         return _by_key(headers["authorization"])
-    session = _session(cookies)
+    session = _session(cookies.get(settings.SESSION_COOKIE_NAME, ""))
     user = _user_of(session)
     if user is None:
         raise _unauthenticated()
     return _by_session(user, session)
 
 
+def refreshed(principal: Principal) -> Principal | None:
+    """The principal as it stands now, with today's role and scopes; None if it is let in no more.
+
+    A browser's session counts as long as it is signed in. Of a role that was changed meanwhile
+    the new one holds.
+    """
+    if principal.key_prefix is not None:
+        row = keys.standing(principal.team, principal.key_prefix)
+        return _of_key(row) if row else None
+    if principal.session_key is not None:
+        user = _user_of(_session(principal.session_key))
+        if user is None or user.pk != principal.user_id:
+            return None
+    mine = (
+        Membership.objects.for_team(principal.team)
+        .select_related("team")
+        .filter(user=principal.user_id, user__is_active=True, team__archived_at=None)
+        .first()
+    )
+    return replace(principal, team=mine.team, role=Role(mine.role)) if mine else None
+
+
 def still_valid(principal: Principal) -> bool:
     """Whether the principal would still be let in: open streams ask again and again."""
-    rows: TeamQuerySet[Any]
-    if principal.kind == "key":
-        rows = ApiKey.objects.filter(prefix=principal.key_prefix, revoked=False).filter(
-            Q(expiry_date=None) | Q(expiry_date__gt=timezone.now())
-        )
-    else:
-        rows = Membership.objects.filter(user=principal.user_id, user__is_active=True)
-    return rows.for_team(principal.team).filter(team__archived_at=None).exists()
+    return refreshed(principal) is not None
 
 
 def guard_cookie(
@@ -113,7 +140,7 @@ class PrincipalAuthentication(BaseAuthentication):
         headers = {name.lower(): value for name, value in request.headers.items()}
         if "authorization" in headers:
             return AnonymousUser(), _by_key(headers["authorization"])
-        session = _session(request.COOKIES)
+        session = _session(request.COOKIES.get(settings.SESSION_COOKIE_NAME, ""))
         user = _user_of(session)
         if user is None:
             return None
@@ -161,12 +188,26 @@ def _by_key(authorization: str) -> Principal:
     if row is None:
         raise _unauthenticated("This API key is unknown, revoked or expired.")
     keys.touch(row)
-    return Principal("key", row.prefix, row.team, Role(row.role), key_prefix=row.prefix)
+    return _of_key(row)
+
+
+def _of_key(row: ApiKey) -> Principal:
+    return Principal(
+        "key",
+        row.prefix,
+        row.team,
+        Role(row.role),
+        key_prefix=row.prefix,
+        only=within(row.scopes),
+        agents=None if row.agents is None else frozenset(row.agents),
+    )
 
 
 class _ReadOnlySession(dict[str, Any]):
     """A stored session's values. ``get_user`` would end or renew a session, but no answer from
     here can carry the new cookie: the person would be signed out. Django's middleware does it."""
+
+    session_key: str | None = None
 
     def flush(self) -> None:
         self.clear()
@@ -175,12 +216,13 @@ class _ReadOnlySession(dict[str, Any]):
         pass
 
 
-def _session(cookies: Mapping[str, str]) -> _ReadOnlySession:
-    key = cookies.get(settings.SESSION_COOKIE_NAME, "")
+def _session(key: str) -> _ReadOnlySession:
     if not key or not key.isascii() or not key.isprintable():
         return _ReadOnlySession()
     store = import_module(settings.SESSION_ENGINE).SessionStore(key)
-    return _ReadOnlySession(store.load())
+    session = _ReadOnlySession(store.load())
+    session.session_key = key
+    return session
 
 
 def _user_of(session: _ReadOnlySession) -> User | None:
@@ -202,5 +244,11 @@ def _by_session(user: User, session: _ReadOnlySession) -> Principal:
     chosen = str(session.get("team"))
     mine = next((m for m in memberships if str(m.team_id) == chosen), memberships[0])
     return Principal(
-        "user", user.get_username(), mine.team, Role(mine.role), user_id=user.pk, via_cookie=True
+        "user",
+        user.get_username(),
+        mine.team,
+        Role(mine.role),
+        user_id=user.pk,
+        via_cookie=True,
+        session_key=session.session_key,
     )

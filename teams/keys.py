@@ -1,13 +1,18 @@
 """API keys: made, adopted, found, revoked. The key itself is shown once and never stored."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
+from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from agui_project.errors import Conflict, Invalid
-from teams.models import ApiKey, Role, Team
+from agui_project.request_id import ADDRESS
+from teams.models import ApiKey, Role, Scope, Team
+from teams.revocation import revoked
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -23,6 +28,12 @@ class KeyTaken(Conflict):
     code = "key_taken"
 
 
+class KeyRotated(Conflict):
+    """This key was rotated already; rotate its successor, or make a new key."""
+
+    code = "key_rotated"
+
+
 class KeyRetired(Conflict):
     """This key was revoked or has expired, which cannot be undone; choose another."""
 
@@ -35,12 +46,46 @@ def create_key(
     role: Role,
     created_by: "User | None" = None,
     expires: datetime | None = None,
+    *,
+    scopes: Sequence[str] = tuple(Scope),
+    agents: Sequence[str] | None = None,
 ) -> tuple[ApiKey, str]:
     """A new key of the team, and the only sight of its text."""
     row, key = ApiKey.objects.create_key(
-        team=team, name=name, role=role, created_by=created_by, expiry_date=expires
+        team=team,
+        name=name,
+        role=role,
+        created_by=created_by,
+        expiry_date=expires,
+        scopes=list(scopes),
+        agents=None if agents is None else list(agents),
     )
     return row, key
+
+
+def rotate(row: ApiKey, *, overlap: timedelta, created_by: "User | None") -> tuple[ApiKey, str]:
+    """A new key that may do the same; the old one works for ``overlap`` longer, at most.
+
+    A key that was to expire hands its length of life on. Raises KeyRetired, and KeyRotated for
+    one that has a successor already: of two rotations at once the second waits for the row.
+    """
+    with transaction.atomic():
+        old: ApiKey = ApiKey.objects.select_for_update(of=("self",)).get(pk=row.pk)
+        if not usable(old):
+            raise KeyRetired
+        if ApiKey.objects.filter(replaces=old).exists():
+            raise KeyRotated
+        now = timezone.now()
+        life = None if old.expiry_date is None else now + (old.expiry_date - old.created)
+        new, key = create_key(
+            old.team, old.name, Role(old.role), created_by, life,
+            scopes=old.scopes, agents=old.agents,
+        )  # fmt: skip
+        ApiKey.objects.filter(pk=new.pk).update(replaces=old)
+        new.replaces = old
+        old.expiry_date = min(filter(None, (old.expiry_date, now + overlap)))
+        old.save(update_fields=["expiry_date"])
+    return new, key
 
 
 def adopt_key(team: Team, key: str, name: str, role: Role) -> ApiKey:
@@ -82,28 +127,45 @@ def find(key: str) -> ApiKey | None:
     return row if usable(row) and row.team.archived_at is None else None
 
 
+def standing(team: Team, prefix: str) -> ApiKey | None:
+    """The team's key with that beginning, if it is usable and its team not archived."""
+    rows = ApiKey.objects.for_team(team).select_related("team").filter(prefix=prefix)
+    row: ApiKey | None = rows.first()
+    return row if row is not None and usable(row) and row.team.archived_at is None else None
+
+
 def usable(row: ApiKey) -> bool:
     """Neither revoked nor expired."""
     return not row.revoked and (row.expiry_date is None or row.expiry_date > timezone.now())
 
 
 def touch(row: ApiKey) -> None:
-    """Note that the key was used, at most once a minute: a request must not cost a write.
+    """Note that the key was used and from where, at most once a minute.
 
-    Of many requests at the turn of a minute one UPDATE finds the old time; the others match
-    nothing and wait for nobody for long.
+    A request must not cost a write. Of many requests at the turn of a minute one UPDATE finds
+    the old time; the others match nothing and wait for nobody for long.
     """
     now = timezone.now()
     if row.last_used_at is not None and row.last_used_at > now - USED_EVERY:
         return
     stale = Q(last_used_at=None) | Q(last_used_at__lte=now - USED_EVERY)
-    ApiKey.objects.filter(stale, pk=row.pk).update(last_used_at=now)
+    noted = ApiKey.objects.filter(stale, pk=row.pk)
+    noted.update(last_used_at=now, last_used_from=_address(ADDRESS.get()))
 
 
 def revoke(row: ApiKey) -> None:
-    """End the key for good; revoking it again changes nothing."""
+    """End the key for good, and its open streams; revoking it again changes nothing."""
     row.revoked = True
     row.save(update_fields=["revoked"])
+    revoked(row.team_id)
+
+
+def _address(client: str) -> str | None:
+    """An IP address, or None: behind a UNIX socket there is none."""
+    try:
+        return str(ip_address(client))
+    except ValueError:
+        return None
 
 
 def _speakable(key: str) -> bool:

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import uuid6
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 from rest_framework_api_key.models import AbstractAPIKey, BaseAPIKeyManager
@@ -18,6 +19,20 @@ class Role(models.TextChoices):
     ADMIN = "admin"
     MEMBER = "member"
     VIEWER = "viewer"
+
+
+class Scope(models.TextChoices):
+    """What a key may be used for, as far as its role allows it."""
+
+    READ = "read"
+    RUN = "run"
+    INGEST = "ingest"
+    ADMIN = "admin"
+
+
+def every_scope() -> list[str]:
+    """A key that nobody limited."""
+    return list(Scope.values)
 
 
 class Team(models.Model):
@@ -64,7 +79,10 @@ class ApiKeyManager(BaseAPIKeyManager.from_queryset(TeamQuerySet)):  # type: ign
 
 
 class ApiKey(TeamOwned, AbstractAPIKey):
-    """A machine's credential: shown once, kept as a hash, found by its first eight characters."""
+    """A machine's credential: shown once, kept as a hash, found by its first eight characters.
+
+    ``agents`` None: every agent. ``replaces`` is the key that it was rotated from.
+    """
 
     # The library's own primary key holds the hash, which would show in every address of the key.
     id = models.UUIDField(  # type: ignore[assignment]
@@ -74,7 +92,18 @@ class ApiKey(TeamOwned, AbstractAPIKey):
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, editable=False
     )
+    scopes = ArrayField(models.CharField(max_length=10, choices=Scope.choices), default=every_scope)
+    agents = ArrayField(
+        models.CharField(max_length=64),
+        null=True,
+        blank=True,
+        help_text="Slugs of the only agents it is for; empty: every agent.",
+    )
+    replaces = models.OneToOneField(
+        "self", on_delete=models.SET_NULL, null=True, editable=False, related_name="replaced_by"
+    )
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
+    last_used_from = models.GenericIPAddressField(null=True, blank=True, editable=False)
 
     objects: ClassVar[ApiKeyManager] = ApiKeyManager()
 
@@ -82,6 +111,14 @@ class ApiKey(TeamOwned, AbstractAPIKey):
         constraints = [
             models.CheckConstraint(
                 condition=models.Q(role__in=Role.values), name="api_key_role_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(scopes__contained_by=Scope.values, scopes__len__gt=0),
+                name="api_key_scopes_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(agents=None) | models.Q(agents__len__gt=0),
+                name="api_key_agents_not_empty",
             ),
         ]
 

@@ -1,26 +1,86 @@
 """Who may do what: one table for people, keys, pages and sockets (docs/permissions.md)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
-from teams.models import Role
+from teams.models import Role, Scope
 
 EVERYONE = frozenset(Role)
 WORKING = frozenset({Role.OWNER, Role.ADMIN, Role.MEMBER})
 RUNNING_THE_TEAM = frozenset({Role.OWNER, Role.ADMIN})
+OWNING = frozenset({Role.OWNER})
 
-ROLES: Mapping[str, frozenset[Role]] = {
-    "view": EVERYONE,
-    "run": WORKING,
-    "cancel": WORKING,
-    "answer": WORKING,
-    "manage_agents": RUNNING_THE_TEAM,
-    "manage_members": RUNNING_THE_TEAM,
-    "manage_keys": RUNNING_THE_TEAM,
-    "see_audit": RUNNING_THE_TEAM,
-    "delete": RUNNING_THE_TEAM,
-}
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What it covers, the roles that may do it, and the scopes that let a key of such a role."""
+
+    covers: str
+    roles: frozenset[Role]
+    scopes: frozenset[Scope]
+
+
+def _action(covers: str, roles: frozenset[Role], *scopes: Scope) -> Action:
+    return Action(covers, roles, frozenset(scopes))
+
+
+# A key that starts runs reads them, too: ``POST /agui`` answers with the run's events.
+ACTIONS: Mapping[str, Action] = {
+    "view": _action(
+        "see the team, its agents, threads, runs and events, live and stored",
+        EVERYONE, Scope.READ, Scope.RUN,
+    ),
+    "run": _action(
+        "start a run, also one that answers with `resume`", WORKING, Scope.RUN
+    ),
+    "answer": _action(
+        "answer a question that a run ended with, in the inbox", WORKING, Scope.RUN
+    ),
+    "cancel": _action("cancel a run that one started oneself", WORKING, Scope.RUN),
+    "cancel_others": _action(
+        "cancel a run that somebody else started", RUNNING_THE_TEAM, Scope.RUN
+    ),
+    "comment": _action("comment on a run and rate it", WORKING, Scope.RUN),
+    "share": _action("share a thread or run, and end that", WORKING, Scope.ADMIN),
+    "delete": _action("erase a thread with all its runs", RUNNING_THE_TEAM, Scope.ADMIN),
+    "ingest": _action(
+        "hand in the events of a run that is executed elsewhere", WORKING, Scope.INGEST
+    ),
+    "manage_agents": _action("add, change and switch off agents", RUNNING_THE_TEAM, Scope.ADMIN),
+    "manage_members": _action(
+        "invite and remove people, change their role", RUNNING_THE_TEAM, Scope.ADMIN
+    ),
+    "manage_keys": _action("make, rotate and revoke API keys", RUNNING_THE_TEAM, Scope.ADMIN),
+    "manage_team": _action("rename and archive the team", OWNING, Scope.ADMIN),
+    "see_audit": _action(
+        "read and export the [audit log](audit.md)", RUNNING_THE_TEAM, Scope.ADMIN
+    ),
+}  # fmt: skip
 
 
 def allowed(role: str, action: str) -> bool:
     """Whether ``role`` may do ``action``; an action that is not in the table is a KeyError."""
-    return role in ROLES[action]
+    return role in ACTIONS[action].roles
+
+
+def within(scopes: Iterable[str]) -> frozenset[str]:
+    """The actions that these scopes let a key do, as far as its role does, too."""
+    given = frozenset(scopes)
+    return frozenset(name for name, action in ACTIONS.items() if action.scopes & given)
+
+
+def reaches(role: str, other: str) -> bool:
+    """Whether who has ``role`` may give or take ``other``: nobody's is above their own."""
+    ranks = list(Role)
+    return ranks.index(Role(role)) <= ranks.index(Role(other))
+
+
+def as_markdown() -> str:
+    """The table as docs/permissions.md shows it (``manage.py show_permissions``)."""
+    heads = ["action", "what it covers", *Role.values, "scope of a key"]
+    lines = [heads, ["---"] * len(heads)]
+    for name, action in ACTIONS.items():
+        roles = ["yes" if role in action.roles else "no" for role in Role]
+        scopes = " or ".join(f"`{scope}`" for scope in Scope if scope in action.scopes)
+        lines.append([f"`{name}`", action.covers, *roles, scopes])
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)

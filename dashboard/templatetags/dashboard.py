@@ -1,9 +1,16 @@
-"""What templates ask of a run."""
+"""What templates ask of a run, and of who looks at it."""
 
 from django import template
 
 from dashboard import listing
+from teams.authentication import Principal
 
 register = template.Library()
 register.filter("active", listing.is_active)
 register.filter("stamp", listing.stamp)
+
+
+@register.filter
+def can(principal: Principal, action: str) -> bool:
+    """``{% if principal|can:"run" %}``: the same table as for requests."""
+    return principal.can(action)

@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 from agui_project.errors import Invalid
 from runs import access, capabilities, entry, lifecycle
 from runs.fields import wrong
-from runs.models import ACTIVE, Run
+from runs.models import ACTIVE
 from teams.authentication import principal_of
 
 STOPPED = {"type": "RUN_ERROR", "message": "Run stopped by user", "code": "STOPPED"}
@@ -25,7 +25,7 @@ class Info(APIView):
         """The team's agents and what they can do."""
         principal = principal_of(request)
         access.require(principal, "view")
-        return Response(capabilities.info(principal.team))
+        return Response(capabilities.info(principal))
 
 
 @extend_schema(exclude=True)
@@ -36,12 +36,13 @@ class Stop(APIView):
         access.require(principal, "cancel")
         entry.find_agent(principal, slug)
         run_id = _run_id(request)
-        runs = Run.objects.for_team(principal.team).select_related("thread")
-        runs = runs.filter(thread__thread_id=thread_id, status__in=ACTIVE)
+        runs = access.visible(principal).filter(thread__thread_id=thread_id, status__in=ACTIVE)
         if run_id is not None:
             runs = runs.filter(run_id=run_id)
         # The newest first: when the running one ends, nothing that waits behind it may begin.
         active = list(runs.order_by("-journal_id"))
+        for run in active:
+            access.require_for(principal, "cancel", run)
         for run in active:
             lifecycle.cancel(run, principal.label)
         if active:

@@ -41,6 +41,8 @@ def test_who_may_cancel_sees_the_button(cast: Cast, browse: Browse) -> None:
     def buttons(actor: Actor) -> int:
         return browse(actor).get(f"/runs/{run.pk}/").content.decode().count('id="cancel"')
 
+    assert [buttons(actor) for actor in (cast.alice, cast.bob, cast.vera)] == [1, 0, 0]
+    run = start(cast.bob)
     assert [buttons(actor) for actor in (cast.alice, cast.bob, cast.vera)] == [1, 1, 0]
 
 

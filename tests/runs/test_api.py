@@ -11,11 +11,13 @@ from agui_project.bridge import db
 from events.writer import JournalWriter
 from runs import lifecycle
 from runs.models import Run
+from runtimes.models import Agent
 from teams.models import ApiKey
 from tests.asgi import ask, ask_now
 from tests.cast import Actor, Cast, LiveRun, Register, fresh, perform, start
 from tests.runs.starting import JSON, RUNS, STARTS, post, refused
 
+OWN = {"origin": "http://localhost"}
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -157,18 +159,44 @@ class TestList:
 
 class TestCancel:
     def test_a_queued_run(self, cast: Cast) -> None:
-        run = start(cast.alice)
+        run = start(cast.bob)
         for _ in range(2):
-            answer = ask_now("POST", f"{RUNS}/{run.pk}/cancel", cast.bob.headers)
+            answer = ask_now("POST", f"{RUNS}/{run.pk}/cancel", {**cast.bob.cookie, **OWN, **JSON})
             assert (answer.status, answer.json["status"]) == (202, "cancelled")
         assert fresh(run).journal.head == 2
 
     def test_a_running_run_is_only_asked(self, cast: Cast) -> None:
-        run = start(cast.alice)
+        run = start(cast.bob)
         lifecycle.claim(run.pk)
-        answer = ask_now("POST", f"{RUNS}/{run.pk}/cancel", cast.bob.headers)
+        answer = ask_now("POST", f"{RUNS}/{run.pk}/cancel", {**cast.bob.cookie, **OWN, **JSON})
         assert (answer.status, answer.json["status"]) == (202, "running")
         assert answer.json["cancel_requested_at"]
+
+    def test_somebody_elses_run_takes_more(self, cast: Cast) -> None:
+        run = start(cast.alice)
+        answer = ask_now("POST", f"{RUNS}/{run.pk}/cancel", cast.bob.headers)
+        assert refused(answer, 403, "forbidden") == {"action": "cancel_others"}
+        assert fresh(run).status == "queued"
+        run = start(cast.bob)
+        answer = ask_now("POST", f"{RUNS}/{run.pk}/cancel", cast.alice.headers)
+        assert (answer.status, answer.json["status"]) == (202, "cancelled")
+
+    def test_making_way_is_cancelling(self, cast: Cast) -> None:
+        run = start(cast.alice, threadId="t")
+        body = {"input": {"threadId": "t"}, "on_busy": "cancel_running"}
+        answer = ask_now("POST", RUNS, cast.bob.headers, json=body)
+        assert refused(answer, 403, "forbidden") == {"action": "cancel_others"}
+        assert fresh(run).status == "queued"
+        assert Run.objects.count() == 1
+        assert ask_now("POST", RUNS, cast.alice.headers, json=body).status == 202
+        assert fresh(run).status == "cancelled"
+
+    def test_an_agent_that_always_makes_way(self, cast: Cast) -> None:
+        Agent.objects.update(on_busy="cancel_running")
+        run = start(cast.alice, threadId="t")
+        body = {"input": {"threadId": "t"}}
+        assert ask_now("POST", RUNS, cast.bob.headers, json=body).status == 202
+        assert fresh(run).status == "cancelled"
 
     def test_a_viewer_may_not(self, cast: Cast) -> None:
         run = start(cast.alice)

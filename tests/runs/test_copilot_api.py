@@ -119,7 +119,10 @@ class TestStop:
         running = Told(start(cast.alice, threadId="t")).run
         queued = start(cast.alice, threadId="t", onBusy="enqueue")
         other = start(cast.alice, threadId="other")
-        answer = stop(cast.bob)
+        refused = stop(cast.bob)
+        assert (refused.status, refused.json["error"]["code"]) == (403, "forbidden")
+        assert not fresh(running).cancel_requested_at
+        answer = stop(cast.alice)
         assert (answer.status, answer.json["stopped"]) == (200, True)
         assert fresh(running).cancel_requested_at
         assert [fresh(run).status for run in (running, queued, other)] == [
@@ -131,7 +134,7 @@ class TestStop:
         first = start(cast.alice, threadId="t", runId="one")
         second = start(cast.alice, threadId="t", runId="two", onBusy="enqueue")
         sent = {"runId": "two"} if where == "body" else {}
-        asked = stop(cast.bob, "t" if sent else "t?runId=two", **sent)
+        asked = stop(cast.alice, "t" if sent else "t?runId=two", **sent)
         assert asked.json["stopped"]
         assert (fresh(first).status, fresh(second).status) == ("queued", "cancelled")
 

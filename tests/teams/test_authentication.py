@@ -14,8 +14,9 @@ from pytest_django import DjangoAssertNumQueries, Settings
 
 from agui_project.errors import Forbidden, Unauthenticated
 from teams import keys
-from teams.authentication import Principal, resolve, still_valid
-from teams.models import ApiKey, Membership, Role, Team
+from teams.authentication import Principal, refreshed, resolve, still_valid
+from teams.models import ApiKey, Membership, Role, Scope, Team
+from teams.permissions import within
 
 SignIn = Callable[..., dict[str, str]]
 LONG_AGO = timezone.now() - timedelta(days=1)
@@ -37,7 +38,9 @@ class TestKeys:
     def test_a_key_speaks_for_its_team(self, team: Team) -> None:
         row, key = keys.create_key(team, "ci", Role.VIEWER)
         principal = resolve(bearer(key), {})
-        assert principal == Principal("key", key[:8], team, Role.VIEWER, key_prefix=row.prefix)
+        assert principal == Principal(
+            "key", key[:8], team, Role.VIEWER, key_prefix=row.prefix, only=within(Scope)
+        )
         assert principal.label == f"key:{key[:8]}"
         assert principal.can("view")
         assert not principal.can("run")
@@ -264,3 +267,34 @@ class TestStillValid:
         principal = resolve({}, sign_in(alice))
         User.objects.update(is_active=False)
         assert not still_valid(principal)
+
+    def test_a_browser_until_it_is_signed_out(self, alice: User, sign_in: SignIn) -> None:
+        here, there = resolve({}, sign_in(alice)), resolve({}, sign_in(alice))
+        Session.objects.filter(pk=here.session_key).delete()
+        assert [still_valid(here), still_valid(there)] == [False, True]
+
+    def test_a_browser_until_the_password_changes(self, alice: User, sign_in: SignIn) -> None:
+        principal = resolve({}, sign_in(alice))
+        alice.set_password("another")
+        alice.save()
+        assert not still_valid(principal)
+
+    def test_nobody_by_a_kind_of_credential_that_is_not_known_here(self, team: Team) -> None:
+        assert not still_valid(Principal("link", "x", team, Role.VIEWER))
+
+
+class TestRefreshed:
+    def test_a_person_with_the_role_of_today(self, alice: User, sign_in: SignIn) -> None:
+        principal = resolve({}, sign_in(alice))
+        Membership.objects.update(role=Role.VIEWER)
+        now = refreshed(principal)
+        assert now is not None
+        assert (now.role, now.via_cookie, now.can("run")) == (Role.VIEWER, True, False)
+
+    def test_a_key_with_the_scopes_of_today(self, team: Team) -> None:
+        principal = resolve(bearer(keys.create_key(team, "ci", Role.OWNER)[1]), {})
+        assert refreshed(principal) == principal
+        ApiKey.objects.update(scopes=["ingest"])
+        now = refreshed(principal)
+        assert now is not None
+        assert not now.can("view")

@@ -1,9 +1,15 @@
 """Keys: made once, adopted from the operator, revoked for good, never stored."""
 
+from datetime import timedelta
+from typing import Any
+
 import pytest
+from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 
 from agui_project.errors import Invalid
+from agui_project.request_id import ADDRESS
 from teams import keys
 from teams.models import ApiKey, Role, Team
 
@@ -65,6 +71,71 @@ def test_keys_stay_in_their_team(team: Team, other_team: Team) -> None:
     row, _ = keys.create_key(team, "ci", Role.MEMBER)
     assert list(ApiKey.objects.for_team(team)) == [row]
     assert not ApiKey.objects.for_team(other_team).exists()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"scopes": ["fly"]}, {"scopes": []}, {"scopes": ["read"], "agents": []}]
+)
+def test_the_database_refuses_scopes_and_agents_that_say_nothing(team: Team, wrong: Any) -> None:
+    with pytest.raises(IntegrityError), transaction.atomic():
+        keys.create_key(team, "ci", Role.MEMBER, **wrong)
+
+
+@pytest.mark.parametrize(
+    ("address", "noted"), [("192.0.2.7", "192.0.2.7"), ("2001:db8::1", "2001:db8::1"), ("", None)]
+)
+def test_where_it_was_used_from(team: Team, address: str, noted: str | None) -> None:
+    row, _ = keys.create_key(team, "ci", Role.MEMBER)
+    here = ADDRESS.set(address)
+    keys.touch(row)
+    ADDRESS.reset(here)
+    row.refresh_from_db()
+    assert (row.last_used_from, row.last_used_at is not None) == (noted, True)
+
+
+class TestRotation:
+    def test_both_work_until_the_old_one_ends(self, team: Team, alice: User) -> None:
+        old, text = keys.create_key(team, "ci", Role.MEMBER, scopes=["run"], agents=["echo"])
+        new, fresh = keys.rotate(old, overlap=timedelta(hours=2), created_by=alice)
+        assert keys.find(text) == old
+        assert keys.find(fresh) == new
+        new.refresh_from_db()
+        same = ("team_id", "name", "role", "scopes", "agents")
+        assert [getattr(new, name) for name in same] == [getattr(old, name) for name in same]
+        assert (new.replaces, new.created_by, new.expiry_date) == (old, alice, None)
+        old.refresh_from_db()
+        assert old.expiry_date is not None
+        left = old.expiry_date - timezone.now()
+        assert timedelta(minutes=119) < left <= timedelta(hours=2)
+        ApiKey.objects.filter(pk=old.pk).update(expiry_date=timezone.now())
+        assert (keys.find(text), keys.find(fresh)) == (None, new)
+
+    def test_without_overlap_the_old_one_ends_now(self, team: Team) -> None:
+        old, text = keys.create_key(team, "ci", Role.MEMBER)
+        keys.rotate(old, overlap=timedelta(0), created_by=None)
+        assert keys.find(text) is None
+
+    def test_it_never_lengthens_a_life(self, team: Team) -> None:
+        soon = timezone.now() + timedelta(hours=1)
+        old, _ = keys.create_key(team, "ci", Role.MEMBER, expires=soon)
+        new, _ = keys.rotate(old, overlap=timedelta(hours=2), created_by=None)
+        old.refresh_from_db()
+        assert old.expiry_date == soon
+        assert new.expiry_date is not None
+        assert abs(new.expiry_date - soon) < timedelta(minutes=1)
+
+    def test_once_only(self, team: Team) -> None:
+        old, _ = keys.create_key(team, "ci", Role.MEMBER)
+        keys.rotate(old, overlap=timedelta(hours=2), created_by=None)
+        with pytest.raises(keys.KeyRotated):
+            keys.rotate(old, overlap=timedelta(hours=2), created_by=None)
+        assert ApiKey.objects.count() == 2
+
+    def test_a_revoked_one_stays_revoked(self, team: Team) -> None:
+        old, _ = keys.create_key(team, "ci", Role.MEMBER)
+        keys.revoke(old)
+        with pytest.raises(keys.KeyRetired):
+            keys.rotate(old, overlap=timedelta(hours=2), created_by=None)
 
 
 def test_the_database_refuses_an_unknown_role(team: Team) -> None:

@@ -4,27 +4,72 @@ from pathlib import Path
 
 import pytest
 
-from teams.models import Role
-from teams.permissions import ROLES, allowed
+from agui_project.errors import Forbidden
+from teams.authentication import Principal
+from teams.models import Role, Scope, Team
+from teams.permissions import ACTIONS, allowed, as_markdown, reaches, within
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "permissions.md"
+MEMBER = {"view", "run", "cancel", "answer", "comment", "share", "ingest"}
 
 
 @pytest.mark.parametrize(
     ("role", "actions"),
     [
         ("viewer", {"view"}),
-        ("member", {"view", "run", "cancel", "answer"}),
-        ("admin", set(ROLES)),
-        ("owner", set(ROLES)),
+        ("member", MEMBER),
+        ("admin", set(ACTIONS) - {"manage_team"}),
+        ("owner", set(ACTIONS)),
     ],
 )
 def test_what_a_role_may_do(role: str, actions: set[str]) -> None:
-    assert {action for action in ROLES if allowed(role, action)} == actions
+    assert {action for action in ACTIONS if allowed(role, action)} == actions
+
+
+@pytest.mark.parametrize(
+    ("scopes", "actions"),
+    [
+        ((), set()),
+        (["read"], {"view"}),
+        (["run"], {"view", "run", "answer", "cancel", "cancel_others", "comment"}),
+        (["ingest"], {"ingest"}),
+        (["read", "ingest"], {"view", "ingest"}),
+        (Scope, set(ACTIONS)),
+    ],
+)
+def test_what_scopes_let_a_key_do(scopes: list[str], actions: set[str]) -> None:
+    assert within(scopes) == actions
+
+
+def test_a_key_for_administration_starts_nothing() -> None:
+    assert not within(["admin"]) & {"view", "run", "answer", "cancel", "ingest"}
+    assert {a for a in ACTIONS if a.startswith("manage_")} < within(["admin"])
+
+
+@pytest.mark.parametrize("role", Role)
+@pytest.mark.parametrize("scope", Scope)
+def test_role_and_scope_must_both_allow(role: Role, scope: Scope) -> None:
+    principal = Principal("key", "k", Team(), role, only=within([scope]))
+    for action, rule in ACTIONS.items():
+        assert principal.can(action) == (role in rule.roles and scope in rule.scopes)
+        if not principal.can(action):
+            with pytest.raises(Forbidden) as caught:
+                principal.require(action)
+            assert ("scopes" in str(caught.value)) == (role in rule.roles)
+            assert caught.value.details == {"action": action}
+
+
+def test_nobody_reaches_above_their_own_role() -> None:
+    assert [[reaches(one, other) for other in Role] for one in Role] == [
+        [True, True, True, True],
+        [False, True, True, True],
+        [False, False, True, True],
+        [False, False, False, True],
+    ]
 
 
 def test_an_unknown_role_may_do_nothing() -> None:
-    assert not [action for action in ROLES if allowed("emperor", action)]
+    assert not [action for action in ACTIONS if allowed("emperor", action)]
 
 
 def test_an_unknown_action_is_a_mistake_of_the_caller() -> None:
@@ -33,10 +78,4 @@ def test_an_unknown_action_is_a_mistake_of_the_caller() -> None:
 
 
 def test_the_documented_table_is_the_table() -> None:
-    rows = [
-        [cell.strip(" `") for cell in line.strip("|").split("|")]
-        for line in DOCS.read_text().splitlines()
-        if line.startswith("| `")
-    ]
-    documented = {row[0]: [c == "yes" for c in row[2:]] for row in rows if row[0] in ROLES}
-    assert documented == {action: [allowed(role, action) for role in Role] for action in ROLES}
+    assert as_markdown() in DOCS.read_text(), "see manage.py show_permissions"

@@ -1,0 +1,15 @@
+"""``manage.py show_permissions``: the role table, as docs/permissions.md has it."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from teams import permissions
+
+
+class Command(BaseCommand):
+    help = "Print the table of roles and actions as Markdown."
+    requires_system_checks = []
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        self.stdout.write(permissions.as_markdown(), ending="")

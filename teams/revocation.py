@@ -1,0 +1,21 @@
+"""Tell open streams that somebody may have lost the right to read them."""
+
+from uuid import UUID
+
+from django.db import transaction
+
+from agui_project import bell
+
+
+def group(team_id: UUID) -> str:
+    """The bell's group that the open streams of a team listen to."""
+    return f"access.{team_id}"
+
+
+def revoked(team_id: UUID) -> None:
+    """Let every open stream of the team ask again, at once, whether it may go on.
+
+    Call it in the transaction that revokes, or behind it: it rings after the commit. Ringing may
+    fail; then the streams ask on their heartbeat.
+    """
+    transaction.on_commit(lambda: bell.ring_now([(group(team_id), {"type": "access"})]))
