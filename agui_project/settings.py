@@ -42,6 +42,17 @@ AGUI_SSE_HEARTBEAT: float = env.float("AGUI_SSE_HEARTBEAT", default=15.0)
 AGUI_STALL_TIMEOUT: float = env.float("AGUI_STALL_TIMEOUT", default=120.0)
 AGUI_HUB_TICK: float = env.float("AGUI_HUB_TICK", default=0.5)
 
+# What a team may use, where it has no values of its own (teams/limits.py); 0 is no limit.
+AGUI_LIMIT_CONCURRENT_RUNS: int = env.int("AGUI_LIMIT_CONCURRENT_RUNS", default=500)
+AGUI_LIMIT_QUEUED_RUNS: int = env.int("AGUI_LIMIT_QUEUED_RUNS", default=10_000)
+AGUI_LIMIT_RUNS_PER_MINUTE: int = env.int("AGUI_LIMIT_RUNS_PER_MINUTE", default=3_000)
+AGUI_LIMIT_EVENTS_PER_SECOND: int = env.int("AGUI_LIMIT_EVENTS_PER_SECOND", default=10_000)
+AGUI_LIMIT_EVENT_BYTES: int = env.int("AGUI_LIMIT_EVENT_BYTES", default=10 * 1024 * 1024)
+AGUI_LIMIT_RUN_SECONDS: int = env.int("AGUI_LIMIT_RUN_SECONDS", default=86_400)
+AGUI_LIMIT_OPEN_STREAMS: int = env.int("AGUI_LIMIT_OPEN_STREAMS", default=2_000)
+AGUI_LIMIT_STORED_BYTES: int = env.int("AGUI_LIMIT_STORED_BYTES", default=100_000_000_000)
+AGUI_LIMIT_RETENTION_DAYS: int = env.int("AGUI_LIMIT_RETENTION_DAYS", default=0)
+
 LLM_BASE_URL: str = env.str("AGUI_LLM_BASE_URL", default="")
 LLM_API_KEY: str = env.str("AGUI_LLM_API_KEY", default="")
 LLM_MODEL: str = env.str("AGUI_LLM_MODEL", default="")

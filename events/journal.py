@@ -26,9 +26,9 @@ TAKE_OVER_LOCK_TIMEOUT = "1s"
 
 FENCE = """
 update events_journal j
-   set head = v.last, closed_at = case when v.final then now() end
-  from unnest(%s::uuid[], %s::int4[], %s::int4[], %s::int4[], %s::bool[])
-       as v(id, generation, first, last, final)
+   set head = v.last, bytes = j.bytes + v.bytes, closed_at = case when v.final then now() end
+  from unnest(%s::uuid[], %s::int4[], %s::int4[], %s::int4[], %s::int8[], %s::bool[])
+       as v(id, generation, first, last, bytes, final)
  where j.id = v.id and j.writer = v.generation and j.head = v.first - 1 and j.closed_at is null
 returning j.id
 """
@@ -92,6 +92,11 @@ class Batch:
         return self.first + len(self.records) - 1
 
     @property
+    def bytes(self) -> int:
+        """The size of the batch's payloads."""
+        return sum(len(record.payload) for record in self.records)
+
+    @property
     def final(self) -> bool:
         """Whether the batch ends its journal."""
         return self.records[-1].type in TERMINAL
@@ -143,6 +148,7 @@ def append(batches: Sequence[Batch]) -> set[UUID]:
                 [batch.generation for batch in batches],
                 [batch.first for batch in batches],
                 [batch.last for batch in batches],
+                [batch.bytes for batch in batches],
                 [batch.final for batch in batches],
             ],
         )

@@ -9,12 +9,14 @@ class Journal(models.Model):
     """The event log of one run; ``head`` is its newest ``seq``, ``writer`` its fencing generation.
 
     Whoever claims, reaps or cancels takes the generation over; an older writer's batch then
-    updates no row. ``closed_at`` is set by the batch that carries the terminal event.
+    updates no row. ``closed_at`` is set by the batch that carries the terminal event. ``bytes`` is
+    the size of all payloads.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
     head = models.IntegerField(default=0, editable=False)
     writer = models.IntegerField(default=0, editable=False)
+    bytes = models.BigIntegerField(default=0, db_default=0, editable=False)
     closed_at = models.DateTimeField(null=True, editable=False)
 
     class Meta:

@@ -7,9 +7,10 @@ the batch is tried again under the same fence until the database answers.
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from typing import Any
 from uuid import UUID
 
 import structlog
@@ -29,12 +30,16 @@ TRANSACTION_TIMEOUT = "30s"
 
 Work = list[tuple[Batch, list[Also]]]
 Verdicts = dict[UUID, HostError | None]
+Then = Callable[[list[Any]], object]
 
 
 class JournalWriter:
     """The worker's only way to append. ``run`` it beside the worker; ``close`` it after."""
 
-    def __init__(self) -> None:
+    def __init__(self, then: Then | None = None) -> None:
+        """``then`` ends each transaction in which verbs returned something: it gets all of that
+        at once, so that locks which several runs want can be taken in one order."""
+        self._then = then
         self._enlisted: dict[Lease, None] = {}
         self._wake = asyncio.Event()
         self._closing = False
@@ -77,7 +82,7 @@ class JournalWriter:
     async def _commit_next(self) -> None:
         leases, work = self._next_batch()
         loop = asyncio.get_running_loop()
-        verdicts = await loop.run_in_executor(self._thread, _commit, work)
+        verdicts = await loop.run_in_executor(self._thread, _commit, work, self._then)
         told = []
         for lease, (batch, _) in zip(leases, work, strict=True):
             error = verdicts[batch.journal_id]
@@ -112,49 +117,49 @@ class JournalWriter:
             self._bell.task_done()
 
 
-def _commit(work: Work) -> Verdicts:
+def _commit(work: Work, then: Then | None) -> Verdicts:
     """Commit in the writer's thread; a verdict per journal."""
     if not work:
         return {}
     _connect()
     for delay in (*RETRY_SECONDS, None):
         try:
-            return _transact(work, again=delay != RETRY_SECONDS[0])
+            return _transact(work, then, again=delay != RETRY_SECONDS[0])
         except (OperationalError, InterfaceError) as error:
             while not _usable():
                 log.warning("writer.reconnecting", error=str(error))
                 connection.close()
                 time.sleep(delay or RETRY_SECONDS[-1])
             if delay is None:
-                return _one_by_one(work, error)
+                return _one_by_one(work, then, error)
         except Exception as error:
-            return _one_by_one(work, error)
+            return _one_by_one(work, then, error)
     raise AssertionError("unreachable")
 
 
-def _transact(work: Work, *, again: bool) -> Verdicts:
+def _transact(work: Work, then: Then | None, *, again: bool) -> Verdicts:
     batches: Sequence[Batch] = [batch for batch, _ in work]
     with transaction.atomic():
         done = journal.confirm(batches) if again else set()
         held = journal.append([batch for batch in batches if batch.journal_id not in done])
-        for batch, also in work:
-            if batch.journal_id in held:
-                for verb in also:
-                    verb()
+        verbs = [verb for batch, also in work if batch.journal_id in held for verb in also]
+        returned = [found for verb in verbs if (found := verb()) is not None]
+        if then is not None and returned:
+            then(returned)
     kept = held | done
     return {
         batch.journal_id: None if batch.journal_id in kept else LostLease() for batch in batches
     }
 
 
-def _one_by_one(work: Work, error: Exception) -> Verdicts:
+def _one_by_one(work: Work, then: Then | None, error: Exception) -> Verdicts:
     """Give each run a transaction of its own; only the one that cannot be stored is told so."""
     if len(work) == 1:
         log.error("writer.refused", journal=str(work[0][0].journal_id), exc_info=error)
         return {work[0][0].journal_id: AppendFailed()}
     verdicts: Verdicts = {}
     for item in work:
-        verdicts |= _commit([item])
+        verdicts |= _commit([item], then)
     return verdicts
 
 

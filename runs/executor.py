@@ -19,10 +19,11 @@ from agui_project.errors import RunErrorCode, RunFailed
 from events.checkpoints import Checkpointer
 from events.encoding import Record
 from events.intake import Intake
-from events.lease import AppendFailed, Lease, LostLease
+from events.lease import Also, AppendFailed, Lease, LostLease
 from events.writer import JournalWriter
 from runs import findings, history, lifecycle
 from runs.lifecycle import Claimed
+from runs.pace import Pace
 from runtimes import registry
 from runtimes.base import RunContext
 from runtimes.middleware.chain import BadChain, Chain
@@ -69,18 +70,23 @@ class Execution:
         self.lease = lease
         self.questions = claimed.questions
         self.input = claimed.prepared.input
+        limits = claimed.limits
         self.intake = Intake(
             run.thread.thread_id,
             run.run_id,
             input=claimed.prepared.echo,
-            max_bytes=settings.AGUI_MAX_EVENT_BYTES,
+            max_bytes=min(
+                limits.event_bytes or settings.AGUI_MAX_EVENT_BYTES, settings.AGUI_MAX_EVENT_BYTES
+            ),
             repair=run.agent.policy == Policy.REPAIR,
         )
         # The run's base is the thread's history, which stands still while the run lives.
         base = functools.partial(history.current, run.thread_id)
         self.checkpoints = Checkpointer(run.pk, base)
         self.chain: Chain | None = None
-        self.limit = run.agent.timeout_seconds or settings.AGUI_RUN_TIMEOUT
+        timeout = run.agent.timeout_seconds or settings.AGUI_RUN_TIMEOUT
+        self.limit = min(limits.run_seconds or timeout, timeout)
+        self.pace = Pace(limits.events_per_second)
         self.stopping: asyncio.Future[Stop] = asyncio.get_running_loop().create_future()
         self.log = log.bind(run=str(run.pk), agent=run.agent.slug)
 
@@ -142,7 +148,8 @@ class Execution:
     async def _pump(self) -> None:
         """Agent → runtime → middleware → intake → writer; nothing behind the terminal event."""
         runtime = registry.runtime_for(self.run.agent)
-        lease, accept, ctx = self.lease, self.intake.accept, self._context()
+        lease, pace, ctx = self.lease, self.pace, self._context()
+        accept = self.intake.accept
         if lease.full:
             await lease.room()  # of the echo: an input may be megabytes
         stream = runtime.run(ctx)
@@ -150,9 +157,13 @@ class Execution:
             stream = self._chained(stream, ctx)
         async with aclosing(stream) as events:
             async for event in events:
-                self._append(accept(event))
+                records = accept(event)
+                self._append(records)
                 if self.intake.ended:
                     break
+                pace.left -= len(records)
+                if pace.left < 0:
+                    await pace.wait()
                 if lease.full:
                     await lease.room()
 
@@ -222,7 +233,7 @@ class Execution:
 
     def _append(self, records: Sequence[Record]) -> None:
         """Append; findings and, with the terminal event, the run's status share the transaction."""
-        also = []
+        also: list[Also] = []
         if found := self.intake.take_findings():
             also.append(functools.partial(findings.store, self.run.pk, found))
         if (terminal := self.intake.terminal) is not None:

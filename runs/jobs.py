@@ -1,5 +1,7 @@
 """The run's job in Procrastinate, changed in the caller's transaction."""
 
+from uuid import UUID
+
 from django.db import connection
 from procrastinate.contrib.django import app
 from procrastinate.jobs import Status as JobStatus
@@ -10,9 +12,10 @@ QUEUE = "runs"
 TASK = "runs.tasks.execute_run"
 
 
-def defer(run: Run) -> int:
-    """Enqueue the run behind earlier ones of its thread; the job's id."""
-    return app.configure_task(TASK, queue=QUEUE, lock=str(run.thread_id)).defer(run_id=str(run.pk))
+def defer(run_id: UUID, thread_id: UUID, priority: int) -> int:
+    """Enqueue an admitted run; the job's id. The highest priority goes first."""
+    task = app.configure_task(TASK, queue=QUEUE, lock=str(thread_id), priority=priority)
+    return task.defer(run_id=str(run_id))
 
 
 def cancel(run: Run) -> None:

@@ -1,7 +1,8 @@
 """The only writer of a run's status: start, claim, finish, cancel, and the end of a lost run.
 
-Order of locks, everywhere: thread → journal → run → interrupts → job. The writer holds a journal
-(fence) before it touches the run (``finish``), so every verb here does the same.
+Order of locks, everywhere: thread → journal → run → interrupts → job → the team's usage. The
+writer holds a journal (fence) before it touches the run (``finish``), so every verb here does the
+same. Admission comes last: whoever holds a team's usage waits for nobody.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,12 +19,13 @@ from events import announce, journal
 from events.encoding import Record
 from events.intake import Intake
 from events.journal import Batch, Claim
-from runs import history, inputs, interrupts, jobs, resume
+from runs import admission, history, inputs, interrupts, jobs, resume
 from runs.history import Prepared
 from runs.inputs import RunRequest
 from runs.models import ACTIVE, Interrupt, Run, Status, Thread
 from runtimes.models import Agent, OnBusy
 from teams import audit
+from teams.limits import Limits, limits_of
 from teams.models import Team
 
 MAX_CODE = 40
@@ -78,6 +80,7 @@ class Claimed:
     claim: Claim
     run: Run
     prepared: Prepared
+    limits: Limits
     questions: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -90,11 +93,12 @@ def start(
     idempotency_key: str | None = None,
     displacing: Callable[[Run], None] | None = None,
 ) -> Started:
-    """Make thread, journal, run and job in one transaction.
+    """Make thread, journal, run and, if it is admitted, its job in one transaction.
 
     ``displacing`` is asked for each run that the request, not the agent's setting, wants to
     cancel to make way, and raises where that is not allowed.
-    Raises RunExists, ThreadBusy, IdempotencyConflict, and what ``resume.admit`` raises. The same
+    Raises RunExists, ThreadBusy, IdempotencyConflict, LimitReached, and what ``resume.admit``
+    raises. The same
     Idempotency-Key with the same request, or the same answers to the same questions, return the
     run that the first request made. When both arrive at once, the second waits
     on the thread's lock or on the unique index, and then finds the first one's row.
@@ -121,11 +125,13 @@ def _start(
     if earlier := _earlier(team, key, request):
         transaction.set_rollback(True)  # a thread made for this request would stay empty
         return Started(earlier, created=False)
-    admission = resume.admit(thread, request.body.get("resume", []))
-    if admission.answered_by:
-        return Started(admission.answered_by, created=False)
-    attempt = _attempt(thread, request.run_id, admission)
-    _make_way(
+    answers = resume.admit(thread, request.body.get("resume", []))
+    if answers.answered_by:
+        return Started(answers.answered_by, created=False)
+    attempt = _attempt(thread, request.run_id, answers)
+    limits = limits_of(team)
+    admission.check(team.pk, limits)
+    stopped = _make_way(
         thread,
         request.on_busy or OnBusy(agent.on_busy),
         started_by,
@@ -140,15 +146,15 @@ def _start(
         attempt=attempt,
         parent_run_id=request.body.get("parentRunId"),
         protocol_version=request.body.get("protocolVersion"),
-        input=dumps(admission.applied(request.body)),
+        input=dumps(answers.applied(request.body)),
         idempotency_key=key,
         request_digest=request.digest,
         started_by=started_by,
     )
-    run.job_id = jobs.defer(run)
     run.save(force_insert=True)
     audit.record(started_by, team, "run.started", str(run.pk), agent=agent.slug)
-    admission.claim(run)
+    answers.claim(run)
+    admission.enter(run, limits, ended=stopped)
     return Started(run, created=True)
 
 
@@ -183,17 +189,28 @@ def claim(run_id: UUID) -> Claimed | None:
             transaction.set_rollback(True)  # the generation is not ours to keep
             return None
         run = Run.objects.select_related("agent", "thread").get(pk=run_id)
-        return Claimed(held, run, history.prepare(run, past), interrupts.to_repeat(run))
+        admission.started(run)
+        return Claimed(
+            held,
+            run,
+            history.prepare(run, past),
+            limits_of(run.team_id),
+            interrupts.to_repeat(run),
+        )
 
 
-def finish(run_id: UUID, terminal: dict[str, Any]) -> None:
-    """Store how a run ended; runs in the transaction that stores its terminal event."""
+def finish(run_id: UUID, terminal: dict[str, Any]) -> UUID:
+    """Store how a run ended; runs in the transaction that stores its terminal event.
+
+    The same transaction must call ``admission.ended`` with what comes back: the run's id.
+    """
     status = status_of(terminal)
     error = _error(terminal) if status is Status.FAILED else {}
     kept = {name: dumps(terminal[name]) for name in ("result", "usage") if name in terminal}
     if not _move(run_id, status, ended_at=timezone.now(), **error, **kept):
         raise IllegalTransition
     interrupts.settle(run_id, status, terminal)
+    return run_id
 
 
 def _error(terminal: dict[str, Any]) -> dict[str, str]:
@@ -227,14 +244,26 @@ def cancel(run: Run, by: str = "host") -> None:
     to stop like any running one.
     """
     with transaction.atomic():
-        if _end_unclaimed(run):
-            jobs.cancel(run)
-            audit.record(by, run.team, "run.cancelled", str(run.pk))
-            return
-        asked = Run.objects.filter(pk=run.pk, status=Status.RUNNING, cancel_requested_at=None)
-        if asked.update(cancel_requested_at=timezone.now()):
-            jobs.abort(run)
-            audit.record(by, run.team, "run.cancelled", str(run.pk))
+        if _cancel(run, by):
+            admission.ended([run.pk])
+
+
+def _cancel(run: Run, by: str) -> bool:
+    """Whether the run ended here: then the caller admits the next one, last of all.
+
+    The run may have been admitted since it was read; the locks that we hold by now end that.
+    """
+    if ended := _end_unclaimed(run):
+        run.refresh_from_db(fields=["job_id"])
+        jobs.cancel(run)
+        audit.record(by, run.team, "run.cancelled", str(run.pk))
+        return ended
+    asked = Run.objects.filter(pk=run.pk, status=Status.RUNNING, cancel_requested_at=None)
+    if asked.update(cancel_requested_at=timezone.now()):
+        run.refresh_from_db(fields=["job_id"])
+        jobs.abort(run)
+        audit.record(by, run.team, "run.cancelled", str(run.pk))
+    return False
 
 
 def end_lost(run: Run) -> bool:
@@ -248,6 +277,7 @@ def end_lost(run: Run) -> bool:
         )
         _append(held, records, intake)
         jobs.fail(run)
+        admission.ended([run.pk])
         return True
 
 
@@ -298,7 +328,7 @@ def _lock(thread: Thread) -> None:
     Thread.objects.select_for_update(no_key=True).get(pk=thread.pk)
 
 
-def _attempt(thread: Thread, run_id: str, admission: resume.Admission) -> int:
+def _attempt(thread: Thread, run_id: str, answers: resume.Admission) -> int:
     """The number of a new run under its runId. Raises RunExists.
 
     Some clients resume with the interrupted run's own runId (CopilotKit#6999): a new attempt.
@@ -307,22 +337,24 @@ def _attempt(thread: Thread, run_id: str, admission: resume.Admission) -> int:
     twin = earlier.first()
     if twin is None:
         return 1
-    if not admission.repeats(earlier.filter(status=Status.INTERRUPTED).first()):
+    if not answers.repeats(earlier.filter(status=Status.INTERRUPTED).first()):
         raise RunExists(details=address(twin))
     return twin.attempt + 1
 
 
 def _make_way(
     thread: Thread, policy: OnBusy, by: str, displacing: Callable[[Run], None] | None
-) -> None:
+) -> list[UUID]:
+    """Apply the policy; the runs that ended here, which the new run's admission makes up for."""
     active = list(Run.objects.filter(thread=thread, status__in=ACTIVE).select_related("thread"))
     if active and policy == OnBusy.REJECT:
         raise ThreadBusy(details=address(active[0]))
     if policy == OnBusy.CANCEL_RUNNING:
-        for run in active:
-            if displacing is not None:
+        if displacing is not None:
+            for run in active:
                 displacing(run)
-            cancel(run, by)
+        return [run.pk for run in active if _cancel(run, by)]
+    return []
 
 
 def address(run: Run) -> dict[str, str]:

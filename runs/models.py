@@ -10,6 +10,7 @@ from django.db.models.functions import MD5, Now
 
 from events.models import Journal
 from runtimes.models import Agent
+from teams.models import Team
 from teams.tenancy import TeamOwned
 
 
@@ -65,6 +66,7 @@ class Run(TeamOwned):
 
     ``input`` and ``result`` are TEXT JSON as they go on the wire: jsonb refuses NUL and lone
     surrogates. ``request_digest`` fingerprints what an Idempotency-Key was first used with.
+    A queued run without ``job_id`` waits for its team's or its thread's turn.
     ``attempt`` counts the runs under one ``run_id``: some clients resume with the interrupted
     run's own (CopilotKit#6999).
     """
@@ -128,6 +130,17 @@ class Run(TeamOwned):
             models.Index(
                 fields=["thread", "status"], condition=Q(status__in=ACTIVE), name="run_active"
             ),
+            # admission: how many a team has going, and which of the waiting is next
+            models.Index(
+                fields=["team"],
+                condition=Q(status__in=ACTIVE, job_id__isnull=False),
+                name="run_admitted",
+            ),
+            models.Index(
+                fields=["team", "journal"],
+                condition=Q(status=Status.QUEUED, job_id=None),
+                name="run_waiting",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -137,6 +150,23 @@ class Run(TeamOwned):
     def id(self) -> UUID:
         """The run's id, which is its journal's."""
         return self.journal_id
+
+
+class TeamUsage(models.Model):
+    """What admission keeps of a team, and the row it locks: one admits at a time.
+
+    ``stamp`` is where the team's next run stands in virtual time (``runs/admission.py``);
+    ``stored_bytes`` the events of its ended runs.
+    """
+
+    team = models.OneToOneField(
+        Team, primary_key=True, on_delete=models.CASCADE, related_name="usage"
+    )
+    stamp = models.BigIntegerField(default=0, db_default=0)
+    stored_bytes = models.BigIntegerField(default=0, db_default=0)
+
+    def __str__(self) -> str:
+        return f"usage of {self.team_id}"
 
 
 class InterruptStatus(models.TextChoices):

@@ -11,7 +11,7 @@ import structlog
 from django.conf import settings
 from django.db import connection
 
-from runs import lifecycle
+from runs import admission, lifecycle
 from runs.models import Run
 
 log = structlog.get_logger(__name__)
@@ -23,6 +23,7 @@ select run.journal_id from runs_run run
   left join procrastinate_jobs job on job.id = run.job_id
   left join procrastinate_workers worker on worker.id = job.worker_id
  where run.status in ('queued', 'running')
+   and run.job_id is not null -- else it waits to be admitted
    and (job.id is null
         or job.status not in ('todo', 'doing')
         or job.status = 'doing' and (
@@ -55,6 +56,8 @@ def run_once() -> list[UUID]:
             # A worker that was only frozen finds its row gone when it wakes, and stops.
             cursor.execute(PRUNE, lost)
             cursor.execute(LEFT_JOBS, lost)
+            if missed := admission.sweep():
+                log.info("admission.swept", runs=missed)
             return ended
         finally:
             cursor.execute("select pg_advisory_unlock(%s)", [LOCK])

@@ -11,7 +11,7 @@ from procrastinate.job_context import AbortReason
 from agui_project.bridge import db
 from events import partitions
 from events.writer import JournalWriter
-from runs import interrupts, jobs, lifecycle
+from runs import admission, interrupts, jobs, lifecycle
 from runs.executor import Stop, execute
 
 log = structlog.get_logger(__name__)
@@ -59,3 +59,10 @@ def keep_partitions_ahead(timestamp: int) -> None:
         log.info("partitions.made", names=made)
     if partitions.stray_rows():
         log.error("partitions.stray_rows", hint="docs/operations.md#stray-rows")
+
+
+@app.periodic(cron="41 3 * * *")
+@app.task(queue=jobs.QUEUE, queueing_lock="recount")
+def recount_stored_bytes(timestamp: int) -> None:
+    """Sum up what each team has stored: purged events count no more."""
+    admission.recount()

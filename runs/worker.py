@@ -14,7 +14,7 @@ from procrastinate.jobs import DeleteJobCondition
 
 from agui_project.bridge import db
 from events.writer import JournalWriter
-from runs import jobs, reaper, tasks
+from runs import admission, jobs, reaper, tasks
 from runs.patience import PatientConnector, PatientWorker
 from runs.watchdog import Watchdog
 
@@ -30,7 +30,7 @@ async def work() -> None:
     outlives the worker at shutdown, since the runs' last events pass through it.
     """
     sys.setswitchinterval(SWITCH_INTERVAL)
-    writer = JournalWriter()
+    writer = JournalWriter(then=admission.ended)
     app = django_app.with_connector(PatientConnector(kwargs=connector_params()))
     async with app.open_async(), asyncio.TaskGroup() as group:
         group.create_task(writer.run(), name="journal-writer")

@@ -11,11 +11,12 @@ from rest_framework_api_key.admin import APIKeyModelAdmin as _  # noqa: F401  (r
 from rest_framework_api_key.models import APIKey
 
 from teams import audit, keys
-from teams.models import ApiKey, Membership, Team
+from teams.models import ApiKey, Membership, Team, TeamLimits
 
 if TYPE_CHECKING:
     ModelAdmin = admin.ModelAdmin
     MembershipInlineBase = admin.TabularInline[Membership, Team]
+    LimitsInlineBase = admin.StackedInline[TeamLimits, Team]
 else:
 
     class ModelAdmin(admin.ModelAdmin):
@@ -25,6 +26,7 @@ else:
             return cls
 
     MembershipInlineBase = admin.TabularInline
+    LimitsInlineBase = admin.StackedInline
 
 M = TypeVar("M", bound=Model)
 
@@ -75,6 +77,12 @@ class MembershipInline(MembershipInlineBase):
     readonly_fields = ["created_at"]
 
 
+class LimitsInline(LimitsInlineBase):
+    """The team's own limits: empty is the setting's value, 0 is no limit."""
+
+    model = TeamLimits
+
+
 @admin.register(Team)
 class TeamAdmin(Audited[Team]):
     """Teams; one that is archived lets nobody in."""
@@ -84,7 +92,7 @@ class TeamAdmin(Audited[Team]):
     search_fields = ["name", "slug"]
     ordering = ["slug"]
     readonly_fields = ["created_at"]
-    inlines = [MembershipInline]
+    inlines = [MembershipInline, LimitsInline]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Team]:
         """Teams with the number of their members."""

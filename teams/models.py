@@ -149,3 +149,26 @@ class AuditEntry(TeamOwned):
 
     def __str__(self) -> str:
         return f"{self.who} {self.action} {self.target}"
+
+
+class TeamLimits(models.Model):
+    """A team's own limits, set by operators: empty is the setting's value, 0 is no limit."""
+
+    team = models.OneToOneField(
+        Team, primary_key=True, on_delete=models.CASCADE, related_name="limits"
+    )
+    concurrent_runs = models.PositiveIntegerField(null=True, blank=True)
+    queued_runs = models.PositiveIntegerField(null=True, blank=True)
+    runs_per_minute = models.PositiveIntegerField(null=True, blank=True)
+    events_per_second = models.PositiveIntegerField(null=True, blank=True)
+    event_bytes = models.PositiveIntegerField(null=True, blank=True)
+    run_seconds = models.PositiveIntegerField(null=True, blank=True)
+    open_streams = models.PositiveIntegerField(null=True, blank=True)
+    stored_bytes = models.PositiveBigIntegerField(null=True, blank=True)
+    retention_days = models.PositiveIntegerField(null=True, blank=True)
+
+    class Meta:
+        verbose_name_plural = "team limits"
+
+    def __str__(self) -> str:
+        return f"limits of {self.team}"

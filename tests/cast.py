@@ -19,7 +19,7 @@ from events.hub import hub
 from events.intake import Intake
 from events.models import Event
 from events.writer import JournalWriter
-from runs import inputs, lifecycle
+from runs import admission, inputs, lifecycle
 from runs.executor import Stop, execute
 from runs.lifecycle import Claimed
 from runs.models import Run
@@ -158,7 +158,7 @@ async def bell(transactional_db: None) -> AsyncIterator[None]:
 @pytest.fixture
 async def writer(bell: None) -> AsyncIterator[JournalWriter]:
     """A worker's writer, at work."""
-    writer = JournalWriter()
+    writer = JournalWriter(then=admission.ended)
     working = asyncio.create_task(writer.run())
     yield writer
     writer.close()

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from runs.api import interrupts, views
+from runs.api import interrupts, limits, views
 
 urlpatterns = [
     path("runs", views.RunList.as_view(), name="api-runs"),
@@ -16,4 +16,5 @@ urlpatterns = [
         interrupts.InterruptAnswer.as_view(),
         name="api-interrupt-answer",
     ),
+    path("limits", limits.TeamLimits.as_view(), name="api-limits"),
 ]

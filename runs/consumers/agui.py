@@ -4,6 +4,7 @@ from agui_project.asgi_http import Request, Send, endpoint
 from agui_project.bridge import db, db_read
 from runs import cursors, entry, joining
 from runs.consumers.events import stream_run
+from runs.consumers.opening import opened
 from runs.joining import Cut
 from teams import authentication
 from teams.authentication import Principal
@@ -19,20 +20,23 @@ async def agui(request: Request, send: Send) -> None:
     principal = await authenticate(request)
     raw = cursors.raw(request.query)
     body = await request.body()
-    started = await db(
-        entry.enter_agui,
-        principal,
-        body,
-        agent=request.kwargs.get("slug"),
-        on_busy=request.query.get("on_busy"),
-        key=request.headers.get("idempotency-key"),
-        cursor=cursors.asked(request.headers, {}),
-    )
-    if started.after is not None:
-        cut = Cut(started.after, b"")
-    else:
-        cut = await db_read(joining.again, started.run)
-    await stream_run(request, send, principal, started.run.pk, cut, older=started.older, raw=raw)
+    async with opened(principal):
+        started = await db(
+            entry.enter_agui,
+            principal,
+            body,
+            agent=request.kwargs.get("slug"),
+            on_busy=request.query.get("on_busy"),
+            key=request.headers.get("idempotency-key"),
+            cursor=cursors.asked(request.headers, {}),
+        )
+        if started.after is not None:
+            cut = Cut(started.after, b"")
+        else:
+            cut = await db_read(joining.again, started.run)
+        await stream_run(
+            request, send, principal, started.run.pk, cut, older=started.older, raw=raw
+        )
 
 
 async def authenticate(request: Request) -> Principal:

@@ -20,6 +20,7 @@ from events.frames import Frames
 from runs import access, entry, joining
 from runs.consumers.agui import authenticate
 from runs.consumers.events import stream_run
+from runs.consumers.opening import opened
 from runs.fields import rename, wrong
 from runs.inputs import SNAKE
 from runs.joining import Cut
@@ -45,7 +46,8 @@ async def connect(request: Request, send: Send) -> None:
         await _nothing(send)
         return
     first, *then = joined.runs
-    await stream_run(request, send, principal, first, joined.cut, then=then, older=joined.older)
+    async with opened(principal):
+        await stream_run(request, send, principal, first, joined.cut, then=then, older=joined.older)
 
 
 def _join(principal: Principal, slug: str, body: bytes) -> Joined:

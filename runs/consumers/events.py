@@ -14,6 +14,7 @@ from events.follow import follow
 from events.frames import Frames
 from events.older import frames as older_frames
 from runs import access, cursors, joining
+from runs.consumers.opening import opened
 from runs.joining import Cut
 from teams import authentication
 from teams.authentication import Principal
@@ -33,10 +34,11 @@ async def events(request: Request, send: Send) -> None:
         await answer(send, 204)
         return
     raw = cursors.raw(request.query)
-    cut: Cut | None = None
-    if run.journal.closed_at is None and cursor is None:
-        cut = await db_read(joining.live, run)
-    await stream_run(request, send, principal, run.pk, cut or Cut(after, b""), raw=raw)
+    async with opened(principal):
+        cut: Cut | None = None
+        if run.journal.closed_at is None and cursor is None:
+            cut = await db_read(joining.live, run)
+        await stream_run(request, send, principal, run.pk, cut or Cut(after, b""), raw=raw)
 
 
 async def stream_run(

@@ -13,6 +13,7 @@ from agui_project.errors import Forbidden, HostError
 from events import socket, sse
 from events.follow import follow
 from runs import access, cursors
+from runs.consumers.opening import opened
 from runs.models import Run
 from teams import authentication
 from teams.authentication import Principal
@@ -53,7 +54,8 @@ async def _serve(request: Request, send: Send) -> socket.Close | None:
                 stall=settings.AGUI_STALL_TIMEOUT,
             )
 
-    await sse.beside(sending(), sse.until_disconnect(request.receive, "websocket.disconnect"))
+    async with opened(principal):
+        await sse.beside(sending(), sse.until_disconnect(request.receive, "websocket.disconnect"))
     return code
 
 

@@ -23,7 +23,7 @@ class ErrorAnswerSerializer(serializers.Serializer[Any]):
     error = ErrorSerializer()
 
 
-ERRORS = dict.fromkeys((400, 401, 403, 404, 409, 413, 422), ErrorAnswerSerializer)
+ERRORS = dict.fromkeys((400, 401, 403, 404, 409, 413, 422, 429), ErrorAnswerSerializer)
 
 
 class NewestFirst(CursorPagination):

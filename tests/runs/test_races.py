@@ -79,7 +79,7 @@ def test_of_cancel_and_finish_one_is_too_late(cast: Cast) -> None:
             partial(lifecycle.finish, run.pk, FINISHED),
             partial(lifecycle.cancel, run),
         )
-        assert results == [None, None]
+        assert results == [run.pk, None]
         assert fresh(run).status == Status.SUCCEEDED
 
 

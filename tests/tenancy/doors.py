@@ -78,6 +78,7 @@ DJANGO: dict[str, Door] = {
     "api/v1/audit": Door({"GET": LIST}),
     "api/v1/audit.csv": Door({"GET": LIST}),
     "api/v1/audit.ndjson": Door({"GET": LIST}),
+    "api/v1/limits": Door({"GET": LIST}),
     rf"{AGUI}/info/?$": Door({"GET": LIST}, "agui/info"),
     rf"{AGUI}/agent/(?P<slug>[-\w]+)/stop/(?P<thread_id>.+?)/?$": Door(
         {"POST": Who(401, 401, 200, 200)}, f"agui/agent/echo/stop/{THREAD}-2", body={}

@@ -1,0 +1,144 @@
+"""Seats: how many streams of an owner are open, over all web processes, counted in Redis.
+
+Each stream holds a member of the owner's sorted set whose score is when it expires; the process
+renews its own while they are open. So a crashed process's seats free themselves within ``LEASE``
+seconds, and a Redis that forgot everything is told again. Without Redis nobody is counted and
+nobody refused: a limit is not worth an outage.
+"""
+
+import asyncio
+import functools
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+from uuid import UUID, uuid4
+
+import redis
+import redis.asyncio
+import structlog
+from django.conf import settings
+
+log = structlog.get_logger(__name__)
+
+LEASE = 45
+RENEW = 15.0
+TIMEOUT = 0.25
+TIMEOUTS: Any = {"socket_timeout": TIMEOUT, "socket_connect_timeout": TIMEOUT}
+PAUSE = 5.0
+"""Redis is left alone this long after it failed: each stream would wait for it otherwise."""
+
+# Redis' own clock, so that those of the web processes need not agree.
+TAKE = """
+local now = tonumber(redis.call('TIME')[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[2]) then return 0 end
+redis.call('ZADD', KEYS[1], now + ARGV[3], ARGV[1])
+redis.call('EXPIRE', KEYS[1], ARGV[3])
+return 1
+"""
+RENEW_ALL = """
+local till = tonumber(redis.call('TIME')[1]) + ARGV[1]
+for i = 2, #ARGV do redis.call('ZADD', KEYS[1], till, ARGV[i]) end
+redis.call('EXPIRE', KEYS[1], ARGV[1])
+"""
+COUNT = "return redis.call('ZCOUNT', KEYS[1], '(' .. redis.call('TIME')[1], '+inf')"
+
+
+def _key(owner: UUID) -> str:
+    return f"agui:seats:{owner}"
+
+
+class Seats:
+    """The seats that this process holds, in one event loop."""
+
+    def __init__(self) -> None:
+        self._held: dict[UUID, set[str]] = {}
+        self._users = 0
+        self._redis = redis.asyncio.Redis.from_url(settings.REDIS_URL, **TIMEOUTS)
+        self._renewing: asyncio.Task[None] | None = None
+        self._down_until = 0.0
+
+    @asynccontextmanager
+    async def taken(self, owner: UUID, most: int) -> AsyncIterator[bool]:
+        """Hold a seat of the owner's ``most`` (0: no limit); False if there is none left."""
+        seat = str(uuid4())
+        self._users += 1
+        try:
+            free = await self._run(TAKE, owner, seat, most or 2**53, LEASE) != 0
+            if free:
+                self._hold(owner, seat)
+            try:
+                yield free
+            finally:
+                if free:
+                    await self._leave(owner, seat)
+        finally:
+            self._users -= 1
+            if not self._users:
+                await self._rest()
+
+    def _hold(self, owner: UUID, seat: str) -> None:
+        self._held.setdefault(owner, set()).add(seat)
+        if self._renewing is None:
+            self._renewing = asyncio.create_task(self._renew_forever(), name="seats")
+
+    async def _leave(self, owner: UUID, seat: str) -> None:
+        self._held[owner].discard(seat)
+        if not self._held[owner]:
+            del self._held[owner]
+        await self._do(lambda: self._redis.zrem(_key(owner), seat))
+
+    async def _rest(self) -> None:
+        """Nobody is here: no task, no connection."""
+        if self._renewing is not None:
+            self._renewing.cancel()
+            self._renewing = None
+        with suppress(redis.RedisError, OSError):
+            await self._redis.aclose()
+
+    async def renew(self) -> None:
+        """Tell Redis that these streams are still open."""
+        for owner, seats in list(self._held.items()):
+            await self._run(RENEW_ALL, owner, LEASE, *seats)
+
+    async def _renew_forever(self) -> None:
+        while True:
+            await asyncio.sleep(RENEW)
+            await self.renew()
+
+    async def _run(self, script: str, owner: UUID, *args: Any) -> Any:
+        return await self._do(lambda: self._redis.eval(script, 1, _key(owner), *args))
+
+    async def _do(self, command: Any) -> Any:
+        """The answer; None without Redis."""
+        if time.monotonic() < self._down_until:
+            return None
+        try:
+            async with asyncio.timeout(2 * TIMEOUT):
+                return await command()
+        except (redis.RedisError, OSError) as error:  # TimeoutError is an OSError
+            self._down_until = time.monotonic() + PAUSE
+            log.warning("seats.not_counted", error=repr(error))
+            return None
+
+
+@functools.cache
+def _seats_of(loop: asyncio.AbstractEventLoop) -> Seats:
+    return Seats()
+
+
+def seats() -> Seats:
+    """The seats of this process (one per event loop, since tests have many)."""
+    return _seats_of(asyncio.get_running_loop())
+
+
+def count(owner: UUID) -> int | None:
+    """How many seats the owner's streams hold (synchronous); None without Redis."""
+    client = redis.Redis.from_url(settings.REDIS_URL, **TIMEOUTS)
+    try:
+        return int(client.eval(COUNT, 1, _key(owner)))
+    except (redis.RedisError, OSError):
+        return None
+    finally:
+        client.close()

@@ -1,0 +1,59 @@
+"""Limits: how much a team may use. Values only; each is enforced in one place (docs/limits.md)."""
+
+from dataclasses import dataclass, fields
+from uuid import UUID
+
+from django.conf import settings
+
+from agui_project.errors import HostError
+from teams.models import Team, TeamLimits
+
+
+class LimitReached(HostError):
+    """The team has reached one of its limits; try again later."""
+
+    code = "limit_reached"
+    status = 429
+    close = 4429
+
+    @classmethod
+    def of(cls, limit: str, most: int, *, after: float) -> "LimitReached":
+        """For the named limit of ``most``; it may be worth another try ``after`` seconds."""
+        return cls(
+            f"The team has reached its limit of {most:,} for {limit}; try again later.",
+            details={"limit": limit, "max": most},
+            headers={"Retry-After": str(max(1, int(after + 0.999)))},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of one team; 0 is no limit."""
+
+    concurrent_runs: int
+    queued_runs: int
+    runs_per_minute: int
+    events_per_second: int
+    event_bytes: int
+    run_seconds: int
+    open_streams: int
+    stored_bytes: int
+    retention_days: int
+
+
+NAMES = tuple(field.name for field in fields(Limits))
+
+
+def default(name: str) -> int:
+    """The value of a team that has none of its own."""
+    return int(getattr(settings, f"AGUI_LIMIT_{name.upper()}"))
+
+
+def limits_of(team: Team | UUID) -> Limits:
+    """The team's own values, and the settings' for those it does not have."""
+    own = TeamLimits.objects.filter(team=team).values(*NAMES).first() or {}
+    return Limits(**{name: _first(own.get(name), default(name)) for name in NAMES})
+
+
+def _first(own: int | None, other: int) -> int:
+    return other if own is None else own
