@@ -7,6 +7,7 @@ import yaml
 from agui_project import routing
 from agui_project.errors import BadCursor, HostError, NotFound, Unauthenticated, Unavailable
 from events.socket import Close
+from teams.limits import LimitReached
 from tests.house.repository import ROOT
 
 
@@ -15,7 +16,6 @@ def test_it_describes_every_socket() -> None:
     sockets = {str(route.pattern) for route in routing.websocket().routes} - {""}
     addresses = {channel["address"] for channel in told["channels"].values()}
     assert addresses == {"/" + re.sub(r"<\w+:(\w+)>", r"{\1}", route) for route in sockets}
-    closes = {
-        error.close for error in (BadCursor, HostError, NotFound, Unauthenticated, Unavailable)
-    }
+    refusals = (BadCursor, HostError, LimitReached, NotFound, Unauthenticated, Unavailable)
+    closes = {error.close for error in refusals}
     assert set(told["x-close-codes"]) == closes | set(Close)
