@@ -1,5 +1,7 @@
 """Agent: one team's configuration of something that answers."""
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
 import uuid6
@@ -8,6 +10,7 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models.functions import Now
 
+from agui_project.secrets import SealedField, seal, unseal
 from runtimes.middleware import chain
 from teams.tenancy import TeamOwned
 
@@ -53,6 +56,7 @@ class Agent(TeamOwned):
         validators=[check_middleware],
         help_text='What its events pass, in order: [{"name": "log"}, …]; docs/howto-middleware.md.',
     )
+    secrets = SealedField(help_text="What nobody is shown: JSON, the headers of a remote agent.")
     on_busy = models.CharField(max_length=20, choices=OnBusy.choices, default=OnBusy.REJECT)
     policy = models.CharField(
         max_length=6,
@@ -93,3 +97,13 @@ class Agent(TeamOwned):
         """As always; a chain that cannot run is a ValidationError, also outside of forms."""
         check_middleware(self.middleware)
         super().save(*args, **kwargs)
+
+    def unsealed(self) -> dict[str, Any]:
+        """The secrets by section, ``{"headers": {name: value}}``; raises SecretUnreadable."""
+        found: dict[str, Any] = json.loads(unseal(self.secrets)) if self.secrets else {}
+        return found
+
+    def seal(self, values: Mapping[str, Any]) -> None:
+        """Replace all secrets; the caller saves the row."""
+        kept = {section: value for section, value in values.items() if value}
+        self.secrets = seal(json.dumps(kept)) if kept else ""

@@ -1,0 +1,291 @@
+"""The ``http`` kind: a remote AG-UI agent. POST RunAgentInput there, server-sent events back.
+
+What it sends passes intake like any agent's events, which knows the forms of 0.x and puts our ids
+on its RUN_STARTED and RUN_FINISHED. Closing the stream closes the connection: a peer that looks
+notices the cancel. One client for each worker process; every hop passes the outbound guard.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urljoin, urlsplit
+from weakref import WeakKeyDictionary
+
+import httpx
+from django.conf import settings
+
+from agui_project import outbound
+from agui_project.addresses import AddressRefused
+from agui_project.errors import RunErrorCode, RunFailed
+from agui_project.strict_json import dumps
+from runtimes.base import RunContext
+from runtimes.older_input import older
+from runtimes.sse import SseParser
+
+if TYPE_CHECKING:
+    from runtimes.models import Agent
+
+RETRIED = frozenset({502, 503, 504})
+FOLLOWED = frozenset({307, 308})
+PAUSES = (0.5, 1.0)  # between the attempts to begin: three in all
+MAX_REDIRECTS = 3
+UNPROCESSABLE = 422
+DRAIN_SECONDS = 0.1
+DRAIN_BYTES = 65_536
+TERMINALS = frozenset({"RUN_FINISHED", "RUN_ERROR"})
+HEADERS = {
+    "content-type": "application/json",
+    "accept": "text/event-stream",
+    "accept-encoding": "identity",
+    "user-agent": "agui-run-host",
+}
+RESERVED = frozenset({*HEADERS, "host", "content-length", "transfer-encoding", "connection"})
+_clients: "WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient]" = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a peer may take, in seconds; members of an agent's settings.
+
+    ``connect_seconds`` to be reached, ``idle_seconds`` without a byte, ``event_seconds`` without
+    an event while comments come. The whole run's limit is the agent's ``timeout_seconds``.
+    """
+
+    connect_seconds: float = 10.0
+    idle_seconds: float = 300.0
+    event_seconds: float = 900.0
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> "Patience":
+        """From an agent's settings; what is no positive number counts as left out."""
+        return cls(
+            **{
+                name: float(given[name])
+                for name in cls.__slots__
+                if type(given.get(name)) in (int, float) and given[name] > 0
+            }
+        )
+
+
+class HttpRuntime:
+    """Runs one remote agent."""
+
+    kind = "http"
+
+    def __init__(
+        self,
+        url: str,
+        headers: Mapping[str, str] | None = None,
+        patience: Patience | None = None,
+        protocol: str = "auto",
+    ) -> None:
+        """``protocol``: "1.0", "0.x", or "auto": 1.0 first, 0.x for a peer that refuses it."""
+        self._url = url
+        self._headers = dict(headers or {})
+        self._patience = patience or Patience()
+        self._protocol = protocol
+
+    @classmethod
+    def of(cls, row: "Agent") -> "HttpRuntime":
+        """The runtime of an Agent row: its target is the URL, its headers are sealed."""
+        given = row.settings if isinstance(row.settings, dict) else {}
+        headers = row.unsealed().get("headers", {})
+        return cls(row.target, headers, Patience.of(given), given.get("protocol", "auto"))
+
+    async def run(self, ctx: RunContext) -> AsyncGenerator[Any, None]:
+        """The peer's events up to its terminal one. Raises RunFailed for what went wrong."""
+        stream: Stream | None = None
+        ended = False
+        try:
+            stream = Stream(await self._begin(ctx), self._patience)
+            while not ended and (frames := await stream.more()) is not None:
+                for data in frames:
+                    if (event := _parsed(data)) is not None:
+                        ended = event.get("type") in TERMINALS
+                        yield event
+                        if ended:
+                            return
+            raise RunFailed(
+                RunErrorCode.UPSTREAM_CLOSED, "The remote agent stopped without ending its run."
+            )
+        except AddressRefused as refused:
+            raise RunFailed(RunErrorCode.UPSTREAM_HTTP, refused.message) from None
+        except (httpx.HTTPError, httpx.StreamError) as error:
+            ctx.log.info(
+                "remote agent failed", error=type(error).__name__, host=urlsplit(self._url).netloc
+            )
+            raise _failed(error, begun=stream is not None) from None
+        finally:
+            if stream is not None:
+                await stream.leave(whole=ended)
+
+    # --- the request
+
+    async def _begin(self, ctx: RunContext) -> httpx.Response:
+        """An open event stream. Repeats only what cannot have begun an agent's work."""
+        said = {**ctx.body, "protocolVersion": "1.0"}
+        said["messages"] = [message for message in ctx.messages if message["role"] != "activity"]
+        is_older = self._protocol == "0.x"
+        pauses = list(PAUSES)
+        while True:
+            content = dumps(older(said) if is_older else said).encode()
+            try:
+                response = await self._post(content)
+            except (httpx.ConnectError, httpx.ConnectTimeout):
+                if not pauses:
+                    raise
+                await asyncio.sleep(pauses.pop(0))
+                continue
+            if response.status_code == UNPROCESSABLE and self._protocol == "auto" and not is_older:
+                is_older = True  # a 422 comes from the check of the input: nothing has begun
+            elif response.status_code not in RETRIED or not pauses:
+                return await _checked(response)
+            await response.aclose()
+            if response.status_code in RETRIED:
+                await asyncio.sleep(pauses.pop(0))
+
+    async def _post(self, content: bytes) -> httpx.Response:
+        """The answer's head, behind at most MAX_REDIRECTS that keep method and body.
+
+        The agent's own headers go to the origin they were given for, and nowhere else.
+        """
+        url, patience = self._url, self._patience
+        for _ in range(MAX_REDIRECTS + 1):
+            at_home = _origin(url) == _origin(self._url)
+            request = _client().build_request(
+                "POST",
+                url,
+                content=content,
+                headers=HEADERS | (self._headers if at_home else {}),
+                timeout=httpx.Timeout(patience.idle_seconds, connect=patience.connect_seconds),
+            )
+            try:
+                async with asyncio.timeout(patience.connect_seconds + patience.idle_seconds):
+                    response = await _client().send(request, stream=True)
+            except TimeoutError:
+                raise httpx.ReadTimeout("no answer in time", request=request) from None
+            if response.status_code not in FOLLOWED:
+                return response
+            await response.aclose()
+            target = urljoin(url, response.headers.get("location", ""))
+            if urlsplit(url).scheme == "https" and urlsplit(target).scheme != "https":
+                raise AddressRefused("The remote agent redirects from https to http.")
+            url = target
+        raise RunFailed(
+            RunErrorCode.UPSTREAM_HTTP,
+            f"The remote agent redirects more than {MAX_REDIRECTS} times.",
+        )
+
+
+class Stream:
+    """The frames of one answer."""
+
+    def __init__(self, response: httpx.Response, patience: Patience) -> None:
+        self._response = response
+        self._chunks = cast("AsyncGenerator[bytes, None]", response.aiter_raw())
+        self._parser = SseParser(settings.AGUI_MAX_EVENT_BYTES)
+        self._event_seconds = patience.event_seconds
+        self._now = asyncio.get_running_loop().time
+        self._last = self._now()
+
+    async def more(self) -> list[str] | None:
+        """The next frames, maybe none yet; None at the end. Raises httpx's errors and RunFailed."""
+        async for chunk in self._chunks:
+            frames, now = self._parser.feed(chunk), self._now()
+            # Whoever sends comments only is looked at when one comes: no timer for each run.
+            if not frames and now - self._last > self._event_seconds:
+                raise httpx.ReadTimeout("no event in time", request=self._response.request)
+            if frames:
+                self._last = now
+            return frames
+        # A frame that was cut is no matter of its own: what counts is that the end is missing.
+        return [data for data in self._parser.close() if _is_json(data)] or None
+
+    async def leave(self, *, whole: bool) -> None:
+        """Close. Behind the terminal event the end of the body is near: the connection is kept."""
+        if whole:
+            with suppress(TimeoutError, httpx.HTTPError, httpx.StreamError):
+                async with asyncio.timeout(DRAIN_SECONDS):
+                    left = DRAIN_BYTES
+                    async for chunk in self._chunks:
+                        if (left := left - len(chunk)) < 0:
+                            break
+        with suppress(httpx.HTTPError):
+            await self._response.aclose()
+        await self._chunks.aclose()
+
+
+async def close() -> None:
+    """Close this loop's client and what it keeps open."""
+    client = _clients.pop(asyncio.get_running_loop(), None)
+    if client is not None:
+        await client.aclose()
+
+
+def _client() -> httpx.AsyncClient:
+    """The one client of this loop: connections are bounded by the worker's concurrency."""
+    loop = asyncio.get_running_loop()
+    if loop not in _clients:
+        _clients[loop] = outbound.client(max_connections=None)
+    return _clients[loop]
+
+
+async def _checked(response: httpx.Response) -> httpx.Response:
+    """The response, if it is an event stream; closes it and raises RunFailed if not."""
+    status, media = response.status_code, response.headers.get("content-type", "")
+    problem = None
+    if status in (301, 302, 303):
+        problem = f"redirects with {status}, which would drop the input; enter its final address"
+    elif status != httpx.codes.OK:
+        problem = f"answered with status {status}"
+    elif media.partition(";")[0].strip().lower() not in ("text/event-stream", ""):
+        problem = "answered with something else than an event stream"
+    elif response.headers.get("content-encoding", "identity").lower() != "identity":
+        problem = "compresses its events, although it was asked not to"
+    if problem is None:
+        return response
+    await response.aclose()
+    raise RunFailed(RunErrorCode.UPSTREAM_HTTP, f"The remote agent {problem}.")
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+
+
+def _parsed(data: str) -> dict[str, Any] | None:
+    """The event in one frame; None for the empty frames and end marks that some servers send."""
+    if data.strip() in ("", "[DONE]"):
+        return None
+    try:
+        event = json.loads(data)
+    except (ValueError, RecursionError):
+        event = None
+    if not isinstance(event, dict):
+        raise RunFailed(
+            RunErrorCode.INVALID_EVENT, "The remote agent sent a frame that is no JSON object."
+        )
+    return event
+
+
+def _is_json(data: str) -> bool:
+    try:
+        json.loads(data)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _failed(error: Exception, *, begun: bool) -> RunFailed:
+    if isinstance(error, httpx.TimeoutException):
+        what = "is silent for too long" if begun else "does not answer in time"
+        return RunFailed(RunErrorCode.UPSTREAM_TIMEOUT, f"The remote agent {what}.")
+    if isinstance(error, httpx.ConnectError):
+        return RunFailed(RunErrorCode.UPSTREAM_HTTP, "The remote agent cannot be reached.")
+    cut = begun or isinstance(error, httpx.ReadError | httpx.WriteError)
+    if cut or "disconnect" in str(error):
+        return RunFailed(RunErrorCode.UPSTREAM_CLOSED, "The remote agent cut the connection.")
+    return RunFailed(RunErrorCode.UPSTREAM_HTTP, "The remote agent does not answer in HTTP.")

@@ -1,0 +1,22 @@
+from django.db import migrations
+
+import agui_project.secrets
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("runtimes", "0003_agent_middleware"),
+    ]
+
+    operations = [
+        migrations.AddField(
+            model_name="agent",
+            name="secrets",
+            field=agui_project.secrets.SealedField(
+                blank=True,
+                default="",
+                editable=False,
+                help_text="What nobody is shown: JSON, the headers of a remote agent.",
+            ),
+        ),
+    ]
