@@ -15,6 +15,7 @@ from uuid import UUID
 from django.db import DatabaseError, connection, transaction
 from psycopg.errors import LockNotAvailable
 
+from agui_project.errors import HostError
 from events.encoding import Record
 from events.models import Journal
 
@@ -67,6 +68,19 @@ _TRAILER = b"\xff\xff"
 _ROW = struct.Struct(">hi16siiiqi")  # five columns: uuid, int4, timestamptz, length of type
 _LENGTH = struct.Struct(">i")
 _EPOCH_2000 = 946_684_800
+
+
+class Purged(HostError):
+    """These events were purged; the log begins later, or is gone."""
+
+    code = "purged"
+    status = 410
+    close = 4410
+
+    @classmethod
+    def below(cls, lowest: int) -> "Purged":
+        """``lowest`` is the first ``seq`` that can still come."""
+        return cls(details={"lowest": lowest})
 
 
 class Claim(NamedTuple):
@@ -182,13 +196,17 @@ def confirm(batches: Sequence[Batch]) -> set[UUID]:
 def read_after(journal_id: UUID, after: int, limit: int = PAGE_ROWS) -> Page:
     """The next page after ``after``; ``head`` and ``closed`` are read before the rows.
 
-    A journal that does not exist reads as empty and closed.
+    A journal that does not exist reads as empty and closed. Raises Purged where the next event is
+    gone: numbers have no gaps, so what is missing in front was taken away.
     """
     with connection.cursor() as cursor:
         cursor.execute(STATE, [journal_id])
         head, closed = cursor.fetchone() or (0, True)
         cursor.execute(READ, [journal_id, after, after + limit, PAGE_BYTES])
-        return Page(cursor.fetchall(), head, closed)
+        rows = cursor.fetchall()
+    if head > after and (not rows or rows[0][0] > after + 1):
+        raise Purged.below(rows[0][0] if rows else head + 1)
+    return Page(rows, head, closed)
 
 
 def heads(journal_ids: Iterable[UUID]) -> dict[UUID, int]:

@@ -1,4 +1,7 @@
-"""Journal, Event, Finding, Checkpoint: the log of one run, its rows, and what is known of them."""
+"""Journal, Event, Finding, Checkpoint: the log of one run, its rows, and what is known of them.
+
+Doomed: logs that are no more, whose rows still have to go.
+"""
 
 import uuid6
 from django.db import models
@@ -90,3 +93,18 @@ class Checkpoint(models.Model):
 
     def __str__(self) -> str:
         return f"{self.journal_id}:{self.seq}"
+
+
+class Doomed(models.Model):
+    """A log that is no more: nobody reads it, and ``purge.sweep`` takes its rows away bit by bit.
+
+    Rows up to ``swept`` are gone, ``last`` is the last one. No foreign key: the journal itself is
+    gone with an erased run, and stays with one whose time was over.
+    """
+
+    journal_id = models.UUIDField(primary_key=True)
+    swept = models.IntegerField(default=0)
+    last = models.IntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.journal_id}: {self.swept} of {self.last} gone"

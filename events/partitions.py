@@ -5,11 +5,28 @@ and a row in DEFAULT is an alert.
 """
 
 from datetime import UTC, date, datetime
+from typing import NamedTuple
 from uuid import UUID
 
-from django.db import connection
+from django.db import OperationalError, connection, transaction
+from psycopg.errors import LockNotAvailable
 
 AHEAD = 12
+PREFIX = "events_event_"
+DROP_LOCK_TIMEOUT = "200ms"
+MONTHS = """
+select relname from pg_class join pg_inherits on inhrelid = oid
+ where inhparent = 'events_event'::regclass and relname ~ '^events_event_[0-9]{4}_[0-9]{2}$'
+ order by relname
+"""
+
+
+class Month(NamedTuple):
+    """A partition, and the ids of journals that it holds: from ``low`` to below ``high``."""
+
+    name: str
+    low: UUID
+    high: UUID
 
 
 def ensure_ahead(today: date | None = None, months: int = AHEAD) -> list[str]:
@@ -18,7 +35,7 @@ def ensure_ahead(today: date | None = None, months: int = AHEAD) -> list[str]:
     made = []
     with connection.cursor() as cursor:
         for offset in range(months + 1):
-            name = f"events_event_{_month(today, offset):%Y_%m}"
+            name = f"{PREFIX}{_month(today, offset):%Y_%m}"
             cursor.execute("select to_regclass(%s)", [name])
             if cursor.fetchone() == (None,):
                 low, high = (first_id(_month(today, offset + step)) for step in (0, 1))
@@ -28,6 +45,39 @@ def ensure_ahead(today: date | None = None, months: int = AHEAD) -> list[str]:
                 )
                 made.append(name)
     return made
+
+
+def past(today: date | None = None) -> list[Month]:
+    """The months that are over, oldest first: no journal of theirs can be made any more."""
+    today = today or datetime.now(UTC).date()
+    with connection.cursor() as cursor:
+        cursor.execute(MONTHS)
+        names = [name for (name,) in cursor.fetchall()]
+    found = []
+    for name in names:
+        start = datetime.strptime(name, f"{PREFIX}%Y_%m").replace(tzinfo=UTC).date()
+        if (end := _month(start, 1)) < today:  # a day later: clocks differ
+            found.append(Month(name, first_id(start), first_id(end)))
+    return found
+
+
+def drop(month: Month) -> bool:
+    """Take a month away with all its rows; False when the table was too busy, so try later.
+
+    DETACH CONCURRENTLY is refused where there is a DEFAULT partition, and the plain one wants the
+    table for itself. While it waits for that, appends wait behind it: so it waits briefly. The
+    files go after the locks.
+    """
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(f"set local lock_timeout = '{DROP_LOCK_TIMEOUT}'")
+            cursor.execute(f"alter table events_event detach partition {month.name}")
+            cursor.execute(f"drop table {month.name}")
+            return True
+    except OperationalError as error:
+        if not isinstance(error.__cause__, LockNotAvailable):
+            raise
+        return False
 
 
 def stray_rows() -> bool:

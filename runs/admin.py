@@ -16,7 +16,7 @@ class ThreadAdmin(HistoryAdmin[Thread]):
     list_select_related = ["team"]
     search_fields = ["thread_id", "team__slug"]
     ordering = ["-id"]
-    fields = ["id", "team", "thread_id", "created_at"]
+    fields = ["id", "team", "thread_id", "legal_hold", "created_at"]
 
 
 @admin.register(Run)
@@ -31,7 +31,7 @@ class RunAdmin(HistoryAdmin[Run]):
     fields = [
         "journal_id", "team", "thread", "agent", "run_id", "parent_run_id", "protocol_version",
         "status", "error_code", "error_message", "started_by", "idempotency_key", "job_id",
-        "created_at", "started_at", "ended_at", "cancel_requested_at",
+        "created_at", "started_at", "ended_at", "cancel_requested_at", "purged_at",
         "input_begins", "result_begins", "usage",
     ]  # fmt: skip
 

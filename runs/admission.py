@@ -23,10 +23,12 @@ from uuid import UUID
 
 import structlog
 from django.db import DatabaseError, connection, transaction
+from django.db.models import F
+from django.db.models.functions import Greatest
 from psycopg.errors import LockNotAvailable
 
 from runs import jobs
-from runs.models import Run
+from runs.models import Run, TeamUsage
 from teams.limits import LimitReached, Limits, default
 
 log = structlog.get_logger(__name__)
@@ -166,6 +168,12 @@ def recount() -> None:
     """Sum up the stored bytes of every team: what was purged counts no more."""
     with connection.cursor() as cursor:
         cursor.execute(RECOUNT)
+
+
+def freed(team_id: UUID, size: int) -> None:
+    """So many bytes of the team's were purged or erased; last in the transaction that says so."""
+    left = Greatest(F("stored_bytes") - size, 0)
+    TeamUsage.objects.filter(team=team_id).update(stored_bytes=left)
 
 
 def _admit(teams: Sequence[UUID], ended: Sequence[UUID] = ()) -> dict[UUID, int] | None:

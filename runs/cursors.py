@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 
 from agui_project.errors import BadCursor, Invalid
+from events.journal import Purged
+from runs.models import Run
 
 _SEQ = re.compile(r"[0-9]{1,10}")
 
@@ -33,6 +35,14 @@ def check(cursor: int | None, head: int) -> int:
     if cursor > head:
         raise BadCursor("The cursor is beyond this run's newest event.", details={"head": head})
     return cursor
+
+
+def place(run: Run, cursor: int | None) -> int:
+    """The position to read a run's log from. Raises BadCursor, and Purged for what is gone."""
+    after, head = check(cursor, run.journal.head), run.journal.head
+    if run.purged_at is not None and after < head:
+        raise Purged.below(head + 1)
+    return after
 
 
 def raw(query: Mapping[str, str]) -> bool:

@@ -76,7 +76,7 @@ def enter(
     access.require(principal, "run")
     access.require_thread(principal, request.thread_id)
     if cursor is not None and (run := _named(principal, request)):
-        return Entry(run, cursors.check(cursor, run.journal.head), created=False)
+        return Entry(run, cursors.place(run, cursor), created=False)
     if cursor:
         raise BadRequest("A cursor needs the threadId and runId of a run that exists.")
     if key is not None and not (0 < len(key) <= MAX_KEY and key.isprintable()):

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from events import checkpoints
 from events.fold import Fold
+from events.journal import Purged
 from events.prelude import prelude_frames
 from runs import history
 from runs.models import ACTIVE, Run
@@ -45,6 +46,8 @@ def again(run: Run) -> Cut:
         if (cut := live(run)) is not None:
             return cut
         run.journal.refresh_from_db()
+    if run.purged_at is not None:
+        raise Purged.below(run.journal.head + 1)
     fold = history.current(run.thread_id)
     first, last = history.first_and_last(run.pk, run.journal.head)
     fold.started = {key: value for key, value in first.items() if key != "input"}
@@ -70,11 +73,14 @@ def standing(thread_id: UUID) -> Standing | None:
     """All of a thread, with the run that is live; None without any run.
 
     A run that ends between the look at it and the history's would be counted twice: look again.
+    Raises Purged when nothing is left of it.
     """
     runs = Run.objects.filter(thread_id=thread_id).select_related("journal").order_by("journal_id")
     while (last := runs.last()) is not None:
         first = runs.filter(status__in=ACTIVE).first()
         if first is None:
+            if last.purged_at is not None:
+                raise Purged("All that was said in this thread was purged.")
             return Standing(history.current(thread_id), last.journal.head, [last.pk])
         position = first.journal.head
         fold = _fold_at(first, position)

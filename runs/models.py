@@ -30,10 +30,14 @@ ENDED = tuple(status for status in Status if status not in ACTIVE)
 
 
 class Thread(TeamOwned):
-    """A conversation. ``thread_id`` is the client's name for it, unique inside the team only."""
+    """A conversation. ``thread_id`` is the client's name for it, unique inside the team only.
+
+    With ``legal_hold`` nothing of it is purged or erased.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
     thread_id = models.CharField(max_length=255)
+    legal_hold = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
@@ -68,7 +72,7 @@ class Run(TeamOwned):
     surrogates. ``request_digest`` fingerprints what an Idempotency-Key was first used with.
     A queued run without ``job_id`` waits for its team's or its thread's turn.
     ``attempt`` counts the runs under one ``run_id``: some clients resume with the interrupted
-    run's own (CopilotKit#6999).
+    run's own (CopilotKit#6999). From ``purged_at`` on only the row is left: what was said is gone.
     """
 
     journal = models.OneToOneField(
@@ -94,6 +98,7 @@ class Run(TeamOwned):
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
     cancel_requested_at = models.DateTimeField(null=True)
+    purged_at = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ["-journal"]
@@ -126,6 +131,10 @@ class Run(TeamOwned):
             models.Index(fields=["team", "status", "-journal"], name="run_team_status_newest"),
             # a thread's runs in their order: its history, and the newest of each in the list
             models.Index(fields=["thread", "-journal"], name="run_thread_newest"),
+            # what retention looks at: not those that it has purged long ago
+            models.Index(
+                fields=["team", "journal"], condition=Q(purged_at=None), name="run_not_purged"
+            ),
             # "is this thread busy?" and the reaper's scan, over the few active rows only
             models.Index(
                 fields=["thread", "status"], condition=Q(status__in=ACTIVE), name="run_active"

@@ -1,6 +1,7 @@
-"""Procrastinate tasks: executing a run, expiring questions, keeping partitions ahead."""
+"""Procrastinate tasks: executing a run, expiring questions, purging, keeping partitions ahead."""
 
 import asyncio
+import time
 from uuid import UUID
 
 import structlog
@@ -11,11 +12,12 @@ from procrastinate.job_context import AbortReason
 from agui_project.bridge import db
 from events import partitions
 from events.writer import JournalWriter
-from runs import admission, interrupts, jobs, lifecycle
+from runs import admission, interrupts, jobs, lifecycle, retention
 from runs.executor import Stop, execute
 
 log = structlog.get_logger(__name__)
 WRITER = "journal_writer"
+PURGE_SECONDS, SWEEP_SECONDS = 600.0, 45.0
 
 
 @app.task(name=jobs.TASK, queue=jobs.QUEUE, pass_context=True)
@@ -49,6 +51,20 @@ def expire_interrupts(timestamp: int) -> None:
     """Let the questions expire that nobody answered in time."""
     if expired := interrupts.expire():
         log.info("interrupts.expired", count=expired)
+
+
+@app.periodic(cron="*/15 * * * *")
+@app.task(queue=jobs.QUEUE, queueing_lock="retention", lock="retention")
+def purge_what_is_over(timestamp: int) -> None:
+    """Purge by the teams' retention, and drop the months that are left empty."""
+    retention.run_once(seconds=PURGE_SECONDS)
+
+
+@app.periodic(cron="* * * * *")
+@app.task(queue=jobs.QUEUE, queueing_lock="sweep", lock="retention")
+def sweep_erased(timestamp: int) -> None:
+    """Take the rows of erased logs away."""
+    retention.sweep(time.monotonic() + SWEEP_SECONDS)
 
 
 @app.periodic(cron="17 3 * * *")

@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db.models import OuterRef, QuerySet, Subquery
 
 from events import journal
+from events.journal import Purged
 from runs import access
 from runs.models import Run, Thread
 from teams.authentication import Principal
@@ -63,7 +64,8 @@ def _runs() -> QuerySet[Run]:
 def events(thread: Thread, after: Position | None, limit: int) -> tuple[list[str], Position | None]:
     """The stored JSON of a thread's events in order, and where the next page goes on, if any.
 
-    A page has at most ``limit`` events and about ``MAX_BYTES``.
+    A page has at most ``limit`` events and about ``MAX_BYTES``. Raises Purged, with the cursor of
+    what is left in its details.
     """
     found: list[str] = []
     size, reached = 0, after
@@ -76,12 +78,20 @@ def events(thread: Thread, after: Position | None, limit: int) -> tuple[list[str
     return found, None
 
 
+def _beginning(thread: Thread) -> dict[str, str]:
+    """Where a reader of what is left begins."""
+    left = Run.objects.filter(thread=thread, purged_at=None).order_by("journal_id").first()
+    return {"cursor": f"{left.pk}:0"} if left else {}
+
+
 def _rows(thread: Thread, after: Position | None) -> Iterator[tuple[Position, str]]:
     runs = Run.objects.filter(thread=thread).order_by("journal_id")
     if after is not None:
         runs = runs.filter(journal_id__gte=after.run)
-    for run_id in runs.values_list("journal_id", flat=True):
+    for run_id, purged, head in runs.values_list("journal_id", "purged_at", "journal__head"):
         seq = after.seq if after is not None and after.run == run_id else 0
+        if purged and seq < head:
+            raise Purged(details=_beginning(thread))
         while page := journal.read_after(run_id, seq).rows:
             for seq, _, payload in page:
                 yield Position(run_id, seq), payload

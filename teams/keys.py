@@ -11,6 +11,8 @@ from django.utils import timezone
 
 from agui_project.errors import Conflict, Invalid
 from agui_project.request_id import ADDRESS
+from teams import audit
+from teams.audit import Labelled
 from teams.models import ApiKey, Role, Scope, Team
 from teams.revocation import revoked
 
@@ -51,15 +53,17 @@ def create_key(
     agents: Sequence[str] | None = None,
 ) -> tuple[ApiKey, str]:
     """A new key of the team, and the only sight of its text."""
-    row, key = ApiKey.objects.create_key(
-        team=team,
-        name=name,
-        role=role,
-        created_by=created_by,
-        expiry_date=expires,
-        scopes=list(scopes),
-        agents=None if agents is None else list(agents),
-    )
+    with transaction.atomic():
+        row, key = ApiKey.objects.create_key(
+            team=team,
+            name=name,
+            role=role,
+            created_by=created_by,
+            expiry_date=expires,
+            scopes=list(scopes),
+            agents=None if agents is None else list(agents),
+        )
+        audit.record(_maker(created_by), team, "key.created", row.prefix, role=str(role))
     return row, key
 
 
@@ -85,6 +89,7 @@ def rotate(row: ApiKey, *, overlap: timedelta, created_by: "User | None") -> tup
         new.replaces = old
         old.expiry_date = min(filter(None, (old.expiry_date, now + overlap)))
         old.save(update_fields=["expiry_date"])
+        audit.record(_maker(created_by), old.team, "key.rotated", old.prefix, by=new.prefix)
     return new, key
 
 
@@ -153,11 +158,18 @@ def touch(row: ApiKey) -> None:
     noted.update(last_used_at=now, last_used_from=_address(ADDRESS.get()))
 
 
-def revoke(row: ApiKey) -> None:
+def revoke(row: ApiKey, by: Labelled | str = "host") -> None:
     """End the key for good, and its open streams; revoking it again changes nothing."""
     row.revoked = True
-    row.save(update_fields=["revoked"])
-    revoked(row.team_id)
+    with transaction.atomic():
+        if ApiKey.objects.filter(pk=row.pk, revoked=False).update(revoked=True):
+            audit.record(by, row.team, "key.revoked", row.prefix)
+        revoked(row.team_id)
+
+
+def _maker(person: "User | None") -> str:
+    """Who makes a key, for the audit log; without a person it is the host's operator."""
+    return f"user:{person.get_username()}" if person else "host"
 
 
 def _address(client: str) -> str | None:

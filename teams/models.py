@@ -43,6 +43,9 @@ class Team(models.Model):
     name = models.CharField(max_length=120)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     archived_at = models.DateTimeField(null=True, blank=True)
+    legal_hold = models.BooleanField(
+        default=False, db_default=False, help_text="Nothing of it is purged or erased."
+    )
 
     def __str__(self) -> str:
         return self.name

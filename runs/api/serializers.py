@@ -42,6 +42,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "started_at",
             "ended_at",
             "cancel_requested_at",
+            "purged_at",
             "events",
             "error",
             "result",

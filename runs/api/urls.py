@@ -1,12 +1,13 @@
 from django.urls import path
 
-from runs.api import interrupts, limits, views
+from runs.api import erasure, interrupts, limits, views
 
 urlpatterns = [
     path("runs", views.RunList.as_view(), name="api-runs"),
     path("runs/<uuid:run_id>", views.RunDetail.as_view(), name="api-run"),
     path("runs/<uuid:run_id>/cancel", views.RunCancel.as_view(), name="api-run-cancel"),
     path("runs/<uuid:run_id>/events", views.RunEvents.as_view(), name="api-run-events"),
+    path("threads/<uuid:key>", erasure.ThreadErasure.as_view(), name="api-thread"),
     path("interrupts", interrupts.InterruptList.as_view(), name="api-interrupts"),
     path(
         "interrupts/<uuid:interrupt_id>", interrupts.InterruptDetail.as_view(), name="api-interrupt"

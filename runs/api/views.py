@@ -84,7 +84,7 @@ class RunEvents(APIView):
             {key.lower(): value for key, value in request.headers.items()},
             request.query_params.dict(),
         )
-        after = cursors.check(cursor, run.journal.head)
+        after = cursors.place(run, cursor)
         page = journal.read_after(run.pk, after, _limit(request.query_params.get("limit")))
         # The stored payloads go out as they are: no event is parsed or encoded again.
         events = [(seq, payload) for seq, _, payload in page.rows]

@@ -29,7 +29,7 @@ async def events(request: Request, send: Send) -> None:
     principal = await db(authentication.resolve, request.headers, request.cookies)
     cursor = cursors.asked(request.headers, request.query)
     run = await db(access.find, principal, request.kwargs["run_id"])
-    after = cursors.check(cursor, run.journal.head)
+    after = cursors.place(run, cursor)
     if run.journal.closed_at and after == run.journal.head:
         await answer(send, 204)
         return

@@ -71,7 +71,7 @@ async def _admit(request: Request) -> tuple[Principal, Run, int]:
         json_body=False,
     )
     run = await db(access.find, principal, request.kwargs["run_id"])
-    return principal, run, cursors.check(cursors.asked({}, request.query), run.journal.head)
+    return principal, run, cursors.place(run, cursors.asked({}, request.query))
 
 
 async def _close(send: Send, code: int, reason: str) -> None:

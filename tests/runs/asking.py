@@ -58,7 +58,8 @@ def end(run: Run, how: Callable[[Intake], Any] | None = None) -> None:
 
 def finish(claimed: lifecycle.Claimed, how: Callable[[Intake], Any] | None = None) -> None:
     """End a claimed run, its log too."""
-    intake = Intake(claimed.run.thread.thread_id, claimed.run.run_id)
+    run = claimed.run
+    intake = Intake(run.thread.thread_id, run.run_id, input=claimed.prepared.echo)
     records = how(intake) if how else intake.finish()
     held = claimed.claim
     batch = journal.Batch(held.journal_id, held.generation, held.head + 1, records)

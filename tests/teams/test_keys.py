@@ -11,7 +11,7 @@ from django.utils import timezone
 from agui_project.errors import Invalid
 from agui_project.request_id import ADDRESS
 from teams import keys
-from teams.models import ApiKey, Role, Team
+from teams.models import ApiKey, AuditEntry, Role, Team
 
 OPERATORS = "demo-key-of-the-operator-0123456789"
 
@@ -141,3 +141,18 @@ class TestRotation:
 def test_the_database_refuses_an_unknown_role(team: Team) -> None:
     with pytest.raises(IntegrityError), transaction.atomic():
         ApiKey.objects.create_key(team=team, name="ci", role="emperor")
+
+
+def test_what_happens_to_a_key_is_in_the_teams_log(team: Team, alice: User) -> None:
+    first, _ = keys.create_key(team, "ci", Role.MEMBER, created_by=alice)
+    second, _ = keys.rotate(first, overlap=timedelta(0), created_by=alice)
+    for _ in range(2):
+        keys.revoke(second, by="user:alice")
+    lines = AuditEntry.objects.for_team(team).order_by("id")
+    assert [(line.action, line.target) for line in lines] == [
+        ("key.created", first.prefix),
+        ("key.created", second.prefix),
+        ("key.rotated", first.prefix),
+        ("key.revoked", second.prefix),
+    ]
+    assert {line.who for line in lines} == {"user:alice"}

@@ -75,6 +75,9 @@ DJANGO: dict[str, Door] = {
     "api/v1/interrupts/<uuid:interrupt_id>/answer": Door(
         {"POST": OBJECT}, "api/v1/interrupts/{question}/answer", body={"status": "cancelled"}
     ),
+    "api/v1/threads/<uuid:key>": Door(
+        {"DELETE": Who(401, 401, 404, 204)}, "api/v1/threads/{spare}"
+    ),
     "api/v1/audit": Door({"GET": LIST}),
     "api/v1/audit.csv": Door({"GET": LIST}),
     "api/v1/audit.ndjson": Door({"GET": LIST}),

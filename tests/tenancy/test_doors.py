@@ -40,16 +40,22 @@ OWN = {"origin": "http://localhost"}
 
 @dataclass(frozen=True)
 class House:
-    """Alice's two runs and an open question, and what the four askers send."""
+    """Alice's two runs and an open question, a thread to lose, and what the four askers send."""
 
     run: Run
     queued: Run
     question: Interrupt
+    spare: Run
     askers: dict[str, dict[str, str]]
 
     def url(self, door: Door, route: str) -> str:
         url = route if door.url is None else door.url
-        return "/" + url.format(run=self.run.pk, queued=self.queued.pk, question=self.question.pk)
+        return "/" + url.format(
+            run=self.run.pk,
+            queued=self.queued.pk,
+            question=self.question.pk,
+            spare=self.spare.thread_id,
+        )
 
     def state(self) -> list[Any]:
         """What must not change by anything a stranger does."""
@@ -65,6 +71,8 @@ def house(cast: Cast) -> House:
     lifecycle.cancel(run)
     queued = start(cast.alice, threadId=f"{THREAD}-2", messages=[message])
     interrupted(cast.alice, question("i", message=SECRET), thread=f"{THREAD}-3")
+    spare = start(cast.alice, threadId=f"{THREAD}-4")
+    lifecycle.cancel(spare)
     row, revoked = keys.create_key(cast.team, "old", Role.OWNER)
     keys.revoke(row)
     askers: dict[str, dict[str, str]] = {
@@ -73,7 +81,7 @@ def house(cast: Cast) -> House:
         "stranger": {**cast.charlie.headers, **cast.charlie.cookie},
         "owner": {**cast.alice.headers, **cast.alice.cookie},
     }
-    return House(run, queued, Interrupt.objects.get(), askers)
+    return House(run, queued, Interrupt.objects.get(), spare, askers)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,60 @@
+"""Taking logs away: doomed at once, swept bit by bit, or dropped with their whole month.
+
+A million rows in one DELETE would hold its locks and its snapshot for long and fill the WAL at
+once. A bit is some thousand rows of one journal, which nobody appends to any more.
+"""
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from events import partitions
+from events.models import Checkpoint, Doomed, Finding, Journal
+from events.partitions import Month
+
+ROWS = 2_000
+DELETE = "delete from events_event where journal_id = %s and seq > %s and seq <= %s"
+
+
+def doom(journal_ids: Iterable[UUID]) -> int:
+    """Give the events of these closed journals up, in the transaction that says so to readers.
+
+    How many bytes they had.
+    """
+    journals = list(Journal.objects.filter(pk__in=list(journal_ids)))
+    rows = [Doomed(journal_id=journal.pk, last=journal.head) for journal in journals]
+    Doomed.objects.bulk_create(rows, ignore_conflicts=True)
+    keys = [row.journal_id for row in rows]
+    Finding.objects.filter(journal__in=keys).delete()
+    Checkpoint.objects.filter(journal_id__in=keys).delete()
+    Journal.objects.filter(pk__in=keys).update(bytes=0)
+    return sum(journal.bytes for journal in journals)
+
+
+def sweep(rows: int = ROWS) -> int | None:
+    """Delete the next bit, at most ``rows``: how many there were; None when nothing is doomed.
+
+    Several may sweep at once: each takes a journal that no other one holds.
+    """
+    with transaction.atomic():
+        doomed = Doomed.objects.select_for_update(skip_locked=True).order_by("pk").first()
+        if doomed is None:
+            return None
+        upto = min(doomed.swept + rows, doomed.last)
+        with connection.cursor() as cursor:
+            cursor.execute(DELETE, [doomed.journal_id, doomed.swept, upto])
+            gone = int(cursor.rowcount)
+        if upto < doomed.last:
+            Doomed.objects.filter(pk=doomed.pk).update(swept=upto)
+        else:
+            doomed.delete()
+        return gone
+
+
+def drop(month: Month) -> bool:
+    """Drop a month of which every log is doomed or gone; False when it was too busy."""
+    if not partitions.drop(month):
+        return False
+    Doomed.objects.filter(pk__gte=month.low, pk__lt=month.high).delete()
+    return True

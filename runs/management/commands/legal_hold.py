@@ -1,0 +1,36 @@
+"""``manage.py legal_hold TEAM [THREAD] [--release]``: nothing of it is purged or erased."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
+
+from runs.models import Thread
+from teams import audit
+from teams.models import Team
+
+
+class Command(BaseCommand):
+    help = "Put a team, or one of its threads, under legal hold, or release it."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """What to hold."""
+        parser.add_argument("team", help="The team's slug.")
+        parser.add_argument("thread", nargs="?", help="A thread's name; without one the team.")
+        parser.add_argument("--release", action="store_true")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        team = Team.objects.filter(slug=options["team"]).first()
+        if team is None:
+            raise CommandError(f"There is no team {options['team']}.")
+        held: Team | Thread | None = team
+        if options["thread"]:
+            held = Thread.objects.for_team(team).filter(thread_id=options["thread"]).first()
+        if held is None:
+            raise CommandError(f"This team has no thread {options['thread']}.")
+        held.legal_hold = not options["release"]
+        with transaction.atomic():
+            held.save(update_fields=["legal_hold"])
+            act = "hold.placed" if held.legal_hold else "hold.released"
+            audit.record("operator", team, act, str(held.pk))
+        self.stdout.write(f"{held}: {'held' if held.legal_hold else 'released'}")
