@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("agui_project", "teams", "runtimes", "events", "runs", "dashboard")
+PACKAGES = ("agui_project", "teams", "runtimes", "events", "runs", "dashboard", "agui_client")
 _FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 

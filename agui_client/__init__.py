@@ -1,0 +1,23 @@
+"""The Python client of AG-UI servers: talk to an agent, come back where you were, serve one.
+
+``AGUIClient`` (asyncio) and ``SyncAGUIClient`` speak to any AG-UI server; with the run host they
+also survive restarts and broken networks, without losing or doubling an event.
+``AGUIEventEmitter`` and ``AGUIServer`` are for the other side. Nothing here needs Django.
+"""
+
+from agui_client.client import AGUIClient
+from agui_client.emitter import AGUIEventEmitter
+from agui_client.errors import AGUIError, ConnectionLost, Refused, RunFailed
+from agui_client.server import AGUIServer
+from agui_client.sync import SyncAGUIClient
+
+__all__ = [
+    "AGUIClient",
+    "AGUIError",
+    "AGUIEventEmitter",
+    "AGUIServer",
+    "ConnectionLost",
+    "Refused",
+    "RunFailed",
+    "SyncAGUIClient",
+]

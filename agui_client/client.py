@@ -1,0 +1,261 @@
+"""AGUIClient: a conversation with an agent, from another program.
+
+With the run host a run does not depend on this process: what breaks is picked up by cursor, a
+start that may have been lost is repeated under its Idempotency-Key, and no event comes twice.
+"""
+
+import uuid
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urljoin
+
+import httpx
+
+from agui_client.conversation import Conversation
+from agui_client.errors import ConnectionLost, RunFailed
+from agui_client.patience import Patience
+from agui_client.reading import TERMINAL, Broken, Event, Transport, check, follow, frames
+
+PROTOCOL_VERSION = "1.0"
+DEFAULT_AGENT = "default"
+
+
+class AGUIClient:
+    """A thread with an agent behind ``endpoint``, such as ``https://host/agui/agent/docs/run``.
+
+    ``timeout``: seconds for which the server may be unreachable before ConnectionLost.
+    ``api_key`` is sent as a Bearer token. ``thread_id`` goes on with an earlier conversation.
+    One run at a time: ``cancel`` may be called beside it, everything else after it.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        timeout: float = 60.0,
+        *,
+        api_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        thread_id: str | None = None,
+        transport: Transport = "sse",
+    ) -> None:
+        sent = {**(headers or {}), **({"Authorization": f"Bearer {api_key}"} if api_key else {})}
+        self.endpoint = endpoint
+        self.transport: Transport = transport
+        self._timeout = timeout
+        limits = httpx.Timeout(timeout, connect=min(timeout, 10.0))
+        self._http = httpx.AsyncClient(headers=sent, timeout=limits, trust_env=False)
+        self._talk = Conversation(thread_id)
+        self._log: str | None = None  # where the newest run's events are, if the server keeps them
+        self._live: httpx.Response | None = None
+        self._hung_up: list[httpx.Response] = []
+
+    @property
+    def thread_id(self) -> str:
+        """The conversation's id; give it to another client to go on there."""
+        return self._talk.thread_id
+
+    @property
+    def interrupts(self) -> list[Event]:
+        """The questions that the newest run ended with, for ``resume``."""
+        return self._talk.interrupts
+
+    async def send(self, message: str) -> str:
+        """The agent's whole answer. Raises RunFailed, Refused, ConnectionLost."""
+        return await self._to_the_end(self.run(message))
+
+    async def stream(self, message: str) -> AsyncGenerator[str, None]:
+        """The agent's answer, piece by piece. Raises as ``send``."""
+        async with aclosing(self.run(message)) as events:
+            async for event in events:
+                if event["type"] == "TEXT_MESSAGE_CONTENT":
+                    yield event["delta"]
+                _raise_error(event)
+
+    async def resume(self, answers: Mapping[str, Any]) -> str:
+        """Answer the open questions, payload by interrupt id; the agent's answer."""
+        entries = [
+            {"interruptId": name, "status": "resolved", "payload": payload}
+            for name, payload in answers.items()
+        ]
+        return await self._to_the_end(self.run(resume=entries))
+
+    async def run(self, message: str | None = None, **input: Any) -> AsyncGenerator[Event, None]:
+        """All events of a run. ``input``: more of RunAgentInput, such as ``tools`` or ``state``."""
+        talk, log = self._talk, self._log
+        new = [talk.say(message)] if message is not None else []
+        body = {
+            "threadId": talk.thread_id,
+            "runId": str(uuid.uuid4()),
+            "protocolVersion": PROTOCOL_VERSION,
+            # The host keeps the thread; whoever does not needs all of it.
+            "messages": new if log else talk.messages,
+            "tools": [],
+            "context": [],
+            "state": {},
+            "forwardedProps": {},
+            **input,
+        }
+        talk.begin()
+        async with aclosing(self._started(body)) as events:
+            async for event in events:
+                talk.take(event)
+                yield event
+
+    async def connect(self, agent: str = DEFAULT_AGENT) -> AsyncGenerator[Event, None]:
+        """The thread so far, as snapshots, then its live run until that ends. The run host only."""
+        url = f"{self._base()}/agent/{agent}/connect"
+        body = {"threadId": self.thread_id, "protocolVersion": PROTOCOL_VERSION, "messages": []}
+        patience = Patience(self._timeout)
+        self._talk.begin()
+        while True:
+            held: list[Event] = []
+            try:
+                async with self._http.stream("POST", url, json=body) as answer:
+                    await check(answer)
+                    self._remember(answer)
+                    async for seq, event in frames(answer):
+                        held += [event] if event else []
+                        if seq is not None:
+                            # Until the first number a break repeats everything: nothing was shown.
+                            async with aclosing(self._rest(answer, held, seq)) as events:
+                                async for each in events:
+                                    self._talk.take(each)
+                                    yield each
+                            return
+                    for each in held:
+                        self._talk.take(each)
+                        yield each
+                    return
+            except (Broken, httpx.TransportError) as error:
+                await self._try_again(patience, error)
+
+    async def cancel(self) -> bool:
+        """Stop the newest run; whether the server was told. Without the run host: hang up."""
+        if self._log:
+            await self._post(self._log.removesuffix("/events") + "/cancel")
+            return True
+        if self._live is not None:
+            self._hung_up = [self._live]
+            await self._live.aclose()
+            return True
+        return False
+
+    async def close(self) -> None:
+        """Leave. A run at the run host goes on."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def _to_the_end(self, run: AsyncGenerator[Event, None]) -> str:
+        async with aclosing(run) as events:
+            async for event in events:
+                _raise_error(event)
+        return self._talk.answer
+
+    async def _started(self, body: Event) -> AsyncGenerator[Event, None]:
+        """POST until the server has the run, then its events."""
+        patience, again = Patience(self._timeout), False
+        headers = {"Accept": "text/event-stream", "Idempotency-Key": str(uuid.uuid4())}
+        while True:
+            try:
+                async with self._http.stream(
+                    "POST", self.endpoint, json=body, headers=headers
+                ) as answer:
+                    await check(answer)
+                    self._remember(answer)
+                    if not (self._log and (again or self.transport == "websocket")):
+                        async with aclosing(self._rest(answer, [], 0)) as events:
+                            async for event in events:
+                                yield event
+                        return
+                break
+            except httpx.ConnectError as error:
+                await self._try_again(patience, error)  # nothing was sent
+            except (Broken, httpx.TransportError) as error:
+                if self._log is None and not isinstance(error, Broken):
+                    raise ConnectionLost(
+                        "The server went away before it answered; whether the run began is unknown."
+                    ) from error
+                again = True
+                await self._try_again(patience, error)
+        async with aclosing(self._follow(0)) as events:
+            async for event in events:
+                yield event
+
+    async def _rest(
+        self, answer: httpx.Response, held: list[Event], after: int
+    ) -> AsyncGenerator[Event, None]:
+        """What is held back, the answer to its end, and what a break left out of it."""
+        self._live = answer
+        for shown in held:
+            yield shown
+            if shown["type"] in TERMINAL:
+                return
+        try:
+            async for seq, event in frames(answer):
+                if seq is not None:
+                    if seq > after + 1 and self._log:
+                        break  # the log has what is missing here
+                    after = seq
+                if event is not None:
+                    yield event
+                    if event["type"] in TERMINAL:
+                        return
+        except (Broken, httpx.TransportError, httpx.StreamError) as error:
+            if self._log is None and answer in self._hung_up:
+                return
+            if self._log is None:
+                raise ConnectionLost(f"The server keeps no log to go on with: {error!r}") from error
+        finally:
+            self._live = None
+        if self._log:
+            async with aclosing(self._follow(after)) as events:
+                async for event in events:
+                    yield event
+
+    async def _follow(self, after: int) -> AsyncGenerator[Event, None]:
+        url = self._log or ""
+        reading = follow(self._http, url, after, transport=self.transport, timeout=self._timeout)
+        async with aclosing(reading):
+            async for _, event in reading:
+                yield event
+
+    async def _post(self, url: str) -> None:
+        patience = Patience(self._timeout)
+        while True:
+            try:
+                await check(await self._http.post(url))
+                return
+            except (Broken, httpx.TransportError) as error:
+                await self._try_again(patience, error)
+
+    def _remember(self, answer: httpx.Response) -> None:
+        """A server that keeps the log says where it is."""
+        if location := answer.headers.get("content-location"):
+            self._log = urljoin(str(answer.url), location)
+
+    def _base(self) -> str:
+        """``…/agui`` of any of the host's endpoints."""
+        head, found, _ = self.endpoint.rstrip("/").partition("/agui")
+        return head + (found or "/agui")
+
+    async def _try_again(self, patience: Patience, error: Exception) -> None:
+        if patience.spent:
+            raise ConnectionLost(f"no answer for {self._timeout:g} s: {error!r}") from error
+        await patience.wait(getattr(error, "retry_after", 0.0))
+
+
+def _raise_error(event: Event) -> None:
+    if event["type"] == "RUN_ERROR":
+        raise RunFailed(event.get("code") or "", event["message"])

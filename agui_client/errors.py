@@ -1,0 +1,31 @@
+"""What can go wrong for a client, as exceptions."""
+
+
+class AGUIError(Exception):
+    """Anything that this client raises on purpose."""
+
+
+class Refused(AGUIError):
+    """The server answered no: ``status`` (HTTP, or a WebSocket close code), its ``code``."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(f"{status} {code}: {message}")
+        self.status = status
+        self.code = code
+        self.message = message
+
+
+class ConnectionLost(AGUIError):
+    """The server could not be reached for as long as ``timeout`` allows.
+
+    The run may well go on: with the run host, ``connect()`` finds it again.
+    """
+
+
+class RunFailed(AGUIError):
+    """The run ended with RUN_ERROR; ``code`` may be empty."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"{code}: {message}" if code else message)
+        self.code = code
+        self.message = message

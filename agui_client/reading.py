@@ -1,0 +1,162 @@
+"""Reading a run's log: from a cursor, over either transport, through any number of breaks.
+
+Every way in yields ``(seq, event)`` in order, each seq once. What a transport repeats is dropped,
+a gap is a break: the reader comes back with its cursor, and the host's log fills it.
+"""
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Any, Literal
+from urllib.parse import urlsplit, urlunsplit
+
+import httpx
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
+
+from agui_client.errors import ConnectionLost, Refused
+from agui_client.patience import Patience
+from agui_client.sse import Decoder, FrameTooLarge
+
+Event = dict[str, Any]
+Numbered = tuple[int, Event]
+Transport = Literal["sse", "websocket"]
+
+TERMINAL = frozenset({"RUN_FINISHED", "RUN_ERROR"})
+AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""Statuses behind which the same request may succeed later."""
+CLOSED_FOR_GOOD = range(4400, 4412)
+MAX_MESSAGE = 32 * 1024 * 1024
+
+
+class Broken(Exception):
+    """The connection is gone, or of no use any more; ``retry_after`` seconds may be asked for."""
+
+    def __init__(self, why: object, retry_after: float = 0.0) -> None:
+        super().__init__(str(why))
+        self.retry_after = retry_after
+
+
+async def follow(
+    http: httpx.AsyncClient, url: str, after: int, *, transport: Transport, timeout: float
+) -> AsyncGenerator[Numbered, None]:
+    """The log at ``url`` behind ``after``, until its terminal event.
+
+    Raises Refused, and ConnectionLost after ``timeout`` seconds without an answer.
+    """
+    patience = Patience(timeout)
+    while True:
+        reading = (
+            _sse(http, url, after, patience)
+            if transport == "sse"
+            else _socket(http, url, after, patience)
+        )
+        try:
+            async with aclosing(reading):
+                async for seq, event in reading:
+                    if seq <= after:
+                        continue
+                    after = seq
+                    yield seq, event
+                    if event["type"] in TERMINAL:
+                        return
+            # It ended without the end of the run: as good as broken.
+            broken = Broken("the stream ended early")
+        except Broken as error:
+            broken = error
+        if patience.spent:
+            raise ConnectionLost(f"no answer for {timeout:g} s: {broken}")
+        await patience.wait(broken.retry_after)
+
+
+async def _sse(
+    http: httpx.AsyncClient, url: str, after: int, patience: Patience
+) -> AsyncGenerator[Numbered, None]:
+    headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
+    try:
+        async with http.stream("GET", url, headers=headers) as answer:
+            await check(answer)
+            patience.succeeded()
+            position = after
+            async for seq, event in frames(answer):
+                if seq is None:
+                    continue
+                if seq > position + 1:
+                    raise Broken(f"{seq} came after {position}")
+                position = max(position, seq)
+                if event is not None:
+                    yield seq, event
+    except httpx.TransportError as error:
+        raise Broken(repr(error)) from error
+
+
+async def _socket(
+    http: httpx.AsyncClient, url: str, after: int, patience: Patience
+) -> AsyncGenerator[Numbered, None]:
+    """Frame k of the socket, from 0, has seq after + 1 + k."""
+    address = socket_address(url)
+    token = http.headers.get("authorization")
+    headers = {"Authorization": token} if token else {}
+    try:
+        async with connect(
+            f"{address}?after={after}",
+            additional_headers=headers,
+            max_size=MAX_MESSAGE,
+            open_timeout=10,
+            close_timeout=1,
+            proxy=None,
+        ) as socket:
+            seq = after
+            async for text in socket:
+                patience.succeeded()
+                seq += 1
+                yield seq, json.loads(text)
+    except ConnectionClosed as error:
+        code = error.rcvd.code if error.rcvd else 1006
+        if code in CLOSED_FOR_GOOD and code != 4408:
+            raise Refused(code, error.rcvd.reason if error.rcvd else "", "socket closed") from None
+        raise Broken(f"closed with {code}") from error
+    except (OSError, InvalidHandshake, TimeoutError, ValueError) as error:
+        raise Broken(repr(error)) from error
+
+
+def socket_address(url: str) -> str:
+    """Where the socket of a run is, beside its events: ``/ws/runs/{id}/``."""
+    parts = urlsplit(url)
+    run = parts.path.removesuffix("/events").rpartition("/")[2]
+    scheme = {"http": "ws", "https": "wss"}[parts.scheme]
+    return urlunsplit((scheme, parts.netloc, f"/ws/runs/{run}/", "", ""))
+
+
+async def frames(answer: httpx.Response) -> AsyncIterator[tuple[int | None, Event | None]]:
+    """The (seq, event) pairs of an answer; a seq without an event only moves the cursor."""
+    decoder = Decoder()
+    try:
+        async for chunk in answer.aiter_raw():
+            for frame in decoder.feed(chunk):
+                event = json.loads(frame.data) if frame.data else None
+                seq = int(frame.id) if frame.id and frame.id.isdecimal() else None
+                if seq is not None or event is not None:
+                    yield seq, event
+    except (FrameTooLarge, ValueError) as error:
+        raise Broken(f"not what a stream of events looks like: {error}") from error
+
+
+async def check(answer: httpx.Response) -> None:
+    """Raises Refused for an answer that is final, Broken for one that may differ later."""
+    if answer.is_success:
+        return
+    body = await answer.aread()
+    if answer.status_code in AGAIN:
+        asked = answer.headers.get("retry-after", "")
+        raise Broken(answer.status_code, float(asked) if asked.isdecimal() else 0.0)
+    raise Refused(answer.status_code, *said(body))
+
+
+def said(body: bytes) -> tuple[str, str]:
+    """Code and message of an error answer, in the host's form or any other."""
+    try:
+        error = json.loads(body)["error"]
+        return str(error["code"]), str(error["message"])
+    except (ValueError, KeyError, TypeError):
+        return "", body[:200].decode("utf-8", "replace")
