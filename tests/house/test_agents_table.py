@@ -18,17 +18,24 @@ CODE = re.compile(r"`((?:agui_project|agui_client|teams|runtimes|events|runs|doc
 
 
 def claims() -> Iterator[tuple[str, str]]:
-    """Where and what: every cell of the tables, but the column that says what it is about."""
+    """Where and what: every cell of the guide's table, every row of a seed's.
+
+    A seed's table has the columns Point, Where and Test; its deviations are another table.
+    """
     guide = (ROOT / "docs" / "agents.md").read_text("utf-8")
-    tables = {"agents.md": guide.split("\n## What every kind can\n")[1].split("\n## ")[0]}
+    table = guide.split("\n## What every kind can\n")[1].split("\n## ")[0]
+    for first, *cells in rows(table):
+        if first.strip("` ") != "feature":
+            yield from ((f"agents.md: {first}", cell) for cell in cells)
     for page in sorted((ROOT / "docs" / "seeds").glob("*.md")):
-        tables[page.name] = page.read_text("utf-8")
-    for page_name, text in tables.items():
-        for line in text.splitlines():
-            if line.startswith("|") and "---" not in line:
-                first, *cells = (cell.strip() for cell in line.strip("|").split(" | "))
-                if first.strip("` ") not in ("feature", "point"):
-                    yield from ((f"{page_name}: {first.strip()}", cell) for cell in cells)
+        points = page.read_text("utf-8").split("| Point | Where | Test |")[1].split("\n\n")[0]
+        yield from ((f"{page.name}: {first}", " ".join(cells)) for first, *cells in rows(points))
+
+
+def rows(table: str) -> Iterator[list[str]]:
+    for line in table.splitlines():
+        if line.startswith("|") and "---" not in line:
+            yield [cell.strip(" |") for cell in line.strip("|").split(" | ")]
 
 
 CLAIMS = list(claims())
