@@ -33,7 +33,8 @@ from teams.limits import LimitReached, Limits, default
 
 log = structlog.get_logger(__name__)
 
-LOCK_TIMEOUT = "1s"
+START_WAITS, END_WAITS = "2s", "250ms"
+"""For the team's lock. The writer of all runs of a worker waits in an end: that must be short."""
 BATCH = 1_000
 """Runs admitted at once where there is no limit."""
 LEAST_PRIORITY = -(2**31)
@@ -134,7 +135,7 @@ def enter(run: Run, limits: Limits, *, ended: Sequence[UUID] = ()) -> None:
 
     Raises LimitReached when too many wait already.
     """
-    admitted = _admit([run.team_id], ended)
+    admitted = _admit([run.team_id], ended, patience=START_WAITS)
     if admitted is None:
         return  # the lock was not to be had: whoever holds it, or the sweep, will look
     run.job_id = admitted.get(run.pk)
@@ -176,15 +177,16 @@ def freed(team_id: UUID, size: int) -> None:
     TeamUsage.objects.filter(team=team_id).update(stored_bytes=left)
 
 
-def _admit(teams: Sequence[UUID], ended: Sequence[UUID] = ()) -> dict[UUID, int] | None:
+def _admit(
+    teams: Sequence[UUID], ended: Sequence[UUID] = (), patience: str = END_WAITS
+) -> dict[UUID, int] | None:
     """Give jobs to the next runs of these teams; None when a lock was not to be had in time.
 
-    A frozen process may hold the lock, and our caller is the writer of all runs of a worker:
-    then, and if this fails, the caller's transaction goes on without us.
+    A frozen process may hold the lock: then the caller's transaction goes on without us.
     """
     try:
         with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute(f"set local lock_timeout = '{LOCK_TIMEOUT}'")
+            cursor.execute(f"set local lock_timeout = '{patience}'")
             found: dict[UUID, int] = {}
             for team, stamp, own in _lock(teams):
                 most = default("concurrent_runs") if own is None else own

@@ -98,10 +98,9 @@ def start(
     ``displacing`` is asked for each run that the request, not the agent's setting, wants to
     cancel to make way, and raises where that is not allowed.
     Raises RunExists, ThreadBusy, IdempotencyConflict, LimitReached, and what ``resume.admit``
-    raises. The same
-    Idempotency-Key with the same request, or the same answers to the same questions, return the
-    run that the first request made. When both arrive at once, the second waits
-    on the thread's lock or on the unique index, and then finds the first one's row.
+    raises. The same Idempotency-Key with the same request, or the same answers to the same
+    questions, return the run that the first request made. When both arrive at once, the second
+    waits on the thread's lock or on the unique index, and then finds the first one's row.
     """
     try:
         with transaction.atomic():

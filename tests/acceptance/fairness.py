@@ -10,6 +10,7 @@ import httpx
 
 from tests.acceptance.host import Host, wait_for
 
+CHUNK = 1_000
 B_KEY = "charlie-key-of-the-fairness-tests-001"
 TEAM_B = f"""
 from runtimes.models import Agent
@@ -65,7 +66,8 @@ def observe(host: Host, *, backlog: int, seconds: float, slots: int, starts: int
     """Queue A's backlog of runs of ``seconds``, then let B start one every second."""
     host.worker.stop()
     host.python(TEAM_B)
-    host.python(BACKLOG.format(seconds=seconds, runs=backlog))
+    for _ in range(0, backlog, CHUNK):
+        host.python(BACKLOG.format(seconds=seconds, runs=min(CHUNK, backlog)))
     host.spawn(host.worker)
     host.wait_ready()
     wait_for(lambda: _running(host) >= slots, "all slots to be taken")

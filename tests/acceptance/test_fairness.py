@@ -13,7 +13,8 @@ UNLIMITED = {"AGUI_LIMIT_RUNS_PER_MINUTE": "0", "AGUI_LIMIT_QUEUED_RUNS": "0"}
 @pytest.mark.slow
 def test_a_backlog_lets_a_newcomer_pass(new_host: Callable[..., Host]) -> None:
     """The small twin: order, not the clock. In order of arrival B would wait for all of A's."""
-    host = new_host(AGUI_WORKER_CONCURRENCY="4", **UNLIMITED)
+    limits = {**UNLIMITED, "AGUI_LIMIT_CONCURRENT_RUNS": "40"}
+    host = new_host(AGUI_WORKER_CONCURRENCY="4", **limits)
     seen = observe(host, backlog=120, seconds=0.5, slots=4, starts=5)
     print(*lines(seen), sep="\n")
     assert max(seen.overtaken) <= 4, "at most those that were fetched already"

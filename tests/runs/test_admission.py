@@ -307,7 +307,7 @@ class TestRaces:
         self, cast: Cast, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The writer of all runs must not hang on one team: the sweep admits later."""
-        monkeypatch.setattr(admission, "LOCK_TIMEOUT", "50ms")
+        monkeypatch.setattr(admission, "START_WAITS", "50ms")
         limit(cast.alice, concurrent_runs=1)
         first, second = (start(cast.alice) for _ in range(2))
         locked, done = threading.Event(), threading.Event()

@@ -11,7 +11,8 @@ from django.test import Client
 from pytest_django import Settings
 from rest_framework_api_key.models import APIKey
 
-from teams import keys
+from teams import keys, limits
+from teams.limits import limits_of
 from teams.models import ApiKey, AuditEntry, Role, Team
 
 KEYS = "/admin/teams/apikey/"
@@ -99,3 +100,18 @@ def test_what_operators_do_is_in_the_teams_log(browser: Client, team: Team) -> N
 def test_a_team_is_not_deleted_here(browser: Client, team: Team) -> None:
     answer = browser.post(f"/admin/teams/team/{team.pk}/delete/", {"post": "yes"})
     assert answer.status_code == 403
+
+
+def test_operators_give_a_team_its_own_limits(browser: Client, team: Team) -> None:
+    address = f"/admin/teams/team/{team.pk}/change/"
+    page = browser.get(address).content.decode()
+    counters = dict(re.findall(r'name="([\w-]*-(?:TOTAL|INITIAL)_FORMS)" value="(\d+)"', page))
+    form = {"name": team.name, "slug": team.slug, **counters, "limits-TOTAL_FORMS": "1"}
+    form |= {"limits-0-team": str(team.pk), "limits-0-concurrent_runs": "3"}
+    for name in [key.removesuffix("-TOTAL_FORMS") for key in counters if "TOTAL" in key]:
+        if name != "limits":
+            form[f"{name}-TOTAL_FORMS"] = form[f"{name}-INITIAL_FORMS"] = "0"
+    assert browser.post(address, form).status_code == 302
+    assert limits_of(team).concurrent_runs == 3
+    assert limits_of(team).queued_runs == limits.default("queued_runs")
+    assert AuditEntry.objects.for_team(team).filter(action="admin.changed").exists()
