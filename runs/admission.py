@@ -47,7 +47,9 @@ select usage.team_id,
   from runs_teamusage usage
  where usage.team_id = any(%s) order by usage.team_id for no key update
 """
-# In a thread only the first run that has not ended may go: its number is its time.
+# In a thread only the first run that has not ended may go: its number is its time. The order is
+# that of the index ``run_waiting`` and of no other: by the primary key alone, a planner would walk
+# over all runs that have ended, since it cannot know that those that wait are the newest.
 PICK = """
 select run.journal_id, run.thread_id from runs_run run
  where run.team_id = %(team)s and run.status = 'queued' and run.job_id is null
@@ -55,7 +57,7 @@ select run.journal_id, run.thread_id from runs_run run
        select from runs_run earlier
         where earlier.thread_id = run.thread_id and earlier.status in ('queued', 'running')
           and earlier.journal_id < run.journal_id)
- order by run.journal_id
+ order by run.created_at, run.journal_id
  limit greatest(0, %(most)s - (
        select count(*) from runs_run going
         where going.team_id = %(team)s and going.status in ('queued', 'running')

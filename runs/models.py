@@ -146,7 +146,7 @@ class Run(TeamOwned):
                 name="run_admitted",
             ),
             models.Index(
-                fields=["team", "journal"],
+                fields=["team", "created_at", "journal"],
                 condition=Q(status=Status.QUEUED, job_id=None),
                 name="run_waiting",
             ),
