@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("events", "0004_limits"),
-        ("runs", "0006_limits"),
+        ("runs", "0007_retention"),
         ("runtimes", "0003_agent_middleware"),
         ("teams", "0004_limits"),
     ]
