@@ -28,6 +28,7 @@ CSRF_TRUSTED_ORIGINS = [origin for origin in AGUI_ALLOWED_ORIGINS if "://" in or
 AGUI_AGENT_MODULES: list[str] = env.list("AGUI_AGENT_MODULES", default=[])
 AGUI_SCRIPTED_AGENT: bool = env.bool("AGUI_SCRIPTED_AGENT", default=False)
 AGUI_DB_THREADS: int = env.int("AGUI_DB_THREADS", default=8)
+AGUI_PROCESS_KEEP: bool = env.bool("AGUI_PROCESS_KEEP", default=False)
 AGUI_MAX_BODY_BYTES: int = env.int("AGUI_MAX_BODY_BYTES", default=5_000_000)
 AGUI_MAX_EVENT_BYTES: int = env.int("AGUI_MAX_EVENT_BYTES", default=10 * 1024 * 1024)
 AGUI_RUN_TIMEOUT: float = env.float("AGUI_RUN_TIMEOUT", default=3600.0)

@@ -1,0 +1,176 @@
+"""The worker's side of a command: start it behind its guard, read it at our pace, end it."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+GUARD = Path(__file__).with_name("guard.py")
+CHUNK = 64 * 1024
+AHEAD = 4
+"""Chunks that may wait; then the pipes fill, and the command blocks where it prints."""
+DRAIN = 2.0
+"""Seconds for an output to end after its last writer has; longer only if somebody escaped."""
+MARGIN = 6.0
+"""Seconds beyond ``grace`` for the guard to be done; it is killed after them."""
+
+
+class Child:
+    """A command that runs. ``report`` is what its guard told; complete once ``read`` gave None."""
+
+    def __init__(self, grace: float) -> None:
+        self.report: dict[str, Any] = {}
+        self._grace = grace
+        self._queue: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue(AHEAD)
+        self._open = {"out", "err", "end"}
+        self._tasks: list[asyncio.Task[None]] = []
+        self._pipes: list[asyncio.BaseTransport] = []
+
+    _control: socket.socket
+    _writer: asyncio.StreamWriter  # kept, since one that is collected closes its socket
+    _listening: asyncio.Task[None]
+    _guard: "subprocess.Popen[bytes]"
+
+    @classmethod
+    async def start(
+        cls,
+        command: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        stdin: bytes,
+        limits: Mapping[str, Any],
+    ) -> "Child":
+        """Start ``command``; ``limits`` are the guard's.
+
+        A command that cannot be started is a matter of the report; OSError is a guard that cannot.
+        """
+        child = cls(float(limits["grace"]))
+        out, theirs_out = os.pipe()
+        err, theirs_err = os.pipe()
+        child._control, theirs = socket.socketpair()
+        try:
+            # All that waits comes first: nothing may come between the fork and whoever ends it.
+            await child._connect("out", out)
+            await child._connect("err", err)
+            reader, child._writer = await asyncio.open_connection(sock=child._control)
+            child._pipes.append(child._writer.transport)
+            child._guard = _spawn(command, env, cwd, stdin, limits, theirs, theirs_out, theirs_err)
+        except BaseException:
+            child._close()
+            raise
+        finally:
+            theirs.close()
+            os.close(theirs_out)
+            os.close(theirs_err)
+        child._listening = asyncio.create_task(child._listen(reader))
+        return child
+
+    async def read(self) -> tuple[str, bytes] | None:
+        """The next piece of "out" or "err"; None once the command has ended and said it all."""
+        while self._open:
+            try:
+                # What the guard has ended writes no more; who still holds the pipe has escaped.
+                limit = None if "end" in self._open else DRAIN
+                name, data = await asyncio.wait_for(self._queue.get(), limit)
+            except TimeoutError:
+                break
+            if data:
+                return name, data
+            self._open.discard(name)
+        return None
+
+    async def finish(self, seconds: float) -> None:
+        """Let it come to its end by itself, whatever it still prints."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while await self.read() is not None:
+                    pass
+
+    async def stop(self) -> None:
+        """End it if it has not ended, and wait until nothing of it is left."""
+        with suppress(OSError):
+            self._control.shutdown(socket.SHUT_WR)  # at once: the guard acts whatever happens here
+        try:
+            done, _ = await asyncio.wait({self._listening}, timeout=self._grace + MARGIN)
+            if not done:
+                self._guard.kill()
+        finally:
+            self._close()
+        while self._guard.poll() is None:  # its socket is closed: it is about to be gone
+            await asyncio.sleep(0.005)
+        if not self.report.keys() - {"pid"}:
+            self._without_guard()
+
+    def _without_guard(self) -> None:
+        """Somebody killed the guard. The kernel has killed the command; its group may live."""
+        self.report["error"] = "lost its guard"
+        with suppress(OSError, KeyError):
+            os.killpg(self.report["pid"], signal.SIGKILL)
+
+    def _close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        for pipe in self._pipes:
+            pipe.close()
+
+    async def _connect(self, name: str, end: int) -> None:
+        reader = asyncio.StreamReader(CHUNK)
+        pipe, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(end, "rb", 0)
+        )
+        self._pipes.append(pipe)
+        self._tasks.append(asyncio.create_task(self._pump(name, reader)))
+
+    async def _pump(self, name: str, reader: asyncio.StreamReader) -> None:
+        while data := await reader.read(CHUNK):
+            await self._queue.put((name, data))
+        await self._queue.put((name, b""))
+
+    async def _listen(self, reader: asyncio.StreamReader) -> None:
+        with suppress(OSError, ValueError):
+            async for line in reader:
+                self.report |= json.loads(line)
+        self._tasks.append(asyncio.create_task(self._queue.put(("end", b""))))
+
+
+def _spawn(
+    command: Sequence[str],
+    env: Mapping[str, str],
+    cwd: Path,
+    stdin: bytes,
+    limits: Mapping[str, Any],
+    control: socket.socket,
+    out: int,
+    err: int,
+) -> "subprocess.Popen[bytes]":
+    guard = [
+        sys.executable,
+        "-I",
+        "-S",
+        str(GUARD),
+        str(control.fileno()),
+        json.dumps(dict(limits)),
+    ]
+    # A file rather than a pipe: nobody has to feed a command that does not read.
+    with tempfile.TemporaryFile() as given:
+        given.write(stdin)
+        given.seek(0)
+        return subprocess.Popen(  # noqa: S603  (an operator's command line)
+            [*guard, *command],
+            stdin=given,
+            stdout=out,
+            stderr=err,
+            env=dict(env),
+            cwd=cwd,
+            start_new_session=True,
+            pass_fds=(control.fileno(),),
+        )

@@ -1,0 +1,147 @@
+"""What the dialects of command lines share: spans of events, and what a session told at its end."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+Event = dict[str, Any]
+Line = dict[str, Any]
+
+
+class Dialect:
+    """Maps one session, line by line, to AG-UI events in wire form. Pure: no clock, no I/O.
+
+    ``name`` is the source of what passes as RAW. ``session_id``, ``failure`` (the session's own
+    words), ``result`` and ``usage`` are what it has told so far; ``over`` says that it told its
+    end. ``prefix`` makes ids of one run differ from those of others.
+    """
+
+    name = ""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        self.session_id: str | None = None
+        self.failure: str | None = None
+        self.result: dict[str, Any] = {}
+        self.usage: list[dict[str, Any]] = []
+        self.over = False
+
+    @staticmethod
+    def speaks(line: Line) -> bool:
+        """Whether a session of this dialect begins with such a line."""
+        raise NotImplementedError
+
+    def feed(self, line: Line) -> Iterator[Event]:
+        """The events of one line. A line of a shape nobody knows passes as RAW."""
+        raise NotImplementedError
+
+    def raw(self, line: Any) -> Event:
+        """What has no place in AG-UI, for those who want it."""
+        return {"type": "RAW", "event": line, "source": self.name}
+
+
+def text_start(id: str) -> Event:
+    """A text message begins."""
+    return {"type": "TEXT_MESSAGE_START", "messageId": id, "role": "assistant"}
+
+
+def text_delta(id: str, delta: str) -> Event:
+    """A text message goes on."""
+    return {"type": "TEXT_MESSAGE_CONTENT", "messageId": id, "delta": delta}
+
+
+def text_end(id: str) -> Event:
+    """A text message ends."""
+    return {"type": "TEXT_MESSAGE_END", "messageId": id}
+
+
+def text(id: str, whole: str) -> Iterator[Event]:
+    """A text message in one piece; none where there is nothing to say."""
+    if whole:
+        yield from (text_start(id), text_delta(id, whole), text_end(id))
+
+
+def reasoning_start(id: str) -> Iterator[Event]:
+    """A span of reasoning begins, with its one message."""
+    yield {"type": "REASONING_START", "messageId": id}
+    yield {"type": "REASONING_MESSAGE_START", "messageId": id, "role": "reasoning"}
+
+
+def reasoning_delta(id: str, delta: str) -> Event:
+    """The reasoning goes on."""
+    return {"type": "REASONING_MESSAGE_CONTENT", "messageId": id, "delta": delta}
+
+
+def reasoning_end(id: str) -> Iterator[Event]:
+    """The reasoning ends."""
+    yield {"type": "REASONING_MESSAGE_END", "messageId": id}
+    yield {"type": "REASONING_END", "messageId": id}
+
+
+def reasoning(id: str, whole: str) -> Iterator[Event]:
+    """A span of reasoning in one piece; none where there is nothing to say."""
+    if whole:
+        yield from reasoning_start(id)
+        yield reasoning_delta(id, whole)
+        yield from reasoning_end(id)
+
+
+def call_start(id: str, name: str, parent: str | None = None) -> Event:
+    """A tool call begins."""
+    event = {"type": "TOOL_CALL_START", "toolCallId": id, "toolCallName": name or "tool"}
+    return event | ({"parentMessageId": parent} if parent else {})
+
+
+def call_args(id: str, delta: str) -> Event:
+    """The arguments of a tool call go on."""
+    return {"type": "TOOL_CALL_ARGS", "toolCallId": id, "delta": delta}
+
+
+def call_end(id: str) -> Event:
+    """The arguments of a tool call are complete."""
+    return {"type": "TOOL_CALL_END", "toolCallId": id}
+
+
+def call(id: str, name: str, args: Any, parent: str | None = None) -> Iterator[Event]:
+    """A tool call in one piece."""
+    yield from (call_start(id, name, parent), call_args(id, as_json(args)), call_end(id))
+
+
+def call_result(id: str, content: str, failed: bool = False) -> Event:
+    """What a tool call gave."""
+    event: Event = {
+        "type": "TOOL_CALL_RESULT",
+        "messageId": f"{id}-result",
+        "toolCallId": id,
+        "content": content,
+        "role": "tool",
+    }
+    return event | ({"metadata": {"isError": True}} if failed else {})
+
+
+def as_json(value: Any) -> str:
+    """Compact JSON."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def of_dict(value: Any) -> dict[str, Any]:
+    """``value`` if it is an object, else an empty one: nothing a command prints is certain."""
+    return value if isinstance(value, dict) else {}
+
+
+def of_list(value: Any) -> list[Any]:
+    """``value`` if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def of_text(value: Any) -> str:
+    """``value`` if it is text, else its JSON; nothing for null."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else as_json(value)
+
+
+def of_count(value: Any) -> int:
+    """``value`` if it is a count, else 0."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return value if whole and 0 <= value < 2**53 else 0

@@ -1,0 +1,228 @@
+"""The guard: a small process between the worker and a command, so that nothing is left behind.
+
+    python -I -S guard.py FD LIMITS COMMAND…
+
+It starts COMMAND in a session of its own under LIMITS, watches what COMMAND and all its
+descendants use, and tells the worker over the socket FD, one JSON object a line: first
+``{"pid"}``, last ``{"status"}``, ``{"signal"}``, ``{"limit"}`` or ``{"error"}``. When the socket
+closes, because the run is over or because the worker died, however it died, the guard ends the
+command: TERM to everything, ``grace`` seconds, then KILL. What COMMAND leaves behind when it
+exits is ended in the same way.
+
+On Linux the guard is the subreaper of its descendants: one that forks twice or calls setsid
+becomes our child rather than init's, so it is found. Only the standard library, and little of
+it: there is one guard for every run of such an agent.
+"""
+
+import ctypes
+import json
+import os
+import resource
+import select
+import shutil
+import signal
+import sys
+import time
+from contextlib import suppress
+from typing import Any
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+LINUX = sys.platform.startswith("linux")
+TICK = 0.25
+LAST_WAIT = 5.0  # seconds for what was killed to be gone; only a sick kernel needs them
+PAGE = os.sysconf("SC_PAGE_SIZE")
+HERTZ = os.sysconf("SC_CLK_TCK")
+
+
+def prctl(option: int, value: int) -> None:
+    if LINUX:
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+class Guard:
+    """One command and everything it starts."""
+
+    def __init__(self, socket: int, limits: dict[str, Any]) -> None:
+        os.set_inheritable(socket, False)  # else the command could answer in our place
+        self.socket = socket
+        self.limits = limits
+        self.ended: int | None = None  # the command's wait status
+        self.wakeup, write = os.pipe()
+        for end in (self.wakeup, write):
+            os.set_blocking(end, False)
+        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)  # the socket says when it is over
+        prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+    def tell(self, **said: object) -> None:
+        with suppress(OSError):
+            os.write(self.socket, json.dumps(said).encode() + b"\n")
+
+    def run(self, command: list[str]) -> None:
+        failed = self.start(command)
+        why = None if failed else self.watch()
+        self.sweep(0.0 if why else self.limits["grace"])
+        if directory := self.limits.get("remove"):
+            shutil.rmtree(directory, ignore_errors=True)
+        if failed:
+            self.tell(error=f"could not be started: {failed}")
+        elif why:
+            self.tell(limit=why)
+        elif self.ended is None:
+            self.tell(error="was stopped")
+        elif os.WIFSIGNALED(self.ended):
+            number = os.WTERMSIG(self.ended)
+            if number in (signal.SIGXCPU, signal.SIGXFSZ):
+                self.tell(limit="cpu" if number == signal.SIGXCPU else "file")
+            else:
+                self.tell(signal=number)
+        else:
+            self.tell(status=os.WEXITSTATUS(self.ended))
+
+    def start(self, command: list[str]) -> str:
+        """Fork and exec; what went wrong, or nothing."""
+        failed, tell = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                self.become(command)
+            except (OSError, ValueError) as error:
+                os.write(tell, (getattr(error, "strerror", None) or str(error)).encode())
+            os._exit(127)
+        os.close(tell)
+        null = os.open(os.devnull, os.O_RDWR)
+        for standard in (0, 1, 2):
+            os.dup2(null, standard)
+        said = os.read(failed, 500).decode(errors="replace")
+        if not said:
+            self.tell(pid=self.pid)
+        return said
+
+    def become(self, command: list[str]) -> None:
+        """In the child: a session of its own, the limits, then the command."""
+        os.setsid()
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        signal.set_wakeup_fd(-1)
+        for number in (
+            signal.SIGCHLD,
+            signal.SIGTERM,
+            signal.SIGINT,
+            signal.SIGHUP,
+            signal.SIGPIPE,
+        ):
+            signal.signal(number, signal.SIG_DFL)
+        for name, key in (
+            ("RLIMIT_CPU", "cpu"),
+            ("RLIMIT_AS", "address_space"),
+            ("RLIMIT_FSIZE", "file"),
+            ("RLIMIT_NOFILE", "open_files"),
+        ):
+            if key in self.limits:
+                restrict(name, int(self.limits[key]))
+        restrict("RLIMIT_CORE", 0)
+        os.execvp(command[0], command)  # noqa: S606
+
+    def watch(self) -> str | None:
+        """Until the command ends, the socket closes or a limit is passed; which limit."""
+        waiting: list[int] = [self.socket, self.wakeup]
+        while True:
+            ready = select.select(waiting, [], [], TICK)[0]
+            if self.wakeup in ready:
+                os.read(self.wakeup, 4096)
+            self.reap()
+            if self.ended is not None:
+                return None
+            if self.socket in ready:
+                with suppress(OSError):
+                    if os.read(self.socket, 64):
+                        continue
+                return None
+            if why := self.passed():
+                return why
+
+    def reap(self) -> bool:
+        """Collect who has ended; False when there is nobody left."""
+        with suppress(ChildProcessError):
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if pid == 0:
+                    return True
+                if pid == self.pid:
+                    self.ended = status
+        return False
+
+    def passed(self) -> str | None:
+        """The limit that the command and its descendants, together, have passed."""
+        if not LINUX:
+            return None
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu, memory, pids = used.ru_utime + used.ru_stime, 0, descendants(os.getpid())
+        for pid in pids:
+            with suppress(OSError, IndexError):
+                with open(f"/proc/{pid}/stat") as file:
+                    stat = file.read().rpartition(")")[2].split()
+                cpu += sum(map(int, stat[11:15])) / HERTZ
+                memory += int(stat[21]) * PAGE
+        for name, value in (("cpu", cpu), ("memory", memory), ("processes", len(pids))):
+            if value > self.limits[name]:
+                return name
+        return None
+
+    def sweep(self, grace: float) -> None:
+        """End everything: TERM, ``grace`` seconds, then KILL until nobody is left."""
+        if grace > 0:
+            self.send(signal.SIGTERM)
+            self.wait(grace)
+        end = time.monotonic() + LAST_WAIT
+        while self.reap() and time.monotonic() < end:
+            # Stopped first: what is stopped cannot fork while the others are being killed.
+            self.send(signal.SIGSTOP)
+            self.send(signal.SIGKILL)
+            self.wait(0.05)
+
+    def send(self, number: int) -> None:
+        if not LINUX:
+            with suppress(OSError):
+                os.killpg(self.pid, number)
+        for pid in descendants(os.getpid()):
+            with suppress(OSError):
+                os.kill(pid, number)
+
+    def wait(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while self.reap() and (left := end - time.monotonic()) > 0:
+            if select.select([self.wakeup], [], [], left)[0]:
+                os.read(self.wakeup, 4096)
+
+
+def restrict(name: str, value: int) -> None:
+    """Set a limit of this process, or as much of it as the host itself may have."""
+    kind = getattr(resource, name)
+    most = resource.getrlimit(kind)[1]
+    # SIGXCPU comes at the soft limit; at the hard one a KILL that says nothing.
+    hard = value + 1 if name == "RLIMIT_CPU" else value
+    if most != resource.RLIM_INFINITY:
+        value, hard = min(value, most), min(hard, most)
+    resource.setrlimit(kind, (value, hard))
+
+
+def descendants(pid: int) -> list[int]:
+    """Every process below ``pid``; none where there is no /proc."""
+    found: list[int] = []
+    waiting = [pid]
+    while waiting:
+        below = waiting.pop()
+        with suppress(OSError):
+            for task in os.listdir(f"/proc/{below}/task"):
+                with open(f"/proc/{below}/task/{task}/children") as file:
+                    children = [int(child) for child in file.read().split()]
+                found += children
+                waiting += children
+    return found
+
+
+if __name__ == "__main__":
+    Guard(int(sys.argv[1]), json.loads(sys.argv[2])).run(sys.argv[3:])

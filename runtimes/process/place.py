@@ -1,0 +1,69 @@
+"""Where a command works: a directory of one run, or one that its thread keeps."""
+
+import hashlib
+import re
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A directory with ``work`` (where the command runs), ``home``, ``tmp``, and the session's id.
+
+    Nobody but the host and the command can name a session: a client that could would read other
+    people's, or add an option to the command line.
+    """
+
+    root: Path
+    passing: bool
+
+    @classmethod
+    def of_run(cls, data: Path) -> "Place":
+        """A directory of one run."""
+        return cls(data / "processes" / "runs" / uuid.uuid4().hex, True)._made()
+
+    @classmethod
+    def of_thread(cls, data: Path, *names: str) -> "Place":
+        """The directory that belongs to these names (team, agent, thread), whatever is in them."""
+        name = hashlib.sha256("\0".join(names).encode(errors="replace")).hexdigest()[:40]
+        return cls(data / "processes" / "threads" / name, False)._made()
+
+    def _made(self) -> "Place":
+        for part in (self.work, self.home, self.tmp):
+            part.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.root.chmod(0o700)
+        return self
+
+    @property
+    def work(self) -> Path:
+        """The working directory."""
+        return self.root / "work"
+
+    @property
+    def home(self) -> Path:
+        """HOME: where commands keep their own files."""
+        return self.root / "home"
+
+    @property
+    def tmp(self) -> Path:
+        """TMPDIR."""
+        return self.root / "tmp"
+
+    @property
+    def session(self) -> str | None:
+        """The session that the thread's last run left, if any."""
+        try:
+            found = (self.root / "session").read_text()[:200].strip()
+        except (OSError, ValueError):
+            return None
+        return found if SESSION.fullmatch(found) else None
+
+    def remember(self, id: str | None) -> None:
+        """Keep the session for the thread's next run, or forget it."""
+        if id is not None and SESSION.fullmatch(id):
+            (self.root / "session").write_text(id)
+        else:
+            (self.root / "session").unlink(missing_ok=True)

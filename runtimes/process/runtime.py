@@ -1,0 +1,233 @@
+"""The ``process`` kind: a command line whose output is the stream. docs/howto-process.md."""
+
+import asyncio
+import json
+import re
+import shutil
+import signal
+import uuid
+from collections.abc import AsyncGenerator, Iterator
+from typing import TYPE_CHECKING, Any
+
+from agui_project.errors import RunErrorCode, RunFailed
+from runtimes.base import RunContext
+from runtimes.process.child import Child
+from runtimes.process.command import BadSettings, Command
+from runtimes.process.lines import Lines
+from runtimes.process.place import Place
+
+if TYPE_CHECKING:
+    from runtimes.models import Agent
+
+MAX_REASON = 200
+MAX_NOTE = 8 * 1024  # bytes of stderr that wait for their newline
+CONTROL = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x1f\x7f-\x9f]+")
+
+
+class ProcessRuntime:
+    """Runs one command line per run, and leaves nothing of it behind."""
+
+    kind = "process"
+
+    def __init__(self, command: Command) -> None:
+        self._command = command
+
+    @classmethod
+    def of(cls, row: "Agent") -> "ProcessRuntime":
+        """The runtime of an Agent row; raises RunFailed when its settings are wrong."""
+        try:
+            return cls(Command.of(row.settings))
+        except BadSettings as bad:
+            raise RunFailed(
+                RunErrorCode.AGENT_ERROR, f"This agent is not set up right: {bad}."
+            ) from None
+
+    async def run(self, ctx: RunContext) -> AsyncGenerator[Any, None]:
+        """What the command prints, as events, and how it ended."""
+        from django.conf import settings
+
+        command, data = self._command, settings.AGUI_DATA_DIR
+        if command.directory == "thread":
+            place = Place.of_thread(data, ctx.team, ctx.agent, ctx.thread_id)
+        else:
+            place = Place.of_run(data)
+        keep = settings.AGUI_PROCESS_KEEP or not place.passing
+        session = Session(command, place, ctx)
+        child: Child | None = None
+        try:
+            child = await _start(
+                session.arguments(),
+                env=command.environment(str(place.home), str(place.tmp)),
+                cwd=place.work,
+                stdin=session.stdin(),
+                limits=command.limits.for_guard() | ({} if keep else {"remove": str(place.root)}),
+            )
+            while session.lines.terminal is None and (piece := await child.read()) is not None:
+                for event in session.take(*piece):
+                    yield event
+            if session.lines.terminal is not None:
+                await child.finish(command.limits.grace_seconds)
+        finally:
+            if child is not None:
+                await child.stop()
+            if not keep:  # the guard has done it, unless it was killed
+                await asyncio.to_thread(shutil.rmtree, place.root, ignore_errors=True)
+        for event in session.end(child.report):
+            yield event
+
+
+class Session:
+    """One run of a command: its input, its output so far, its end."""
+
+    def __init__(self, command: Command, place: Place, ctx: RunContext) -> None:
+        self.command = command
+        self.place = place
+        self.ctx = ctx
+        self.resumed = place.session if command.resume_argv else None
+        self.lines = Lines(command.output, uuid.uuid4().hex[:12])
+        self._secrets = [(s.encode(), s) for s in command.secrets()]
+        self._rest = {"out": bytearray(), "err": bytearray()}
+        self._size = 0
+        self._note = ""
+
+    def arguments(self) -> list[str]:
+        """The argument list; raises RunFailed where the client's text fits none."""
+        try:
+            return self.command.arguments(self.ctx, self.resumed)
+        except BadSettings as bad:
+            raise RunFailed(RunErrorCode.LIMIT, str(bad)) from None
+
+    def stdin(self) -> bytes:
+        """What the command reads."""
+        match self.command.stdin:
+            case "input":
+                return json.dumps(self.ctx.body).encode() + b"\n"
+            case "text":
+                return self.ctx.text.encode(errors="replace")
+        return b""
+
+    # --- the output
+
+    def take(self, name: str, data: bytes) -> Iterator[Any]:
+        """The events of a piece of output; raises RunFailed over a limit."""
+        limits = self.command.limits
+        self._size += len(data)
+        rest = self._rest[name]
+        head, newline, tail = data.rpartition(b"\n")
+        if newline:
+            lines = bytes(rest + head).split(b"\n")
+            rest.clear()
+            yield from self._say(name, lines)
+        rest += tail
+        if name == "err" and len(rest) > MAX_NOTE:
+            yield from self._say(name, [bytes(rest)])
+            rest.clear()
+        if self._size > limits.output_bytes:
+            raise _limit("printed more than", limits.output_bytes, "bytes")
+        if len(rest) > limits.line_bytes:
+            raise _limit("printed a line of more than", limits.line_bytes, "bytes")
+
+    def _say(self, name: str, lines: list[bytes]) -> Iterator[Any]:
+        for index, line in enumerate(lines):
+            for secret, _ in self._secrets:
+                line = line.replace(secret, b"[redacted]")
+            lines[index] = line
+        if name == "out":
+            yield from self.lines.feed(lines)
+            return
+        note = b"\n".join(lines).decode(errors="replace")
+        if note.strip():
+            self._note = next(line for line in reversed(note.splitlines()) if line.strip())
+            yield {"type": "RAW", "event": note, "source": "stderr"}
+
+    # --- the end
+
+    def end(self, report: dict[str, Any]) -> Iterator[Any]:
+        """What is still open, then how it ended."""
+        for name in ("out", "err"):
+            if self._rest[name]:
+                yield from self._say(name, [bytes(self._rest[name])])
+        yield from self.lines.close()
+        if self.lines.terminal is not None:
+            yield self.lines.terminal
+            return
+        told = self.lines.dialect
+        usage = {"usage": told.usage} if told and told.usage else {}
+        failure = self._failure(report)
+        if self.command.directory == "thread":
+            self._remember(failure is not None)
+        if failure is not None:
+            code, message = failure
+            self.ctx.log.warning("process.failed", report=report, message=message)
+            yield {"type": "RUN_ERROR", "code": code.value, "message": message, **usage}
+        elif told is not None:
+            ids = {"threadId": self.ctx.thread_id, "runId": self.ctx.run_id}
+            result = {"result": told.result} if told.result else {}
+            yield {"type": "RUN_FINISHED", **ids, **result, **usage}
+
+    def _failure(self, report: dict[str, Any]) -> tuple[RunErrorCode, str] | None:
+        told, code = self.lines.dialect, RunErrorCode.PROCESS_EXIT
+        if (limit := report.get("limit")) is not None:
+            return RunErrorCode.LIMIT, _passed(limit, self.command)
+        if (error := report.get("error")) is not None:
+            return code, self._because(f"The command {error}", "")
+        reason = (told.failure if told else None) or self._note
+        if (number := report.get("signal")) is not None:
+            return code, self._because(f"The command was ended by {_signal(number)}", reason)
+        if status := report.get("status", 0):
+            return code, self._because(f"The command ended with status {status}", reason)
+        if told is not None and told.failure:
+            return RunErrorCode.AGENT_ERROR, self._because("The command failed", told.failure)
+        if told is not None and not told.over:
+            return code, self._because("The command ended before its session did", self._note)
+        if self.lines.count == 0:
+            return code, self._because("The command ended with status 0 and printed nothing", "")
+        return None
+
+    def _because(self, said: str, reason: str) -> str:
+        """A message for everybody: no control characters, no paths of ours, no secrets, short."""
+        reason = CONTROL.sub(" ", reason.replace(str(self.place.root), "")).strip()
+        for _, secret in self._secrets:
+            reason = reason.replace(secret, "[redacted]")
+        if len(reason) > MAX_REASON:
+            reason = reason[: MAX_REASON - 1] + "…"
+        return f"{said}: {reason}" if reason else f"{said}."
+
+    def _remember(self, failed: bool) -> None:
+        """Keep the session for the thread's next run; forget one that could not be resumed."""
+        told = self.lines.dialect
+        if told is not None and told.session_id and (told.over or not self.resumed):
+            self.place.remember(told.session_id)
+        elif failed and self.resumed:
+            self.place.remember(None)
+
+
+async def _start(*args: Any, **options: Any) -> Child:
+    try:
+        return await Child.start(*args, **options)
+    except OSError as error:  # too many processes or files, arguments too long together
+        raise RunFailed(
+            RunErrorCode.PROCESS_EXIT, f"The command could not be started: {error.strerror}."
+        ) from error
+
+
+def _limit(said: str, value: float, unit: str) -> RunFailed:
+    return RunFailed(RunErrorCode.LIMIT, f"The command {said} {value:,} {unit}.")
+
+
+def _passed(limit: str, command: Command) -> str:
+    limits = command.limits
+    what = {
+        "cpu": f"{limits.cpu_seconds:,} seconds of CPU time",
+        "memory": f"{limits.memory_bytes:,} bytes of memory",
+        "processes": f"{limits.processes:,} processes",
+        "file": f"{limits.file_bytes:,} bytes in one file",
+    }
+    return f"The command used more than {what.get(limit, limit)}."
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
