@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 
 from agui_project.secrets import SealedField, seal, unseal
 from runtimes.middleware import chain
+from runtimes.process.command import BadSettings, Command
 from teams.tenancy import TeamOwned
 
 
@@ -93,9 +94,18 @@ class Agent(TeamOwned):
     def __str__(self) -> str:
         return self.slug
 
+    def clean(self) -> None:
+        """Settings of a ``process`` agent must say what to run; raises ValidationError."""
+        if self.kind == "process":
+            try:
+                Command.of(self.settings)
+            except BadSettings as bad:
+                raise ValidationError({"settings": str(bad)}, code="process") from None
+
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """As always; a chain that cannot run is a ValidationError, also outside of forms."""
+        """As always; what cannot run is a ValidationError, also outside of forms."""
         check_middleware(self.middleware)
+        self.clean()
         super().save(*args, **kwargs)
 
     def unsealed(self) -> dict[str, Any]:

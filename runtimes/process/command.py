@@ -16,6 +16,7 @@ OURS = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY")
 """The host's own secrets; what begins with AGUI_ is the host's too."""
 OUTPUTS = ("auto", "text", "claude", "codex")
 CHOICES = {"stdin": ("input", "text", "none"), "output": OUTPUTS, "directory": ("run", "thread")}
+MOST = 2**53
 MAX_ARGUMENT = 128 * 1024 - 1
 """Linux takes no longer one."""
 
@@ -50,9 +51,9 @@ class Limits:
         """Checked; raises BadSettings."""
         given = _mapping("limits", given)
         for item in fields(cls):
-            value = given.get(item.name, 1)
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            if not number or value < 0 or (value == 0 and item.name != "address_space_bytes"):
+            value, none = given.get(item.name, 1), item.name == "address_space_bytes"
+            fine = (int, float) if item.name == "grace_seconds" else (int,)
+            if type(value) not in fine or not (0 < value < MOST or (none and value == 0)):
                 raise BadSettings(f"limits.{item.name} must be a number above 0")
         _known("limits", given, {item.name for item in fields(cls)})
         return cls(**given)

@@ -1,0 +1,70 @@
+"""``manage.py create_agent``: give a team an agent, for operators (docs/howto-process.md)."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+
+from runtimes.kinds import RUNTIMES
+from runtimes.models import Agent
+from teams import audit
+from teams.models import Team
+
+
+class Command(BaseCommand):
+    """Makes the agent, or changes the one of that slug."""
+
+    help = "Give a team an agent of any kind, or change the one it has under that slug."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Team and slug are enough for an agent in code."""
+        parser.add_argument("--team", required=True, help="the team's slug")
+        parser.add_argument("--slug", required=True)
+        parser.add_argument("--kind", choices=sorted(RUNTIMES), default="python")
+        parser.add_argument("--name", help="what people read; left out: the slug")
+        parser.add_argument("--target", default="", help="what the runtime runs, where it asks")
+        parser.add_argument("--timeout", type=float, help="seconds; left out: AGUI_RUN_TIMEOUT")
+        parser.add_argument(
+            "--file", help="its settings: a file with a JSON object; - reads standard input"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Exit 1, with the reason, when the agent could not run."""
+        slug = options["slug"]
+        fields = {
+            "kind": options["kind"],
+            "name": options["name"] or slug,
+            "target": options["target"],
+            "timeout_seconds": options["timeout"],
+            "settings": _settings(options["file"]),
+        }
+        with transaction.atomic():
+            try:
+                team = Team.objects.get(slug=options["team"])
+                agent = Agent.objects.for_team(team).filter(slug=slug).first()
+                verb = "changed" if agent else "created"
+                agent = agent or Agent(team=team, slug=slug)
+                for name, value in fields.items():
+                    setattr(agent, name, value)
+                agent.full_clean()
+            except Team.DoesNotExist:
+                raise CommandError(f"there is no team {options['team']!r}") from None
+            except ValidationError as bad:
+                raise CommandError("; ".join(bad.messages)) from None
+            agent.save()
+            audit.record("operator", team, f"agent.{verb}", slug, kind=agent.kind)
+        self.stdout.write(f"{verb}: {slug} ({agent.kind}) of {team.slug}")
+
+
+def _settings(path: str | None) -> Any:
+    if path is None:
+        return {}
+    try:
+        return json.loads(sys.stdin.read() if path == "-" else Path(path).read_text())
+    except (OSError, ValueError) as error:
+        raise CommandError(f"{path}: {error}") from None
