@@ -1,5 +1,7 @@
 """Hub: one per web process. Hears the bell, hands frames to local readers, and doubts the bell.
 
+Others may listen to a topic of the bell, too: an open stream does, for whether it may go on.
+
 The layer confirms neither subscriptions nor reconnects, and a lost *last* message leaves no gap
 to see. So every ``AGUI_HUB_TICK`` seconds one query compares all local readers with the heads
 of their journals, and those still behind the *previous* tick's head are sent to Postgres:
@@ -10,7 +12,8 @@ import asyncio
 import collections
 import functools
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID
 
@@ -22,12 +25,12 @@ from agui_project.bridge import db, db_read
 from events import announce, journal
 from events.frames import Frames
 from events.journal import Page
+from events.subscriptions import Subscriptions
 
 log = structlog.get_logger(__name__)
 
 QUEUE_BYTES = 128 * 1024
 QUEUE_FRAMES = 512
-SUBSCRIBE_SECONDS = 1.0
 
 
 class Reader:
@@ -69,12 +72,10 @@ class Hub:
 
     def __init__(self) -> None:
         self.readers: dict[UUID, set[Reader]] = {}
-        self._subscribed: set[UUID] = set()
-        self._joining: dict[UUID, asyncio.Task[bool]] = {}
+        self._rings: dict[str, set[asyncio.Event]] = {}
+        self._groups = Subscriptions()
         self._seen: dict[UUID, int] = {}
         self._pages: dict[tuple[UUID, int], asyncio.Future[Page]] = {}
-        self._channel: str | None = None
-        self._lock = asyncio.Lock()
         self._tasks: list[asyncio.Task[None]] = []
         self.counters: collections.Counter[str] = collections.Counter()
 
@@ -84,8 +85,7 @@ class Hub:
         reader = Reader(position)
         self.readers.setdefault(journal_id, set()).add(reader)
         try:
-            if journal_id not in self._subscribed:
-                await self._subscribe_shared(journal_id)
+            await self._groups.join(announce.group(journal_id))
         except asyncio.CancelledError:
             self.leave(journal_id, reader)
             raise
@@ -114,8 +114,27 @@ class Hub:
         self._pages.pop(key, None)
         return journal.read_after(*key)
 
+    @asynccontextmanager
+    async def listening(self, topic: str) -> AsyncGenerator[asyncio.Event, None]:
+        """An event that is set whenever ``topic`` rings, from the entry on, if Redis is there."""
+        self._start()
+        ring = asyncio.Event()
+        self._rings.setdefault(topic, set()).add(ring)
+        try:
+            await self._groups.join(topic)
+            yield ring
+        finally:
+            rings = self._rings[topic]
+            rings.discard(ring)
+            if not rings:
+                del self._rings[topic]
+
     def deliver(self, message: dict[str, Any]) -> None:
-        """Hand one message of the bell to the journal's readers."""
+        """Hand one message of the bell to the journal's readers, or to those of its topic."""
+        if (topic := message.get("topic")) is not None:
+            for ring in self._rings.get(topic, ()):
+                ring.set()
+            return
         readers = self.readers.get(UUID(bytes=message["journal"]))
         if readers:
             frames = Frames(
@@ -139,18 +158,14 @@ class Hub:
                         self.counters["nudged"] += 1
                         reader.send_to_journal()
             self._seen = heads
-        for journal_id in self._subscribed - self.readers.keys():
-            await self._unsubscribe(journal_id)
-        for journal_id in self.readers.keys() - self._subscribed:
-            if not await self._subscribe(journal_id):
-                break
+        await self._groups.settle({*map(announce.group, self.readers), *self._rings})
 
     async def close(self) -> None:
         """Stop listening (a test's end; a web process just ends)."""
         while self._tasks:
             for task in self._tasks:
                 task.cancel()
-            # A cancellation may be swallowed (see ``_subscribe_shared``): ask again.
+            # A cancellation may be swallowed (see ``Subscriptions.join``): ask again.
             _, left = await asyncio.wait(self._tasks, timeout=1)
             self._tasks = list(left)
 
@@ -173,48 +188,9 @@ class Hub:
             await asyncio.sleep(seconds)
 
     async def _listen(self) -> None:
-        channel = await self._own_channel()
+        channel = await self._groups.channel()
         while True:
             self.deliver(await get_channel_layer().receive(channel))
-
-    async def _own_channel(self) -> str:
-        """The one channel of this process; the first readers all ask for it at once."""
-        async with self._lock:
-            if self._channel is None:
-                self._channel = await get_channel_layer().new_channel()
-            return self._channel
-
-    async def _subscribe_shared(self, journal_id: UUID) -> None:
-        """Subscribe in a task that belongs to all readers of the journal.
-
-        The cancellation of one that leaves must not cut it short, nor get lost in it: on Python
-        3.11 ``wait_for``, in which redis-py sends, may swallow one, and the reader would stay.
-        """
-        task = self._joining.get(journal_id)
-        if task is None:
-            task = self._joining[journal_id] = asyncio.create_task(self._subscribe(journal_id))
-            task.add_done_callback(lambda _: self._joining.pop(journal_id, None))
-        await asyncio.shield(task)
-
-    async def _subscribe(self, journal_id: UUID) -> bool:
-        return await self._ask("group_add", journal_id, self._subscribed.add)
-
-    async def _unsubscribe(self, journal_id: UUID) -> bool:
-        self._subscribed.discard(journal_id)
-        return await self._ask("group_discard", journal_id, lambda _: None)
-
-    async def _ask(self, verb: str, journal_id: UUID, done: Callable[[UUID], None]) -> bool:
-        """Ask the layer for something, for a second at most; False when it did not answer."""
-        layer = get_channel_layer()
-        try:
-            async with asyncio.timeout(SUBSCRIBE_SECONDS):
-                channel = await self._own_channel()
-                await getattr(layer, verb)(announce.group(journal_id), channel)
-        except Exception as error:
-            log.warning("hub.no_bell", verb=verb, error=repr(error))
-            return False
-        done(journal_id)
-        return True
 
 
 @functools.cache

@@ -1,12 +1,11 @@
 """The same frames over a WebSocket: one bare event per text frame, then a close code."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from enum import IntEnum
 
 from events.frames import Frames
-from events.sse import Recheck, Send
+from events.sse import Send
 
 
 class Close(IntEnum):
@@ -17,25 +16,13 @@ class Close(IntEnum):
     TOO_SLOW = 4408
 
 
-async def stream(
-    send: Send,
-    frames: AsyncIterator[Frames | None],
-    *,
-    recheck: Recheck,
-    every: float,
-    stall: float,
-) -> Close:
+async def stream(send: Send, frames: AsyncIterator[Frames | None], *, stall: float) -> Close:
     """Send ``frames`` until they end; the close code says how.
 
     Frame k (from 0) has ``seq`` cursor + 1 + k: nothing else is ever sent. In silence nothing is:
     ASGI knows no ping frames (ADR 0001).
     """
-    recheck_at = time.monotonic() + every
     async for batch in frames:
-        if time.monotonic() >= recheck_at:
-            recheck_at = time.monotonic() + every
-            if not await recheck():
-                return Close.REVOKED
         if batch is None:
             continue
         try:

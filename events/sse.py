@@ -1,13 +1,13 @@
 """Server-sent events over raw ASGI: frames out, heartbeats in silence, bounded waits.
 
-Knows no run and no user: it gets an async iterator of frames, a ``recheck`` callable and a
-limit. Django's StreamingHttpResponse would hold a thread per open stream, and Channels'
-AsyncHttpConsumer does not hear disconnects while it streams.
+Knows no run and no user: it gets an async iterator of frames and a limit. Django's
+StreamingHttpResponse would hold a thread per open stream, and Channels' AsyncHttpConsumer does
+not hear disconnects while it streams.
 """
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 from events import older
@@ -16,7 +16,6 @@ from events.frames import Frames
 Message = dict[str, Any]
 Send = Callable[[Message], Awaitable[None]]
 Receive = Callable[[], Awaitable[Message]]
-Recheck = Callable[[], Awaitable[bool]]
 Header = tuple[bytes, bytes]
 View = Callable[[Frames], bytes]
 """What a reader gets to see; the bytes are made once per batch and shared by all who see them."""
@@ -29,6 +28,8 @@ HEADERS: tuple[Header, ...] = (
 RETRY = b"retry: 1000\n\n"
 HEARTBEAT = b": heartbeat\n\n"
 REVOKED = b": revoked\n\n"
+FAREWELL = 1.0
+"""Seconds for the last words to a reader that may take nothing any more."""
 
 
 def whole(frames: Frames) -> bytes:
@@ -46,34 +47,35 @@ def view(*, as_older: bool = False, raw: bool = True) -> View:
     return said if as_older or not raw else whole
 
 
+async def begin(send: Send, headers: Iterable[Header]) -> None:
+    """Answer 200: an event stream follows."""
+    await send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, *headers]})
+
+
 async def stream(
     send: Send,
     frames: AsyncIterator[Frames | None],
     *,
-    headers: Iterable[Header],
-    recheck: Recheck,
-    every: float,
     stall: float,
     opening: bytes = b"",
     view: View = whole,
 ) -> None:
-    """Answer 200, send ``opening`` (whole frames), then ``view`` of ``frames`` until they end.
+    """Send ``opening`` (whole frames), then ``view`` of ``frames`` until they end.
 
-    ``recheck`` is asked every ``every`` seconds whether this reader may go on. A reader that
-    takes longer than ``stall`` seconds to accept a frame raises TimeoutError.
+    A reader that takes longer than ``stall`` seconds to accept a frame raises TimeoutError.
     """
-    await send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, *headers]})
     await _body(send, RETRY + opening, stall)
-    recheck_at = time.monotonic() + every
     async for batch in frames:
-        if time.monotonic() >= recheck_at:
-            recheck_at = time.monotonic() + every
-            if not await recheck():
-                await _body(send, REVOKED, stall)
-                break
         await _body(send, HEARTBEAT if batch is None else view(batch), stall)
         del batch  # a stalled reader must not keep two pages alive
     await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def refuse(send: Send) -> None:
+    """End a stream whose reader has lost the right to it; one that takes nothing is just cut."""
+    with suppress(TimeoutError):
+        await _body(send, REVOKED, FAREWELL)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 async def _body(send: Send, body: bytes, stall: float) -> None:
@@ -87,15 +89,24 @@ async def until_disconnect(receive: Receive, *kinds: str) -> None:
         pass
 
 
-async def beside(sending: Awaitable[None], leaving: Awaitable[None]) -> None:
-    """Run ``sending`` until it ends or the peer leaves; leaving is not an error."""
+async def beside(
+    sending: Awaitable[None], leaving: Awaitable[None], refused: Awaitable[None]
+) -> bool:
+    """Run ``sending`` until it ends, the peer leaves, or its right to read is gone.
+
+    True for the last of these. Leaving is not an error.
+    """
     sender = asyncio.ensure_future(sending)
-    watcher = asyncio.ensure_future(leaving)
+    refusal = asyncio.ensure_future(refused)
+    tasks = (sender, asyncio.ensure_future(leaving), refusal)
     try:
-        await asyncio.wait({sender, watcher}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        ended = [task for task in tasks if task.done()]
     finally:
-        for task in (sender, watcher):
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(sender, watcher, return_exceptions=True)
-    if not sender.cancelled() and (error := sender.exception()) is not None:
-        raise error
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for task in (sender, refusal):
+        if not task.cancelled() and (error := task.exception()) is not None:
+            raise error
+    return ended == [refusal]

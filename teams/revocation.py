@@ -1,5 +1,6 @@
 """Tell open streams that somebody may have lost the right to read them."""
 
+from functools import partial
 from uuid import UUID
 
 from django.db import transaction
@@ -18,4 +19,6 @@ def revoked(team_id: UUID) -> None:
     Call it in the transaction that revokes, or behind it: it rings after the commit. Ringing may
     fail; then the streams ask on their heartbeat.
     """
-    transaction.on_commit(lambda: bell.ring_now([(group(team_id), {"type": "access"})]))
+    topic = group(team_id)
+    ring = partial(bell.ring_now, [(topic, {"type": "access", "topic": topic})])
+    transaction.on_commit(ring)

@@ -75,8 +75,5 @@ async def _nothing(send: Send) -> None:
         return
         yield
 
-    async def yes() -> bool:
-        return True
-
-    every, stall = settings.AGUI_SSE_HEARTBEAT, settings.AGUI_STALL_TIMEOUT
-    await sse.stream(send, no_frames(), headers=[], recheck=yes, every=every, stall=stall)
+    await sse.begin(send, [])
+    await sse.stream(send, no_frames(), stall=settings.AGUI_STALL_TIMEOUT)

@@ -9,14 +9,14 @@ from django.conf import settings
 
 from agui_project.asgi_http import Request, Send, answer, endpoint
 from agui_project.bridge import db, db_read
-from events import sse
+from events import guard, sse
 from events.follow import follow
 from events.frames import Frames
 from events.older import frames as older_frames
 from runs import access, cursors, joining
 from runs.consumers.opening import opened
 from runs.joining import Cut
-from teams import authentication
+from teams import authentication, revocation
 from teams.authentication import Principal
 
 
@@ -59,20 +59,30 @@ async def stream_run(
     """
     location = f"/api/v1/runs/{run_id}/events".encode()
     every = settings.AGUI_SSE_HEARTBEAT
+    await sse.begin(send, [(b"content-location", location)])
     async with aclosing(_follow_each([run_id, *then], cut.position, every)) as frames:
-        await sse.beside(
+        refused = await sse.beside(
             sse.stream(
                 send,
                 frames,
-                headers=[(b"content-location", location)],
                 opening=older_frames(cut.opening) if older else cut.opening,
-                recheck=partial(db_read, access.still_readable, principal, run_id),
-                every=every,
                 stall=settings.AGUI_STALL_TIMEOUT,
                 view=sse.view(as_older=older, raw=raw),
             ),
             sse.until_disconnect(request.receive, "http.disconnect"),
+            until_refused(principal, run_id),
         )
+    if refused:
+        await sse.refuse(send)
+
+
+async def until_refused(principal: Principal, run_id: UUID) -> None:
+    """Return once the principal may not read the run any more."""
+    await guard.until_refused(
+        revocation.group(principal.team.pk),
+        partial(db_read, access.still_readable, principal, run_id),
+        settings.AGUI_SSE_HEARTBEAT,
+    )
 
 
 async def _follow_each(

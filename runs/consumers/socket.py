@@ -1,18 +1,18 @@
 """WS /ws/runs/{id}/?after=: one run's bare events, then a close code that says why it ended."""
 
 from contextlib import aclosing
-from functools import partial
 
 import structlog
 from django.conf import settings
 
 from agui_project import cors
 from agui_project.asgi_http import Receive, Request, Scope, Send
-from agui_project.bridge import db, db_read
+from agui_project.bridge import db
 from agui_project.errors import Forbidden, HostError
 from events import socket, sse
 from events.follow import follow
 from runs import access, cursors
+from runs.consumers.events import until_refused
 from runs.consumers.opening import opened
 from runs.models import Run
 from teams import authentication
@@ -46,17 +46,15 @@ async def _serve(request: Request, send: Send) -> socket.Close | None:
     async def sending() -> None:
         nonlocal code
         async with aclosing(follow(run.pk, after, idle=settings.AGUI_SSE_HEARTBEAT)) as frames:
-            code = await socket.stream(
-                send,
-                frames,
-                recheck=partial(db_read, access.still_readable, principal, run.pk),
-                every=settings.AGUI_SSE_HEARTBEAT,
-                stall=settings.AGUI_STALL_TIMEOUT,
-            )
+            code = await socket.stream(send, frames, stall=settings.AGUI_STALL_TIMEOUT)
 
     async with opened(principal):
-        await sse.beside(sending(), sse.until_disconnect(request.receive, "websocket.disconnect"))
-    return code
+        refused = await sse.beside(
+            sending(),
+            sse.until_disconnect(request.receive, "websocket.disconnect"),
+            until_refused(principal, run.pk),
+        )
+    return socket.Close.REVOKED if refused else code
 
 
 async def _admit(request: Request) -> tuple[Principal, Run, int]:

@@ -11,12 +11,13 @@ from uuid import UUID
 from agui_project import strict_json
 from agui_project.asgi_http import Request, Send, answer_json, endpoint
 from agui_project.bridge import db
-from agui_project.errors import Invalid
+from agui_project.errors import Invalid, Unauthenticated
 from events.follow import follow
 from runs import access, entry
 from runs.api.serializers import RunSerializer
 from runs.consumers.agui import authenticate
 from runs.models import ENDED
+from teams import authentication
 from teams.authentication import Principal
 
 LONGEST = 60
@@ -41,7 +42,10 @@ async def start_and_wait(request: Request, send: Send) -> None:
 
 
 def _render(principal: Principal, run_id: UUID) -> tuple[int, object]:
-    run = access.find(principal, run_id)
+    now = authentication.refreshed(principal)
+    if now is None:
+        raise Unauthenticated("Your credential was revoked while you waited.")
+    run = access.find(now, run_id)
     rendered = json.loads(json.dumps(RunSerializer(run).data, default=str))
     return (200 if run.status in ENDED else 202), rendered
 

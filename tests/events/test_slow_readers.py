@@ -6,18 +6,15 @@ from typing import Any
 
 import pytest
 
-from events import socket, sse
+from events import guard, socket, sse
 from events.frames import Frames
+from events.hub import hub
 from events.socket import Close
 
 
 async def frames() -> AsyncIterator[Frames]:
     for seq in range(1, 4):
         yield Frames(seq, seq, [b'{"type":"CUSTOM"}'], final=False)
-
-
-async def yes() -> bool:
-    return True
 
 
 class Slow:
@@ -33,24 +30,45 @@ class Slow:
         self.taken.append(message)
 
 
-@pytest.mark.parametrize("takes", [1, 2, 3])
+@pytest.mark.parametrize("takes", [0, 1, 2])
 async def test_a_stalled_stream_is_cut(takes: int) -> None:
     peer = Slow(takes)
     with pytest.raises(TimeoutError):
-        await sse.stream(peer.send, frames(), headers=[], recheck=yes, every=60, stall=0.01)
+        await sse.stream(peer.send, frames(), stall=0.01)
     assert len(peer.taken) == takes
-    assert peer.taken[-1].get("more_body", True), "a clean end would say that the run is over"
+    assert all(m["more_body"] for m in peer.taken), "a clean end would say that the run is over"
+
+
+@pytest.mark.parametrize("takes", [0, 1, 2])
+async def test_a_stalled_reader_that_loses_its_right_is_cut_at_once(takes: int) -> None:
+    peer = Slow(takes)
+    allowed = iter([True, True, False])
+
+    async def recheck() -> bool:
+        return next(allowed)
+
+    never = asyncio.Event()
+    async with asyncio.timeout(30):
+        refused = await sse.beside(
+            sse.stream(peer.send, frames(), stall=600),
+            sse.until_disconnect(never.wait),  # type: ignore[arg-type]  # it never returns
+            guard.until_refused("access.nobody", recheck, 0.01),
+        )
+        assert refused
+        await sse.refuse(peer.send)
+    assert len(peer.taken) == takes
+    await hub().close()
 
 
 @pytest.mark.parametrize("takes", [0, 2])
 async def test_a_stalled_socket_is_closed_as_too_slow(takes: int) -> None:
     peer = Slow(takes)
-    code = await socket.stream(peer.send, frames(), recheck=yes, every=60, stall=0.01)
+    code = await socket.stream(peer.send, frames(), stall=0.01)
     assert (code, int(code)) == (Close.TOO_SLOW, 4408)
     assert len(peer.taken) == takes
 
 
 async def test_a_reader_that_takes_all_is_not() -> None:
     peer = Slow(10)
-    assert await socket.stream(peer.send, frames(), recheck=yes, every=60, stall=5) == 1000
+    assert await socket.stream(peer.send, frames(), stall=5) == 1000
     assert len(peer.taken) == 3
