@@ -2,21 +2,25 @@
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from django import forms
 from django.contrib import admin, messages
-from django.db.models import Count, Model, OuterRef, QuerySet, Subquery
+from django.contrib.auth.admin import UserAdmin
+from django.contrib.auth.models import User
+from django.db.models import Count, Field, Model, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
-from django.forms import ModelForm
 from django.http import HttpRequest
 from rest_framework_api_key.admin import APIKeyModelAdmin as _  # noqa: F401  (registers, see below)
 from rest_framework_api_key.models import APIKey
 
 from teams import audit, keys
-from teams.models import ApiKey, Membership, Team, TeamLimits
+from teams.models import ApiKey, Membership, Scope, Team, TeamLimits
+from teams.revocation import revoked
 
 if TYPE_CHECKING:
     ModelAdmin = admin.ModelAdmin
     MembershipInlineBase = admin.TabularInline[Membership, Team]
     LimitsInlineBase = admin.StackedInline[TeamLimits, Team]
+    UserAdminBase = UserAdmin[User]
 else:
 
     class ModelAdmin(admin.ModelAdmin):
@@ -27,14 +31,18 @@ else:
 
     MembershipInlineBase = admin.TabularInline
     LimitsInlineBase = admin.StackedInline
+    UserAdminBase = UserAdmin
 
 M = TypeVar("M", bound=Model)
 
-ASKED = ["team", "name", "role", "expiry_date"]
-FIXED = ["prefix", "created_by", "created", "last_used_at"]
+ASKED = ["team", "name", "role", "scopes", "expiry_date"]
+FIXED = [
+    "prefix", "agents", "created_by", "created", "replaces", "last_used_at", "last_used_from",
+]  # fmt: skip
 
 # The library registers its own kind of key, which belongs to no team and opens nothing here.
 admin.site.unregister(APIKey)
+admin.site.unregister(User)
 
 
 class Audited(ModelAdmin[M]):
@@ -60,6 +68,14 @@ class Audited(ModelAdmin[M]):
         team = obj if isinstance(obj, Team) else obj.team  # type: ignore[attr-defined]
         target = f"{self.opts.model_name}:{obj.pk}"
         audit.record(f"user:{request.user.get_username()}", team, action, target, **details)
+        revoked(team.pk)  # it may have been anybody's right to read
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[M]) -> None:
+        """Delete the chosen ones, and let the streams ask behind that."""
+        teams = {obj.team_id for obj in queryset}  # type: ignore[attr-defined]
+        super().delete_queryset(request, queryset)
+        for team_id in teams:
+            revoked(team_id)
 
 
 def _fields(message: Any) -> list[str]:
@@ -132,6 +148,17 @@ class ApiKeyAdmin(Audited[ApiKey]):
     search_fields = ["prefix", "name", "team__name", "team__slug"]
     autocomplete_fields = ["team"]
 
+    def formfield_for_dbfield(
+        self, db_field: "Field[Any, Any]", request: HttpRequest, **kwargs: Any
+    ) -> forms.Field | None:
+        """Scopes as boxes to tick."""
+        if db_field.name == "scopes":
+            boxes = forms.CheckboxSelectMultiple
+            return forms.MultipleChoiceField(
+                choices=Scope.choices, initial=list(Scope), widget=boxes
+            )
+        return super().formfield_for_dbfield(db_field, request, **kwargs)
+
     @admin.display(boolean=True)
     def usable(self, row: ApiKey) -> bool:
         """Neither revoked nor expired."""
@@ -148,7 +175,7 @@ class ApiKeyAdmin(Audited[ApiKey]):
         return self.get_fields(request, obj) if obj.revoked else ["team", *FIXED]
 
     def save_model(
-        self, request: HttpRequest, obj: ApiKey, form: "ModelForm[ApiKey]", change: bool
+        self, request: HttpRequest, obj: ApiKey, form: "forms.ModelForm[ApiKey]", change: bool
     ) -> None:
         """Make the key's text on adding, and show it this once."""
         if not change:
@@ -161,3 +188,14 @@ class ApiKeyAdmin(Audited[ApiKey]):
                 f'The key "{obj.name}" is {key} - copy it now, it is not shown again.',
                 messages.WARNING,
             )
+
+
+@admin.register(User)
+class PersonAdmin(UserAdminBase):
+    """Django's own, and the open streams ask again: the person may have been deactivated."""
+
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
+        """Save, and ring for each team of the person."""
+        super().save_model(request, obj, form, change)
+        for team_id in Membership.objects.filter(user=obj).values_list("team", flat=True):
+            revoked(team_id)

@@ -51,8 +51,12 @@ def create_key(
     *,
     scopes: Sequence[str] = tuple(Scope),
     agents: Sequence[str] | None = None,
+    by: Labelled | None = None,
 ) -> tuple[ApiKey, str]:
-    """A new key of the team, and the only sight of its text."""
+    """A new key of the team, and the only sight of its text.
+
+    ``by`` is who the log names; unless said, the person, else the host's operator.
+    """
     with transaction.atomic():
         row, key = ApiKey.objects.create_key(
             team=team,
@@ -63,11 +67,20 @@ def create_key(
             scopes=list(scopes),
             agents=None if agents is None else list(agents),
         )
-        audit.record(_maker(created_by), team, "key.created", row.prefix, role=str(role))
+        audit.record(
+            by or _maker(created_by), team, "key.created", row.prefix,
+            role=str(role), scopes=list(map(str, scopes)),
+        )  # fmt: skip
     return row, key
 
 
-def rotate(row: ApiKey, *, overlap: timedelta, created_by: "User | None") -> tuple[ApiKey, str]:
+def rotate(
+    row: ApiKey,
+    *,
+    overlap: timedelta,
+    created_by: "User | None" = None,
+    by: Labelled | None = None,
+) -> tuple[ApiKey, str]:
     """A new key that may do the same; the old one works for ``overlap`` longer, at most.
 
     A key that was to expire hands its length of life on. Raises KeyRetired, and KeyRotated for
@@ -83,13 +96,14 @@ def rotate(row: ApiKey, *, overlap: timedelta, created_by: "User | None") -> tup
         life = None if old.expiry_date is None else now + (old.expiry_date - old.created)
         new, key = create_key(
             old.team, old.name, Role(old.role), created_by, life,
-            scopes=old.scopes, agents=old.agents,
+            scopes=old.scopes, agents=old.agents, by=by,
         )  # fmt: skip
         ApiKey.objects.filter(pk=new.pk).update(replaces=old)
         new.replaces = old
         old.expiry_date = min(filter(None, (old.expiry_date, now + overlap)))
         old.save(update_fields=["expiry_date"])
-        audit.record(_maker(created_by), old.team, "key.rotated", old.prefix, by=new.prefix)
+        maker = by or _maker(created_by)
+        audit.record(maker, old.team, "key.rotated", old.prefix, by=new.prefix)
     return new, key
 
 

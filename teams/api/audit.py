@@ -17,7 +17,6 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 
 from agui_project.bridge import db
-from agui_project.errors import Forbidden
 from agui_project.strict_json import dumps
 from teams import audit
 from teams.api.pages import ERRORS, NewestFirst
@@ -104,9 +103,7 @@ class AuditNdjson(AuditExport):
 
 
 def _lines(principal: Principal) -> QuerySet[AuditEntry]:
-    if not principal.can("see_audit"):
-        action = {"action": "see_audit"}
-        raise Forbidden("Your role may not do this: see_audit.", details=action)
+    principal.require("see_audit")
     return AuditEntry.objects.for_team(principal.team)
 
 

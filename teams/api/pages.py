@@ -1,5 +1,6 @@
 """What the lists and answers of all resources have in common."""
 
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -33,13 +34,15 @@ class NewestFirst(CursorPagination):
     max_page_size = 200
     page_size_query_param = "limit"
     ordering = "-id"
+    position: Callable[[str], object] = UUID
+    """Makes a position of the ordering's field from text, or raises ValueError."""
 
     def decode_cursor(self, request: Request) -> Any:
         """Raises BadCursor for what this host never handed out."""
         try:
             found = super().decode_cursor(request)
             if found is not None:
-                UUID(str(found.position))
+                type(self).position(str(found.position))
         except (NotFound, ValueError):
             raise BadCursor("The cursor is not one that this list handed out.") from None
         return found

@@ -1,9 +1,17 @@
 from django.urls import path
 
-from teams.api import audit
+from teams.api import audit, keys, members
 
 urlpatterns = [
     path("audit", audit.AuditList.as_view(), name="api-audit"),
     path("audit.csv", audit.AuditCsv.as_view(), name="api-audit-csv"),
     path("audit.ndjson", audit.AuditNdjson.as_view(), name="api-audit-ndjson"),
+    path("keys", keys.KeyList.as_view(), name="api-keys"),
+    path("keys/<uuid:key_id>", keys.KeyDetail.as_view(), name="api-key"),
+    path("keys/<uuid:key_id>/rotate", keys.KeyRotate.as_view(), name="api-key-rotate"),
+    path("keys/<uuid:key_id>/revoke", keys.KeyRevoke.as_view(), name="api-key-revoke"),
+    path("members", members.MemberList.as_view(), name="api-members"),
+    path("members/<int:member_id>", members.MemberDetail.as_view(), name="api-member"),
+    path("teams", members.TeamList.as_view(), name="api-teams"),
+    path("teams/<uuid:team_id>/archive", members.TeamArchive.as_view(), name="api-team-archive"),
 ]

@@ -29,7 +29,7 @@ def browser(alice: User, settings: Settings, tmp_path: Path) -> Client:
 
 
 def test_a_new_key_is_shown_once_and_works(browser: Client, alice: User, team: Team) -> None:
-    form = {"team": str(team.pk), "name": "ci", "role": "viewer"}
+    form = {"team": str(team.pk), "name": "ci", "role": "viewer", "scopes": ["read"]}
     page = browser.post(f"{KEYS}add/", form, follow=True).content.decode()
     shown = re.search(r"[A-Za-z0-9]{8}\.[A-Za-z0-9]{32}", page)
     assert shown
@@ -53,7 +53,7 @@ def test_no_page_shows_a_hash(browser: Client, team: Team) -> None:
 def test_a_revoked_key_cannot_be_brought_back(browser: Client, team: Team) -> None:
     row, _ = keys.create_key(team, "ci", Role.MEMBER)
     change = f"{KEYS}{row.pk}/change/"
-    browser.post(change, {"name": "ci", "role": "member", "revoked": "on"})
+    browser.post(change, {"name": "ci", "role": "member", "scopes": "read", "revoked": "on"})
     browser.post(change, {"name": "renamed", "role": "owner"})
     row = ApiKey.objects.get(pk=row.pk)
     assert (row.revoked, row.name, row.role) == (True, "ci", "member")
@@ -61,7 +61,7 @@ def test_a_revoked_key_cannot_be_brought_back(browser: Client, team: Team) -> No
 
 def test_a_key_cannot_change_its_team(browser: Client, team: Team, other_team: Team) -> None:
     row, _ = keys.create_key(team, "ci", Role.MEMBER)
-    form = {"team": str(other_team.pk), "name": "renamed", "role": "member"}
+    form = {"team": str(other_team.pk), "name": "renamed", "role": "member", "scopes": "read"}
     browser.post(f"{KEYS}{row.pk}/change/", form)
     row = ApiKey.objects.get(pk=row.pk)
     assert (row.team, row.name) == (team, "renamed")
@@ -82,10 +82,13 @@ def test_the_librarys_keys_are_not_offered() -> None:
 
 
 def test_what_operators_do_is_in_the_teams_log(browser: Client, team: Team) -> None:
-    form = {"team": str(team.pk), "name": "ci", "role": "viewer"}
+    form = {"team": str(team.pk), "name": "ci", "role": "viewer", "scopes": ["read"]}
     browser.post(f"{KEYS}add/", form)
     row = ApiKey.objects.get()
-    browser.post(f"{KEYS}{row.pk}/change/", {"name": "ci", "role": "viewer", "revoked": "on"})
+    browser.post(
+        f"{KEYS}{row.pk}/change/",
+        {"name": "ci", "role": "viewer", "scopes": "read", "revoked": "on"},
+    )
     browser.post(f"{KEYS}{row.pk}/delete/", {"post": "yes"})
     lines = AuditEntry.objects.for_team(team).filter(target=f"apikey:{row.pk}").order_by("id")
     said = [(line.action, json.loads(line.details)) for line in lines]

@@ -1,0 +1,138 @@
+"""The team's API keys. A key's text is in the answer that makes it, and nowhere else."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import generics, serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from teams import keyring, keys
+from teams.api.pages import ERRORS, NewestFirst
+from teams.authentication import principal_of
+from teams.models import ApiKey, Role, Scope
+
+LONGEST_OVERLAP = 30 * 24
+
+
+class KeySerializer(serializers.ModelSerializer[ApiKey]):
+    """A key without its text: ``prefix`` is how it begins."""
+
+    expires_at = serializers.DateTimeField(source="expiry_date", allow_null=True)
+    created_at = serializers.DateTimeField(source="created")
+    created_by = serializers.CharField(source="created_by.username", default=None)
+    replaces = serializers.CharField(source="replaces.prefix", default=None)
+    replaced_by = serializers.CharField(source="replaced_by.prefix", default=None)
+    usable = serializers.SerializerMethodField()
+
+    class Meta:
+        model = ApiKey
+        fields = [
+            "id", "prefix", "name", "role", "scopes", "agents", "usable", "revoked", "expires_at",
+            "created_at", "created_by", "replaces", "replaced_by", "last_used_at", "last_used_from",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+    def get_usable(self, row: ApiKey) -> bool:
+        return keys.usable(row)
+
+
+class NewKeySerializer(KeySerializer):
+    """A key with its text, this once."""
+
+    key = serializers.CharField(read_only=True)
+
+    class Meta(KeySerializer.Meta):
+        fields = ["key", *KeySerializer.Meta.fields]
+        read_only_fields = fields
+
+
+class CreateKeySerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=50)
+    role = serializers.ChoiceField(Role.choices, default=Role.MEMBER)
+    scopes = serializers.MultipleChoiceField(
+        choices=Scope.choices, default={Scope.READ.value, Scope.RUN.value}, allow_empty=False
+    )
+    agents = serializers.ListField(
+        child=serializers.SlugField(max_length=64),
+        allow_null=True,
+        allow_empty=False,
+        max_length=100,
+        default=None,
+        help_text="Slugs of the only agents it is for; null for every agent.",
+    )
+    expires_at = serializers.DateTimeField(allow_null=True, default=None)
+
+    def validate_expires_at(self, value: Any) -> Any:
+        if value is not None and value <= timezone.now():
+            raise serializers.ValidationError("This is in the past.")
+        return value
+
+
+class RotateKeySerializer(serializers.Serializer[Any]):
+    overlap_hours = serializers.IntegerField(
+        min_value=0,
+        max_value=LONGEST_OVERLAP,
+        default=24,
+        help_text="How long the old key goes on working.",
+    )
+
+
+class KeyList(generics.ListAPIView[ApiKey]):
+    """The team's keys, newest first, also those that work no more."""
+
+    serializer_class = KeySerializer
+    pagination_class = NewestFirst
+    queryset = ApiKey.objects.none()
+
+    def get_queryset(self) -> QuerySet[ApiKey]:
+        return keyring.visible(principal_of(self.request))
+
+    @extend_schema(request=CreateKeySerializer, responses={201: NewKeySerializer, **ERRORS})
+    def post(self, request: Request) -> Response:
+        """Make a key; its text is shown this once."""
+        asked = CreateKeySerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        given = asked.validated_data
+        row, text = keyring.create(
+            principal_of(request),
+            given["name"],
+            Role(given["role"]),
+            scopes=[scope for scope in Scope if scope in given["scopes"]],
+            agents=given["agents"],
+            expires=given["expires_at"],
+        )
+        return _shown(row, text)
+
+
+class KeyDetail(APIView):
+    @extend_schema(responses={200: KeySerializer, **ERRORS})
+    def get(self, request: Request, key_id: UUID) -> Response:
+        """One key."""
+        return Response(KeySerializer(keyring.find(principal_of(request), key_id)).data)
+
+
+class KeyRotate(APIView):
+    @extend_schema(request=RotateKeySerializer, responses={201: NewKeySerializer, **ERRORS})
+    def post(self, request: Request, key_id: UUID) -> Response:
+        """Make a successor that may do the same; the old key works on for a while."""
+        asked = RotateKeySerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        overlap = timedelta(hours=asked.validated_data["overlap_hours"])
+        return _shown(*keyring.rotate(principal_of(request), key_id, overlap))
+
+
+class KeyRevoke(APIView):
+    @extend_schema(request=None, responses={200: KeySerializer, **ERRORS})
+    def post(self, request: Request, key_id: UUID) -> Response:
+        """End a key for good, and its open streams; twice is fine."""
+        return Response(KeySerializer(keyring.revoke(principal_of(request), key_id)).data)
+
+
+def _shown(row: ApiKey, text: str) -> Response:
+    return Response({"key": text, **KeySerializer(row).data}, status=201)

@@ -1,0 +1,130 @@
+"""The people of the team, and the teams of a person."""
+
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework import generics, serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from agui_project.errors import NotFound
+from teams import members
+from teams.api.pages import ERRORS, NewestFirst
+from teams.authentication import Principal, principal_of
+from teams.models import Membership, Role
+
+
+def number(text: str) -> int:
+    """A membership's id. Raises ValueError."""
+    if not text.isdecimal() or len(text) > 18:
+        raise ValueError(text)
+    return int(text)
+
+
+class NewestMembersFirst(NewestFirst):
+    position = staticmethod(number)
+
+
+class MemberSerializer(serializers.ModelSerializer[Membership]):
+    """A person in the team; ``email`` is shown to who may manage members, else null."""
+
+    user = serializers.CharField(source="user.username", read_only=True)
+    name = serializers.CharField(source="user.get_full_name", read_only=True)
+    email = serializers.SerializerMethodField()
+    active = serializers.BooleanField(source="user.is_active", read_only=True)
+    joined_at = serializers.DateTimeField(source="created_at", read_only=True)
+
+    class Meta:
+        model = Membership
+        fields = ["id", "user", "name", "email", "role", "active", "joined_at"]
+        read_only_fields = ["id", "role"]
+
+    def get_email(self, row: Membership) -> str | None:
+        asker = self.context["request"].auth
+        managing = isinstance(asker, Principal) and asker.can("manage_members")
+        return row.user.email if managing else None
+
+
+class RoleSerializer(serializers.Serializer[Any]):
+    role = serializers.ChoiceField(Role.choices)
+
+
+class MemberList(generics.ListAPIView[Membership]):
+    """The people of the team, newest first."""
+
+    serializer_class = MemberSerializer
+    pagination_class = NewestMembersFirst
+    queryset = Membership.objects.none()
+
+    def get_queryset(self) -> QuerySet[Membership]:
+        return members.visible(principal_of(self.request))
+
+
+class MemberDetail(APIView):
+    @extend_schema(responses={200: MemberSerializer, **ERRORS})
+    def get(self, request: Request, member_id: int) -> Response:
+        """One person."""
+        return self._shown(request, members.find(principal_of(request), member_id))
+
+    @extend_schema(request=RoleSerializer, responses={200: MemberSerializer, **ERRORS})
+    def patch(self, request: Request, member_id: int) -> Response:
+        """Change the role."""
+        asked = RoleSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        role = Role(asked.validated_data["role"])
+        return self._shown(request, members.change_role(principal_of(request), member_id, role))
+
+    @extend_schema(responses={204: None, **ERRORS})
+    def delete(self, request: Request, member_id: int) -> Response:
+        """Remove the person, and end their open streams. Everybody may remove themselves."""
+        members.remove(principal_of(request), member_id)
+        return Response(status=204)
+
+    def _shown(self, request: Request, row: Membership) -> Response:
+        return Response(MemberSerializer(row, context={"request": request}).data)
+
+
+class TeamSerializer(serializers.Serializer[Any]):
+    """A team that who asks is in; ``current`` is the one that this request speaks for."""
+
+    id = serializers.UUIDField()
+    slug = serializers.SlugField()
+    name = serializers.CharField()
+    role = serializers.ChoiceField(Role.choices)
+    current = serializers.BooleanField()
+
+
+class TeamsSerializer(serializers.Serializer[Any]):
+    results = TeamSerializer(many=True)
+
+
+class TeamList(APIView):
+    @extend_schema(responses={200: TeamsSerializer, **ERRORS})
+    def get(self, request: Request) -> Response:
+        """The teams of who asks; of a key its own."""
+        principal = principal_of(request)
+        found = [
+            {
+                "id": team.pk,
+                "slug": team.slug,
+                "name": team.name,
+                "role": role,
+                "current": team == principal.team,
+            }
+            for team, role in members.teams_of(principal)
+        ]
+        return Response({"results": TeamSerializer(found, many=True).data})
+
+
+class TeamArchive(APIView):
+    @extend_schema(request=None, responses={204: None, **ERRORS})
+    def post(self, request: Request, team_id: UUID) -> Response:
+        """Shut the team that this request speaks for: nobody is let in any more."""
+        principal = principal_of(request)
+        if team_id != principal.team.pk:
+            raise NotFound("There is no such team.")
+        members.archive(principal)
+        return Response(status=204)
