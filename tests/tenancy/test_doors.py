@@ -12,7 +12,7 @@ from agui_project.bridge import db
 from runs import lifecycle
 from runs.models import Interrupt, Run
 from teams import keys
-from teams.models import Role
+from teams.models import ApiKey, Membership, Role, Team
 from tests.asgi import Exchange, watch
 from tests.cast import Cast, fresh, start
 from tests.runs.asking import interrupted, question
@@ -40,12 +40,14 @@ OWN = {"origin": "http://localhost"}
 
 @dataclass(frozen=True)
 class House:
-    """Alice's two runs and an open question, a thread to lose, and what the four askers send."""
+    """Alice's two runs, a question, a thread to lose, a key, a member; what the askers send."""
 
     run: Run
     queued: Run
     question: Interrupt
     spare: Run
+    key: ApiKey
+    member: Membership
     askers: dict[str, dict[str, str]]
 
     def url(self, door: Door, route: str) -> str:
@@ -55,13 +57,23 @@ class House:
             queued=self.queued.pk,
             question=self.question.pk,
             spare=self.spare.thread_id,
+            team=self.run.team_id,
+            apikey=self.key.pk,
+            member=self.member.pk,
         )
 
     def state(self) -> list[Any]:
         """What must not change by anything a stranger does."""
         runs = [fresh(run) for run in (self.run, self.queued)]
         shown = [(run.status, run.cancel_requested_at, run.journal.head) for run in runs]
-        return [*shown, Interrupt.objects.get(pk=self.question.pk).status]
+        team = self.run.team
+        return [
+            *shown,
+            Interrupt.objects.get(pk=self.question.pk).status,
+            list(ApiKey.objects.for_team(team).order_by("pk").values_list("pk", "revoked")),
+            list(Membership.objects.for_team(team).order_by("pk").values_list("pk", "role")),
+            Team.objects.values_list("name", "archived_at").get(pk=team.pk),
+        ]
 
 
 @pytest.fixture
@@ -81,7 +93,9 @@ def house(cast: Cast) -> House:
         "stranger": {**cast.charlie.headers, **cast.charlie.cookie},
         "owner": {**cast.alice.headers, **cast.alice.cookie},
     }
-    return House(run, queued, Interrupt.objects.get(), spare, askers)
+    key = keys.create_key(cast.team, "spare", Role.OWNER)[0]
+    member = Membership.objects.get(user=cast.bob.user)
+    return House(run, queued, Interrupt.objects.get(), spare, key, member, askers)
 
 
 @dataclass(frozen=True)
@@ -123,7 +137,13 @@ class TestDeclarations:
 
 async def check(house: House, route: str, door: Door, methods: Iterable[str]) -> None:
     url = house.url(door, route)
-    secrets = (SECRET, str(house.run.pk), str(house.queued.pk), str(house.question.pk))
+    secrets = (
+        SECRET,
+        str(house.run.pk),
+        str(house.queued.pk),
+        str(house.question.pk),
+        house.key.prefix,
+    )
     for method in methods:
         before = await db(house.state)
         expected = door.answers.get("GET" if method == "HEAD" else method)
