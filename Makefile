@@ -6,7 +6,7 @@ BIN := .venv/bin
 # -qq: a machine may name indexes that lack a package, and pip warns of each.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input install -qq --require-hashes
 JS := tests/conformance/js
-BENCHMARKS := intake append latency memory hydration graceful_stop fairness
+BENCHMARKS := intake append latency memory hydration graceful_stop fairness purge
 
 export PIP_ROOT_USER_ACTION := ignore
 .DELETE_ON_ERROR:
