@@ -1,8 +1,10 @@
 from django.urls import path
 
-from runs.api import erasure, interrupts, limits, views
+from runs.api import agents, erasure, interrupts, limits, views
 
 urlpatterns = [
+    path("agents", agents.AgentList.as_view(), name="api-agents"),
+    path("agents/<slug:slug>", agents.AgentDetail.as_view(), name="api-agent"),
     path("runs", views.RunList.as_view(), name="api-runs"),
     path("runs/<uuid:run_id>", views.RunDetail.as_view(), name="api-run"),
     path("runs/<uuid:run_id>/cancel", views.RunCancel.as_view(), name="api-run-cancel"),

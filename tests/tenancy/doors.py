@@ -18,6 +18,9 @@ THREAD, RUN = "alice-thread", "alice-run"
 SAME_NAMES = {"threadId": THREAD, "runId": RUN}
 
 
+NOWHERE = "https://agents.example.com/agui"
+
+
 class Who(NamedTuple):
     nobody: int
     revoked: int
@@ -93,6 +96,14 @@ DJANGO: dict[str, Door] = {
     "api/v1/teams": Door({"GET": LIST}),
     "api/v1/teams/<uuid:team_id>/archive": Door(
         {"POST": Who(401, 401, 404, 204)}, "api/v1/teams/{team}/archive"
+    ),
+    "api/v1/agents": Door(
+        {"GET": LIST, "POST": Who(401, 401, 201, 201)}, body={"slug": "new", "url": NOWHERE}
+    ),
+    "api/v1/agents/<slug:slug>": Door(
+        {"GET": OBJECT, "PATCH": OBJECT, "DELETE": Who(401, 401, 404, 204)},
+        "api/v1/agents/far",
+        body={"description": "changed"},
     ),
     "api/v1/audit": Door({"GET": LIST}),
     "api/v1/audit.csv": Door({"GET": LIST}),

@@ -11,6 +11,7 @@ from agui_project import routing
 from agui_project.bridge import db
 from runs import lifecycle
 from runs.models import Interrupt, Run
+from runtimes.models import Agent
 from teams import keys
 from teams.models import ApiKey, Membership, Role, Team
 from tests.asgi import Exchange, watch
@@ -20,6 +21,7 @@ from tests.tenancy.doors import (
     ADMIN,
     ASGI,
     DJANGO,
+    NOWHERE,
     RUN,
     SOCKETS,
     THREAD,
@@ -85,6 +87,7 @@ def house(cast: Cast) -> House:
     interrupted(cast.alice, question("i", message=SECRET), thread=f"{THREAD}-3")
     spare = start(cast.alice, threadId=f"{THREAD}-4")
     lifecycle.cancel(spare)
+    Agent.objects.create(team=cast.team, slug="far", name="Far", kind="http", target=NOWHERE)
     row, revoked = keys.create_key(cast.team, "old", Role.OWNER)
     keys.revoke(row)
     askers: dict[str, dict[str, str]] = {

@@ -1,0 +1,118 @@
+"""The agents resource: what a team has, and the remote agents that it makes itself."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import generics, serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from runs import remote_agents
+from runtimes.models import Agent, OnBusy, Policy
+from teams.api.pages import ERRORS, NewestFirst
+from teams.authentication import principal_of
+
+SHOWN = ["id", "slug", "name", "description", "kind", "url", "settings", "headers", "on_busy",
+         "policy", "timeout_seconds", "is_default", "enabled", "created_at"]  # fmt: skip
+
+
+class AgentSerializer(serializers.ModelSerializer[Agent]):
+    """``headers`` are names: nobody is told their values. ``url`` is null for other kinds."""
+
+    url = serializers.SerializerMethodField()
+    headers = serializers.SerializerMethodField()
+    settings = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Agent
+        fields = SHOWN
+        read_only_fields = fields
+
+    def get_url(self, row: Agent) -> str | None:
+        return row.target if row.kind == remote_agents.HTTP else None
+
+    @extend_schema_field({"type": "array", "items": {"type": "string"}})
+    def get_headers(self, row: Agent) -> list[str]:
+        return sorted(remote_agents.secrets_of(row).get("headers", {}))
+
+    @extend_schema_field({"type": "object", "nullable": True})
+    def get_settings(self, row: Agent) -> Any:
+        # An operator may have put into them what is not for a team to see.
+        return row.settings if row.kind == remote_agents.HTTP else None
+
+
+class AgentChangeSerializer(serializers.Serializer[Any]):
+    """What a team may say of an agent; ``url``, ``settings`` and ``headers`` of a remote one."""
+
+    name = serializers.CharField(max_length=120, required=False)
+    description = serializers.CharField(max_length=10_000, allow_blank=True, required=False)
+    url = serializers.CharField(max_length=500, required=False)
+    settings = serializers.DictField(child=serializers.JSONField(), required=False)
+    headers = serializers.DictField(
+        child=serializers.CharField(allow_null=True, trim_whitespace=False),
+        required=False,
+        help_text="By name, such as Authorization; null removes one. Never shown again.",
+    )
+    on_busy = serializers.ChoiceField(OnBusy.choices, required=False)
+    policy = serializers.ChoiceField(Policy.choices, required=False)
+    timeout_seconds = serializers.FloatField(
+        min_value=0.1, max_value=remote_agents.LONGEST, allow_null=True, required=False
+    )
+    is_default = serializers.BooleanField(required=False)
+    enabled = serializers.BooleanField(required=False)
+
+
+class AgentNewSerializer(AgentChangeSerializer):
+    slug = serializers.SlugField(max_length=64)
+    url = serializers.CharField(max_length=500)
+
+
+class AgentList(generics.ListAPIView[Agent]):
+    serializer_class = AgentSerializer
+    pagination_class = NewestFirst
+    queryset = Agent.objects.none()
+
+    def get_queryset(self) -> QuerySet[Agent]:
+        return remote_agents.visible(principal_of(self.request))
+
+    @extend_schema(request=AgentNewSerializer, responses={201: AgentSerializer, **ERRORS})
+    def post(self, request: Request) -> Response:
+        """Make a remote agent (kind ``http``)."""
+        values = _read(AgentNewSerializer, request)
+        row = remote_agents.create(principal_of(request), values)
+        return Response(AgentSerializer(row).data, status=201)
+
+
+class AgentDetail(generics.RetrieveAPIView[Agent]):
+    serializer_class = AgentSerializer
+    queryset = Agent.objects.none()
+
+    @extend_schema(responses={200: AgentSerializer, **ERRORS})
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """One agent."""
+        return Response(
+            AgentSerializer(remote_agents.find(principal_of(request), kwargs["slug"])).data
+        )
+
+    @extend_schema(request=AgentChangeSerializer, responses={200: AgentSerializer, **ERRORS})
+    def patch(self, request: Request, slug: str) -> Response:
+        """Change an agent; what is left out stays."""
+        remote_agents.find(principal_of(request), slug)
+        values = _read(AgentChangeSerializer, request)
+        return Response(
+            AgentSerializer(remote_agents.change(principal_of(request), slug, values)).data
+        )
+
+    @extend_schema(request=None, responses={204: None, **ERRORS})
+    def delete(self, request: Request, slug: str) -> Response:
+        """Delete a remote agent; one that has run is switched off and loses its secrets."""
+        remote_agents.remove(principal_of(request), slug)
+        return Response(status=204)
+
+
+def _read(kind: type[AgentChangeSerializer], request: Request) -> dict[str, Any]:
+    given = kind(data=request.data)
+    given.is_valid(raise_exception=True)
+    values: dict[str, Any] = given.validated_data
+    return values
