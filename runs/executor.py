@@ -16,6 +16,7 @@ import structlog
 from django.conf import settings
 
 from agui_project.errors import RunErrorCode, RunFailed
+from agui_project.secrets import SecretUnreadable
 from events.checkpoints import Checkpointer
 from events.encoding import Record
 from events.intake import Intake
@@ -170,9 +171,11 @@ class Execution:
     def _chained(self, stream: AsyncGenerator[Any, None], ctx: RunContext) -> Any:
         """The stream through the agent's middleware."""
         try:
-            self.chain = Chain(self.run.agent.middleware, ctx)
-        except BadChain as bad:
-            raise RunFailed(RunErrorCode.AGENT_ERROR, f"The agent's {bad}") from None
+            self.chain = Chain(self.run.agent.chain(), ctx)
+        except (BadChain, SecretUnreadable) as bad:
+            raise RunFailed(
+                RunErrorCode.AGENT_ERROR, f"The agent's middleware cannot run: {bad}"
+            ) from None
         return self.chain.stream(self._plain(stream))
 
     async def _plain(self, stream: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:

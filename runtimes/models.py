@@ -10,8 +10,8 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models.functions import Now
 
-from agui_project.secrets import SealedField, seal, unseal
-from runtimes.middleware import chain
+from agui_project.secrets import SealedField, SecretUnreadable, seal, unseal
+from runtimes.middleware import chain, keys
 from runtimes.process.command import BadSettings, Command
 from teams.tenancy import TeamOwned
 
@@ -106,6 +106,9 @@ class Agent(TeamOwned):
         """As always; what cannot run is a ValidationError, also outside of forms."""
         check_middleware(self.middleware)
         self.clean()
+        self._put_keys_away()
+        if "middleware" in (kwargs.get("update_fields") or ()):
+            kwargs["update_fields"] = {*kwargs["update_fields"], "secrets"}
         super().save(*args, **kwargs)
 
     def unsealed(self) -> dict[str, Any]:
@@ -114,6 +117,27 @@ class Agent(TeamOwned):
         return found
 
     def seal(self, values: Mapping[str, Any]) -> None:
-        """Replace all secrets; the caller saves the row."""
-        kept = {section: value for section, value in values.items() if value}
+        """Replace these sections of the secrets; the caller saves the row."""
+        try:
+            before = self.unsealed()
+        except SecretUnreadable:
+            before = {}  # nobody can read them any more: what is new must not fail for it
+        kept = {section: value for section, value in {**before, **values}.items() if value}
         self.secrets = seal(json.dumps(kept)) if kept else ""
+
+    def chain(self) -> list[Any]:
+        """The middleware as a run needs it: with its keys. Raises SecretUnreadable."""
+        if not keys.mentioned(self.middleware):
+            return list(self.middleware)
+        return keys.taken_out(self.middleware, self.unsealed().get("middleware", {}))
+
+    def _put_keys_away(self) -> None:
+        if not (self.secrets or keys.mentioned(self.middleware)):
+            return
+        try:
+            known = self.unsealed().get("middleware", {})
+        except SecretUnreadable:
+            known = {}
+        self.middleware, kept = keys.put_away(self.middleware, known)
+        if kept != known:
+            self.seal({"middleware": kept})

@@ -1,14 +1,13 @@
 """The ``table`` agent: takes a CSV and streams a profile of it into the state."""
 
 import asyncio
-import base64
-import binascii
 import re
 import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from runtimes import RunContext, agent
+from runtimes.attachments import document
 from runtimes.builtin.csv_profile import DELIMITERS, Profile, delimiter_of, records
 
 SLICE = 0.005  # seconds of work; as long a rest follows, since other runs share the process
@@ -126,27 +125,3 @@ def without_request(text: str) -> str:
     first, _, rest = text.lstrip().partition("\n")
     is_request = first.rstrip().endswith(":") and "," not in first and rest.strip()
     return rest if is_request else text
-
-
-def document(part: dict[str, Any]) -> str | None:
-    """The text of a document part that carries its data; None for any other part."""
-    origin = part.get("source") if isinstance(part.get("source"), dict) else part
-    if part.get("type") not in ("document", "binary") or not isinstance(origin, dict):
-        return None
-    data = origin.get("value") if origin.get("type") == "data" else origin.get("data")
-    if not isinstance(data, str):
-        return None  # a link or a file handle: nothing is fetched
-    try:
-        return decoded(base64.b64decode(data, validate=True))
-    except binascii.Error:
-        return data  # some clients put the text itself here
-
-
-def decoded(data: bytes) -> str:
-    """Bytes as text: by their byte order mark, as UTF-8, or as what spreadsheets wrote before."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16", "replace")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return data.decode("cp1252", "replace")

@@ -22,6 +22,7 @@ class Inlet:
         self._room = room
         self._space = asyncio.Event()
         self._news = asyncio.Event()
+        self._closed = False
 
     async def __aenter__(self) -> Self:
         self._task = asyncio.create_task(self._read())
@@ -55,7 +56,7 @@ class Inlet:
 
     async def wait(self, seconds: float | None = None) -> None:
         """Until something has happened since the last ``wait``, or the time is up."""
-        if self._waiting:
+        if self._waiting and not self._closed:
             return
         try:
             # Not wait_for: on Python 3.11 it can swallow a cancel that comes with the news.
@@ -65,8 +66,15 @@ class Inlet:
             return
         self._news.clear()
 
+    def close(self) -> None:
+        """Read no further: what the stream still says is not wanted. ``wait`` works on."""
+        self._closed = True
+        self._task.cancel()
+
     async def _read(self) -> None:
         async for event in self._events:
+            if self._closed:
+                return
             self._waiting.append(event)
             self._news.set()
             while len(self._waiting) >= self._room:

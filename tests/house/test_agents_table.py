@@ -14,7 +14,9 @@ from tests.named_tests import NAME, named
 
 GAP = "no: "
 """How a cell begins that says why there is nothing."""
-CODE = re.compile(r"`((?:agui_project|agui_client|teams|runtimes|events|runs|docs)/[\w/.-]+\.\w+)`")
+CODE = re.compile(
+    r"`((?:agui_project|agui_client|teams|runtimes|events|runs|docs|static)/[\w/.-]+\.\w+)`"
+)
 
 
 def claims() -> Iterator[tuple[str, str]]:

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from ag_ui.core import EventType, TextMessageContentEvent, TextMessageStartEvent
 from django.core.exceptions import ValidationError
+from pytest_django import Settings
 
+from agui_project import secrets
 from agui_project.bridge import db
 from events.models import Event
 from events.writer import JournalWriter
@@ -159,3 +161,66 @@ def test_an_agent_is_not_saved_with_a_chain_that_cannot_run(cast: Cast) -> None:
     agent.full_clean()
     agent.save()
     assert [entry["name"] for entry in cast.echo.middleware] == ["throttle", "log"]
+
+
+class TestKeys:
+    """An API key in a chain is sealed in the database, and read only by a run."""
+
+    ENTRY = {"name": "citations", "verifier": {"kind": "http", "url": "https://verify.example"}}
+
+    def saved(self, cast: Cast, *entries: dict[str, Any], **how: Any) -> Agent:
+        agent = cast.echo
+        agent.middleware = list(entries)
+        agent.save(**how)
+        return cast.echo
+
+    def with_key(self, key: Any) -> dict[str, Any]:
+        return {**self.ENTRY, "verifier": {**self.ENTRY["verifier"], "api_key": key}}
+
+    @pytest.mark.parametrize("how", [{}, {"update_fields": ["middleware"]}], ids=["all", "one"])
+    def test_it_is_sealed_and_comes_out_for_a_run(self, cast: Cast, how: Any) -> None:
+        agent = self.saved(cast, self.with_key("sk-dc-1"), {"name": "log"}, **how)
+        assert "sk-dc-1" not in f"{agent.middleware}{agent.secrets}"
+        assert agent.middleware[0]["verifier"]["api_key"].keys() == {"secret"}
+        assert agent.chain()[0] == self.with_key("sk-dc-1")
+
+    def test_saving_what_one_was_shown_keeps_it(self, cast: Cast) -> None:
+        first = self.saved(cast, self.with_key("sk-dc-1"))
+        again = self.saved(cast, {"name": "log"}, *first.middleware)
+        assert again.chain()[1] == self.with_key("sk-dc-1")
+        assert again.secrets == first.secrets
+        assert self.saved(cast, {"name": "log"}).secrets == ""
+
+    def test_other_secrets_stay(self, cast: Cast) -> None:
+        agent = self.saved(cast, self.with_key("sk-dc-1"))
+        agent.seal({"headers": {"x": "y"}})
+        agent.save()
+        assert cast.echo.unsealed()["headers"] == {"x": "y"}
+        assert cast.echo.chain()[0] == self.with_key("sk-dc-1")
+        assert self.saved(cast, {"name": "log"}).unsealed() == {"headers": {"x": "y"}}
+
+    def test_a_name_that_was_made_up_is_no_key(self, cast: Cast) -> None:
+        agent = self.saved(cast, self.with_key({"secret": "made-up"}))
+        assert agent.chain()[0]["verifier"]["api_key"] is None
+        chain.parse(agent.chain())
+
+    def test_it_is_sealed_again_when_keys_rotate(self, cast: Cast, settings: Settings) -> None:
+        before = self.saved(cast, self.with_key("sk-dc-1")).secrets
+        settings.AGUI_SECRETS_KEYS = ["a new key of more than thirty-two characters"]
+        assert secrets.rotate_all() == (1, 0)
+        assert cast.echo.secrets != before
+        assert cast.echo.chain()[0] == self.with_key("sk-dc-1")
+
+
+async def test_keys_that_cannot_be_read_end_the_run(cast: Cast, writer: JournalWriter) -> None:
+    entry = {"name": "citations", "verifier": {"kind": "http", "url": "https://x", "api_key": "k"}}
+
+    def broken() -> None:
+        agent = cast.echo
+        agent.middleware = [entry]
+        agent.save()
+        Agent.objects.update(secrets="rubbish")
+
+    await db(broken)
+    run, log = await settled(await perform(await db(start, cast.alice), writer))
+    assert failure(run, log)[0] == "agent_error"

@@ -9,8 +9,10 @@ import pytest
 
 from runtimes import RunContext
 from runtimes.middleware import kinds
-from runtimes.middleware.base import Middleware, Wire
+from runtimes.middleware.base import Middleware, Options, Wire
 from runtimes.middleware.chain import BadChain, parse
+from runtimes.middleware.citing.remote import HttpOptions
+from runtimes.middleware.citing.verifiers import LocalOptions
 from runtimes.middleware.inlet import ROOM
 from tests.house.repository import ROOT
 from tests.runtimes.middleware.passing import chain_of, custom, given, passed, text, until_it_breaks
@@ -171,10 +173,13 @@ def test_what_cannot_run_is_refused_by_name(entries: Any, problem: str) -> None:
 
 def test_every_middleware_is_documented() -> None:
     guide = (ROOT / "docs" / "howto-middleware.md").read_text()
+    options: list[type[Options]] = [LocalOptions, HttpOptions]
     for name, kind in kinds.MIDDLEWARE.items():
         assert f"`{name}`" in guide
-        for option in kind.Options.model_fields:
-            assert f"`{option}`" in guide, (name, option)
+        options.append(kind.Options)
+    for each in options:
+        for option in each.model_fields.keys() - {"kind", "url"}:
+            assert f"`{option}`" in guide, (each, option)
 
 
 def test_a_context_is_all_it_takes() -> None:

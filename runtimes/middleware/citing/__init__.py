@@ -1,0 +1,1 @@
+"""The parts of ``citations``: finding quotes, keeping their state, checking them."""

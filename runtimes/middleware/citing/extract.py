@@ -1,0 +1,95 @@
+"""Citations in text: a quote and the source it claims.
+
+Two forms: ``"the quote" [source]``, and ``<cite source="…">the quote</cite>`` (or its quote in an
+attribute: ``quote`` or ``full_phrase``). A source is a number, counted from 1, or a name.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+LONGEST = 4500
+"""Characters of the longest citation: what may be cut in two while text streams in."""
+
+_FORMS = re.compile(
+    r"""["“«](?P<quote>[^"“”«»\[\]]{3,2000})["”»][\s.,;:]{0,3}\[\^?(?P<label>[^\[\]\n]{1,100})\]"""
+    r"""|<cite(?P<attributes>\s[^<>]{1,2400}?)?\s*(?:/>|>(?P<body>[^<>]{0,2000})</cite>)"""
+)
+_ATTRIBUTE = re.compile(r"""([\w-]{1,40})\s?=\s?(?:"([^"]*)"|'([^']*)')""")
+_QUOTE = ("quote", "full_phrase", "fullphrase")
+_SOURCE = ("source", "attachment_id", "attachmentid")
+_PLAIN = str.maketrans("‘’‚“”„«»‐‑‒–—−", '\'\'\'"""""------')
+
+
+class Citation(NamedTuple):
+    """``key``: the first 16 hex digits of a hash of the other two: the same one is found once."""
+
+    key: str
+    quote: str
+    source: str | None
+
+    def wire(self) -> dict[str, Any]:
+        """As it stands in the state."""
+        return self._asdict()
+
+
+def plain(text: str) -> str:
+    """Text as it is compared: case, spaces, and the shapes of quotes and dashes do not matter."""
+    folded = unicodedata.normalize("NFKC", text).translate(_PLAIN).casefold()
+    return " ".join(folded.split())
+
+
+def citations_in(text: str) -> Iterator[tuple[Citation, int]]:
+    """Each complete citation, and where it ends."""
+    for match in _FORMS.finditer(text):
+        quote, label = match["quote"], match["label"]
+        if quote is None:
+            attributes = {name.lower(): a or b for name, a, b in _attributes(match)}
+            quote = next((attributes[n] for n in _QUOTE if n in attributes), match["body"] or "")
+            label = next((attributes[n] for n in _SOURCE if n in attributes), None)
+        quote = " ".join(quote.split())
+        if len(quote) >= 3:
+            source = label.strip()[:200] or None if label else None
+            digest = sha256(f"{plain(source or '')}\0{plain(quote)}".encode(errors="replace"))
+            yield Citation(digest.hexdigest()[:16], quote, source), match.end()
+
+
+def _attributes(match: "re.Match[str]") -> list[tuple[str, str, str]]:
+    return _ATTRIBUTE.findall(match["attributes"] or "")
+
+
+class Reader:
+    """The text of one message as it comes; at most ``most`` bytes of it are kept."""
+
+    def __init__(self, most: int) -> None:
+        self.overflown = False
+        self._most = most
+        self._size = 0
+        self._parts: list[str] = []
+        self._tail = ""
+
+    def feed(self, delta: str) -> list[Citation]:
+        """The citations that are complete with this piece."""
+        if self.overflown:
+            return []
+        self._size += len(delta) if delta.isascii() else len(delta.encode(errors="replace"))
+        if self._size > self._most:
+            self.overflown = True
+            self._parts, self._tail = [], ""
+            return []
+        self._parts.append(delta)
+        self._tail += delta
+        if "]" not in delta and ">" not in delta:
+            self._tail = self._tail[-LONGEST:]
+            return []
+        found = list(citations_in(self._tail))
+        self._tail = self._tail[found[-1][1] if found else 0 :][-LONGEST:]
+        return [citation for citation, _ in found]
+
+    def end(self) -> list[Citation]:
+        """The citations of the whole text."""
+        text = "".join(self._parts)
+        self._parts, self._tail = [], ""
+        return [citation for citation, _ in citations_in(text)]

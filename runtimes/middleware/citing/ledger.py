@@ -1,0 +1,182 @@
+"""The state that ``citations`` keeps, and the JSON Patch operations that tell of each change.
+
+``{citations, verifications, messages: {id: {messageId, citations, verifications, summary, status,
+error?}}}`` under one key. Nothing else of the state is ever named in a patch.
+"""
+
+import copy
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from runtimes.middleware.citing.extract import Citation
+from runtimes.state import pointer
+
+Wire = dict[str, Any]
+
+UNSAFE = frozenset({"", "__proto__", "constructor", "prototype"})
+LONGEST_KEY = 200
+COUNTED = ("verified", "partial", "missed", "pending")
+ENDED = frozenset({"complete", "error"})
+
+
+def is_safe(key: Any) -> bool:
+    """Whether a key may stand in the state: none that JavaScript takes for a prototype's."""
+    return isinstance(key, str) and key not in UNSAFE and len(key) <= LONGEST_KEY
+
+
+class Ledger:
+    """What readers hold under ``key``. Methods change it and return the operations that say so.
+
+    Until ``start`` was called the operations have no place to go; ``tree`` is added whole then.
+    ``present`` says whether it was; ``rooted`` whether the state around it is an object.
+    """
+
+    def __init__(self, key: str, state: Any, keep: int) -> None:
+        """``state`` is the run's; the sound ones of the messages in it are taken over."""
+        self.key = key
+        self.rooted = isinstance(state, dict)
+        self.present = False
+        self._keep = keep
+        self.tree: Wire = {"citations": {}, "verifications": {}, "messages": {}}
+        before = state.get(key) if isinstance(state, dict) else None
+        before = before if isinstance(before, dict) else {}
+        messages = _sound(before.get("messages"))
+        for message_id in list(messages)[-keep:]:
+            self._take_over(message_id, messages[message_id])
+        self.carried = bool(self.tree["messages"])
+        self.reviews = before.get("reviews")
+
+    @property
+    def messages(self) -> dict[str, Wire]:
+        """The messages by id."""
+        found: dict[str, Wire] = self.tree["messages"]
+        return found
+
+    def _take_over(self, message_id: str, message: Wire) -> None:
+        citations = _sound(message.get("citations"))
+        checked = {k: v for k, v in _sound(message.get("verifications")).items() if k in citations}
+        status = message.get("status")
+        entry = _message(message_id, status if status in ENDED else "error")
+        entry["citations"], entry["verifications"] = citations, checked
+        entry["summary"] = _summary(entry)
+        self.messages[message_id] = entry
+        self.tree["citations"] |= citations
+        self.tree["verifications"] |= checked
+
+    # --- what happens to a message
+
+    def start(self, message_id: str) -> list[Wire]:
+        """A message begins; the oldest ones make room."""
+        operations = []
+        self.messages.pop(message_id, None)
+        while len(self.messages) >= self._keep:
+            operations += self._forget(next(iter(self.messages)))
+        entry = self.messages[message_id] = _message(message_id, "streaming")
+        if not self.present:
+            return self.whole()
+        return [*operations, self._add(entry, "messages", message_id)]
+
+    def whole(self) -> list[Wire]:
+        """All of it."""
+        self.present = True
+        return [self._add(self.tree)]
+
+    def _forget(self, message_id: str) -> list[Wire]:
+        del self.messages[message_id]
+        operations = [self._remove("messages", message_id)]
+        for part in ("citations", "verifications"):
+            used = {key for message in self.messages.values() for key in message[part]}
+            for key in [key for key in self.tree[part] if key not in used]:
+                del self.tree[part][key]
+                operations.append(self._remove(part, key))
+        return operations
+
+    def cite(self, message_id: str, citations: Iterable[Citation]) -> list[Wire]:
+        """Citations that the message did not have."""
+        message = self.messages[message_id]
+        operations = []
+        for citation in citations:
+            wire = message["citations"][citation.key] = citation.wire()
+            operations.append(self._add(wire, "messages", message_id, "citations", citation.key))
+            if citation.key not in self.tree["citations"]:
+                self.tree["citations"][citation.key] = wire
+                operations.append(self._add(wire, "citations", citation.key))
+        return [*operations, *self._summarise(message_id)] if operations else []
+
+    def verified(self, message_id: str, key: str, verification: Wire) -> list[Wire]:
+        """The result for one citation."""
+        message = self.messages[message_id]
+        message["verifications"][key] = self.tree["verifications"][key] = verification
+        return [
+            self._add(verification, "messages", message_id, "verifications", key),
+            self._add(verification, "verifications", key),
+            *self._summarise(message_id),
+        ]
+
+    def status(self, message_id: str, status: str, error: str | None = None) -> list[Wire]:
+        """How far the message is."""
+        message = self.messages[message_id]
+        message["status"] = status
+        operations = [self._replace(status, "messages", message_id, "status")]
+        if error is not None:
+            message["error"] = error
+            operations.append(self._add(error, "messages", message_id, "error"))
+        return operations
+
+    def _summarise(self, message_id: str) -> list[Wire]:
+        message = self.messages[message_id]
+        message["summary"] = summary = _summary(message)
+        return [self._replace(summary, "messages", message_id, "summary")]
+
+    # --- what the agent says about the state
+
+    def merged(self, snapshot: Any) -> Any:
+        """A snapshot of the agent with this in it; one that is no object stays as it is."""
+        self.rooted = isinstance(snapshot, dict)
+        if not self.rooted or not (self.present or self.carried):
+            return snapshot
+        self.present = True
+        return {**snapshot, self.key: copy.deepcopy(self.tree)}
+
+    def allowed(self, operation: Wire) -> Wire | None:
+        """An operation of the agent; None if it would write here."""
+        path, own = operation["path"], pointer((self.key,))
+        if operation["op"] == "test":
+            return operation
+        if path == "":
+            found = self.merged(operation.get("value"))
+            return {**operation, "value": found} if "value" in operation else operation
+        touched = [path, operation["from"]] if operation["op"] == "move" else [path]
+        if any(where == own or where.startswith(f"{own}/") for where in touched):
+            return None
+        return operation
+
+    # --- operations
+
+    def _add(self, value: Any, *path: str) -> Wire:
+        place = pointer((self.key, *path))
+        return {"op": "add", "path": place, "value": copy.deepcopy(value)}
+
+    def _replace(self, value: Any, *path: str) -> Wire:
+        return {"op": "replace", "path": pointer((self.key, *path)), "value": value}
+
+    def _remove(self, *path: str) -> Wire:
+        return {"op": "remove", "path": pointer((self.key, *path))}
+
+
+def _message(message_id: str, status: str) -> Wire:
+    entry: Wire = {"messageId": message_id, "citations": {}, "verifications": {}}
+    return {**entry, "summary": _summary(entry), "status": status}
+
+
+def _summary(message: Mapping[str, Any]) -> dict[str, int]:
+    found = [message["verifications"].get(key, {}).get("status") for key in message["citations"]]
+    counts = {name: found.count(name) for name in COUNTED[:3]}
+    return {"total": len(found), **counts, "pending": len(found) - sum(counts.values())}
+
+
+def _sound(value: Any) -> dict[str, Wire]:
+    """The members of an object that are objects under safe keys."""
+    if not isinstance(value, dict):
+        return {}
+    return {k: copy.deepcopy(v) for k, v in value.items() if is_safe(k) and isinstance(v, dict)}

@@ -1,0 +1,35 @@
+"""Who checks a citation. A new verifier: a file, its options and itself in the two lines below."""
+
+from typing import Any, Literal, Protocol
+
+from pydantic import Field
+
+from runtimes.base import RunContext
+from runtimes.middleware.base import Options
+from runtimes.middleware.citing.extract import Citation
+
+Status = Literal["verified", "partial", "missed", "pending"]
+STATUSES = frozenset({"verified", "partial", "missed", "pending"})
+LONGEST_MATCH = 300
+
+
+class Verifier(Protocol):
+    """Made once per run; ``verify`` is called for several citations at once."""
+
+    def __init__(self, options: Any, ctx: RunContext) -> None: ...
+
+    async def verify(self, citation: Citation) -> dict[str, Any]:
+        """``{status, score?, source?, match?, …}``; pending where it cannot be told."""
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of what it holds."""
+        ...
+
+
+class LocalOptions(Options):
+    """Compare with the run's own documents and context; scores are 0 to 100."""
+
+    kind: Literal["local"] = "local"
+    verified_at: float = Field(default=97, gt=0, le=100)
+    partial_at: float = Field(default=75, gt=0, le=100)
