@@ -7,7 +7,7 @@ said twice. Lines of Claude's own subagents (``parent_tool_use_id``) pass as RAW
 the result of the call that started them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from runtimes.process import dialect
@@ -24,8 +24,8 @@ class Claude(Dialect):
 
     name = "claude"
 
-    def __init__(self, prefix: str) -> None:
-        super().__init__(prefix)
+    def __init__(self, prefix: str, before: Mapping[str, int] | None = None) -> None:
+        super().__init__(prefix, before)
         self._streamed: set[str] = set()  # messages that came as stream events
         self._spoken: set[str] = set()  # messages whose id is that of a text already
         self._message = ""  # the one that is being streamed

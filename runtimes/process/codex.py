@@ -6,8 +6,7 @@ completes; many come completed at once. Item ids begin anew in every session, so
 run's prefix.
 """
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 from runtimes.process import dialect
 from runtimes.process.dialect import Dialect, Event, Line, of_count, of_dict, of_list, of_text
@@ -18,6 +17,13 @@ CALLS = frozenset(
 )
 # What an item says of the call; the rest of it is the outcome.
 ARGUMENTS = frozenset({"command", "changes", "query", "prompt", "receiver_thread_ids"})
+COUNTS = {
+    "input_tokens": "inputTokens",
+    "output_tokens": "outputTokens",
+    "cached_input_tokens": "cachedInputTokens",
+    "cache_write_input_tokens": "cacheWriteInputTokens",
+    "reasoning_output_tokens": "reasoningTokens",
+}
 LABELS = frozenset({"id", "type", "server", "tool", "arguments", "sender_thread_id"})
 
 
@@ -26,8 +32,8 @@ class Codex(Dialect):
 
     name = "codex"
 
-    def __init__(self, prefix: str) -> None:
-        super().__init__(prefix)
+    def __init__(self, prefix: str, before: Mapping[str, int] | None = None) -> None:
+        super().__init__(prefix, before)
         self._written: dict[str, str] = {}  # open messages and reasoning: what was said of them
         self._called: set[str] = set()
 
@@ -47,7 +53,7 @@ class Codex(Dialect):
                 yield from self._item(of_dict(line.get("item")), kind == "item.completed")
             case "turn.completed":
                 self.over = True
-                self.usage = _added(self.usage, of_dict(line.get("usage")))
+                self._count(of_dict(line.get("usage")))
             case "turn.failed":
                 self.over = True
                 self.failure = of_text(of_dict(line.get("error")).get("message")) or "error"
@@ -98,18 +104,14 @@ class Codex(Dialect):
             failed = item.get("status") in ("failed", "declined")
             yield dialect.call_result(id, dialect.as_json(outcome), failed)
 
+    def _count(self, used: Line) -> None:
+        """Codex counts a session from its first turn, those of earlier runs included.
 
-def _added(before: list[dict[str, Any]], used: Line) -> list[dict[str, Any]]:
-    """The usage of all turns so far. Codex names no model; cached tokens are part of its input."""
-    names = {
-        "input_tokens": "inputTokens",
-        "output_tokens": "outputTokens",
-        "cached_input_tokens": "cachedInputTokens",
-        "cache_write_input_tokens": "cacheWriteInputTokens",
-        "reasoning_output_tokens": "reasoningTokens",
-    }
-    sums: dict[str, Any] = {"provider": "openai"}
-    for old, new in names.items():
-        if old in used:
-            sums[new] = of_count(used[old]) + (before[0].get(new, 0) if before else 0)
-    return [sums]
+        It names no model; cached and reasoning tokens are part of its input and output.
+        """
+        self.totals = {name: of_count(used[name]) for name in COUNTS if name in used}
+        counts = {
+            COUNTS[name]: max(0, total - self.before.get(name, 0))
+            for name, total in self.totals.items()
+        }
+        self.usage = [{"provider": "openai", **counts}]

@@ -1,7 +1,7 @@
 """What the dialects of command lines share: spans of events, and what a session told at its end."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 Event = dict[str, Any]
@@ -13,13 +13,16 @@ class Dialect:
 
     ``name`` is the source of what passes as RAW. ``session_id``, ``failure`` (the session's own
     words), ``result`` and ``usage`` are what it has told so far; ``over`` says that it told its
-    end. ``prefix`` makes ids of one run differ from those of others.
+    end. ``prefix`` makes ids of one run differ from those of others. ``totals`` are the counts of
+    the whole session, where it tells such, and ``before`` those at the end of the run before.
     """
 
     name = ""
 
-    def __init__(self, prefix: str) -> None:
+    def __init__(self, prefix: str, before: Mapping[str, int] | None = None) -> None:
         self.prefix = prefix
+        self.before = before or {}
+        self.totals: dict[str, int] = {}
         self.session_id: str | None = None
         self.failure: str | None = None
         self.result: dict[str, Any] = {}

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from agui_project.errors import RunErrorCode, RunFailed
@@ -23,8 +23,9 @@ class Lines:
     the command may still be at work, and what is printed after it is dropped.
     """
 
-    def __init__(self, output: str, prefix: str) -> None:
-        self.dialect = DIALECTS[output](prefix) if output in DIALECTS else None
+    def __init__(self, output: str, prefix: str, before: Mapping[str, int] | None = None) -> None:
+        self.dialect = DIALECTS[output](prefix, before) if output in DIALECTS else None
+        self._before = before
         self.terminal: Event | None = None
         self.count = 0
         self._auto = output == "auto"
@@ -87,7 +88,7 @@ class Lines:
             return None
         if self.dialect is None and self._auto:
             self.dialect = next(
-                (D(self._prefix) for D in DIALECTS.values() if D.speaks(found)), None
+                (D(self._prefix, self._before) for D in DIALECTS.values() if D.speaks(found)), None
             )
         return found if self.dialect is not None or EVENT_TYPE.fullmatch(kind) else None
 

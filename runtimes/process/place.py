@@ -1,11 +1,16 @@
 """Where a command works: a directory of one run, or one that its thread keeps."""
 
 import hashlib
+import json
+import os
 import re
 import uuid
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+MAX_SESSION = 4096
 SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 
 
@@ -52,18 +57,30 @@ class Place:
         """TMPDIR."""
         return self.root / "tmp"
 
-    @property
-    def session(self) -> str | None:
-        """The session that the thread's last run left, if any."""
-        try:
-            found = (self.root / "session").read_text()[:200].strip()
-        except (OSError, ValueError):
-            return None
-        return found if SESSION.fullmatch(found) else None
+    def session(self) -> tuple[str | None, dict[str, int]]:
+        """The session that the thread's last run left, if any, and its counts so far.
 
-    def remember(self, id: str | None) -> None:
+        The command can write here as well, so nothing in the file is certain.
+        """
+        try:
+            # Never a link, and a pipe that nobody fills must not hold up the worker.
+            end = os.open(self.root / "session", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            with os.fdopen(end) as file:
+                id, _, counts = file.read(MAX_SESSION).partition("\n")
+            found = json.loads(counts)
+            totals = {str(name): int(count) for name, count in dict(found).items()}
+        except (OSError, ValueError, TypeError, RecursionError):
+            return None, {}
+        return (id, totals) if SESSION.fullmatch(id) else (None, {})
+
+    def remember(self, id: str | None, totals: Mapping[str, int] | None = None) -> None:
         """Keep the session for the thread's next run, or forget it."""
-        if id is not None and SESSION.fullmatch(id):
-            (self.root / "session").write_text(id)
-        else:
-            (self.root / "session").unlink(missing_ok=True)
+        if id is not None and not SESSION.fullmatch(id):
+            id = None
+        with suppress(OSError):
+            if id is None:
+                (self.root / "session").unlink(missing_ok=True)
+                return
+            fresh = self.root / f"session-{uuid.uuid4().hex}"
+            fresh.write_text(f"{id}\n{json.dumps(dict(totals or {}))}")
+            fresh.replace(self.root / "session")

@@ -83,8 +83,8 @@ class Session:
         self.command = command
         self.place = place
         self.ctx = ctx
-        self.resumed = place.session if command.resume_argv else None
-        self.lines = Lines(command.output, uuid.uuid4().hex[:12])
+        self.resumed, before = place.session() if command.resume_argv else (None, {})
+        self.lines = Lines(command.output, uuid.uuid4().hex[:12], before)
         self._secrets = [(s.encode(), s) for s in command.secrets()]
         self._rest = {"out": bytearray(), "err": bytearray()}
         self._size = 0
@@ -197,7 +197,7 @@ class Session:
         """Keep the session for the thread's next run; forget one that could not be resumed."""
         told = self.lines.dialect
         if told is not None and told.session_id and (told.over or not self.resumed):
-            self.place.remember(told.session_id)
+            self.place.remember(told.session_id, told.totals)
         elif failed and self.resumed:
             self.place.remember(None)
 

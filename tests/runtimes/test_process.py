@@ -120,6 +120,24 @@ async def test_a_thread_goes_on_with_its_session() -> None:
     assert called(await process(argv, **options))["argv"] == []
 
 
+async def test_a_resumed_session_counts_what_this_run_used(data: Path) -> None:
+    argv = play_recorded("codex.jsonl")
+    options: dict[str, Any] = {
+        "resume_argv": [*argv, "{session_id}"], "directory": "thread",
+    }  # fmt: skip
+    used = [(await process(argv, **options))[-1]["usage"][0]["inputTokens"] for _ in range(2)]
+    assert used == [6000, 0]  # the recorded session says 6000 both times
+    # The command can write there too: what it writes is no option, and breaks nothing.
+    (kept,) = data.glob("processes/threads/*/session")
+    for text in ("--dangerous\n{}", "fine\n[1", "fine\n[[1]]", "x" * 10_000, "\0"):
+        kept.write_text(text)
+        assert called(await process(argv, **options))["argv"] == []
+    kept.unlink()
+    os.mkfifo(kept)
+    assert called(await process(argv, **options))["argv"] == []
+    assert kept.is_file()
+
+
 async def test_a_run_directory_may_be_kept(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "AGUI_PROCESS_KEEP", True)
     await process(script("open('note', 'w').close(); print('x')"))

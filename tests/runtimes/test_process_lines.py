@@ -128,6 +128,15 @@ def test_codex_session() -> None:
     ]  # fmt: skip
 
 
+def test_codex_counts_a_session_and_we_a_run() -> None:
+    """Measured with Codex CLI 0.169.0: a resumed session of 6000 says 7000 after 1000 more."""
+    used = {"type": "turn.completed", "usage": {"input_tokens": 7000, "output_tokens": 350}}
+    session = Codex("p", {"input_tokens": 6000, "output_tokens": 300})
+    assert list(session.feed(used)) == []
+    assert session.usage == [{"provider": "openai", "inputTokens": 1000, "outputTokens": 50}]
+    assert session.totals == {"input_tokens": 7000, "output_tokens": 350}
+
+
 def test_codex_says_what_went_wrong() -> None:
     lines, events = mapped("codex_fail.jsonl")
     assert lines.dialect
