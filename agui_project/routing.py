@@ -10,6 +10,7 @@ from agui_project.asgi_http import App, Receive, Scope, Send
 from runs.consumers.agui import agui
 from runs.consumers.connect import connect
 from runs.consumers.events import events
+from runs.consumers.shared import shared_events
 from runs.consumers.socket import run_socket
 from runs.consumers.wait import start_and_wait
 
@@ -36,6 +37,10 @@ def http(django: Endpoint) -> Endpoint:
                 "api/v1/runs/<uuid:run_id>/events",
                 _when(_wants_event_stream, events, otherwise=django),
             ),
+            path(
+                "shared/<str:token>/runs/<uuid:run_id>/events",
+                _when(_is_get, shared_events, otherwise=django),
+            ),
             path("api/v1/runs", _when(_posts_and_waits, start_and_wait, otherwise=django)),
             re_path(r"", django),
         ]
@@ -58,6 +63,10 @@ def _when(choice: Choice, app: App, *, otherwise: App) -> Endpoint:
 
 def _is_post(scope: Scope) -> bool:
     return bool(scope["method"] == "POST")
+
+
+def _is_get(scope: Scope) -> bool:
+    return bool(scope["method"] == "GET")
 
 
 def _wants_event_stream(scope: Scope) -> bool:

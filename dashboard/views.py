@@ -6,10 +6,11 @@ from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
+from agui_project.errors import NotFound
 from dashboard import listing
 from dashboard.pages import page
 from runs import access
-from runs.models import Status
+from runs.models import Level, Status
 from runtimes.models import Agent
 from teams.authentication import Principal
 
@@ -75,6 +76,8 @@ def run(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpRespons
         "run": found,
         "active": listing.is_active(found),
         "may_cancel": access.may(principal, "cancel", found),
+        "may_share": access.may(principal, "share", found),
+        "levels": Level.choices,
     }
     return render(request, "runs/run.html", context)
 
@@ -82,4 +85,7 @@ def run(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpRespons
 @page
 def run_input(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpResponse:
     """The stored RunAgentInput, for a run whose log does not show it (yet)."""
-    return HttpResponse(access.find(principal, run_id).input, content_type="application/json")
+    found = access.find(principal, run_id)
+    if not access.sees_thread(principal, found):
+        raise NotFound("The input may hold the thread's history, and was not shared with you.")
+    return HttpResponse(found.input, content_type="application/json")

@@ -1,10 +1,14 @@
 """Frames: a stretch of one journal as readers get it, encoded once and shared by all of them."""
 
+import json
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 from events import raw
+from events.encoding import encode
 from events.journal import TERMINAL, Page
+from events.link_view import LinkView
 
 
 class Frames:
@@ -48,6 +52,35 @@ class Frames:
                 for seq, payload in said
             ]
         )
+
+    @cached_property
+    def events(self) -> list[dict[str, Any]]:
+        """The events as values, parsed once for all readers that need them; nobody changes them."""
+        return [json.loads(payload) for payload in self.payloads or ()]
+
+    def linked(self, view: LinkView, after: int = 0) -> bytes:
+        """Server-sent events for a reader with a link, who has seen those up to ``after``.
+
+        A comment with its number stands for an event that is left out. Of several frames that one
+        event becomes only the last has an ``id``: who was cut off between them gets all again.
+        """
+        found, passed = [], 0
+        for seq, (payload, event) in enumerate(
+            zip(self.payloads or (), self.events, strict=True), self.first
+        ):
+            shown = view.show(event)
+            if seq <= after or not shown:
+                passed = seq
+                continue
+            passed = 0
+            *before, last = shown
+            found += [b"data: %b\n\n" % encode(each) for each in before]
+            found.append(
+                b"id: %d\ndata: %b\n\n" % (seq, payload if last is event else encode(last))
+            )
+        if passed:
+            found.append(b": %d\n\n" % passed)
+        return b"".join(found)
 
     @cached_property
     def texts(self) -> list[str]:

@@ -27,7 +27,8 @@ HEADERS: tuple[Header, ...] = (
 )
 RETRY = b"retry: 1000\n\n"
 HEARTBEAT = b": heartbeat\n\n"
-REVOKED = b": revoked\n\n"
+REVOKED = b": revoked\n\nretry: 10\n\n"
+"""A browser comes back at once, and the answer that it then gets tells its page why."""
 FAREWELL = 1.0
 """Seconds for the last words to a reader that may take nothing any more."""
 

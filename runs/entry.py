@@ -14,6 +14,7 @@ from runs.inputs import RunRequest
 from runs.models import Run
 from runtimes.models import Agent
 from teams.authentication import Principal
+from teams.models import Team
 
 MAX_KEY = 255
 DEFAULT = "default"
@@ -89,6 +90,9 @@ def enter(
         idempotency_key=key,
         displacing=partial(access.require_for, principal, "cancel"),
     )
+    if not started.created:
+        # somebody else's key, or a thread that was made private meanwhile
+        access.find(principal, started.run.pk)
     return Entry(started.run, 0 if started.created else None, started.created)
 
 
@@ -101,7 +105,7 @@ def answer(principal: Principal, interrupt_id: UUID, given: dict[str, Any]) -> R
     name = json.loads(asked.question)["id"]
     return lifecycle.answer(
         asked,
-        find_agent(principal, asked.run.agent.slug),
+        _agent_of(asked.team, asked.run.agent.slug, principal.agents),
         {"interruptId": name, **picked(given, ("status", "payload", "metadata"))},
         by=principal.label,
     )
@@ -116,9 +120,13 @@ def _asker(principal: Principal, request: RunRequest) -> str | None:
 
 def find_agent(principal: Principal, slug: str | None) -> Agent:
     """The team's agent of that slug, or its default. Raises UnknownAgent."""
-    agents = Agent.objects.for_team(principal.team).filter(enabled=True)
-    if principal.agents is not None:
-        agents = agents.filter(slug__in=principal.agents)
+    return _agent_of(principal.team, slug, principal.agents)
+
+
+def _agent_of(team: Team, slug: str | None, only: frozenset[str] | None) -> Agent:
+    agents = Agent.objects.for_team(team).filter(enabled=True)
+    if only is not None:
+        agents = agents.filter(slug__in=only)
     agent = agents.filter(slug=slug).first() if slug else None
     if agent is None and slug in (None, "", DEFAULT):
         agent = agents.filter(is_default=True).first()

@@ -119,7 +119,9 @@ def _start(
     key: str | None,
     displacing: Callable[[Run], None] | None = None,
 ) -> Started:
-    thread, _ = Thread.objects.get_or_create(team=team, thread_id=request.thread_id)
+    thread, _ = Thread.objects.get_or_create(
+        team=team, thread_id=request.thread_id, defaults={"created_by": started_by}
+    )
     _lock(thread)
     if earlier := _earlier(team, key, request):
         transaction.set_rollback(True)  # a thread made for this request would stay empty

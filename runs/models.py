@@ -4,14 +4,42 @@ from datetime import datetime
 from uuid import UUID
 
 import uuid6
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import MD5, Now
 
 from events.models import Journal
+from runs.grants import Grant, Level
+from runs.remarks import Comment, Feedback, Mention, Thumb
 from runtimes.models import Agent
 from teams.models import Team
 from teams.tenancy import TeamOwned
+
+__all__ = [
+    "ACTIVE",
+    "ENDED",
+    "Comment",
+    "Feedback",
+    "Grant",
+    "Interrupt",
+    "InterruptStatus",
+    "Level",
+    "Mention",
+    "Run",
+    "Status",
+    "Thread",
+    "ThreadHistory",
+    "Thumb",
+    "Visibility",
+]
+
+
+class Visibility(models.TextChoices):
+    """Who of its team sees a thread: everybody, or whoever began it and those with a grant."""
+
+    TEAM = "team"
+    PRIVATE = "private"
 
 
 class Status(models.TextChoices):
@@ -32,17 +60,28 @@ ENDED = tuple(status for status in Status if status not in ACTIVE)
 class Thread(TeamOwned):
     """A conversation. ``thread_id`` is the client's name for it, unique inside the team only.
 
-    With ``legal_hold`` nothing of it is purged or erased.
+    ``created_by`` is the label of the principal whose run began it. With
+    ``legal_hold`` nothing of the thread is purged or erased.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
     thread_id = models.CharField(max_length=255)
+    created_by = models.CharField(max_length=200, blank=True, default="")
     legal_hold = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+    visibility = models.CharField(
+        max_length=10, choices=Visibility.choices, default=Visibility.TEAM
+    )
+    title = models.CharField(max_length=200, blank=True, default="")
+    tags = ArrayField(models.CharField(max_length=60), default=list, blank=True)
+    archived_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["team", "thread_id"], name="thread_once_per_team")
+            models.UniqueConstraint(fields=["team", "thread_id"], name="thread_once_per_team"),
+            models.CheckConstraint(
+                condition=Q(visibility__in=Visibility.values), name="thread_visibility_known"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -37,11 +37,18 @@ class Position(NamedTuple):
 
 
 def newest(
-    principal: Principal, *, agent: str | None, before: UUID | None, limit: int
+    principal: Principal,
+    *,
+    agent: str | None = None,
+    before: UUID | None = None,
+    limit: int,
+    tag: str | None = None,
+    archived: bool | None = None,
+    thread_id: str | None = None,
 ) -> list[Listed]:
     """At most ``limit`` threads with runs, those whose newest run is older than ``before``.
 
-    ``agent`` keeps those that this agent answered last.
+    ``agent`` keeps those that this agent answered last, ``tag`` those that have it.
     """
     newest = _runs().order_by("-journal_id")
     found = access.visible_threads(principal).annotate(
@@ -52,6 +59,12 @@ def newest(
     found = found.filter(newest__lt=before) if before else found.filter(newest__isnull=False)
     if agent is not None:
         found = found.filter(agent=agent)
+    if tag is not None:
+        found = found.filter(tags__contains=[tag])
+    if archived is not None:
+        found = found.filter(archived_at__isnull=not archived)
+    if thread_id is not None:
+        found = found.filter(thread_id=thread_id)
     rows = list(found.order_by("-newest")[:limit])
     runs = Run.objects.select_related("agent").in_bulk([row.newest for row in rows])
     return [Listed(row, runs[row.newest], row.began) for row in rows]

@@ -81,6 +81,11 @@ def resolve(headers: Mapping[str, str], cookies: Mapping[str, str]) -> Principal
     return _by_session(user, session)
 
 
+def person(cookies: Mapping[str, str]) -> User | None:
+    """The active person who is signed in, in whatever team or none."""
+    return _user_of(_session(cookies.get(settings.SESSION_COOKIE_NAME, "")))
+
+
 def refreshed(principal: Principal) -> Principal | None:
     """The principal as it stands now, with today's role and scopes; None if it is let in no more.
 

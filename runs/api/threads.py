@@ -92,11 +92,11 @@ def _thread(listed: Listed, principal: Principal) -> Json:
     moved = listed.moved_at
     return {
         "id": thread.thread_id,
-        "name": None,
+        "name": thread.title or None,
         "agentId": last.agent.slug,
         "organizationId": principal.team.slug,
         "createdById": listed.started_by,
-        "archived": False,
+        "archived": thread.archived_at is not None,
         "createdAt": thread.created_at,
         "updatedAt": moved,
         "lastRunAt": last.started_at or last.created_at,

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from runs.api import agents, erasure, interrupts, limits, views
+from runs.api import agents, grants, interrupts, limits, remarks, topics, views
 
 urlpatterns = [
     path("agents", agents.AgentList.as_view(), name="api-agents"),
@@ -9,7 +9,17 @@ urlpatterns = [
     path("runs/<uuid:run_id>", views.RunDetail.as_view(), name="api-run"),
     path("runs/<uuid:run_id>/cancel", views.RunCancel.as_view(), name="api-run-cancel"),
     path("runs/<uuid:run_id>/events", views.RunEvents.as_view(), name="api-run-events"),
-    path("threads/<uuid:key>", erasure.ThreadErasure.as_view(), name="api-thread"),
+    path("runs/<uuid:run_id>/comments", remarks.Comments.as_view(), name="api-comments"),
+    path(
+        "runs/<uuid:run_id>/comments/<uuid:comment_id>",
+        remarks.CommentDetail.as_view(),
+        name="api-comment",
+    ),
+    path("runs/<uuid:run_id>/feedback", remarks.Ratings.as_view(), name="api-feedback"),
+    path("threads", topics.Threads.as_view(), name="api-threads"),
+    path("threads/<uuid:key>", topics.ThreadDetail.as_view(), name="api-thread"),
+    path("grants", grants.GrantList.as_view(), name="api-grants"),
+    path("grants/<uuid:grant_id>", grants.GrantDetail.as_view(), name="api-grant"),
     path("interrupts", interrupts.InterruptList.as_view(), name="api-interrupts"),
     path(
         "interrupts/<uuid:interrupt_id>", interrupts.InterruptDetail.as_view(), name="api-interrupt"

@@ -16,6 +16,7 @@ from events.older import frames as older_frames
 from runs import access, cursors, joining
 from runs.consumers.opening import opened
 from runs.joining import Cut
+from runs.models import Run
 from teams import authentication, revocation
 from teams.authentication import Principal
 
@@ -37,8 +38,13 @@ async def events(request: Request, send: Send) -> None:
     async with opened(principal):
         cut: Cut | None = None
         if run.journal.closed_at is None and cursor is None:
-            cut = await db_read(joining.live, run)
+            cut = await db_read(_join, principal, run)
         await stream_run(request, send, principal, run.pk, cut or Cut(after, b""), raw=raw)
+
+
+def _join(principal: Principal, run: Run) -> Cut | None:
+    """The prelude is the whole thread's; who sees one run of it only reads that one's log."""
+    return joining.live(run) if access.sees_thread(principal, run) else Cut(0, b"")
 
 
 async def stream_run(

@@ -9,7 +9,7 @@ export class RunStream {
    * "reconnecting", "ended", or "lost" with the HTTP status that says why.
    */
   constructor({ events, run, onEvent, onState }) {
-    Object.assign(this, { events, run, onEvent, onState, last: 0, ended: false, source: null });
+    Object.assign(this, { events, run, onEvent, onState, last: 0, held: [], ended: false, source: null });
     // A hidden page holds no connection: browsers allow six per host, and it resumes by seq.
     document.addEventListener("visibilitychange", () => (document.hidden ? this.close() : this.open()));
     addEventListener("pagehide", () => this.close());
@@ -20,7 +20,11 @@ export class RunStream {
     if (this.ended || this.source) return;
     this.onState(this.last ? "reconnecting" : "connecting");
     const source = (this.source = new EventSource(`${this.events}?after=${this.last}`));
-    source.onopen = () => this.onState("live");
+    this.held = [];
+    source.onopen = () => {
+      this.held = [];
+      this.onState("live");
+    };
     source.onmessage = (message) => this.receive(Number(message.lastEventId), message.data);
     source.onerror = () => {
       this.onState("reconnecting");
@@ -36,8 +40,12 @@ export class RunStream {
   }
 
   receive(seq, raw) {
-    if (this.ended || seq <= this.last) return;
+    if (this.ended) return;
+    // Frames without a number of their own belong to the next that has one; after a break all come again.
+    if (seq === this.last) return this.held.push(raw);
+    if (seq < this.last) return;
     this.last = seq;
+    for (const before of this.held.splice(0)) this.onEvent(seq, JSON.parse(before), before);
     const event = JSON.parse(raw);
     this.ended = TERMINAL.has(event.type);
     if (this.ended) this.close();

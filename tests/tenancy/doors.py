@@ -44,6 +44,7 @@ FORGED = Who(403, 403, 403, 403)
 """A form without its CSRF token."""
 PAGE = Who(302, 302, 200, 200)
 RUN_PAGE = Who(302, 302, 404, 200)
+GONE = Who(404, 404, 404, 404)
 LIST = Who(401, 401, 200, 200)
 OBJECT = Who(401, 401, 404, 200)
 START = Who(401, 401, 202, 409)
@@ -51,7 +52,8 @@ STREAM = Who(401, 401, 200, 200)
 """The stranger gets a run or thread of that name of his own, the owner joins hers."""
 
 # ``{run}`` is an ended run of Alice's, ``{queued}`` one that waits for a worker,
-# ``{question}`` an open interrupt, ``{apikey}`` a spare key, ``{member}`` Bob's place in the team.
+# ``{question}`` an open interrupt, ``{apikey}`` a spare key, ``{member}`` Bob's place in the team,
+# ``{expired}`` the token of an expired link; ``{comment}`` and ``{grant}`` belong to ``{run}``.
 DJANGO: dict[str, Door] = {
     "": Door({"GET": Who(302, 302, 302, 302)}),
     "login": Door({"GET": MOVED}),
@@ -73,13 +75,40 @@ DJANGO: dict[str, Door] = {
         {"POST": Who(401, 401, 404, 202)}, "api/v1/runs/{queued}/cancel"
     ),
     "api/v1/runs/<uuid:run_id>/events": Door({"GET": OBJECT}, "api/v1/runs/{run}/events"),
+    "api/v1/runs/<uuid:run_id>/comments": Door(
+        {"GET": OBJECT, "POST": Who(401, 401, 404, 201)},
+        "api/v1/runs/{run}/comments",
+        body={"text": "Hm."},
+    ),
+    "api/v1/runs/<uuid:run_id>/comments/<uuid:comment_id>": Door(
+        {"DELETE": Who(401, 401, 404, 204)}, "api/v1/runs/{run}/comments/{comment}"
+    ),
+    "api/v1/runs/<uuid:run_id>/feedback": Door(
+        {"GET": OBJECT, "PUT": OBJECT}, "api/v1/runs/{run}/feedback", body={"thumb": "up"}
+    ),
+    "api/v1/threads": Door({"GET": LIST}),
+    "api/v1/threads/<uuid:key>": Door(
+        {"GET": OBJECT, "PATCH": OBJECT, "DELETE": Who(401, 401, 404, 204)},
+        "api/v1/threads/{spare}",
+        body={"title": "Plan"},
+    ),
+    "api/v1/grants": Door({"GET": LIST, "POST": Who(401, 401, 404, 201)}, body={"run": "{run}"}),
+    "api/v1/grants/<uuid:grant_id>": Door(
+        {"GET": OBJECT, "DELETE": Who(401, 401, 404, 204)}, "api/v1/grants/{grant}"
+    ),
+    # An expired link; one that works shows its run to whoever has it (tests/runs/test_links.py).
+    "shared/<str:token>/": Door({"GET": GONE}, "shared/{expired}/"),
+    "shared/<str:token>/runs/<uuid:run_id>/": Door({"GET": GONE}, "shared/{expired}/runs/{run}/"),
+    "shared/<str:token>/runs/<uuid:run_id>/status": Door(
+        {"GET": GONE}, "shared/{expired}/runs/{run}/status"
+    ),
+    "shared/<str:token>/runs/<uuid:run_id>/comments": Door(
+        {"GET": GONE, "POST": GONE}, "shared/{expired}/runs/{run}/comments", body={"text": "Hm."}
+    ),
     "api/v1/interrupts": Door({"GET": LIST}),
     "api/v1/interrupts/<uuid:interrupt_id>": Door({"GET": OBJECT}, "api/v1/interrupts/{question}"),
     "api/v1/interrupts/<uuid:interrupt_id>/answer": Door(
         {"POST": OBJECT}, "api/v1/interrupts/{question}/answer", body={"status": "cancelled"}
-    ),
-    "api/v1/threads/<uuid:key>": Door(
-        {"DELETE": Who(401, 401, 404, 204)}, "api/v1/threads/{spare}"
     ),
     "api/v1/keys": Door({"GET": LIST, "POST": Who(401, 401, 201, 201)}, body={"name": "new"}),
     "api/v1/keys/<uuid:key_id>": Door({"GET": OBJECT}, "api/v1/keys/{apikey}"),
@@ -138,7 +167,10 @@ ASGI: dict[str, Door] = {
     "api/v1/runs/<uuid:run_id>/events": Door(
         {"GET": OBJECT}, "api/v1/runs/{run}/events", {"accept": "text/event-stream"}
     ),
-    "": Door({"GET": Who(404, 404, 404, 404)}, "nowhere"),
+    "shared/<str:token>/runs/<uuid:run_id>/events": Door(
+        {"GET": GONE}, "shared/{expired}/runs/{run}/events"
+    ),
+    "": Door({"GET": GONE}, "nowhere"),
 }
 SOCKETS: dict[str, Door] = {
     "ws/runs/<uuid:run_id>/": Door({"WS": Who(4401, 4401, 4404, 1000)}, "ws/runs/{run}/"),

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 from django.urls import get_resolver
+from django.utils import timezone
 
 from agui_project import routing
 from agui_project.bridge import db
-from runs import lifecycle
-from runs.models import Interrupt, Run
+from runs import comments, lifecycle, sharing
+from runs.models import Comment, Feedback, Grant, Interrupt, Run, Thread
 from runtimes.models import Agent
 from teams import keys
 from teams.models import ApiKey, Membership, Role, Team
@@ -50,19 +51,35 @@ class House:
     spare: Run
     key: ApiKey
     member: Membership
+    comment: Comment
+    grant: Grant
+    expired: str
     askers: dict[str, dict[str, str]]
 
     def url(self, door: Door, route: str) -> str:
         url = route if door.url is None else door.url
-        return "/" + url.format(
+        return "/" + self.named(url)
+
+    def named(self, text: str) -> str:
+        return text.format(
             run=self.run.pk,
             queued=self.queued.pk,
             question=self.question.pk,
+            thread=self.run.thread_id,
             spare=self.spare.thread_id,
             team=self.run.team_id,
             apikey=self.key.pk,
             member=self.member.pk,
+            comment=self.comment.pk,
+            grant=self.grant.pk,
+            expired=self.expired,
         )
+
+    def body(self, door: Door) -> Any:
+        """The door's body, its placeholders filled in."""
+        if not isinstance(door.body, dict):
+            return door.body
+        return {k: self.named(v) if isinstance(v, str) else v for k, v in door.body.items()}
 
     def state(self) -> list[Any]:
         """What must not change by anything a stranger does."""
@@ -75,6 +92,10 @@ class House:
             list(ApiKey.objects.for_team(team).order_by("pk").values_list("pk", "revoked")),
             list(Membership.objects.for_team(team).order_by("pk").values_list("pk", "role")),
             Team.objects.values_list("name", "archived_at").get(pk=team.pk),
+            Comment.objects.filter(pk=self.comment.pk).count(),
+            *(model.objects.count() for model in (Comment, Feedback, Grant)),
+            Thread.objects.get(pk=self.run.thread_id).title,
+            Grant.objects.get(pk=self.grant.pk).is_live(),
         ]
 
 
@@ -98,7 +119,12 @@ def house(cast: Cast) -> House:
     }
     key = keys.create_key(cast.team, "spare", Role.OWNER)[0]
     member = Membership.objects.get(user=cast.bob.user)
-    return House(run, queued, Interrupt.objects.get(), spare, key, member, askers)
+    comment = comments.write(cast.alice.principal, run.pk, SECRET, None)
+    grant, _ = sharing.share(cast.alice.principal, run, sharing.To(), sharing.Terms())
+    late, token = sharing.share(cast.alice.principal, run, sharing.To(), sharing.Terms())
+    Grant.objects.filter(pk=late.pk).update(expires_at=timezone.now())
+    asked = Interrupt.objects.get()
+    return House(run, queued, asked, spare, key, member, comment, grant, token, askers)
 
 
 @dataclass(frozen=True)
@@ -151,7 +177,7 @@ async def check(house: House, route: str, door: Door, methods: Iterable[str]) ->
         before = await db(house.state)
         expected = door.answers.get("GET" if method == "HEAD" else method)
         for name, headers in house.askers.items():
-            seen = await knock(method, url, {**headers, **door.headers}, door.body)
+            seen = await knock(method, url, {**headers, **door.headers}, house.body(door))
             what = f"{method} {url} by {name}: {seen.status}"
             if expected is not None:
                 assert seen.status == getattr(expected, name), what

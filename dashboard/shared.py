@@ -1,0 +1,88 @@
+"""Pages for whoever has a link: one run, live and read-only, or the runs of a thread."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from agui_project.errors import HostError, Unauthenticated
+from dashboard import listing
+from dashboard.pages import strict
+from runs import access, sharing
+from runs.models import Run
+from runs.sharing import Opened
+
+P = ParamSpec("P")
+MOST_RUNS = 200
+
+
+def linked(
+    view: Callable[Concatenate[HttpRequest, Opened, P], HttpResponse],
+) -> Callable[..., HttpResponse]:
+    """Give the view the link that the address holds; a refusal becomes a page of that status."""
+
+    @wraps(view)
+    def guarded(
+        request: HttpRequest, /, token: str, *args: P.args, **kwargs: P.kwargs
+    ) -> HttpResponse:
+        try:
+            person = request.user if isinstance(request.user, User) else None
+            answer = view(request, sharing.open_link(token, person), *args, **kwargs)
+        except Unauthenticated:
+            answer = redirect_to_login(request.get_full_path())
+        except HostError as error:
+            answer = render(request, "error.html", {"error": error}, status=error.status)
+        # the address is the credential: it goes to nobody else
+        answer.headers["Referrer-Policy"] = "no-referrer"
+        answer.headers["X-Robots-Tag"] = "noindex"
+        return answer
+
+    return strict(require_safe(guarded))
+
+
+@linked
+def link(request: HttpRequest, opened: Opened) -> HttpResponse:
+    """What the link is to: a run, or the runs of a thread."""
+    if opened.grant.run_id is not None:
+        return _run(request, opened, opened.grant.run_id)
+    runs = access.shared_runs(opened.principal)[:MOST_RUNS]
+    return render(request, "shared/thread.html", {"opened": opened, "runs": runs})
+
+
+@linked
+def run(request: HttpRequest, opened: Opened, run_id: UUID) -> HttpResponse:
+    """One run of a shared thread."""
+    return _run(request, opened, run_id)
+
+
+@linked
+def status(request: HttpRequest, opened: Opened, run_id: UUID) -> HttpResponse:
+    """How the run stands, for its page."""
+    found = access.find(opened.principal, run_id)
+    return JsonResponse(
+        {"status": found.status, "started_at": found.started_at, "ended_at": found.ended_at}
+    )
+
+
+def _run(request: HttpRequest, opened: Opened, run_id: UUID) -> HttpResponse:
+    found: Run = access.find(opened.principal, run_id)
+    base = f"/shared/{_token(request)}/runs/{found.pk}"
+    context = {
+        "opened": opened,
+        "run": found,
+        "active": listing.is_active(found),
+        "events": f"{base}/events",
+        "status": f"{base}/status",
+    }
+    return render(request, "shared/run.html", context)
+
+
+def _token(request: HttpRequest) -> str:
+    assert request.resolver_match is not None  # noqa: S101
+    return str(request.resolver_match.kwargs["token"])

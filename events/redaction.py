@@ -1,0 +1,144 @@
+"""Redaction: which values of an event a link's readers do not see, wherever they stand.
+
+A path is member names with dots between them, ``password`` or ``customer.email``. It hides every
+member that is reached by these names, however deep, in whatever JSON an event carries: also in
+JSON that is the text of an argument, a result or a message. Positions of arrays, and members
+whose name is a number, count for nothing. What lies at the top of a document has the name of that
+document: ``state``, ``result``, ``metadata``, the name of a tool (arguments and results), of a
+CUSTOM event, the type of an activity. No Django, no I/O.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+MASK = "[redacted]"
+ANY = "*"
+"""In a trail: a name that is not known, and that may be any."""
+MOST_PATHS = 50
+
+Trail = tuple[str, ...]
+
+_dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+class BadPath(ValueError):
+    """A redaction path is not member names with dots between them."""
+
+
+class Redaction:
+    """The paths of one grant. Raises BadPath. Falsy without any."""
+
+    def __init__(self, paths: Iterable[str] = ()) -> None:
+        self.paths = [tuple(path.split(".")) for path in paths]
+        if len(self.paths) > MOST_PATHS:
+            raise BadPath(f"At most {MOST_PATHS} paths.")
+        for names in self.paths:
+            if any(not name.isprintable() or not name or name.isdigit() for name in names):
+                raise BadPath("A path is member names with dots between them: customer.email.")
+
+    def __bool__(self) -> bool:
+        return bool(self.paths)
+
+    def hides(self, trail: Trail) -> bool:
+        """Whether the value that these names lead to is hidden."""
+        return any(_ends(trail, path) for path in self.paths)
+
+    def hides_above(self, trail: Trail) -> bool:
+        """Whether that value, or one that it lies in, is hidden."""
+        return any(self.hides(trail[:end]) for end in range(1, len(trail) + 1))
+
+    def value(self, value: Any, trail: Trail = ()) -> Any:
+        """A JSON value as a link's reader sees it; the very same object where nothing is hidden."""
+        if not self.paths:
+            return value
+        if trail and self.hides(trail):
+            return MASK
+        if value.__class__ is dict:
+            shown = {name: self.value(part, step(trail, name)) for name, part in value.items()}
+            return value if all(shown[name] is value[name] for name in shown) else shown
+        if value.__class__ is list:
+            parts = [self.value(part, trail) for part in value]
+            return value if all(a is b for a, b in zip(parts, value, strict=True)) else parts
+        return self.text(value, trail) if value.__class__ is str else value
+
+    def text(self, text: str, trail: Trail = (), *, strict: bool = False) -> str:
+        """A text, that may be JSON. What looks like JSON but is none is hidden if it names a path.
+
+        ``strict``: any text is, that names one (Python's ``repr`` of an argument, say).
+        """
+        if not self.paths:
+            return text
+        if trail and self.hides(trail):
+            return MASK
+        if looks_like_json(text):
+            try:
+                return self._json(text, trail)
+            except (ValueError, RecursionError):
+                strict = True
+        return MASK if strict and self.mentions(text) else text
+
+    def arguments(self, text: str, tool: str) -> str:
+        """The arguments of a call: JSON, or else nothing that could be shown."""
+        if not self.paths or not text:
+            return text
+        if self.hides((tool,)):
+            return _dumps(MASK)
+        try:
+            return self._json(text, (tool,))
+        except (ValueError, RecursionError):
+            return _dumps(MASK)
+
+    def mentions(self, text: str) -> bool:
+        """Whether the last name of a path is in a text, or may be, spelled with escapes."""
+        return "\\u" in text or any(path[-1] in text for path in self.paths)
+
+    def _json(self, text: str, trail: Trail) -> str:
+        doubled = False
+
+        def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
+            nonlocal doubled
+            made = dict(found)
+            doubled = doubled or len(made) < len(found)  # the text holds what the value does not
+            return made
+
+        value = json.loads(text, object_pairs_hook=pairs)
+        shown = self.value(value, trail)
+        return text if shown is value and not doubled else _dumps(shown)
+
+
+def looks_like_json(text: str) -> bool:
+    """Whether a text begins as an object, an array or a quoted text does."""
+    return text.lstrip()[:1] in ("{", "[", '"') if text else False
+
+
+def step(trail: Trail, name: str) -> Trail:
+    """The trail one member further; a number is no name."""
+    return trail if name.isdigit() or name == "-" else (*trail, name)
+
+
+def pointer(trail: Trail, path: str) -> Trail:
+    """The trail behind a JSON pointer."""
+    for part in path.split("/")[1:]:
+        trail = step(trail, part.replace("~1", "/").replace("~0", "~"))
+    return trail
+
+
+def touches(redaction: Redaction, patch: Sequence[Mapping[str, Any]], trail: Trail) -> bool:
+    """Whether a patch may not be shown as it is: then what it makes is shown as a snapshot."""
+    for operation in patch:
+        if operation["op"] not in ("add", "replace", "remove"):
+            return True
+        at = pointer(trail, operation["path"])
+        if redaction.hides_above(at):
+            return True
+        value = operation.get("value")
+        if redaction.value(value, at) is not value:
+            return True
+    return False
+
+
+def _ends(trail: Trail, path: Trail) -> bool:
+    if len(trail) < len(path):
+        return False
+    return all(a in (b, ANY) for a, b in zip(trail[len(trail) - len(path) :], path, strict=True))

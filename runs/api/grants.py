@@ -1,0 +1,158 @@
+"""The grants resource: share a thread or run, see what is shared, end it."""
+
+from typing import Any
+from uuid import UUID
+
+import django_filters
+from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import generics, serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from agui_project.errors import Invalid
+from runs import access, sharing, topics
+from runs.models import Grant, Level, Run, Thread
+from teams.api.pages import ERRORS, NewestFirst
+from teams.authentication import principal_of
+
+
+class GrantSerializer(serializers.ModelSerializer[Grant]):
+    """A grant on ``thread`` or ``run``, to a ``member``, a ``team`` or whoever has its link."""
+
+    thread = serializers.UUIDField(source="thread_id", read_only=True, allow_null=True)
+    run = serializers.UUIDField(source="run_id", read_only=True, allow_null=True)
+    kind = serializers.ChoiceField(["link", "member", "team"], read_only=True)
+    member = serializers.CharField(source="to_user.username", read_only=True, default=None)
+    to_team = serializers.UUIDField(source="to_team_id", read_only=True, allow_null=True)
+    live = serializers.BooleanField(source="is_live", read_only=True)
+
+    class Meta:
+        model = Grant
+        fields = [
+            "id",
+            "thread",
+            "run",
+            "kind",
+            "member",
+            "to_team",
+            "level",
+            "name",
+            "sign_in",
+            "redact",
+            "created_by",
+            "created_at",
+            "expires_at",
+            "revoked_at",
+            "last_used_at",
+            "live",
+        ]
+        read_only_fields = fields
+
+
+class GrantedSerializer(GrantSerializer):
+    """A new grant; ``url`` is a link's address, which is shown this once."""
+
+    url = serializers.CharField(read_only=True, allow_null=True)
+
+    class Meta(GrantSerializer.Meta):
+        fields = [*GrantSerializer.Meta.fields, "url"]
+
+
+class ShareSerializer(serializers.Serializer[Any]):
+    """What to share (``run`` or ``thread``, the host's ids), with whom, and how."""
+
+    run = serializers.UUIDField(required=False)
+    thread = serializers.UUIDField(required=False)
+    member = serializers.CharField(required=False, help_text="A login; without it, a link.")
+    to_team = serializers.UUIDField(required=False, help_text="Another team's id.")
+    level = serializers.ChoiceField(Level.choices, default=Level.VIEW)
+    name = serializers.CharField(max_length=120, required=False, default="", allow_blank=True)
+    expires_at = serializers.DateTimeField(required=False, allow_null=True, default=None)
+    sign_in = serializers.BooleanField(default=False)
+    redact = serializers.ListField(
+        child=serializers.CharField(max_length=200), max_length=50, default=list
+    )
+
+
+class GrantFilter(django_filters.FilterSet):
+    run = django_filters.UUIDFilter()
+    thread = django_filters.UUIDFilter()
+
+    class Meta:
+        model = Grant
+        fields: list[str] = []
+
+
+class NewestGrantFirst(NewestFirst):
+    ordering = "-id"
+
+
+class GrantList(generics.ListAPIView[Grant]):
+    serializer_class = GrantSerializer
+    pagination_class = NewestGrantFirst
+    filterset_class = GrantFilter
+    queryset = Grant.objects.none()
+
+    def get_queryset(self) -> QuerySet[Grant]:
+        principal = principal_of(self.request)
+        if self.request.query_params.get("received") == "true":
+            access.require(principal, "view")
+            return sharing.joined(access.grants_to(principal))
+        return sharing.managed(principal)
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("received", bool, description="Those that let you in; else yours.")
+        ]
+    )
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """What the team shares, newest first; with ``received=true`` what is shared with you."""
+        return super().get(request, *args, **kwargs)
+
+    @extend_schema(request=ShareSerializer, responses={201: GrantedSerializer, **ERRORS})
+    def post(self, request: Request) -> Response:
+        """Share a thread or a run."""
+        principal = principal_of(request)
+        access.require(principal, "share")
+        given = ShareSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        data = given.validated_data
+        grant, token = sharing.share(
+            principal,
+            self._what(data),
+            sharing.To(data.get("member"), data.get("to_team")),
+            sharing.Terms(
+                Level(data["level"]),
+                data["expires_at"],
+                data["name"],
+                data["sign_in"],
+                data["redact"],
+            ),
+        )
+        grant.refresh_from_db()
+        shown = GrantSerializer(grant).data
+        url = request.build_absolute_uri(f"/shared/{token}/") if token else None
+        return Response({**shown, "url": url}, status=201)
+
+    def _what(self, data: dict[str, Any]) -> Thread | Run:
+        principal = principal_of(self.request)
+        if ("run" in data) == ("thread" in data):
+            raise Invalid("Name a run or a thread.", details={"path": "run"})
+        if "run" in data:
+            return access.find(principal, data["run"])
+        return topics.find(principal, data["thread"])
+
+
+class GrantDetail(APIView):
+    @extend_schema(responses={200: GrantSerializer, **ERRORS})
+    def get(self, request: Request, grant_id: UUID) -> Response:
+        """One grant."""
+        return Response(GrantSerializer(sharing.find(principal_of(request), grant_id)).data)
+
+    @extend_schema(responses={204: None, **ERRORS})
+    def delete(self, request: Request, grant_id: UUID) -> Response:
+        """Revoke it: it lets nobody in any more, and open streams that it feeds end."""
+        sharing.revoke(principal_of(request), grant_id)
+        return Response(status=204)

@@ -1,0 +1,131 @@
+"""The threads resource: the list with titles, tags and archive, and how to change them."""
+
+from typing import Any
+from uuid import UUID
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from agui_project.errors import BadCursor, Invalid
+from runs import threads, topics
+from runs.api.erasure import ThreadErasure
+from runs.models import Thread, Visibility
+from teams.api.pages import ERRORS
+from teams.authentication import principal_of
+
+PAGE, LONGEST_PAGE = 50, 200
+YES_OR_NO = {"true": True, "false": False}
+
+
+class ThreadSerializer(serializers.ModelSerializer[Thread]):
+    """A thread: ``id`` is the host's, ``thread_id`` the client's name for it."""
+
+    archived = serializers.SerializerMethodField()
+    tags = serializers.ListField(child=serializers.CharField(), read_only=True)
+
+    class Meta:
+        model = Thread
+        fields = [
+            "id",
+            "thread_id",
+            "title",
+            "tags",
+            "archived",
+            "visibility",
+            "created_by",
+            "created_at",
+        ]
+        read_only_fields = fields
+
+    def get_archived(self, thread: Thread) -> bool:
+        return thread.archived_at is not None
+
+
+class ChangeSerializer(serializers.Serializer[Any]):
+    title = serializers.CharField(max_length=200, required=False, allow_blank=True)
+    tags = serializers.ListField(
+        child=serializers.CharField(max_length=60), max_length=20, required=False
+    )
+    archived = serializers.BooleanField(required=False)
+    visibility = serializers.ChoiceField(Visibility.choices, required=False)
+
+
+class ThreadsSerializer(serializers.Serializer[Any]):
+    """``next`` is the cursor of the next page, null on the last."""
+
+    results = ThreadSerializer(many=True)
+    next = serializers.CharField(allow_null=True)
+
+
+class Threads(APIView):
+    @extend_schema(
+        operation_id="api_v1_threads_list",
+        parameters=[
+            OpenApiParameter("tag", str),
+            OpenApiParameter("archived", bool, description="Absent: both."),
+            OpenApiParameter("agent", str, description="The agent that answered last."),
+            OpenApiParameter("thread_id", str),
+            OpenApiParameter("cursor", str),
+            OpenApiParameter("limit", int, description=f"At most {LONGEST_PAGE}."),
+        ],
+        responses={200: ThreadsSerializer, **ERRORS},
+    )
+    def get(self, request: Request) -> Response:
+        """The team's threads that have runs, newest activity first."""
+        query = request.query_params
+        limit = _limit(query.get("limit"))
+        found = threads.newest(
+            principal_of(request),
+            agent=query.get("agent"),
+            before=_cursor(query.get("cursor")),
+            limit=limit + 1,
+            tag=query.get("tag"),
+            archived=_archived(query.get("archived")),
+            thread_id=query.get("thread_id"),
+        )
+        page = found[:limit]
+        shown = ThreadSerializer([each.thread for each in page], many=True).data
+        more = str(page[-1].last.pk) if len(found) > limit else None
+        return Response({"results": shown, "next": more})
+
+
+class ThreadDetail(ThreadErasure):
+    @extend_schema(responses={200: ThreadSerializer, **ERRORS})
+    def get(self, request: Request, key: UUID) -> Response:
+        """One thread."""
+        return Response(ThreadSerializer(topics.find(principal_of(request), key)).data)
+
+    @extend_schema(request=ChangeSerializer, responses={200: ThreadSerializer, **ERRORS})
+    def patch(self, request: Request, key: UUID) -> Response:
+        """Set title, tags, archive and visibility, as far as they are given."""
+        principal = principal_of(request)
+        topics.find(principal, key)
+        given = ChangeSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        return Response(ThreadSerializer(topics.change(principal, key, given.validated_data)).data)
+
+
+def _limit(value: str | None) -> int:
+    if value is None:
+        return PAGE
+    if not value.isdecimal() or not 1 <= int(value) <= LONGEST_PAGE:
+        raise Invalid(f"limit must be 1 to {LONGEST_PAGE}.", details={"path": "limit"})
+    return int(value)
+
+
+def _archived(value: str | None) -> bool | None:
+    if value is None:
+        return None
+    if value not in YES_OR_NO:
+        raise Invalid("archived must be true or false.", details={"path": "archived"})
+    return YES_OR_NO[value]
+
+
+def _cursor(value: str | None) -> UUID | None:
+    try:
+        return UUID(value) if value else None
+    except ValueError:
+        raise BadCursor("The cursor is not one that this list handed out.") from None

@@ -1,0 +1,113 @@
+"""Grant: who outside the roles may see a thread or a run. ``sharing`` is the only writer."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+import uuid6
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from teams.tenancy import TeamOwned
+
+
+class Level(models.TextChoices):
+    """What a grant allows, each level all that the ones before it do."""
+
+    VIEW = "view"
+    COMMENT = "comment"
+    ANSWER = "answer"
+    CONTROL = "control"
+
+
+ACTIONS: Mapping[str, frozenset[str]] = {
+    Level.VIEW: frozenset({"view"}),
+    Level.COMMENT: frozenset({"view", "comment"}),
+    Level.ANSWER: frozenset({"view", "comment", "answer"}),
+    Level.CONTROL: frozenset({"view", "comment", "answer", "run", "cancel"}),
+}
+"""The actions of ``teams/permissions.py`` that a level allows on what is shared."""
+
+
+class Grant(TeamOwned):
+    """Lets a person, another team or whoever has a link see one thread or one run of ``team``.
+
+    ``token_hash`` is the SHA-256 of a link's token, which is shown once. ``redact`` are dotted
+    member names that a link's readers do not see (``events/redaction.py``).
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
+    thread = models.ForeignKey(
+        "runs.Thread", on_delete=models.CASCADE, null=True, related_name="grants"
+    )
+    run = models.ForeignKey("runs.Run", on_delete=models.CASCADE, null=True, related_name="grants")
+    to_user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, related_name="+"
+    )
+    to_team = models.ForeignKey("teams.Team", on_delete=models.CASCADE, null=True, related_name="+")
+    token_hash = models.CharField(max_length=64, null=True, unique=True)  # noqa: DJ001
+    level = models.CharField(max_length=10, choices=Level.choices, default=Level.VIEW)
+    name = models.CharField(max_length=120, blank=True, default="")
+    sign_in = models.BooleanField(default=False)
+    redact = ArrayField(models.CharField(max_length=200), default=list, blank=True)
+    created_by = models.CharField(max_length=200)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    expires_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+    revoked_by = models.CharField(max_length=200, blank=True, default="")
+    last_used_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(thread=None) ^ Q(run=None), name="grant_on_a_thread_or_a_run"
+            ),
+            models.CheckConstraint(
+                condition=Q(to_user__isnull=False, to_team=None, token_hash=None)
+                | Q(to_user=None, to_team__isnull=False, token_hash=None)
+                | Q(to_user=None, to_team=None, token_hash__isnull=False),
+                name="grant_to_a_person_a_team_or_a_link",
+            ),
+            models.CheckConstraint(
+                condition=Q(to_team=None) | ~Q(to_team=F("team")), name="grant_to_another_team"
+            ),
+            models.CheckConstraint(condition=Q(level__in=Level.values), name="grant_level_known"),
+            # whoever has a link is nobody in particular: no level at which runs would change
+            models.CheckConstraint(
+                condition=Q(token_hash=None) | Q(level__in=(Level.VIEW, Level.COMMENT)),
+                name="grant_link_only_shows",
+            ),
+            models.CheckConstraint(
+                condition=Q(token_hash__isnull=False) | Q(sign_in=False, redact=[]),
+                name="grant_options_are_for_links",
+            ),
+            models.CheckConstraint(
+                condition=Q(revoked_at=None, revoked_by="")
+                | (Q(revoked_at__isnull=False) & ~Q(revoked_by="")),
+                name="grant_revoked_by_somebody",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.level} for {self.kind}"
+
+    @property
+    def kind(self) -> str:
+        """Whom it is for: ``link``, ``team`` or ``member``."""
+        if self.token_hash is not None:
+            return "link"
+        return "member" if self.to_user_id is not None else "team"
+
+    def is_live(self, now: datetime | None = None) -> bool:
+        """Neither revoked nor expired."""
+        late = self.expires_at is not None and self.expires_at <= (now or timezone.now())
+        return self.revoked_at is None and not late
+
+
+def live() -> Q:
+    """The rows for which ``Grant.is_live`` holds, by the clock of the database."""
+    return Q(revoked_at=None) & (Q(expires_at=None) | Q(expires_at__gt=Now()))

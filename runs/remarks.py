@@ -1,0 +1,78 @@
+"""What people say about runs: comments at a place in the log, mentions, and a thumb."""
+
+import uuid6
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from teams.tenancy import TeamOwned
+
+
+class Comment(TeamOwned):
+    """What somebody wrote about a run; ``seq`` is the event it is about, null for all of it."""
+
+    id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
+    run = models.ForeignKey("runs.Run", on_delete=models.CASCADE, related_name="comments")
+    seq = models.PositiveIntegerField(null=True)
+    text = models.TextField()
+    author = models.CharField(max_length=200, help_text="The principal that wrote it.")
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(seq=None) | Q(seq__gte=1), name="comment_on_an_event_or_a_run"
+            ),
+            models.CheckConstraint(condition=~Q(text=""), name="comment_says_something"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.author} on {self.run_id}"
+
+
+class Mention(TeamOwned):
+    """Somebody of the team whom a comment names with ``@``."""
+
+    comment = models.ForeignKey(Comment, on_delete=models.CASCADE, related_name="mentions")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="mentions"
+    )
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["comment", "user"], name="mention_once_per_comment")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} in {self.comment_id}"
+
+
+class Thumb(models.TextChoices):
+    """What somebody thinks of a run."""
+
+    UP = "up"
+    DOWN = "down"
+
+
+class Feedback(TeamOwned):
+    """A thumb and a text, one per person and run."""
+
+    run = models.ForeignKey("runs.Run", on_delete=models.CASCADE, related_name="feedback")
+    author = models.CharField(max_length=200)
+    thumb = models.CharField(max_length=4, choices=Thumb.choices)
+    text = models.TextField(blank=True, default="")
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["run", "author"], name="feedback_once_per_person"),
+            models.CheckConstraint(
+                condition=Q(thumb__in=Thumb.values), name="feedback_thumb_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.thumb} by {self.author}"

@@ -1,0 +1,89 @@
+/** The share dialog of a run page: make a link, see what is shared, end it. */
+
+import { alertIn, find, h, post } from "./dom.mjs";
+
+const dialog = find("share");
+const api = dialog.dataset.grants;
+const form = dialog.querySelector("form");
+const list = find("grants");
+const made = find("made");
+const HOUR = 3600e3;
+
+find("open-share").addEventListener("click", () => {
+  made.hidden = true;
+  say(null);
+  dialog.showModal();
+  show();
+});
+dialog.querySelector("[data-close]").addEventListener("click", () => dialog.close());
+
+form.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const asked = new FormData(form);
+  const hours = Number(asked.get("hours"));
+  const what = asked.get("what") === "thread" ? { thread: dialog.dataset.thread } : { run: dialog.dataset.run };
+  const member = asked.get("member").trim();
+  const forLinks = { sign_in: asked.has("sign_in"), redact: asked.get("redact").split(/[\s,]+/).filter(Boolean) };
+  const body = {
+    ...what,
+    ...(member ? { member } : forLinks),
+    level: asked.get("level"),
+    expires_at: hours ? new Date(Date.now() + hours * HOUR).toISOString() : null,
+  };
+  try {
+    const grant = await post(api, body);
+    say(null);
+    made.hidden = !grant.url;
+    if (grant.url) {
+      find("link").value = grant.url;
+      find("link").focus();
+      find("link").select();
+    }
+    await show();
+  } catch (error) {
+    say(error.message);
+  }
+});
+
+find("copy").addEventListener("click", async () => {
+  const field = find("link");
+  field.select();
+  await navigator.clipboard?.writeText(field.value).catch(() => {});
+  find("copy").textContent = "Copied";
+});
+
+/** Grants on this run and on its thread that let somebody in. */
+async function show() {
+  const { run, thread } = dialog.dataset;
+  const pages = await Promise.all([`run=${run}`, `thread=${thread}`].map(read)).catch((error) => say(error.message));
+  const live = (pages ?? []).flat().filter((grant) => grant.live);
+  list.replaceChildren(...live.map(row));
+  find("no-grants").hidden = live.length > 0;
+}
+
+async function read(query) {
+  const answer = await fetch(`${api}?limit=200&${query}`, { headers: { Accept: "application/json" } });
+  if (!answer.ok) throw new Error(`The host answered ${answer.status}.`);
+  return (await answer.json()).results;
+}
+
+function row(grant) {
+  const who = { link: "Link", member: grant.member, team: "Another team" }[grant.kind];
+  const words = [grant.level, grant.thread ? "whole thread" : "this run", grant.sign_in && "sign-in required",
+    grant.redact.length && `hides ${grant.redact.join(", ")}`, grant.expires_at && `until ${grant.expires_at.slice(0, 16).replace("T", " ")} UTC`,
+    grant.last_used_at ? `used ${grant.last_used_at.slice(0, 16).replace("T", " ")} UTC` : "not used yet"];
+  const button = h("button", { type: "button", class: "quiet danger", "aria-label": `Revoke: ${who}, ${grant.level}` }, "Revoke");
+  const item = h("li", {}, h("span", {}, h("strong", {}, who), ` ${words.filter(Boolean).join(" · ")}`), button);
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    const answer = await fetch(`${api}/${grant.id}`, { method: "DELETE" }).catch(() => null);
+    if (answer?.ok) await show();
+    else say("It could not be revoked; try again.");
+    button.disabled = false;
+  });
+  return item;
+}
+
+function say(text) {
+  alertIn(find("share-problem"), text);
+}

@@ -1,0 +1,82 @@
+/** A run for whoever has a link: live, and only to see. */
+
+import { spell, startClock } from "./clock.mjs";
+import { Conversation } from "./conversation.mjs";
+import { alertIn, find } from "./dom.mjs";
+import { EventTable } from "./event-table.mjs";
+import { Fold } from "./fold.mjs";
+import { JsonTree } from "./json-tree.mjs";
+import { RunStream } from "./stream.mjs";
+import { Tabs } from "./tabs.mjs";
+
+const page = find("run").dataset;
+const chip = document.querySelector(".title .chip");
+const fold = new Fold();
+const conversation = new Conversation(find("conversation"), find("earlier"), fold);
+const state = new JsonTree(find("state-tree"));
+const table = new EventTable({
+  log: find("log"), detail: find("detail"), filter: find("filter"), follow: find("follow"), shown: find("shown"),
+  onSelect: () => {},
+});
+const tabs = new Tabs(document.querySelector("[role=tablist]"), schedule);
+let drawnState = -1;
+let scheduled = false;
+
+const stream = new RunStream({
+  events: page.events,
+  run: page.run,
+  onEvent(seq, event, raw) {
+    fold.feed(seq, event);
+    table.push(event.type, event.timestamp, raw);
+    if (event.type === "RUN_STARTED" || fold.end) refresh();
+    schedule();
+  },
+  onState(name) {
+    const words = { connecting: "Connecting …", live: "Live", reconnecting: "Reconnecting …", ended: "", lost: "Access ended" };
+    find("connection").dataset.is = name;
+    find("connection").textContent = words[name];
+    if (name === "lost") alertIn(find("problem"), "This link no longer works: it was revoked, or its time is over.");
+  },
+});
+
+function schedule() {
+  if (scheduled) return;
+  scheduled = true;
+  requestAnimationFrame(() => {
+    scheduled = false;
+    draw();
+  });
+}
+
+function draw() {
+  find("count-events").textContent = table.events.length;
+  if (tabs.shown === "messages") {
+    const { scrollHeight, clientHeight } = document.documentElement;
+    const atEnd = scrollY + clientHeight >= scrollHeight - 80;
+    conversation.draw();
+    find("waiting").hidden = fold.items.length > 0;
+    if (fold.end) find("waiting").textContent = "This run said nothing.";
+    if (atEnd && page.active) scrollTo({ top: scrollHeight });
+  }
+  if (tabs.shown === "events") table.draw();
+  if (tabs.shown === "state" && drawnState !== fold.stateVersion) {
+    drawnState = fold.stateVersion;
+    state.show(fold.state);
+  }
+}
+
+/** How the run stands, by the host's clock. */
+async function refresh() {
+  const answer = await fetch(page.run, { headers: { Accept: "application/json" } });
+  if (!answer.ok) return;
+  const run = await answer.json();
+  chip.dataset.status = chip.textContent = run.status;
+  document.title = document.title.replace(/· \w+ ·/, `· ${run.status} ·`);
+  const took = find("took");
+  took.dataset.since = run.started_at ?? "";
+  took.dataset.until = run.ended_at ?? "";
+  spell(took);
+}
+
+startClock();
+stream.open();
