@@ -76,7 +76,7 @@ def test_a_new_thread_is_empty(packages: None, host: Host, thread: str) -> None:
 
 
 def test_it_joins_a_live_run(packages: None, host: Host, thread: str) -> None:
-    run = host.begin(script=[{**SLOWLY, "n": 100}], threadId=thread)["id"]
+    run = host.begin(script=[SLOWLY], threadId=thread)["id"]
     wait_for(lambda: host.run(run)["events"] > 10, "some words")
     seen = visit(host, thread, CONNECT)
     assert seen["steps"][0]["types"][:4] == [*SNAPSHOTS, "TEXT_MESSAGE_START"]
