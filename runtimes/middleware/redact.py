@@ -7,13 +7,13 @@ they hold the same text in pieces that nobody can put together.
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from typing import Any
 
 from pydantic import Field, PrivateAttr, model_validator
 
 from runtimes.base import RunContext
-from runtimes.middleware.base import DELTAS, ENDS, TERMINALS, Middleware, Options, Wire
+from runtimes.middleware.base import DELTAS, ENDS, Middleware, Options, Wire
 from runtimes.middleware.patterns import Veil, compiled
 
 MOST_ARGS = 1024 * 1024
@@ -69,15 +69,24 @@ class Redact(Middleware):
             ended = [lane for lane in self._texts if _END_OF[lane[0]] == kind]
             key = event[ENDS[kind]]
             return (*self._flushed(lane for lane in ended if lane[1] == key), self._event(event))
-        if kind in TERMINALS:
-            return (*self.rest(), self._event(event))
+        if kind == "RUN_FINISHED":
+            return (*self._flushed(self._texts), self._event(event))
         if kind in PATCHES:
             operations = [self._operation(each) for each in event[PATCHES[kind]]]
             event[PATCHES[kind]] = [each for each in operations if each is not None]
         return (self._event(event),)
 
+    async def stream(self, events: AsyncIterator[Wire]) -> AsyncGenerator[Wire, None]:
+        async for event in events:
+            for out in self.feed(event):
+                yield out
+        for out in self._flushed(self._texts):
+            yield out
+
     def rest(self) -> Iterable[Wire]:
-        return self._flushed(self._texts)
+        """Nothing: a text that was cut short may end in most of a secret."""
+        self._texts.clear()
+        return ()
 
     def _delta(self, event: Wire, key: str) -> Iterable[Wire]:
         lane = (event["type"], event[key])

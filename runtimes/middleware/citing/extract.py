@@ -82,7 +82,8 @@ class Reader:
         self._parts.append(delta)
         self._tail += delta
         if "]" not in delta and ">" not in delta:
-            self._tail = self._tail[-LONGEST:]
+            if len(self._tail) > 2 * LONGEST:
+                self._tail = self._tail[-LONGEST:]
             return []
         found = list(citations_in(self._tail))
         self._tail = self._tail[found[-1][1] if found else 0 :][-LONGEST:]

@@ -172,14 +172,22 @@ async def test_originals_are_left_out_unless_they_are_wanted() -> None:
     assert await through({**BY_PATTERN, "raw": True}, *events) == events
 
 
-async def test_a_stream_that_was_cut_short_says_what_it_held() -> None:
+async def test_half_a_secret_does_not_leave_when_the_stream_is_cut() -> None:
     found = await until_it_breaks(chain_of(BY_PATTERN), _cut())
-    assert joined(found) == "so far [redacted] and"
+    assert joined(found) == "so far, and after a whi"
+    failed = {"type": "RUN_ERROR", "message": "no"}
+    assert await through(BY_PATTERN, text("sk-abcdefghi"), args('{"a'), failed) == [failed]
+
+
+async def test_what_an_agent_leaves_open_is_said_at_the_end() -> None:
+    ending = {"type": "RUN_FINISHED", "threadId": "t", "runId": "r"}
+    assert await through(BY_PATTERN, text("open")) == [text("open")]
+    assert await through(BY_PATTERN, text("open"), ending) == [text("open"), ending]
 
 
 async def _cut() -> Any:
-    yield text("so far sk-abcdef")
-    yield text("ghijklmn and")
+    yield text("so far, and after a while: ")
+    yield text("sk-abcdefghi")
     raise RuntimeError
 
 
