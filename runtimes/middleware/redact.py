@@ -71,6 +71,8 @@ class Redact(Middleware):
             return (*self._flushed(lane for lane in ended if lane[1] == key), self._event(event))
         if kind == "RUN_FINISHED":
             return (*self._flushed(self._texts), self._event(event))
+        if kind == "RUN_ERROR":
+            return (*self.rest(), self._event(event))
         if kind in PATCHES:
             operations = [self._operation(each) for each in event[PATCHES[kind]]]
             event[PATCHES[kind]] = [each for each in operations if each is not None]
