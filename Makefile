@@ -11,7 +11,7 @@ BENCHMARKS := intake append latency memory hydration graceful_stop fairness purg
 export PIP_ROOT_USER_ACTION := ignore
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run test test-quick soak check bench lock
+.PHONY: help run test test-quick soak check bench audit lock
 
 help:
 	@echo "make run          start everything on http://127.0.0.1:8000 (PORT=…, ARGS=--reload)"
@@ -20,6 +20,7 @@ help:
 	@echo "make soak         the long ones"
 	@echo "make check        ruff, mypy, import contracts, migrations, file sizes"
 	@echo "make bench        the benchmarks, one script per promise"
+	@echo "make audit        known holes in the pinned requirements (needs a package index)"
 	@echo "make lock         resolve the pinned requirements again (needs uv)"
 
 run: .venv/run.stamp
@@ -45,6 +46,9 @@ check: .venv/dev.stamp
 
 bench: .venv/dev.stamp
 	@set -e; for name in $(BENCHMARKS); do $(BIN)/python -m benchmarks.$$name $(ARGS); done
+
+audit: .venv/dev.stamp
+	$(BIN)/pip-audit --strict --require-hashes --disable-pip --requirement requirements/run.lock
 
 lock:
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate \

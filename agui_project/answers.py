@@ -72,6 +72,11 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
     return _page_or_json(request, NotFound())
 
 
+def permission_denied(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """Django's 403, as JSON for machines."""
+    return _page_or_json(request, Forbidden("You may not do that."))
+
+
 def server_error(request: HttpRequest) -> HttpResponse:
     """Django's 500, as JSON for machines."""
     return _page_or_json(request, HostError())

@@ -32,6 +32,28 @@ def origins(**kwargs: Any) -> list[CheckMessage]:
 
 
 @register(Tags.security)
+def coming_in(**kwargs: Any) -> list[CheckMessage]:
+    """AGUI_PUBLIC_URL is an origin, and AGUI_SIGNUP one of its three words."""
+    found: list[CheckMessage] = []
+    parts = urlsplit(settings.AGUI_PUBLIC_URL)
+    origin = f"{parts.scheme}://{parts.netloc}"
+    if settings.AGUI_PUBLIC_URL and (
+        parts.scheme not in ("http", "https") or origin != settings.AGUI_PUBLIC_URL
+    ):
+        found.append(
+            Error(
+                f"AGUI_PUBLIC_URL is {settings.AGUI_PUBLIC_URL!r}, which is no address of a host.",
+                hint="Write https://agents.example.com: scheme and host, no path.",
+                id="agui.E007",
+            )
+        )
+    if settings.AGUI_SIGNUP not in ("open", "invited", "closed"):
+        hint = "It is open, invited or closed."
+        found.append(Error("AGUI_SIGNUP has no such value.", hint=hint, id="agui.E008"))
+    return found
+
+
+@register(Tags.security)
 def outgoing(**kwargs: Any) -> list[CheckMessage]:
     """AGUI_OUTBOUND_ALLOW can be read, and the keys of AGUI_SECRETS_KEYS are no short words."""
     found: list[CheckMessage] = []

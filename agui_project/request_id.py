@@ -9,16 +9,21 @@ from collections.abc import MutableMapping
 from contextvars import ContextVar
 from typing import Any
 
+from django.conf import settings
 from structlog.contextvars import bound_contextvars
 
-from agui_project.cors import App, RawHeaders, Receive, Scope, Send, headers_of
+from agui_project.cors import App, RawHeaders, Receive, Scope, Send, headers_of, scheme_of
 
 SANE = re.compile(r"[A-Za-z0-9._-]{1,64}")
 ADDRESS: ContextVar[str] = ContextVar("address", default="")
-"""Where the request in hand came from; empty outside of one. Behind a proxy, the proxy's."""
+"""Where the request in hand came from; empty outside of one."""
+# Pages bring a policy of their own (settings); whatever has none is no page.
 SECURITY: RawHeaders = [
     (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 ]
 
 
@@ -26,6 +31,17 @@ def request_id_of(scope: Scope) -> str:
     """The client's X-Request-ID if it is sane (it ends up in logs and headers), else a new one."""
     sent = headers_of(scope).get("x-request-id", "")
     return sent if SANE.fullmatch(sent) else uuid.uuid4().hex
+
+
+def address_of(scope: Scope) -> str:
+    """The client's address; with AGUI_TRUSTED_PROXIES = n, what the nth proxy from here saw.
+
+    A client may write X-Forwarded-For itself, so only the last n entries count.
+    """
+    direct = (scope.get("client") or ("",))[0] or ""
+    trusted = settings.AGUI_TRUSTED_PROXIES
+    seen = [part.strip() for part in headers_of(scope).get("x-forwarded-for", "").split(",")]
+    return seen[-trusted] if 0 < trusted <= len(seen) and seen[-trusted] else direct
 
 
 class RequestId:
@@ -41,19 +57,28 @@ class RequestId:
         if scope["type"] not in ("http", "websocket"):
             return await self.app(scope, receive, send)
         request_id = request_id_of(scope)
+        own = [*SECURITY, *_transport_security(scope)]
 
         async def named(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": _merged(message.get("headers", ()), request_id)}
+                sent = message.get("headers", ())
+                message = {**message, "headers": _merged(sent, own, request_id)}
             await send(message)
 
-        ADDRESS.set((scope.get("client") or ("",))[0] or "")
+        ADDRESS.set(address_of(scope))
         with bound_contextvars(request_id=request_id):
             await self.app(scope, receive, named)
 
 
-def _merged(sent: Any, request_id: str) -> RawHeaders:
+def _transport_security(scope: Scope) -> RawHeaders:
+    """What Django's middleware says on pages, for answers that pass it by."""
+    if not settings.SECURE_HSTS_SECONDS or scheme_of(scope) != "https":
+        return []
+    return [(b"strict-transport-security", b"max-age=%d" % settings.SECURE_HSTS_SECONDS)]
+
+
+def _merged(sent: Any, own: RawHeaders, request_id: str) -> RawHeaders:
     names = {name.lower() for name, _ in sent}
     kept = [(name, value) for name, value in sent if name.lower() != b"x-request-id"]
-    missing = [header for header in SECURITY if header[0] not in names]
+    missing = [header for header in own if header[0] not in names]
     return [*kept, *missing, (b"x-request-id", request_id.encode())]

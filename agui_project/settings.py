@@ -6,8 +6,10 @@ embedded engines are computed from AGUI_DATA_DIR, and `manage.py` starts them.
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import environ
+from csp.constants import NONCE, NONE, SELF
 
 from agui_project import embedded, logs
 
@@ -17,13 +19,17 @@ env = environ.Env()
 DEBUG: bool = env.bool("DEBUG", default=False)
 AGUI_DATA_DIR = Path(env.str("AGUI_DATA_DIR", default=str(BASE_DIR / ".data"))).absolute()
 SECRET_KEY: str = env.str("SECRET_KEY", default="") or embedded.secret_key(AGUI_DATA_DIR)
+AGUI_PUBLIC_URL: str = env.str("AGUI_PUBLIC_URL", default="")
+AGUI_PUBLIC_URL = AGUI_PUBLIC_URL.rstrip("/")
 ALLOWED_HOSTS: list[str] = env.list(
     "AGUI_ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"]
 )
+ALLOWED_HOSTS += [host] if (host := urlsplit(AGUI_PUBLIC_URL).hostname) else []
 AGUI_ALLOWED_ORIGINS: list[str] = env.list("AGUI_ALLOWED_ORIGINS", default=[])
 AGUI_SECRETS_KEYS: list[str] = env.list("AGUI_SECRETS_KEYS", default=[])
 AGUI_OUTBOUND_ALLOW: list[str] = env.list("AGUI_OUTBOUND_ALLOW", default=[])
 CSRF_TRUSTED_ORIGINS = [origin for origin in AGUI_ALLOWED_ORIGINS if "://" in origin]
+AGUI_TRUSTED_PROXIES: int = env.int("AGUI_TRUSTED_PROXIES", default=0)
 
 AGUI_AGENT_MODULES: list[str] = env.list("AGUI_AGENT_MODULES", default=[])
 AGUI_SCRIPTED_AGENT: bool = env.bool("AGUI_SCRIPTED_AGENT", default=False)
@@ -76,6 +82,12 @@ INSTALLED_APPS = [
     "rest_framework_api_key",
     "django_filters",
     "django_htmx",
+    "csp",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
     "agui_project",
     "teams",
     "runtimes",
@@ -85,6 +97,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -93,6 +106,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
 ]
 ROOT_URLCONF = "agui_project.urls"
 ASGI_APPLICATION = "agui_project.asgi.application"
@@ -107,6 +121,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "dashboard.visitor.visitor",
             ]
         },
     }
@@ -139,6 +154,8 @@ CHANNEL_LAYERS = {
     "default": {"BACKEND": "agui_project.bell.BellLayer", "CONFIG": {"hosts": [REDIS_URL]}}
 }
 
+CACHES = {"default": {"BACKEND": "agui_project.cache.ForgivingCache", "LOCATION": REDIS_URL}}
+
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["teams.authentication.PrincipalAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["teams.authentication.IsPrincipal"],
@@ -165,12 +182,74 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+# How people sign in: by django-allauth, for which dashboard/accounts.py decides.
+AGUI_SIGNUP: str = env.str("AGUI_SIGNUP", default="invited")
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+ACCOUNT_ADAPTER = "dashboard.accounts.AccountAdapter"
+ACCOUNT_FORMS = {"login": "dashboard.forms.LoginForm", "signup": "dashboard.forms.SignupForm"}
+ACCOUNT_LOGIN_METHODS = {"username", "email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "username*", "password1*"]
+ACCOUNT_EMAIL_VERIFICATION = "mandatory"
+ACCOUNT_EMAIL_VERIFICATION_BY_CODE_ENABLED = True
+ACCOUNT_EMAIL_VERIFICATION_SUPPORTS_RESEND = True
+ACCOUNT_EMAIL_NOTIFICATIONS = True
+ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
+ACCOUNT_REAUTHENTICATION_REQUIRED = True
+ACCOUNT_SESSION_REMEMBER = True
+MFA_ADAPTER = "dashboard.accounts.MfaAdapter"
+MFA_TOTP_ISSUER = "AG-UI run host"
+SOCIALACCOUNT_ADAPTER = "dashboard.accounts.SocialAdapter"
+SOCIALACCOUNT_OPENID_CONNECT_URL_PREFIX = ""
+SOCIALACCOUNT_PROVIDERS = {
+    "openid_connect": {
+        "OAUTH_PKCE_ENABLED": True,
+        "APPS": [
+            {
+                "provider_id": "sso",
+                "name": env.str("AGUI_OIDC_NAME", default="Single sign-on"),
+                "client_id": env.str("AGUI_OIDC_CLIENT_ID", default=""),
+                "secret": env.str("AGUI_OIDC_CLIENT_SECRET", default=""),
+                "settings": {"server_url": server_url},
+            }
+            for server_url in [env.str("AGUI_OIDC_URL", default="")]
+            if server_url
+        ],
+    }
+}
+vars().update(env.email_url("EMAIL_URL", default="consolemail://"))
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL: str = env.str("AGUI_EMAIL_FROM", default="AG-UI run host <noreply@localhost>")
+
 LOGIN_URL = "/login/"
 LOGIN_REDIRECT_URL = "/runs/"
 LOGOUT_REDIRECT_URL = "/login/"
+MESSAGE_STORAGE = "django.contrib.messages.storage.cookie.CookieStorage"
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"
 X_FRAME_OPTIONS = "DENY"
+# Agents' output is shown on these pages: nothing inline ever runs, and nothing leaves this host.
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF, NONCE],
+        "style-src": [SELF, NONCE],
+        "img-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+    }
+}
+
+# An address with https means that a proxy in front ends TLS and says so in X-Forwarded-Proto.
+HTTPS = AGUI_PUBLIC_URL.startswith("https://") and not DEBUG
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+SECURE_SSL_REDIRECT = HTTPS
+SECURE_REDIRECT_EXEMPT = [r"^health$", r"^ready$"]  # probes come without the proxy
+SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+# Whether the names beside and below this one speak https is not this host's to promise.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = AGUI_MAX_BODY_BYTES
 
 LANGUAGE_CODE = "en-us"

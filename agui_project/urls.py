@@ -2,8 +2,9 @@
 
 from django.contrib import admin
 from django.urls import include, path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from drf_spectacular.views import SpectacularAPIView
 
+from agui_project.api_docs import ApiDocs
 from agui_project.health import health, ready
 
 urlpatterns = [
@@ -11,12 +12,13 @@ urlpatterns = [
     path("api/v1/", include("teams.api.urls")),
     path("", include("runs.api.copilot_urls")),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
-    path("api/docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
+    path("api/docs/", ApiDocs.as_view(url_name="schema"), name="docs"),
     path("admin/", admin.site.urls),
     path("health", health, name="health"),
     path("ready", ready, name="ready"),
     path("", include("dashboard.urls")),
 ]
 handler400 = "agui_project.answers.bad_request"
+handler403 = "agui_project.answers.permission_denied"
 handler404 = "agui_project.answers.not_found"
 handler500 = "agui_project.answers.server_error"

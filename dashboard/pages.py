@@ -1,69 +1,72 @@
-"""What every page shares: who looks at it, how refusals look, and what a browser may load."""
+"""What every page shares: who looks at it, how refusals look, and that no cache keeps it."""
 
 from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
+from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render, resolve_url
 from django.utils.cache import patch_cache_control
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import HttpResponseClientRedirect
 
 from agui_project.errors import HostError, Unauthenticated
+from dashboard.visitor import KNOWN
 from teams import authentication
 from teams.authentication import Principal
 
+SAFE = ("GET", "HEAD")
 P = ParamSpec("P")
 R = TypeVar("R", bound=HttpResponseBase)
 
-# Agents' output is shown on these pages: nothing inline ever runs, and nothing leaves this host.
-POLICY = "; ".join(
-    [
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self'",
-        "connect-src 'self'",
-        "form-action 'self'",
-        "base-uri 'none'",
-        "frame-ancestors 'none'",
-    ]
-)
+
+View = Callable[Concatenate[HttpRequest, Principal, P], HttpResponse]
+Guarded = Callable[Concatenate[HttpRequest, P], HttpResponse]
 
 
-def page(
-    view: Callable[Concatenate[HttpRequest, Principal, P], HttpResponse],
-) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
+def page(view: View[P]) -> Guarded[P]:
     """Give the view the signed-in Principal; others go to the sign-in page and come back.
 
     A HostError that the view raises becomes a page of that status.
     """
+    return uncached(require_safe(_guarded(view)))
+
+
+def action(view: View[P]) -> Guarded[P]:
+    """The same for what a form of a page posts; Django's middleware has checked its token."""
+    return uncached(require_POST(_guarded(view)))
+
+
+def _guarded(view: View[P]) -> Guarded[P]:
 
     @wraps(view)
     def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
-        principal: Principal | None = None
         try:
             principal = authentication.resolve({}, request.COOKIES)
+            setattr(request, KNOWN, principal)
             return view(request, principal, *args, **kwargs)
         except Unauthenticated:
             return _sign_in(request)
         except HostError as error:
-            context = {"error": error, "principal": principal}
-            return render(request, "error.html", context, status=error.status)
+            return refused(request, error)
 
-    return strict(require_safe(guarded))
+    return guarded
 
 
-def strict(view: Callable[P, R]) -> Callable[P, R]:
-    """Send the page with the content policy, and keep it out of every cache."""
+def refused(request: HttpRequest, error: HostError) -> HttpResponse:
+    """The page that says why not."""
+    return render(request, "error.html", {"error": error}, status=error.status)
+
+
+def uncached(view: Callable[P, R]) -> Callable[P, R]:
+    """Keep the page out of every cache."""
 
     @wraps(view)
     def answered(*args: P.args, **kwargs: P.kwargs) -> R:
         answer = view(*args, **kwargs)
-        answer.headers["Content-Security-Policy"] = POLICY
         patch_cache_control(answer, private=True, no_store=True)
         return answer
 
@@ -73,5 +76,6 @@ def strict(view: Callable[P, R]) -> Callable[P, R]:
 def _sign_in(request: HttpRequest) -> HttpResponse:
     # htmx would follow a redirect and put the sign-in page into the middle of the old one.
     if request.headers.get("HX-Request"):
-        return HttpResponseClientRedirect(resolve_url("login"))
-    return redirect_to_login(request.get_full_path())
+        return HttpResponseClientRedirect(resolve_url("account_login"))
+    back = request.get_full_path() if request.method in SAFE else settings.LOGIN_REDIRECT_URL
+    return redirect_to_login(back)

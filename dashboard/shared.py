@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from agui_project.errors import HostError, Unauthenticated
 from dashboard import listing
-from dashboard.pages import strict
+from dashboard.pages import uncached
 from runs import access, sharing
 from runs.models import Run
 from runs.sharing import Opened
@@ -43,7 +43,7 @@ def linked(
         answer.headers["X-Robots-Tag"] = "noindex"
         return answer
 
-    return strict(require_safe(guarded))
+    return uncached(require_safe(guarded))
 
 
 @linked

@@ -1,16 +1,10 @@
-from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import URLPattern, path
 
-from dashboard import shared, views
-from dashboard.pages import strict
+from dashboard import account_urls, people, shared, views
 from runs.api.remarks import SharedComments
-
-login = LoginView.as_view(template_name="login.html", redirect_authenticated_user=True)
 
 urlpatterns: list[URLPattern] = [
     path("", views.home, name="home"),
-    path("login/", strict(login), name="login"),
-    path("logout/", LogoutView.as_view(), name="logout"),
     path("runs/", views.runs, name="runs"),
     path("runs/pulse", views.pulse, name="runs-pulse"),
     path("runs/<uuid:run_id>/", views.run, name="run"),
@@ -23,7 +17,15 @@ urlpatterns: list[URLPattern] = [
         SharedComments.as_view(),
         name="shared-comments",
     ),
+    path("team/", people.team, name="team"),
+    path("team/switch", people.switch, name="team-switch"),
+    path("team/invitations", people.invite, name="team-invite"),
+    path("team/invitations/<uuid:invitation_id>/revoke", people.revoke, name="team-revoke"),
+    path("invitations/<str:token>/", people.invitation, name="invitation"),
     path("login", views.with_slash),
+    path("signup", views.with_slash),
+    path("team", views.with_slash),
     path("runs", views.with_slash),
     path("runs/<uuid:run_id>", views.with_slash),
+    *account_urls.urlpatterns,
 ]

@@ -6,7 +6,7 @@ import uuid6
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models.functions import Now
+from django.db.models.functions import Lower, Now
 from rest_framework_api_key.models import AbstractAPIKey, BaseAPIKeyManager
 
 from teams.tenancy import TeamOwned, TeamQuerySet
@@ -175,3 +175,45 @@ class TeamLimits(models.Model):
 
     def __str__(self) -> str:
         return f"limits of {self.team}"
+
+
+class Invitation(TeamOwned):
+    """Asks whoever reads an address to join; its link is mailed once and kept as a hash.
+
+    Open until it is accepted, revoked or expired. ``invited_by`` is a principal's label.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
+    email = models.EmailField()
+    role = models.CharField(max_length=10, choices=Role.choices, default=Role.MEMBER)
+    token_hash = models.CharField(max_length=64, unique=True, editable=False)
+    invited_by = models.CharField(max_length=200, editable=False)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    expires_at = models.DateTimeField()
+    accepted_at = models.DateTimeField(null=True, editable=False)
+    accepted_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, editable=False
+    )
+    revoked_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["team", "email"],
+                condition=models.Q(accepted_at=None, revoked_at=None),
+                name="invitation_once",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(role__in=Role.values), name="invitation_role_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(accepted_at=None) | models.Q(revoked_at=None),
+                name="invitation_one_end",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(email=Lower("email")), name="invitation_email_lower"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.email} to {self.team}"

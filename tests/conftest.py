@@ -39,6 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.REDIS_URL = embedded.valkey_url(data)
         layers: dict[str, Any] = settings.CHANNEL_LAYERS
         layers["default"]["CONFIG"]["hosts"] = [settings.REDIS_URL]
+        settings.CACHES["default"]["LOCATION"] = settings.REDIS_URL
 
 
 def remove(data: Path) -> None:

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from teams.api import audit, keys, members
+from teams.api import audit, invitations, keys, members
 
 urlpatterns = [
     path("audit", audit.AuditList.as_view(), name="api-audit"),
@@ -14,4 +14,10 @@ urlpatterns = [
     path("members/<int:member_id>", members.MemberDetail.as_view(), name="api-member"),
     path("teams", members.TeamList.as_view(), name="api-teams"),
     path("teams/<uuid:team_id>/archive", members.TeamArchive.as_view(), name="api-team-archive"),
+    path("invitations", invitations.InvitationList.as_view(), name="api-invitations"),
+    path(
+        "invitations/<uuid:invitation_id>/revoke",
+        invitations.InvitationRevoke.as_view(),
+        name="api-invitation-revoke",
+    ),
 ]

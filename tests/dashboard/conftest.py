@@ -1,8 +1,10 @@
 """The cast, and the browsers they sit at."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.test import Client
 
 from tests.cast import Actor, cast
@@ -22,3 +24,10 @@ def browse() -> Browse:
         return client
 
     return browse
+
+
+@pytest.fixture
+def no_attempts_yet(db: None, settings: Any) -> None:
+    """Nobody has tried to sign in before; passwords are hashed fast, not well."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    cache.clear()

@@ -56,9 +56,6 @@ STREAM = Who(401, 401, 200, 200)
 # ``{expired}`` the token of an expired link; ``{comment}`` and ``{grant}`` belong to ``{run}``.
 DJANGO: dict[str, Door] = {
     "": Door({"GET": Who(302, 302, 302, 302)}),
-    "login": Door({"GET": MOVED}),
-    "login/": Door({"GET": Who(200, 200, 302, 302), "POST": FORGED}),
-    "logout/": Door({"POST": FORGED}),
     "runs": Door({"GET": MOVED}),
     "runs/": Door({"GET": PAGE}),
     "runs/pulse": Door({"GET": Who(302, 302, 204, 200)}, "runs/pulse?active={run}"),

@@ -13,15 +13,14 @@ from agui_project.bridge import db
 from runs import comments, lifecycle, sharing
 from runs.models import Comment, Feedback, Grant, Interrupt, Run, Thread
 from runtimes.models import Agent
-from teams import keys
-from teams.models import ApiKey, Membership, Role, Team
+from teams import invitations, keys
+from teams.models import ApiKey, Invitation, Membership, Role, Team
 from tests.asgi import Exchange, watch
 from tests.cast import Cast, fresh, start
 from tests.runs.asking import interrupted, question
 from tests.tenancy.doors import (
     ADMIN,
     ASGI,
-    DJANGO,
     NOWHERE,
     RUN,
     SOCKETS,
@@ -32,7 +31,10 @@ from tests.tenancy.doors import (
     filled,
     http_router,
 )
+from tests.tenancy.doors import DJANGO as OTHERS
+from tests.tenancy.people_doors import PEOPLE
 
+DJANGO = OTHERS | PEOPLE
 pytestmark = pytest.mark.django_db(transaction=True)
 
 SECRET = "alice-said-this-to-her-agent"
@@ -54,6 +56,7 @@ class House:
     comment: Comment
     grant: Grant
     expired: str
+    invitation: Invitation
     askers: dict[str, dict[str, str]]
 
     def url(self, door: Door, route: str) -> str:
@@ -73,6 +76,7 @@ class House:
             comment=self.comment.pk,
             grant=self.grant.pk,
             expired=self.expired,
+            invitation=self.invitation.pk,
         )
 
     def body(self, door: Door) -> Any:
@@ -91,6 +95,7 @@ class House:
             Interrupt.objects.get(pk=self.question.pk).status,
             list(ApiKey.objects.for_team(team).order_by("pk").values_list("pk", "revoked")),
             list(Membership.objects.for_team(team).order_by("pk").values_list("pk", "role")),
+            Invitation.objects.get(pk=self.invitation.pk).revoked_at,
             Team.objects.values_list("name", "archived_at").get(pk=team.pk),
             Comment.objects.filter(pk=self.comment.pk).count(),
             *(model.objects.count() for model in (Comment, Feedback, Grant)),
@@ -123,8 +128,10 @@ def house(cast: Cast) -> House:
     grant, _ = sharing.share(cast.alice.principal, run, sharing.To(), sharing.Terms())
     late, token = sharing.share(cast.alice.principal, run, sharing.To(), sharing.Terms())
     Grant.objects.filter(pk=late.pk).update(expires_at=timezone.now())
+    email = f"{SECRET}@example.com"
+    invited = invitations.send(cast.team, email, Role.MEMBER, by="user:alice", site="http://x")[0]
     asked = Interrupt.objects.get()
-    return House(run, queued, asked, spare, key, member, comment, grant, token, askers)
+    return House(run, queued, asked, spare, key, member, comment, grant, token, invited, askers)
 
 
 @dataclass(frozen=True)
@@ -172,6 +179,7 @@ async def check(house: House, route: str, door: Door, methods: Iterable[str]) ->
         str(house.queued.pk),
         str(house.question.pk),
         house.key.prefix,
+        str(house.invitation.pk),
     )
     for method in methods:
         before = await db(house.state)

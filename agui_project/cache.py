@@ -1,0 +1,84 @@
+"""The cache that all web processes share: in Valkey, never needed for truth.
+
+It counts attempts to sign in. With Valkey down nobody is counted, and nobody is locked out: who
+can stop Valkey can do worse than guess passwords, while everybody else must still get in.
+"""
+
+import json
+import time
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import structlog
+from django.core.cache.backends.redis import RedisCache
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+from redis.retry import Retry
+
+log = structlog.get_logger(__name__)
+PATIENCE = 0.5  # seconds that one command may take
+REST = 5.0  # seconds without a try after a failure: a page asks a dozen times
+
+Method = Callable[..., Any]
+
+
+class Json:
+    """JSON, not Django's pickle: what reads the cache must not run what it finds there."""
+
+    def dumps(self, value: Any) -> Any:
+        return value if type(value) is int else json.dumps(value).encode()
+
+    def loads(self, data: Any) -> Any:
+        return json.loads(data)
+
+
+def _or(fallback: Any) -> Callable[[Method], Method]:
+    """Let the method answer ``fallback`` while Valkey cannot be asked."""
+
+    def decorate(method: Method) -> Method:
+        @wraps(method)
+        def forgiving(*args: Any, **kwargs: Any) -> Any:
+            if time.monotonic() < ForgivingCache.resting_until:
+                return fallback
+            try:
+                return method(*args, **kwargs)
+            except (RedisError, OSError) as error:
+                ForgivingCache.resting_until = time.monotonic() + REST
+                log.warning("cache.lost", error=repr(error))
+                return fallback
+
+        return forgiving
+
+    return decorate
+
+
+class ForgivingCache(RedisCache):
+    """Django's Redis cache for the methods that rate limits use; it is empty while Valkey is down.
+
+    ``add`` then says yes: it takes a lock.
+    """
+
+    resting_until = 0.0
+
+    def __init__(self, server: str, params: dict[str, Any]) -> None:
+        options = {
+            "serializer": Json,
+            "socket_timeout": PATIENCE,
+            "socket_connect_timeout": PATIENCE,
+            "retry": Retry(NoBackoff(), 1),
+        }
+        super().__init__(server, {**params, "OPTIONS": options})
+
+    def get(self, key: str, default: Any = None, version: int | None = None) -> Any:
+        found = self._found(key, version)
+        return default if found is None else found
+
+    @_or(None)
+    def _found(self, key: str, version: int | None) -> Any:
+        return super().get(key, None, version)
+
+    add = _or(True)(RedisCache.add)
+    set = _or(None)(RedisCache.set)
+    delete = _or(False)(RedisCache.delete)
+    has_key = _or(False)(RedisCache.has_key)

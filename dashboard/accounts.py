@@ -1,0 +1,112 @@
+"""What django-allauth asks of this host: who may sign up, where a code is due, what is sealed."""
+
+from typing import Any
+
+import structlog
+from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.models import EmailAddress
+from allauth.account.stages import EmailVerificationStage
+from allauth.core import context
+from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.mfa.adapter import DefaultMFAAdapter
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from agui_project.request_id import ADDRESS
+from agui_project.secrets import seal, unseal
+from runs.founding import found_own_team
+from teams import invitations
+from teams.models import Invitation, Membership
+
+log = structlog.get_logger(__name__)
+SESSION = "invitation"
+"""Where a browser's session keeps the id of the invitation whose link it has opened."""
+
+
+def invitation_of(request: HttpRequest) -> Invitation | None:
+    """The open invitation whose link this browser has opened, if any."""
+    return invitations.standing(request.session.get(SESSION))
+
+
+def may_sign_up(request: HttpRequest) -> bool:
+    """Whether AGUI_SIGNUP lets this visitor make an account."""
+    if settings.AGUI_SIGNUP == "invited":
+        return invitation_of(request) is not None
+    return bool(settings.AGUI_SIGNUP == "open")
+
+
+class VerifyAddress(EmailVerificationStage):  # type: ignore[misc]
+    """Wait for the code only where there is an address: operators make people without one."""
+
+    def handle(self) -> Any:
+        user = self.login.user
+        if user and not user.email and not EmailAddress.objects.filter(user=user).exists():
+            return None, True
+        return super().handle()
+
+
+class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
+    """Passwords, addresses, and what comes after signing in."""
+
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        """AGUI_SIGNUP: open to all, to those with an invitation, or to nobody."""
+        return may_sign_up(request)
+
+    def get_client_ip(self, request: HttpRequest) -> str:
+        """As the audit log has it; one name for all who come over a UNIX socket."""
+        return ADDRESS.get() or request.META.get("REMOTE_ADDR") or "unknown"
+
+    def get_login_stages(self) -> list[str]:
+        """The library's, with our rule for addresses."""
+        own = f"{VerifyAddress.__module__}.{VerifyAddress.__qualname__}"
+        theirs = "allauth.account.stages.EmailVerificationStage"
+        return [own if stage == theirs else stage for stage in super().get_login_stages()]
+
+    def post_login(self, request: HttpRequest, user: User, **kwargs: Any) -> HttpResponse:
+        """Whoever was not invited anywhere gets a team of their own, where sign-up is open."""
+        if settings.AGUI_SIGNUP == "open" and invitation_of(request) is None:
+            # Two sign-ins at once would found two teams.
+            with transaction.atomic():
+                User.objects.select_for_update().get(pk=user.pk)
+                if not Membership.objects.filter(user=user).exists():
+                    found_own_team(user)
+        answer: HttpResponse = super().post_login(request, user, **kwargs)
+        return answer
+
+    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        """A mail server that is away makes a page that says so."""
+        try:
+            super().send_mail(template_prefix, email, context)
+        except OSError as error:  # SMTPException is one
+            log.warning("mail.lost", error=repr(error))
+            raise ImmediateHttpResponse(_mail_lost()) from error
+
+
+def _mail_lost() -> HttpResponse:
+    error = invitations.MailLost()
+    return render(context.request, "error.html", {"error": error}, status=error.status)
+
+
+class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
+    """Sign-in by OpenID Connect."""
+
+    def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
+        """As with a password; an address that the provider has verified may be an invited one."""
+        if settings.AGUI_SIGNUP != "invited":
+            return bool(settings.AGUI_SIGNUP == "open")
+        proven = [each.email for each in sociallogin.email_addresses if each.verified]
+        return invitations.any_for(proven)
+
+
+class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]
+    """The second factor: its secrets are sealed in the database."""
+
+    def encrypt(self, text: str) -> str:
+        return seal(text)
+
+    def decrypt(self, encrypted_text: str) -> str:
+        return unseal(encrypted_text)

@@ -1,0 +1,99 @@
+"""The pages of a team's people: who is in it, who is invited, joining, and switching teams."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_http_methods
+
+from agui_project.errors import HostError, Invalid, NotFound
+from dashboard.accounts import SESSION
+from dashboard.forms import InvitationForm
+from dashboard.pages import action, page, refused, uncached
+from teams import invitations
+from teams.authentication import Principal
+from teams.models import Invitation, Membership, Role
+
+
+@page
+def team(request: HttpRequest, principal: Principal) -> HttpResponse:
+    """Who is in the team, and, for those who manage it, who is invited."""
+    return _team(request, principal, InvitationForm())
+
+
+def _team(request: HttpRequest, principal: Principal, form: InvitationForm) -> HttpResponse:
+    manages = principal.can("manage_members")
+    members = Membership.objects.for_team(principal.team).select_related("user")
+    context = {
+        "members": sorted(members, key=lambda each: (list(Role).index(Role(each.role)), each.pk)),
+        "manages": manages,
+        "invitations": invitations.pending(principal.team) if manages else [],
+        "form": form,
+    }
+    return render(request, "team/people.html", context, status=422 if form.errors else 200)
+
+
+@action
+def invite(request: HttpRequest, principal: Principal) -> HttpResponse:
+    """Send an invitation."""
+    form = InvitationForm(request.POST)
+    if form.is_valid():
+        email, role = form.cleaned_data["email"], Role(form.cleaned_data["role"])
+        site = request.build_absolute_uri("/")
+        try:
+            row = invitations.invite(principal, email, role, site=site)
+        except HostError as error:
+            form.add_error(None, error.message)
+        else:
+            messages.success(request, f"An invitation is on its way to {row.email}.")
+            return redirect("team")
+    return _team(request, principal, form)
+
+
+@action
+def revoke(request: HttpRequest, principal: Principal, invitation_id: UUID) -> HttpResponse:
+    """Take an invitation back."""
+    invitations.revoke(principal, invitation_id)
+    return redirect("team")
+
+
+@action
+def switch(request: HttpRequest, principal: Principal) -> HttpResponse:
+    """Look at another of one's teams; others are not there."""
+    try:
+        wanted = UUID(request.POST.get("team", ""))
+    except ValueError:
+        raise Invalid("team must be the id of a team.", details={"path": "team"}) from None
+    mine = Membership.objects.filter(user=principal.user_id, team__archived_at=None)
+    if not mine.filter(team=wanted).exists():
+        raise NotFound
+    request.session["team"] = str(wanted)
+    return redirect("runs")
+
+
+@uncached
+@require_http_methods(["GET", "HEAD", "POST"])
+@sensitive_variables("token")
+def invitation(request: HttpRequest, token: str) -> HttpResponse:
+    """Where the link of an invitation leads: sign in or up, then join."""
+    try:
+        row = invitations.find(token)
+        if request.method == "POST" and request.user.is_authenticated:
+            return _join(request, row, request.user)
+    except HostError as error:
+        return refused(request, error)
+    if not request.user.is_authenticated:
+        request.session[SESSION] = str(row.pk)
+    fits = request.user.is_authenticated and invitations.is_for(row, request.user)
+    return render(request, "team/invitation.html", {"invitation": row, "fits": fits})
+
+
+def _join(request: HttpRequest, row: Invitation, user: User) -> HttpResponse:
+    membership = invitations.accept(row, user)
+    request.session.pop(SESSION, None)
+    request.session["team"] = str(membership.team_id)
+    messages.success(request, f"You are in {membership.team.name} now.")
+    return redirect("runs")

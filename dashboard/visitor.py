@@ -1,0 +1,44 @@
+"""What the frame of every page needs: who looks at it, and which teams they may switch to."""
+
+from typing import Any
+
+from django.db import DatabaseError, InterfaceError
+from django.http import HttpRequest
+from django.utils.functional import SimpleLazyObject
+
+from agui_project.errors import HostError
+from dashboard.accounts import may_sign_up
+from teams import authentication
+from teams.authentication import Principal
+from teams.models import Membership, Team
+
+KNOWN = "known_principal"
+"""The attribute of a request where a page leaves whom it has resolved."""
+
+
+def visitor(request: HttpRequest) -> dict[str, Any]:
+    """A context processor. Nothing is asked of the database before a template asks for it."""
+    principal = SimpleLazyObject(lambda: _principal(request))
+    return {
+        "principal": principal,
+        "my_teams": SimpleLazyObject(lambda: _teams(principal)),
+        "may_sign_up": SimpleLazyObject(lambda: may_sign_up(request)),
+    }
+
+
+def _principal(request: HttpRequest) -> Principal | None:
+    known: Principal | None = getattr(request, KNOWN, None)
+    if known is not None:
+        return known
+    # Error pages have the frame, too, and are shown while the database is away.
+    try:
+        return authentication.resolve({}, request.COOKIES)
+    except (HostError, DatabaseError, InterfaceError):
+        return None
+
+
+def _teams(principal: Any) -> list[Team]:
+    if not principal:
+        return []
+    mine = Membership.objects.filter(user=principal.user_id)
+    return list(Team.objects.filter(pk__in=mine.values("team"), archived_at=None).order_by("name"))

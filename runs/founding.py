@@ -1,0 +1,49 @@
+"""A new team, with an owner and a row for every agent of this host."""
+
+import secrets
+from typing import TYPE_CHECKING
+
+from django.db import IntegrityError, transaction
+from django.utils.text import slugify
+
+from agui_project.errors import Conflict
+from runtimes import registry
+from teams import audit
+from teams.models import Membership, Role, Team
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+LONGEST = 50
+
+
+class SlugTaken(Conflict):
+    """Another team has this slug; choose a different one."""
+
+    code = "slug_taken"
+
+
+def found_team(slug: str, name: str, owner: "User | None" = None, by: str = "operator") -> Team:
+    """The new team; ``by`` is what its log says of who made it. Raises SlugTaken."""
+    try:
+        with transaction.atomic():
+            team = Team.objects.create(slug=slug, name=name)
+            if owner is not None:
+                Membership.objects.create(team=team, user=owner, role=Role.OWNER)
+            registry.provision(team)
+            audit.record(by, team, "team.founded", slug)
+    except IntegrityError as error:
+        if Team.objects.filter(slug=slug).exists():
+            raise SlugTaken from error
+        raise
+    return team
+
+
+def found_own_team(user: "User") -> Team:
+    """A team of one's own, named after the person, for somebody who was not invited to any."""
+    name = user.get_username()
+    slug = slugify(name)[:LONGEST] or "team"
+    for attempt in (slug, f"{slug}-{secrets.token_hex(4)}"):
+        if not Team.objects.filter(slug=attempt).exists():
+            break
+    return found_team(attempt, f"{name}'s team", user, by=f"user:{name}")

@@ -1,0 +1,72 @@
+"""The invitations of a team: what is pending, a new one, and the end of one."""
+
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework import generics, serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from teams import invitations
+from teams.api.pages import ERRORS, ErrorAnswerSerializer, NewestFirst
+from teams.authentication import principal_of
+from teams.models import Invitation, Role
+
+ALSO = {429: ErrorAnswerSerializer, 503: ErrorAnswerSerializer}
+
+
+class InvitationSerializer(serializers.ModelSerializer[Invitation]):
+    class Meta:
+        model = Invitation
+        fields = ["id", "email", "role", "invited_by", "created_at", "expires_at", "revoked_at"]
+        read_only_fields = fields
+
+
+class NewInvitationSerializer(serializers.Serializer[Any]):
+    email = serializers.EmailField(max_length=254)
+    role = serializers.ChoiceField(Role.choices, default=Role.MEMBER)
+    days = serializers.IntegerField(
+        min_value=1, max_value=invitations.MOST_DAYS, default=invitations.DAYS
+    )
+
+
+class InvitationList(generics.ListAPIView[Invitation]):
+    """What was sent and not accepted or revoked, newest first."""
+
+    serializer_class = InvitationSerializer
+    pagination_class = NewestFirst
+    filter_backends = []
+    queryset = Invitation.objects.none()
+
+    def get_queryset(self) -> QuerySet[Invitation]:
+        principal = principal_of(self.request)
+        principal.require("manage_members")
+        return invitations.pending(principal.team)
+
+    @extend_schema(
+        request=NewInvitationSerializer, responses={201: InvitationSerializer, **ERRORS, **ALSO}
+    )
+    def post(self, request: Request) -> Response:
+        """Invite an address; the link goes to it by e-mail and nowhere else."""
+        given = NewInvitationSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        wanted = given.validated_data
+        row = invitations.invite(
+            principal_of(request),
+            wanted["email"],
+            Role(wanted["role"]),
+            site=request.build_absolute_uri("/"),
+            days=wanted["days"],
+        )
+        return Response(InvitationSerializer(row).data, status=201)
+
+
+class InvitationRevoke(APIView):
+    @extend_schema(request=None, responses={200: InvitationSerializer, **ERRORS})
+    def post(self, request: Request, invitation_id: UUID) -> Response:
+        """End an open invitation; one that ended before stays as it is."""
+        row = invitations.revoke(principal_of(request), invitation_id)
+        return Response(InvitationSerializer(row).data)

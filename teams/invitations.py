@@ -1,0 +1,206 @@
+"""Invitations by e-mail: made, found by their link, accepted once, revoked.
+
+The link proves nothing but that somebody was shown it, since mails are passed on: who joins must
+have verified the invited address, too.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from allauth.account.models import EmailAddress
+from django.conf import settings
+from django.core.mail import send_mail
+from django.db import transaction
+from django.db.models import QuerySet
+from django.template.loader import render_to_string
+from django.utils import timezone
+
+from agui_project.errors import Conflict, Forbidden, HostError, NotFound, Unavailable
+from teams import audit
+from teams.limits import LimitReached
+from teams.models import Invitation, Membership, Role, Team
+from teams.permissions import reaches
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+    from teams.authentication import Principal
+
+DAYS, MOST_DAYS = 7, 30
+A_DAY = timedelta(days=1)
+MOST_PER_DAY = 100
+
+
+class AlreadyMember(Conflict):
+    """The person with this address is in the team already."""
+
+    code = "already_member"
+
+
+class InvitationGone(HostError):
+    """This invitation was used or revoked, or it has expired; ask for a new one."""
+
+    code = "invitation_gone"
+    status = 410
+    close = 4410
+
+
+class OtherAddress(Forbidden):
+    """This invitation is for another address than those that you have verified."""
+
+    code = "other_address"
+
+
+class MailLost(Unavailable):
+    """The host could not send the e-mail; try again shortly."""
+
+    code = "mail_lost"
+
+
+def invite(
+    principal: "Principal", email: str, role: Role, *, site: str, days: int = DAYS
+) -> Invitation:
+    """Invite an address into the principal's team and mail it the link, which nobody else sees.
+
+    ``site`` is this host's address as people reach it. An open invitation of the same address
+    ends. Raises Forbidden, AlreadyMember, LimitReached and MailLost.
+    """
+    principal.require("manage_members")
+    if not reaches(principal.role, role):
+        raise Forbidden("Nobody gives a role above their own.", details={"role": role})
+    return send(principal.team, email, role, by=principal.label, site=site, days=days)[0]
+
+
+def send(
+    team: Team, email: str, role: Role, *, by: str, site: str, days: int = DAYS
+) -> tuple[Invitation, str]:
+    """Invite without asking who may: the invitation and its link, which only operators see."""
+    row, token = _make(team, email.lower(), role, by, days)
+    link = f"{(settings.AGUI_PUBLIC_URL or site).rstrip('/')}/invitations/{token}/"
+    try:
+        _mail(row, link)
+    except OSError as error:  # SMTPException is one
+        # An invitation that nobody got is none. Not one transaction with the mail: a slow mail
+        # server would hold the team's lock.
+        Invitation.objects.for_team(team).filter(pk=row.pk).update(revoked_at=timezone.now())
+        raise MailLost from error
+    return row, link
+
+
+@transaction.atomic
+def _make(team: Team, email: str, role: Role, by: str, days: int) -> tuple[Invitation, str]:
+    now, token = timezone.now(), secrets.token_urlsafe(32)
+    # The team's row is the lock: of two at once for one address, the second ends the first.
+    Team.objects.select_for_update(no_key=True).get(pk=team.pk)
+    theirs = Invitation.objects.for_team(team)
+    if theirs.filter(created_at__gt=now - A_DAY).count() >= MOST_PER_DAY:
+        raise LimitReached.of("invitations_per_day", MOST_PER_DAY, after=3600)
+    owners = EmailAddress.objects.filter(email__iexact=email, verified=True).values("user")
+    if Membership.objects.for_team(team).filter(user__in=owners).exists():
+        raise AlreadyMember
+    theirs.filter(email=email, accepted_at=None, revoked_at=None).update(revoked_at=now)
+    row = Invitation.objects.create(
+        team=team,
+        email=email,
+        role=role,
+        token_hash=_hash(token),
+        invited_by=by,
+        expires_at=now + days * A_DAY,
+    )
+    audit.record(by, team, "invitation.sent", str(row.pk), email=email, role=role)
+    return row, token
+
+
+def find(token: str) -> Invitation:
+    """The invitation of a link. Raises NotFound, and InvitationGone unless it is open."""
+    row = Invitation.objects.select_related("team").filter(token_hash=_hash(token)).first()
+    if row is None:
+        raise NotFound
+    if not is_open(row):
+        raise InvitationGone
+    return row
+
+
+def standing(key: str | None) -> Invitation | None:
+    """The open invitation of that id; None of none."""
+    if key is None:
+        return None
+    row = Invitation.objects.select_related("team").filter(pk=UUID(key)).first()
+    return row if row and is_open(row) else None
+
+
+def any_for(emails: Iterable[str]) -> bool:
+    """Whether one of these addresses has an open invitation to any team."""
+    return _open(Invitation.objects.filter(email__in=[each.lower() for each in emails])).exists()
+
+
+def pending(team: Team) -> QuerySet[Invitation]:
+    """What a team has sent and nobody has accepted yet, newest first; also what has expired."""
+    rows = Invitation.objects.for_team(team).filter(accepted_at=None, revoked_at=None)
+    return rows.order_by("-id")
+
+
+def is_open(row: Invitation) -> bool:
+    """Neither accepted nor revoked nor expired, and of a team that lets people in."""
+    ended = row.accepted_at or row.revoked_at or row.team.archived_at
+    return not ended and row.expires_at > timezone.now()
+
+
+def is_for(row: Invitation, user: "User") -> bool:
+    """Whether the person has verified the invited address."""
+    proven = EmailAddress.objects.filter(user=user, verified=True, email__iexact=row.email)
+    return bool(proven.exists())
+
+
+@transaction.atomic
+def accept(row: Invitation, user: "User") -> Membership:
+    """Join the team, once. A member keeps the role they have. Raises InvitationGone, OtherAddress.
+
+    Of two at once the conditional update lets one through.
+    """
+    if not is_for(row, user):
+        raise OtherAddress(details={"email": row.email})
+    now = timezone.now()
+    mine = _open(Invitation.objects.for_team(row.team).filter(pk=row.pk))
+    if not mine.update(accepted_at=now, accepted_by=user):
+        raise InvitationGone
+    membership, _ = Membership.objects.get_or_create(
+        team=row.team, user=user, defaults={"role": row.role}
+    )
+    who = f"user:{user.get_username()}"
+    audit.record(who, row.team, "invitation.accepted", str(row.pk), role=membership.role)
+    return membership
+
+
+@transaction.atomic
+def revoke(principal: "Principal", key: UUID) -> Invitation:
+    """End an open invitation; one that ended before stays as it is. Raises Forbidden, NotFound."""
+    principal.require("manage_members")
+    mine = Invitation.objects.for_team(principal.team).filter(pk=key)
+    if mine.filter(accepted_at=None, revoked_at=None).update(revoked_at=timezone.now()):
+        audit.record(principal, principal.team, "invitation.revoked", str(key))
+    row = mine.first()
+    if row is None:
+        raise NotFound
+    return row
+
+
+def _open(rows: QuerySet[Invitation]) -> QuerySet[Invitation]:
+    return rows.filter(
+        accepted_at=None, revoked_at=None, team__archived_at=None, expires_at__gt=timezone.now()
+    )
+
+
+def _hash(token: str) -> str:
+    """The token is random, so a fast hash is enough."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def _mail(row: Invitation, link: str) -> None:
+    text = render_to_string("email/invitation.txt", {"invitation": row, "link": link})
+    subject = " ".join(f"Join {row.team.name} on AG-UI run host".split())
+    send_mail(subject, text, None, [row.email])

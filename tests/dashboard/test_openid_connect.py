@@ -1,0 +1,185 @@
+"""Sign-in by OpenID Connect, through a provider of the tests' own."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from allauth.mfa.models import Authenticator
+from django.contrib.auth.models import User
+from django.core import mail
+from django.test import Client
+
+from teams import invitations
+from teams.models import Membership, Role
+from tests.acceptance.host import Host
+from tests.cast import Cast
+from tests.dashboard.provider import CLIENT, SECRET, Provider
+from tests.dashboard.signing import DORA, PASSWORD, browser, is_signed_in, person, sign_in
+
+pytestmark = pytest.mark.usefixtures("no_attempts_yet")
+BEGIN = "/account/sso/sso/login/"
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    with Provider() as provider:
+        yield provider
+
+
+@pytest.fixture
+def configured(provider: Provider, settings: Any) -> Provider:
+    """The provider, as AGUI_OIDC_… would name it."""
+    app = {
+        "provider_id": "sso",
+        "name": "Acme account",
+        "client_id": CLIENT,
+        "secret": SECRET,
+        "settings": {"server_url": provider.url},
+    }
+    both = {"openid_connect": {"OAUTH_PKCE_ENABLED": True, "APPS": [app]}}
+    settings.SOCIALACCOUNT_PROVIDERS = both
+    return provider
+
+
+def go(client: Client, begin: str = BEGIN, **form: str) -> Any:
+    """Press the button and follow the browser's way until it is back; the last answer."""
+    page = client.post(begin, form)
+    assert page.status_code == 200, page.headers
+    found = re.search(r'content="0;url=([^"]+)"', page.content.decode())
+    assert found
+    away = httpx.get(found[1].replace("&amp;", "&"), timeout=20, trust_env=False)
+    assert away.status_code == 302
+    back = away.headers["location"].removeprefix("http://testserver")
+    return client.get(back)
+
+
+def test_the_button_is_there_when_it_is_configured(cast: Cast, configured: Provider) -> None:
+    assert "Acme account" in browser().get("/login/").content.decode()
+
+
+def test_without_configuration_there_is_none(cast: Cast) -> None:
+    assert "/account/sso/" not in browser().get("/login/").content.decode()
+    assert browser().post(BEGIN).status_code == 404
+
+
+def test_somebody_new_signs_in_where_sign_up_is_open(
+    cast: Cast, configured: Provider, settings: Any
+) -> None:
+    settings.AGUI_SIGNUP = "open"
+    client = browser()
+    assert go(client)["Location"] == "/runs/"
+    assert is_signed_in(client)
+    assert Membership.objects.get(user__username="dora").role == Role.OWNER
+    assert configured.asked.count("/token") == 1
+    assert go(browser())["Location"] == "/runs/"
+    assert User.objects.filter(email=DORA).count() == 1
+
+
+@pytest.mark.parametrize("mode", ["invited", "closed"])
+def test_elsewhere_nobody_comes_in_uninvited(
+    cast: Cast, configured: Provider, settings: Any, mode: str
+) -> None:
+    settings.AGUI_SIGNUP = mode
+    client = browser()
+    assert "without an invitation" in go(client).content.decode()
+    assert not is_signed_in(client)
+    assert not User.objects.filter(email=DORA).exists()
+
+
+@pytest.mark.parametrize("verified", [True, False])
+def test_who_is_invited_comes_in_with_a_proven_address(
+    cast: Cast, configured: Provider, verified: bool
+) -> None:
+    configured.person["email_verified"] = verified
+    _, link = invitations.send(
+        cast.team, DORA, Role.MEMBER, by="user:alice", site="http://testserver"
+    )
+    path = link.removeprefix("http://testserver")
+    client = browser()
+    client.get(path)
+    answer = go(client, next=path)
+    assert is_signed_in(client) is verified
+    if verified:
+        assert answer["Location"] == path
+        client.post(path)
+    assert Membership.objects.filter(team=cast.team, user__email=DORA).exists() is verified
+
+
+def test_a_provider_takes_nobodys_account_over(
+    cast: Cast, configured: Provider, settings: Any
+) -> None:
+    settings.AGUI_SIGNUP = "open"
+    person("dora", DORA)
+    client = browser()
+    answer = go(client)
+    assert not is_signed_in(client)
+    assert answer["Location"] in ("/account/sso/signup/", "/account/verify/")
+
+
+def test_one_connects_it_to_ones_account(cast: Cast, configured: Provider) -> None:
+    person("omar")
+    client = browser()
+    sign_in(client, "omar")
+    assert "Connect Acme account" in client.get("/account/sso/").content.decode()
+    again = go(client, f"{BEGIN}?process=connect")
+    assert again["Location"] == "/account/reauthenticate/"
+    client.post(again["Location"], {"password": PASSWORD})
+    other = browser()
+    go(other)
+    assert other.session["_auth_user_id"] == client.session["_auth_user_id"]
+
+
+def test_the_second_factor_is_asked_here_too(
+    cast: Cast, configured: Provider, settings: Any
+) -> None:
+    settings.AGUI_SIGNUP = "open"
+    go(browser())
+    user = User.objects.get(email=DORA)
+    Authenticator.objects.create(user=user, type="totp", data={"secret": "x"})
+    client = browser()
+    assert go(client)["Location"].startswith("/account/mfa/authenticate/")
+    assert not is_signed_in(client)
+
+
+def test_a_stolen_answer_opens_nothing(cast: Cast, configured: Provider, settings: Any) -> None:
+    settings.AGUI_SIGNUP = "open"
+    client = browser()
+    answer = client.get("/account/sso/sso/callback/?code=stolen&state=made-up")
+    assert answer.status_code == 401
+    assert not is_signed_in(client)
+    assert "/token" not in configured.asked
+    assert not mail.outbox
+
+
+def test_a_provider_that_is_away_is_said(cast: Cast, configured: Provider) -> None:
+    configured.server.shutdown()
+    configured.server.server_close()
+    answer = browser().post(BEGIN)
+    assert answer.status_code == 503
+    assert "does not answer" in answer.content.decode()
+
+
+@pytest.mark.slow
+def test_a_real_host_by_its_environment(provider: Provider, new_host: Callable[..., Host]) -> None:
+    host = new_host(
+        AGUI_OIDC_URL=provider.url,
+        AGUI_OIDC_CLIENT_ID=CLIENT,
+        AGUI_OIDC_CLIENT_SECRET=SECRET,
+        AGUI_SIGNUP="open",
+        NO_PROXY="127.0.0.1",
+    )
+    with httpx.Client(base_url=host.url, timeout=60, trust_env=False) as client:
+        client.headers.update({"accept": "text/html", "origin": host.url})
+        page = client.get("/login/").text
+        token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
+        assert token
+        assert "Single sign-on" in page
+        form = {"csrfmiddlewaretoken": token[1], "next": "/team/"}
+        leaving = client.post(BEGIN, data=form)
+        away = re.search(r'content="0;url=([^"]+)"', leaving.text)
+        assert away, leaving.text
+        shown = client.get(away[1].replace("&amp;", "&"), follow_redirects=True)
+        assert str(shown.url) == f"{host.url}/team/"
+        assert "dora&#x27;s team" in shown.text

@@ -1,0 +1,76 @@
+"""The team page: who sees what of it, inviting, and looking at another of one's teams."""
+
+import pytest
+from django.core import mail
+
+from teams import invitations
+from teams.models import Invitation, Membership, Role
+from tests.cast import Cast, start
+from tests.dashboard.conftest import Browse
+
+EVE = "eve@example.com"
+
+
+def test_everybody_sees_the_members_and_managers_the_rest(cast: Cast, browse: Browse) -> None:
+    invitations.send(cast.team, EVE, Role.VIEWER, by="user:alice", site="http://x")
+    for actor, manages in ((cast.alice, True), (cast.bob, False), (cast.vera, False)):
+        page = browse(actor).get("/team/").content.decode()
+        assert "alice" in page
+        assert "charlie" not in page
+        for word in (EVE, "Invite somebody", "Revoke"):
+            assert (word in page) is manages
+    assert EVE not in browse(cast.charlie).get("/team/").content.decode()
+
+
+def test_alice_invites_and_revokes(cast: Cast, browse: Browse) -> None:
+    browser = browse(cast.alice)
+    form = {"email": EVE, "role": "viewer"}
+    assert browser.post("/team/invitations", form)["Location"] == "/team/"
+    assert mail.outbox[-1].to == [EVE]
+    assert "http://testserver/invitations/" in str(mail.outbox[-1].body)
+    page = browser.get("/team/").content.decode()
+    assert f"on its way to {EVE}" in page
+    row = Invitation.objects.get()
+    assert browser.post(f"/team/invitations/{row.pk}/revoke")["Location"] == "/team/"
+    row.refresh_from_db()
+    assert row.revoked_at
+    assert EVE not in browser.get("/team/").content.decode().replace("on its way to", "")
+
+
+@pytest.mark.parametrize("form", [{"email": "x", "role": "member"}, {"email": EVE, "role": "king"}])
+def test_a_wrong_form_is_said(cast: Cast, browse: Browse, form: dict[str, str]) -> None:
+    answer = browse(cast.alice).post("/team/invitations", form)
+    assert answer.status_code == 422
+    assert 'role="alert"' in answer.content.decode()
+    assert not Invitation.objects.exists()
+
+
+def test_others_invite_and_revoke_nobody(cast: Cast, browse: Browse) -> None:
+    row, _ = invitations.send(cast.team, EVE, Role.VIEWER, by="user:alice", site="http://x")
+    bob = browse(cast.bob)
+    assert bob.post("/team/invitations", {"email": "f@x.org", "role": "viewer"}).status_code == 422
+    assert bob.post(f"/team/invitations/{row.pk}/revoke").status_code == 403
+    assert browse(cast.charlie).post(f"/team/invitations/{row.pk}/revoke").status_code == 404
+    row.refresh_from_db()
+    assert row.revoked_at is None
+    assert Invitation.objects.count() == 1
+
+
+def test_one_looks_at_another_of_ones_teams(cast: Cast, browse: Browse) -> None:
+    ours, theirs = start(cast.alice), start(cast.charlie)
+    browser = browse(cast.bob)
+    assert "Switch" not in browser.get("/runs/").content.decode()
+    assert browser.post("/team/switch", {"team": cast.other_team.pk}).status_code == 404
+    Membership.objects.create(user=cast.bob.user, team=cast.other_team, role=Role.VIEWER)
+    page = browser.get("/runs/").content.decode()
+    assert "Switch" in page
+    assert (str(ours.pk) in page, str(theirs.pk) in page) == (True, False)
+    assert browser.post("/team/switch", {"team": cast.other_team.pk})["Location"] == "/runs/"
+    page = browser.get("/runs/").content.decode()
+    assert (str(ours.pk) in page, str(theirs.pk) in page) == (False, True)
+    assert browser.get(f"/runs/{ours.pk}/").status_code == 404
+    found = browser.get("/api/v1/runs", headers={"accept": "application/json"}).json()
+    assert [run["id"] for run in found["results"]] == [str(theirs.pk)]
+    assert browser.post("/team/switch", {"team": "x"}).status_code == 422
+    Membership.objects.filter(user=cast.bob.user, team=cast.other_team).delete()
+    assert str(ours.pk) in browser.get("/runs/").content.decode()

@@ -1,0 +1,69 @@
+"""The addresses where people sign in and meet: what each answers to whom (see ``doors``)."""
+
+from tests.tenancy.doors import FORGED, LIST, MOVED, OBJECT, PAGE, Door, Who
+
+ENTRANCE = {"GET": Who(200, 200, 302, 302), "POST": FORGED}
+"""For those who have not signed in."""
+OWN = {"GET": Who(302, 302, 200, 200), "POST": FORGED}
+"""About one's own account."""
+OWN_AGAIN = {"GET": Who(302, 302, 302, 302), "POST": FORGED}
+"""About one's own account, which asks for the password once more, or leads elsewhere."""
+NO_PASSWORD = {"GET": Who(302, 302, 403, 403), "POST": FORGED}
+NO_FACTOR = {"GET": Who(302, 302, 404, 404), "POST": FORGED}
+"""The cast has neither."""
+ALL = {"GET": Who(200, 200, 200, 200), "POST": FORGED}
+TOKEN = "no-such-token"
+
+PEOPLE: dict[str, Door] = {
+    "login": Door({"GET": MOVED}),
+    "login/": Door(ENTRANCE),
+    "logout/": Door({"POST": FORGED}),
+    "signup": Door({"GET": MOVED}),
+    "signup/": Door(ENTRANCE),
+    "team": Door({"GET": MOVED}),
+    "team/": Door({"GET": PAGE}),
+    "team/switch": Door({"POST": FORGED}),
+    "team/invitations": Door({"POST": FORGED}),
+    "team/invitations/<uuid:invitation_id>/revoke": Door(
+        {"POST": FORGED}, "team/invitations/{invitation}/revoke"
+    ),
+    "invitations/<str:token>/": Door(
+        {"GET": Who(404, 404, 404, 404), "POST": FORGED}, f"invitations/{TOKEN}/"
+    ),
+    "api/v1/invitations": Door(
+        {"GET": LIST, "POST": Who(401, 401, 201, 201)}, body={"email": "dora@example.com"}
+    ),
+    "api/v1/invitations/<uuid:invitation_id>/revoke": Door(
+        {"POST": OBJECT}, "api/v1/invitations/{invitation}/revoke"
+    ),
+    "account/inactive/": Door(ALL),
+    "account/reauthenticate/": Door(NO_PASSWORD),
+    "account/email/": Door(OWN),
+    "account/verify/": Door(OWN_AGAIN),
+    "account/password/": Door(OWN_AGAIN),
+    "account/password/set/": Door(OWN),
+    "account/password/reset/": Door(ALL),
+    "account/password/reset/sent/": Door(ALL),
+    "account/password/reset/done/": Door(ALL),
+    "^account/password/reset/(?P<uidb36>[0-9A-Za-z]+)-(?P<key>[^/]+)/$": Door(
+        ALL, "account/password/reset/1-abc/"
+    ),
+    "account/mfa/": Door(OWN),
+    "account/mfa/authenticate/": Door(OWN_AGAIN),
+    "account/mfa/reauthenticate/": Door(NO_PASSWORD),
+    "account/mfa/totp/activate/": Door(OWN),
+    "account/mfa/totp/deactivate/": Door(NO_FACTOR),
+    "account/mfa/codes/": Door(NO_FACTOR),
+    "account/mfa/codes/generate/": Door(OWN),
+    "account/mfa/codes/download/": Door(NO_FACTOR),
+    "account/sso/": Door(OWN),
+    "account/sso/signup/": Door(OWN_AGAIN),
+    "account/sso/cancelled/": Door(ALL),
+    "account/sso/error/": Door({"GET": Who(401, 401, 401, 401), "POST": FORGED}),
+    "account/sso/<slug:provider_id>/login/": Door(
+        {"GET": Who(404, 404, 404, 404), "POST": FORGED}, "account/sso/nowhere/login/"
+    ),
+    "account/sso/<slug:provider_id>/callback/": Door(
+        {"GET": Who(404, 404, 404, 404), "POST": FORGED}, "account/sso/nowhere/callback/"
+    ),
+}
