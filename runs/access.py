@@ -24,7 +24,7 @@ M = TypeVar("M", bound=Model)
 def visible(principal: Principal) -> TeamQuerySet[Run]:
     """The team's runs that this principal may see, as a queryset."""
     require(principal, "view")
-    rows = Run.objects.for_team(principal.team).filter(_runs(principal))
+    rows = Run.objects.for_team(principal.team).filter(_runs(principal), _bound(principal))
     return _joined(_for_agents(principal, rows, "thread"))
 
 
@@ -51,6 +51,8 @@ def visible_threads(principal: Principal) -> TeamQuerySet[Thread]:
     """
     require(principal, "view")
     rows = Thread.objects.for_team(principal.team).filter(_threads(principal))
+    if principal.bound is not None:
+        rows = rows.none()  # a ticket opens streams of runs, and nothing else
     return _for_agents(principal, rows, "pk")
 
 
@@ -81,6 +83,8 @@ def visible_interrupts(principal: Principal) -> TeamQuerySet[Interrupt]:
     """The team's questions that this principal may see, as a queryset."""
     require(principal, "view")
     rows = Interrupt.objects.for_team(principal.team).filter(_of_runs(principal))
+    if principal.bound is not None:
+        rows = rows.none()
     return _asked(_for_agents(principal, rows, "thread"))
 
 
@@ -181,7 +185,16 @@ def _reachable(principal: Principal) -> QuerySet[Run]:
     if principal.kind == "link":
         return Run.objects.for_team(principal.team).filter(shared)
     own = Q(team=principal.team) & _runs(principal)
-    return _for_agents(principal, Run.objects.filter(own | shared), "thread")
+    rows = Run.objects.filter(own | shared).filter(_bound(principal))
+    return _for_agents(principal, rows, "thread")
+
+
+def _bound(principal: Principal) -> Q:
+    """What the principal's ticket is for, if it came by one."""
+    if principal.bound is None:
+        return Q()
+    run, thread = principal.bound
+    return Q(pk=run) if run else Q(thread=thread)
 
 
 def _for_agents(principal: Principal, rows: QuerySet[M], thread: str) -> TeamQuerySet[M]:

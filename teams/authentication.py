@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from uuid import UUID
 
 from django.conf import settings
 from django.contrib import auth
@@ -25,6 +26,13 @@ if TYPE_CHECKING:
 CHALLENGE = "Bearer"
 
 
+class Bound(NamedTuple):
+    """The one thing that a ticket is for."""
+
+    run: UUID | None = None
+    thread: UUID | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Principal:
     """Who asks, in one team: a person, a key, a shared link or a stream ticket.
@@ -32,6 +40,7 @@ class Principal:
     ``name`` is the user's login or the key's prefix; ``via_cookie`` says that a browser sent the
     credential by itself, so that the Origin rules apply. ``only``: what the credential is for,
     whatever the role allows; None for all of it. ``agents``: the only agents it is for.
+    A ticket is ``bound`` to what it may read, and speaks for who is ``behind`` it.
     """
 
     kind: Literal["user", "key", "link", "ticket"]
@@ -44,6 +53,8 @@ class Principal:
     only: frozenset[str] | None = None
     agents: frozenset[str] | None = None
     session_key: str | None = field(default=None, compare=False, repr=False)
+    bound: Bound | None = None
+    behind: "Principal | None" = None
 
     @property
     def label(self) -> str:
@@ -64,6 +75,11 @@ class Principal:
     def may_use(self, agent: str) -> bool:
         """Whether the credential is for the agent of that slug."""
         return self.agents is None or agent in self.agents
+
+    def as_ticket(self, bound: Bound) -> "Principal":
+        """A reader of one run or thread, by a ticket that this principal got."""
+        only = frozenset({"view"} if self.can("view") else ())
+        return replace(self, kind="ticket", via_cookie=False, only=only, bound=bound, behind=self)
 
 
 def resolve(headers: Mapping[str, str], cookies: Mapping[str, str]) -> Principal:
@@ -92,6 +108,9 @@ def refreshed(principal: Principal) -> Principal | None:
     A browser's session counts as long as it is signed in. Of a role that was changed meanwhile
     the new one holds.
     """
+    if principal.behind is not None and principal.bound is not None:
+        behind = refreshed(principal.behind)
+        return behind.as_ticket(principal.bound) if behind else None
     if principal.key_prefix is not None:
         row = keys.standing(principal.team, principal.key_prefix)
         return _of_key(row) if row else None

@@ -217,3 +217,40 @@ class Invitation(TeamOwned):
 
     def __str__(self) -> str:
         return f"{self.email} to {self.team}"
+
+
+class StreamTicket(TeamOwned):
+    """A browser's pass to one stream, where no header can carry a credential.
+
+    ``run`` or ``thread`` is what it is for; ``user`` (with the browser's ``session_key``, if one
+    asked) or ``api_key`` is the credential behind it. ``opened_run`` is the run whose stream it
+    has opened, at ``opened_at``.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
+    run = models.UUIDField(null=True)
+    thread = models.UUIDField(null=True)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, related_name="+"
+    )
+    session_key = models.CharField(max_length=40, blank=True)
+    api_key = models.ForeignKey(ApiKey, on_delete=models.CASCADE, null=True, related_name="+")
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    opened_at = models.DateTimeField(null=True)
+    opened_run = models.UUIDField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(run=None) ^ models.Q(thread=None), name="ticket_for_one_thing"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(user=None) ^ models.Q(api_key=None), name="ticket_of_somebody"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(opened_at=None, opened_run=None)
+                | models.Q(opened_at__isnull=False, opened_run__isnull=False),
+                name="ticket_opened_for_a_run",
+            ),
+        ]
+        indexes = [models.Index(fields=["created_at"], name="ticket_oldest")]

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from runs.api import agents, grants, interrupts, limits, remarks, topics, views
+from runs.api import agents, grants, interrupts, limits, remarks, tickets, topics, views
 
 urlpatterns = [
     path("agents", agents.AgentList.as_view(), name="api-agents"),
@@ -29,5 +29,6 @@ urlpatterns = [
         interrupts.InterruptAnswer.as_view(),
         name="api-interrupt-answer",
     ),
+    path("tickets", tickets.TicketMint.as_view(), name="api-tickets"),
     path("limits", limits.TeamLimits.as_view(), name="api-limits"),
 ]

@@ -14,10 +14,11 @@ from events.follow import follow
 from events.frames import Frames
 from events.older import frames as older_frames
 from runs import access, cursors, joining
+from runs.consumers import arriving
 from runs.consumers.opening import opened
 from runs.joining import Cut
 from runs.models import Run
-from teams import authentication, revocation
+from teams import revocation
 from teams.authentication import Principal
 
 
@@ -27,7 +28,7 @@ async def events(request: Request, send: Send) -> None:
 
     204 for a cursor at the end of an ended run, which stops an EventSource.
     """
-    principal = await db(authentication.resolve, request.headers, request.cookies)
+    principal = await arriving.reader(request, again="last-event-id" in request.headers)
     cursor = cursors.asked(request.headers, request.query)
     run = await db(access.find, principal, request.kwargs["run_id"])
     after = cursors.place(run, cursor)

@@ -12,6 +12,7 @@ from agui_project.errors import Forbidden, HostError
 from events import socket, sse
 from events.follow import follow
 from runs import access, cursors
+from runs.consumers import arriving
 from runs.consumers.events import until_refused
 from runs.consumers.opening import opened
 from runs.models import Run
@@ -60,7 +61,7 @@ async def _serve(request: Request, send: Send) -> socket.Close | None:
 async def _admit(request: Request) -> tuple[Principal, Run, int]:
     if not cors.host_allowed(request.headers):
         raise Forbidden
-    principal = await db(authentication.resolve, request.headers, request.cookies)
+    principal = await arriving.reader(request, again="after" in request.query)
     authentication.guard_cookie(
         principal,
         request.headers,

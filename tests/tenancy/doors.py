@@ -107,6 +107,7 @@ DJANGO: dict[str, Door] = {
     "api/v1/interrupts/<uuid:interrupt_id>/answer": Door(
         {"POST": OBJECT}, "api/v1/interrupts/{question}/answer", body={"status": "cancelled"}
     ),
+    "api/v1/tickets": Door({"POST": Who(401, 401, 404, 201)}, body={"thread_id": THREAD}),
     "api/v1/keys": Door({"GET": LIST, "POST": Who(401, 401, 201, 201)}, body={"name": "new"}),
     "api/v1/keys/<uuid:key_id>": Door({"GET": OBJECT}, "api/v1/keys/{apikey}"),
     "api/v1/keys/<uuid:key_id>/rotate": Door(

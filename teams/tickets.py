@@ -1,0 +1,91 @@
+"""Stream tickets: what a browser puts into the address of an EventSource or a WebSocket.
+
+The ticket is the signed name of a row. That it opens one stream only is a conditional update of
+that row: PostgreSQL is there whenever a stream can be opened at all, Valkey need not be. The
+signature keeps who has seen the table from making tickets, and guesses out of the database.
+"""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.core import signing
+from django.db import transaction
+from django.db.models.functions import Now
+
+from agui_project.errors import Forbidden, Unauthenticated
+from teams import authentication
+from teams.authentication import Bound, Principal
+from teams.models import ApiKey, Role, StreamTicket
+
+OPENS_WITHIN = timedelta(seconds=60)
+REOPENS_FOR = timedelta(minutes=15)
+SWEPT = 100
+_signer = signing.Signer(salt="teams.tickets")
+
+
+class TicketRefused(Unauthenticated):
+    """This ticket opens no stream, or none any more: get a new one from POST /api/v1/tickets."""
+
+    code = "ticket_refused"
+
+
+def mint(principal: Principal, bound: Bound) -> str:
+    """A ticket for one stream of what it is bound to. Raises Forbidden for who is no credential."""
+    behind: dict[str, Any]
+    if principal.kind == "key":
+        row = ApiKey.objects.for_team(principal.team).only("pk").get(prefix=principal.key_prefix)
+        behind = {"api_key": row}
+    elif principal.kind == "user":
+        behind = {"user_id": principal.user_id, "session_key": principal.session_key or ""}
+    else:
+        raise Forbidden("Only a person or a key gets a ticket.")
+    with transaction.atomic():
+        _sweep()
+        ticket = StreamTicket.objects.create(
+            team=principal.team, run=bound.run, thread=bound.thread, **behind
+        )
+    return _signer.sign(ticket.pk.hex)
+
+
+def admit(text: str, run_id: UUID, *, again: bool) -> Principal:
+    """Who may read by this ticket, which is used up by that. Raises TicketRefused.
+
+    The first time within OPENS_WITHIN of its making; ``again``, by a reader who has a cursor,
+    within REOPENS_FOR of the first time and for the same run. The database's clock counts.
+    """
+    try:
+        key = UUID(_signer.unsign(text))
+    except (signing.BadSignature, ValueError):
+        raise TicketRefused from None
+    rows = StreamTicket.objects.filter(pk=key)
+    ticket = rows.select_related("team", "user", "api_key").first()
+    behind = authentication.refreshed(_behind(ticket)) if ticket else None
+    if ticket is None or behind is None:
+        raise TicketRefused
+    principal = behind.as_ticket(Bound(ticket.run, ticket.thread))
+    fresh = rows.filter(opened_at=None, created_at__gt=Now() - OPENS_WITHIN)
+    if fresh.update(opened_at=Now(), opened_run=run_id):
+        return principal
+    if again and rows.filter(opened_run=run_id, opened_at__gt=Now() - REOPENS_FOR).exists():
+        return principal
+    raise TicketRefused
+
+
+def _behind(ticket: StreamTicket) -> Principal:
+    """Whose credential it is; what that may do today, ``refreshed`` knows."""
+    if ticket.api_key is not None:
+        prefix = ticket.api_key.prefix
+        return Principal("key", prefix, ticket.team, Role.VIEWER, key_prefix=prefix)
+    assert ticket.user is not None  # noqa: S101  (ticket_of_somebody)
+    name, session_key = ticket.user.get_username(), ticket.session_key or None
+    return Principal(
+        "user", name, ticket.team, Role.VIEWER, ticket.user.pk, session_key=session_key
+    )
+
+
+def _sweep() -> None:
+    """Forget some that open nothing any more; those that another request forgets are passed by."""
+    old = StreamTicket.objects.filter(created_at__lt=Now() - OPENS_WITHIN - REOPENS_FOR)
+    keys = list(old.select_for_update(skip_locked=True).values_list("pk", flat=True)[:SWEPT])
+    StreamTicket.objects.filter(pk__in=keys).delete()
