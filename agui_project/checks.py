@@ -101,7 +101,12 @@ def numbers(**kwargs: Any) -> list[CheckMessage]:
         )
     found.extend(
         Error(f"{name} must be at least 1.", id="agui.E002")
-        for name in ("AGUI_DB_THREADS", "AGUI_MAX_BODY_BYTES", "AGUI_WORKER_CONCURRENCY")
+        for name in (
+            "AGUI_DB_THREADS",
+            "AGUI_MAX_BODY_BYTES",
+            "AGUI_WORKER_CONCURRENCY",
+            "ALPINE_AG_UI_BUFFER_SIZE",
+        )
         if getattr(settings, name) < 1
     )
     return found

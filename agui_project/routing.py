@@ -8,6 +8,7 @@ from django.urls import path, re_path
 
 from agui_project.asgi_http import App, Receive, Scope, Send
 from runs.consumers.agui import agui
+from runs.consumers.alpine import alpine
 from runs.consumers.connect import connect
 from runs.consumers.events import events
 from runs.consumers.shared import shared_events
@@ -36,6 +37,10 @@ def http(django: Endpoint) -> Endpoint:
             path(
                 "api/v1/runs/<uuid:run_id>/events",
                 _when(_wants_event_stream, events, otherwise=django),
+            ),
+            path(
+                "runs/<uuid:run_id>/events",
+                _when(_wants_event_stream, alpine, otherwise=django),
             ),
             path(
                 "shared/<str:token>/runs/<uuid:run_id>/events",

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import environ
 from csp.constants import NONCE, NONE, SELF
 
-from agui_project import embedded, logs
+from agui_project import durations, embedded, logs
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
@@ -48,6 +48,14 @@ AGUI_LOOP_BLOCK_LIMIT: float = env.float("AGUI_LOOP_BLOCK_LIMIT", default=60.0)
 AGUI_SSE_HEARTBEAT: float = env.float("AGUI_SSE_HEARTBEAT", default=15.0)
 AGUI_STALL_TIMEOUT: float = env.float("AGUI_STALL_TIMEOUT", default=120.0)
 AGUI_HUB_TICK: float = env.float("AGUI_HUB_TICK", default=0.5)
+
+# Alpine's dialect, under that document's names (docs/protocol.md#alpines-dialect).
+ALPINE_AG_UI_ENABLED: bool = env.bool("ALPINE_AG_UI_ENABLED", default=True)
+ALPINE_AG_UI_BUFFER_SIZE: int = env.int("ALPINE_AG_UI_BUFFER_SIZE", default=1000)
+ALPINE_AG_UI_VALIDATE_EVENTS: bool = env.bool("ALPINE_AG_UI_VALIDATE_EVENTS", default=True)
+ALPINE_AG_UI_STREAM_TIMEOUT: float = durations.seconds(
+    env.str("ALPINE_AG_UI_STREAM_TIMEOUT", default="30s")
+)
 
 # What a team may use, where it has no values of its own (teams/limits.py); 0 is no limit.
 AGUI_LIMIT_CONCURRENT_RUNS: int = env.int("AGUI_LIMIT_CONCURRENT_RUNS", default=500)

@@ -6,11 +6,13 @@ from drf_spectacular.views import SpectacularAPIView
 
 from agui_project.api_docs import ApiDocs
 from agui_project.health import health, ready
+from runs.api.alpine import AlpineRun
 
 urlpatterns = [
     path("api/v1/", include("runs.api.urls")),
     path("api/v1/", include("teams.api.urls")),
     path("", include("runs.api.copilot_urls")),
+    path("agents/run", AlpineRun.as_view(), name="alpine-run"),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs/", ApiDocs.as_view(url_name="schema"), name="docs"),
     path("admin/", admin.site.urls),

@@ -8,6 +8,7 @@ urlpatterns: list[URLPattern] = [
     path("runs/", views.runs, name="runs"),
     path("runs/pulse", views.pulse, name="runs-pulse"),
     path("runs/<uuid:run_id>/", views.run, name="run"),
+    path("runs/<uuid:run_id>/events", views.run_of_events),
     path("runs/<uuid:run_id>/input", views.run_input, name="run-input"),
     path("shared/<str:token>/", shared.link, name="shared"),
     path("shared/<str:token>/runs/<uuid:run_id>/", shared.run, name="shared-run"),

@@ -28,6 +28,12 @@ def with_slash(request: HttpRequest, **kwargs: object) -> HttpResponsePermanentR
     return HttpResponsePermanentRedirect(f"{request.path}/{query}")
 
 
+@require_safe
+def run_of_events(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    """Alpine's event stream, opened as a page: the run's page shows the same."""
+    return redirect("run", run_id)
+
+
 @page
 def runs(request: HttpRequest, principal: Principal) -> HttpResponse:
     """The team's runs."""

@@ -314,7 +314,13 @@ class Intake:
         return event | {"outcome": {"type": "success"}} if "outcome" in event else event
 
     def _closings(self, subagent: Mapping[str, Any]) -> Batch:
-        return self._verifier.close_open_parts(subagent)
+        """What closes all that is open; a step that was cut says so."""
+        ends = self._verifier.close_open_parts(subagent)
+        if subagent["type"] == "SUBAGENT_ERROR":
+            for end in ends:
+                if end["type"] == "STEP_FINISHED":
+                    end["metadata"] = {"status": "failed"}
+        return ends
 
     def _refuse_after_end(self) -> None:
         if self.ended:

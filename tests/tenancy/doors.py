@@ -61,6 +61,8 @@ DJANGO: dict[str, Door] = {
     "runs/pulse": Door({"GET": Who(302, 302, 204, 200)}, "runs/pulse?active={run}"),
     "runs/<uuid:run_id>": Door({"GET": MOVED}, "runs/{run}"),
     "runs/<uuid:run_id>/": Door({"GET": RUN_PAGE}, "runs/{run}/"),
+    "runs/<uuid:run_id>/events": Door({"GET": Who(302, 302, 302, 302)}, "runs/{run}/events"),
+    "agents/run": Door({"POST": Who(401, 401, 202, 202)}, body={"task": "look"}),
     "runs/<uuid:run_id>/input": Door({"GET": RUN_PAGE}, "runs/{run}/input"),
     "health": Door({"GET": OPEN}),
     "ready": Door({"GET": OPEN}),
@@ -161,6 +163,9 @@ ASGI: dict[str, Door] = {
         {"POST": STREAM}, "agui/agent/echo/connect", body=SAME_NAMES
     ),
     r"^$": Door({"POST": STREAM}, "", body=SAME_NAMES),
+    "runs/<uuid:run_id>/events": Door(
+        {"GET": OBJECT}, "runs/{run}/events", {"accept": "text/event-stream"}
+    ),
     "api/v1/runs": Door({"POST": START}, "api/v1/runs?wait=0", body={"input": SAME_NAMES}),
     "api/v1/runs/<uuid:run_id>/events": Door(
         {"GET": OBJECT}, "api/v1/runs/{run}/events", {"accept": "text/event-stream"}

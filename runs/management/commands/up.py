@@ -4,7 +4,8 @@ import http.client
 import os
 import shlex
 import socket
-from argparse import ArgumentParser
+from argparse import ArgumentParser, BooleanOptionalAction
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -33,6 +34,10 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=int, default=port, help="0 takes any free one")
         parser.add_argument("--reload", action="store_true", help="restart when code changes")
         parser.add_argument("--no-web", action="store_true", help="only the worker")
+        parser.add_argument(
+            "--ag-ui", action=BooleanOptionalAction, help="Alpine's event streams; they are on"
+        )
+        parser.add_argument("--ag-ui-buffer-size", type=int, help="events a late reader gets")
         parser.add_argument("--no-worker", action="store_true", help="only the web process")
 
     def handle(self, **options: Any) -> None:
@@ -46,7 +51,7 @@ class Command(BaseCommand):
             self.supervisor = supervisor.Supervisor(
                 jobs,
                 self.say,
-                env=supervisor.environment(AGUI_DATA_DIR=str(data)),
+                env=supervisor.environment(AGUI_DATA_DIR=str(data), **alpine(options)),
                 revive=engines.revive,
                 changed=watch.changed if watch else lambda: None,
             )
@@ -96,6 +101,15 @@ class Command(BaseCommand):
 
     def say(self, text: str) -> None:
         self.stderr.write(f"up: {text}")
+
+
+def alpine(options: Mapping[str, Any]) -> dict[str, str]:
+    """The flags of Alpine's dialect as the variables that they stand for."""
+    found = {
+        "ALPINE_AG_UI_ENABLED": options["ag_ui"],
+        "ALPINE_AG_UI_BUFFER_SIZE": options["ag_ui_buffer_size"],
+    }
+    return {name: str(value).lower() for name, value in found.items() if value is not None}
 
 
 def free_port(port: int) -> int:

@@ -1,0 +1,31 @@
+"""Durations as Go writes them: ``250ms``, ``1.5s``, ``2m30s``, ``1h0m5s``."""
+
+import re
+
+_UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smh])")
+_WHOLE = re.compile(rf"(?:{_PART.pattern})+")
+
+
+def seconds(text: str) -> float:
+    """``2m30s`` → 150.0; a bare number is seconds. Raises ValueError."""
+    text = text.strip()
+    if _WHOLE.fullmatch(text):
+        return sum(float(n) * _UNITS[unit] for n, unit in _PART.findall(text)) / 1_000
+    if re.fullmatch(r"\d+(?:\.\d+)?", text):
+        return float(text)
+    raise ValueError(f"{text!r} is no duration: write 30s, 500ms or 1m30s.")
+
+
+def text_of(milliseconds: int) -> str:
+    """150000 → ``2m30s``; what is negative, as clocks may jump, is ``0s``."""
+    if milliseconds <= 0:
+        return "0s"
+    if milliseconds < _UNITS["s"]:
+        return f"{milliseconds}ms"
+    minutes, rest = divmod(milliseconds, _UNITS["m"])
+    hours, minutes = divmod(minutes, 60)
+    shown = f"{rest / 1_000:.3f}".rstrip("0").rstrip(".") + "s"
+    if hours:
+        return f"{hours}h{minutes}m{shown}"
+    return f"{minutes}m{shown}" if minutes else shown

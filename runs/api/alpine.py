@@ -1,0 +1,97 @@
+"""POST /agents/run: a run as Alpine's clients start it, with a task or a GitHub issue."""
+
+import re
+from typing import Any
+
+from django.conf import settings
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from agui_project.errors import BadRequest, Invalid
+from events.dialects.alpine_asking import KEY
+from runs import entry, inputs
+from runs.fields import rename, wrong
+from runs.inputs import RunRequest
+from runs.models import Run, Status
+from teams.authentication import principal_of
+
+ISSUE = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+/issues/[0-9]+(?:[/?#]\S*)?")
+NAMES = {
+    "githubIssueUrl": "github_issue_url",
+    "enableAgUi": "enable_ag_ui",
+    "streamEvents": "stream_events",
+    "planMode": "plan_mode",
+    "plan": "plan_mode",
+    "agentId": "agent",
+    "agent_id": "agent",
+    "threadId": "thread_id",
+}
+PLAN_FIRST = "Make a plan first and show it; change nothing yet."
+WORDS = {Status.SUCCEEDED: "completed"}
+
+
+@extend_schema(exclude=True)
+class AlpineRun(APIView):
+    def post(self, request: Request) -> Response:
+        """Start a run of the named agent, else of the team's default."""
+        asked, streams = read(request.data)
+        key = request.headers.get("Idempotency-Key")
+        run = entry.enter(principal_of(request), asked, key=key).run
+        streams = streams and settings.ALPINE_AG_UI_ENABLED
+        return Response(
+            {
+                "run_id": str(run.pk),
+                "status": _status(run),
+                "ag_ui_stream": f"/runs/{run.pk}/events" if streams else None,
+            },
+            status=202,
+        )
+
+
+def read(data: Any) -> tuple[RunRequest, bool]:
+    """What to run, and whether the client wants the stream's address. Raises Invalid."""
+    if not isinstance(data, dict):
+        raise BadRequest('Send {"task": …} or {"github_issue_url": …}.')
+    data = rename(data, NAMES)
+    task, issue = _text(data, "task"), _text(data, "github_issue_url")
+    if not task and not issue:
+        raise Invalid("Send a task or a github_issue_url.", details={"path": "task"})
+    if issue and not ISSUE.fullmatch(issue):
+        raise wrong("github_issue_url", "https://github.com/{owner}/{repo}/issues/{number}")
+    plan_mode = _flag(data, "plan_mode", default=False)
+    words = [task, f"Work on this GitHub issue: {issue}" if issue else ""]
+    words += [PLAN_FIRST if plan_mode else ""]
+    asked: dict[str, Any] = {"task": task or issue, "planMode": plan_mode}
+    if issue:
+        asked["githubIssueUrl"] = issue
+    body = {
+        "threadId": data.get("thread_id"),
+        "messages": [{"role": "user", "content": "\n\n".join(filter(None, words))}],
+        "forwardedProps": {KEY: asked},
+    }
+    enabled = _flag(data, "enable_ag_ui", default=True)
+    streams = _flag(data, "stream_events", default=True)
+    return inputs.parse(body, agent=_text(data, "agent") or None), enabled and streams
+
+
+def _text(data: dict[str, Any], name: str) -> str:
+    value = data.get(name)
+    if not isinstance(value, str | None):
+        raise wrong(name, "a string")
+    return (value or "").strip()
+
+
+def _flag(data: dict[str, Any], name: str, *, default: bool) -> bool:
+    value = data.get(name)
+    if not isinstance(value, bool | None):
+        raise wrong(name, "true or false")
+    return default if value is None else value
+
+
+def _status(run: Run) -> str:
+    """``running`` is also what has been handed to a worker; ``queued`` waits for its turn."""
+    if run.status == Status.QUEUED and run.job_id is not None:
+        return "running"
+    return str(WORDS.get(Status(run.status), run.status))
