@@ -93,7 +93,7 @@ def remove(principal: Principal, slug: str) -> None:
                 row.delete()
         except ProtectedError:
             row.enabled = row.is_default = False
-            row.seal({})
+            row.secrets = ""  # all of them, also those of its middleware
             row.save()
 
 
