@@ -59,7 +59,7 @@ select run.journal_id, run.thread_id from runs_run run
           and earlier.journal_id < run.journal_id)
  order by run.created_at, run.journal_id
  limit greatest(0, %(most)s - (
-       select count(*) from runs_run going
+       select count(distinct going.job_id) from runs_run going -- children share their parent's
         where going.team_id = %(team)s and going.status in ('queued', 'running')
           and going.job_id is not null))
    for no key update of run skip locked

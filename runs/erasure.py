@@ -11,7 +11,7 @@ from django.utils import timezone
 from agui_project.errors import Conflict
 from events import purge
 from events.models import Journal
-from runs import admission, lifecycle
+from runs import admission, family, lifecycle
 from runs.models import ACTIVE, Run, Thread
 from teams import audit
 from teams.audit import Labelled
@@ -34,7 +34,7 @@ class TeamBusy(Conflict):
 
 
 def erase_thread(by: Labelled | str, thread: Thread) -> None:
-    """Erase a thread with its runs; only that it was erased stays in the audit log.
+    """Erase a thread with its runs and those they spawned; only the audit log says that it was.
 
     Raises LegalHold, and ThreadBusy while a run has not ended: cancel it first.
     """
@@ -44,6 +44,8 @@ def erase_thread(by: Labelled | str, thread: Thread) -> None:
         if locked is None:
             return  # somebody was faster
         _check_hold(locked.team, locked)
+        for begun in Thread.objects.filter(pk__in=family.of(locked)):
+            erase_thread(by, begun)
         active = Run.objects.filter(thread=locked, status__in=ACTIVE).first()
         if active is not None:
             raise lifecycle.ThreadBusy(details=lifecycle.address(active))

@@ -7,7 +7,7 @@ transaction that stores the run's status.
 
 import asyncio
 import functools
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from enum import Enum
 from typing import Any
@@ -23,6 +23,7 @@ from events.intake import Intake
 from events.lease import Also, AppendFailed, Lease, LostLease
 from events.writer import JournalWriter
 from runs import findings, history, lifecycle
+from runs.children import Children
 from runs.lifecycle import Claimed
 from runs.pace import Pace
 from runtimes import registry
@@ -40,6 +41,29 @@ class Stop(Enum):
     SHUTDOWN = "shutdown"
 
 
+async def execute_claim(
+    claim: Callable[[], Coroutine[Any, Any, Claimed | None]],
+    writer: JournalWriter,
+    why: Callable[[], Stop],
+) -> None:
+    """Claim a run and execute it; one that is no longer to be had is left alone.
+
+    A stop may arrive while the claim is on its way in a thread. The claim cannot be taken back
+    there, so it is awaited and the run then ends as stopped.
+    """
+    claiming = asyncio.create_task(claim())
+    stopped = False
+    while not claiming.done():
+        try:
+            await asyncio.wait({claiming})
+        except asyncio.CancelledError:
+            stopped = True
+    if claimed := claiming.result():
+        await execute(claimed, writer, why, stopped=stopped)
+    elif stopped:
+        raise asyncio.CancelledError
+
+
 async def execute(
     claimed: Claimed, writer: JournalWriter, why: Callable[[], Stop], *, stopped: bool = False
 ) -> None:
@@ -48,7 +72,7 @@ async def execute(
     ``stopped`` says that the cancellation came before the claim was through. Raises
     CancelledError only after the run's end is stored.
     """
-    execution = Execution(claimed, writer.open(claimed.claim))
+    execution = Execution(claimed, writer)
     if stopped:
         execution.stop(why())
     task = asyncio.ensure_future(execution.drive())
@@ -66,9 +90,10 @@ async def execute(
 class Execution:
     """One run in the hands of this worker."""
 
-    def __init__(self, claimed: Claimed, lease: Lease) -> None:
+    def __init__(self, claimed: Claimed, writer: JournalWriter) -> None:
         self.run = run = claimed.run
-        self.lease = lease
+        self.lease: Lease = writer.open(claimed.claim)
+        self.children = Children(run, lambda claim: execute_claim(claim, writer, self._why))
         self.questions = claimed.questions
         self.input = claimed.prepared.input
         limits = claimed.limits
@@ -96,6 +121,10 @@ class Execution:
         if not self.stopping.done():
             self.stopping.set_result(why)
 
+    def _why(self) -> Stop:
+        """Why the children end: the worker goes, or the parent needs them no more."""
+        return self.stopping.result() if self.stopping.done() else Stop.CANCEL
+
     async def drive(self) -> None:
         """Start, pump the agent, end. LostLease means that someone else has ended the run."""
         try:
@@ -106,7 +135,9 @@ class Execution:
             if self.questions and not self.stopping.done():
                 self._ask_again()
             else:
-                await self._end(await self._work())
+                how = await self._work()
+                await self.children.close()
+                await self._end(how)
             await self.lease.flush()
         except LostLease:
             self.log.warning("run.lost_lease")
@@ -133,6 +164,7 @@ class Execution:
             return RunFailed(RunErrorCode.AGENT_ERROR, "The agent cancelled itself.")
         if pump.done():
             return pump.exception()
+        self.children.stop()
         pump.cancel()
         await asyncio.wait({pump}, timeout=settings.AGUI_WORKER_GRACE)
         if not pump.done():
@@ -247,7 +279,11 @@ class Execution:
     def _context(self) -> RunContext:
         agent = self.run.agent
         return RunContext(
-            self.input, agent=agent.slug, settings=agent.settings, team=str(self.run.team_id)
+            self.input,
+            agent=agent.slug,
+            settings=agent.settings,
+            team=str(self.run.team_id),
+            spawn=self.children.spawn,
         )
 
 

@@ -22,7 +22,7 @@ from events.journal import Batch, Claim
 from runs import admission, history, inputs, interrupts, jobs, resume
 from runs.history import Prepared
 from runs.inputs import RunRequest
-from runs.models import ACTIVE, Interrupt, Run, Status, Thread
+from runs.models import ACTIVE, Interrupt, Run, Status, Thread, Visibility
 from runtimes.models import Agent, OnBusy
 from teams import audit
 from teams.limits import Limits, limits_of
@@ -111,6 +111,20 @@ def start(
         raise
 
 
+def spawn(parent: Run, agent: Agent, request: RunRequest) -> Claimed:
+    """Start a child of a running run, claimed at once: it lives in the job of its parent.
+
+    It never waits, and takes no place among the team's concurrent runs: a parent that waits for
+    its children could otherwise wait for ever. Other limits count. Raises as ``start``.
+    """
+    with transaction.atomic():
+        run = _start(parent.team, agent, request, parent.started_by, None, parent=parent).run
+        claimed = claim(run.pk)
+        if claimed is None:
+            raise IllegalTransition
+        return claimed
+
+
 def _start(
     team: Team,
     agent: Agent,
@@ -118,9 +132,16 @@ def _start(
     started_by: str,
     key: str | None,
     displacing: Callable[[Run], None] | None = None,
+    parent: Run | None = None,
 ) -> Started:
+    seen_by = parent.thread if parent else None
     thread, _ = Thread.objects.get_or_create(
-        team=team, thread_id=request.thread_id, defaults={"created_by": started_by}
+        team=team,
+        thread_id=request.thread_id,
+        defaults={
+            "created_by": seen_by.created_by if seen_by else started_by,
+            "visibility": seen_by.visibility if seen_by else Visibility.TEAM,
+        },
     )
     _lock(thread)
     if earlier := _earlier(team, key, request):
@@ -145,17 +166,20 @@ def _start(
         agent=agent,
         run_id=request.run_id,
         attempt=attempt,
+        parent=parent,
         parent_run_id=request.body.get("parentRunId"),
         protocol_version=request.body.get("protocolVersion"),
         input=dumps(answers.applied(request.body)),
         idempotency_key=key,
         request_digest=request.digest,
         started_by=started_by,
+        job_id=parent.job_id if parent else None,
     )
     run.save(force_insert=True)
     audit.record(started_by, team, "run.started", str(run.pk), agent=agent.slug)
     answers.claim(run)
-    admission.enter(run, limits, ended=stopped)
+    if parent is None:
+        admission.enter(run, limits, ended=stopped)
     return Started(run, created=True)
 
 
@@ -262,7 +286,8 @@ def _cancel(run: Run, by: str) -> bool:
     asked = Run.objects.filter(pk=run.pk, status=Status.RUNNING, cancel_requested_at=None)
     if asked.update(cancel_requested_at=timezone.now()):
         run.refresh_from_db(fields=["job_id"])
-        jobs.abort(run)
+        if run.parent_id is None:  # the job is the parent's, who looks after its children
+            jobs.abort(run)
         audit.record(by, run.team, "run.cancelled", str(run.pk))
     return False
 

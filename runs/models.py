@@ -110,6 +110,7 @@ class Run(TeamOwned):
     ``input`` and ``result`` are TEXT JSON as they go on the wire: jsonb refuses NUL and lone
     surrogates. ``request_digest`` fingerprints what an Idempotency-Key was first used with.
     A queued run without ``job_id`` waits for its team's or its thread's turn.
+    A run that another one spawned has it as its ``parent``, and is part of that one's job.
     ``attempt`` counts the runs under one ``run_id``: some clients resume with the interrupted
     run's own (CopilotKit#6999). From ``purged_at`` on only the row is left: what was said is gone.
     """
@@ -121,6 +122,9 @@ class Run(TeamOwned):
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="runs")
     run_id = models.CharField(max_length=255)
     attempt = models.PositiveSmallIntegerField(default=1)
+    parent = models.ForeignKey(
+        "self", null=True, on_delete=models.SET_NULL, related_name="children", db_index=False
+    )
     parent_run_id = models.CharField(max_length=255, null=True)  # noqa: DJ001  absent is not ""
     protocol_version = models.CharField(max_length=20, null=True)  # noqa: DJ001
     status = models.CharField(max_length=12, choices=Status.choices, default=Status.QUEUED)
@@ -167,6 +171,9 @@ class Run(TeamOwned):
         indexes = [
             # the runs list of a team, newest first, with and without a status filter
             models.Index(fields=["team", "-journal"], name="run_team_newest"),
+            models.Index(
+                fields=["parent"], condition=Q(parent__isnull=False), name="run_of_parent"
+            ),
             models.Index(fields=["team", "status", "-journal"], name="run_team_status_newest"),
             # a thread's runs in their order: its history, and the newest of each in the list
             models.Index(fields=["thread", "-journal"], name="run_thread_newest"),

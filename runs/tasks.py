@@ -1,6 +1,6 @@
 """Procrastinate tasks: executing a run, expiring questions, purging, keeping partitions ahead."""
 
-import asyncio
+import functools
 import time
 from uuid import UUID
 
@@ -13,7 +13,7 @@ from agui_project.bridge import db
 from events import partitions
 from events.writer import JournalWriter
 from runs import admission, interrupts, jobs, lifecycle, retention
-from runs.executor import Stop, execute
+from runs.executor import Stop, execute_claim
 
 log = structlog.get_logger(__name__)
 WRITER = "journal_writer"
@@ -22,23 +22,10 @@ PURGE_SECONDS, SWEEP_SECONDS = 600.0, 45.0
 
 @app.task(name=jobs.TASK, queue=jobs.QUEUE, pass_context=True)
 async def execute_run(context: JobContext, run_id: str) -> None:
-    """Claim the run and execute it; a run that is no longer queued is left alone.
-
-    An abort may arrive while the claim is on its way in a thread. The claim cannot be taken
-    back there, so it is awaited and the run then ends as cancelled.
-    """
-    claiming = asyncio.ensure_future(db(lifecycle.claim, UUID(run_id)))
-    stopped = False
-    while not claiming.done():
-        try:
-            await asyncio.wait({claiming})
-        except asyncio.CancelledError:
-            stopped = True
-    if claimed := claiming.result():
-        writer: JournalWriter = context.additional_context[WRITER]
-        await execute(claimed, writer, lambda: _why(context), stopped=stopped)
-    elif stopped:
-        raise asyncio.CancelledError
+    """Claim the run and execute it; a run that is no longer queued is left alone."""
+    writer: JournalWriter = context.additional_context[WRITER]
+    claim = functools.partial(db, lifecycle.claim, UUID(run_id))
+    await execute_claim(claim, writer, lambda: _why(context))
 
 
 def _why(context: JobContext) -> Stop:

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from agui_project.errors import Forbidden, NotFound
-from runs import access
+from runs import access, family
 from runs.models import Thread, Visibility
 from teams import audit
 from teams.authentication import Principal
@@ -42,8 +42,10 @@ def change(principal: Principal, key: UUID, given: Mapping[str, Any]) -> Thread:
             setattr(thread, name, value)
         thread.save(update_fields=list(changed))
         if moves:
-            revoked(thread.team_id)
             visibility = Visibility(changed["visibility"]).value
+            begun = Thread.objects.filter(pk__in=family.of(thread))
+            begun.update(visibility=visibility)
+            revoked(thread.team_id)
             audit.record(
                 principal, thread.team, "thread.visibility", str(thread.pk), visibility=visibility
             )

@@ -3,6 +3,8 @@
 import time
 from typing import NamedTuple
 
+from django.db.models import Count
+
 from agui_project import seats
 from runs import admission
 from runs.models import ACTIVE, Run, Status, TeamUsage
@@ -30,10 +32,11 @@ def _value(limits: Limits, name: str) -> int | None:
 
 def _used(team: Team) -> dict[str, int | None]:
     runs = Run.objects.for_team(team)
+    admitted = runs.filter(status__in=ACTIVE, job_id__isnull=False)
     since = admission.moment(time.time() - admission.MINUTE)
     stored = TeamUsage.objects.filter(team=team).values_list("stored_bytes", flat=True).first()
     return {
-        "concurrent_runs": runs.filter(status__in=ACTIVE, job_id__isnull=False).count(),
+        "concurrent_runs": admitted.aggregate(jobs=Count("job_id", distinct=True))["jobs"],
         "queued_runs": runs.filter(status=Status.QUEUED, job_id=None).count(),
         "runs_per_minute": runs.filter(journal_id__gt=since).count(),
         "open_streams": seats.count(team.pk),

@@ -13,6 +13,7 @@ from procrastinate.contrib.django.utils import connector_params
 from procrastinate.jobs import DeleteJobCondition
 
 from agui_project.bridge import db
+from events.hub import hub
 from events.writer import JournalWriter
 from runs import admission, jobs, reaper, tasks
 from runs.patience import PatientConnector, PatientWorker
@@ -46,6 +47,7 @@ async def work() -> None:
         finally:
             watchdog.stop()
             reaping.cancel()
+            await hub().close()  # parents have read their children there
             writer.close()
 
 

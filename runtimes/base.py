@@ -1,14 +1,17 @@
 """What an agent gets (RunContext) and what runs one (Runtime). Imports no Django."""
 
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import AbstractAsyncContextManager
 from functools import cached_property
 from typing import Any, Literal, NoReturn, Protocol, overload
 
 import structlog
 
+from agui_project.errors import RunErrorCode, RunFailed
 from runtimes.outbox import Outbox, frozen
 from runtimes.request import RunRequest
 from runtimes.spans import Activity, Message, Reasoning, Span, Step, ToolCall, new_id, put_result
+from runtimes.spawn import Child, Spawn
 from runtimes.state import State, StateList, StateMap
 
 USAGE_COUNTS = {
@@ -56,12 +59,14 @@ class RunContext(RunRequest):
         settings: Mapping[str, Any] | None = None,
         team: str = "",
         default_state: Any = None,
+        spawn: Spawn | None = None,
     ) -> None:
         super().__init__(body)
         self.agent = agent
         self.settings: dict[str, Any] = dict(settings or {})
         self.team = team
         self.default_state = default_state
+        self._spawn = spawn
         self.result: Any = None
         self.outbox = Outbox()
         self._interrupts: list[dict[str, Any]] = []
@@ -129,6 +134,20 @@ class RunContext(RunRequest):
     async def drain(self) -> None:
         """Wait until the events emitted so far are being written."""
         await self.outbox.room()
+
+    # --- other agents
+
+    def spawn(self, agent: str, input: Mapping[str, Any]) -> AbstractAsyncContextManager[Child]:
+        """``async with ctx.spawn("writer", {"messages": [...]}) as child: await child.end()``.
+
+        Starts a run of another agent of the team, in a thread of its own; ``input`` is a
+        RunAgentInput in wire form, all of it optional. ``threadId`` may name the thread of an
+        earlier child of this conversation. Leaving the block cancels a child that has not ended,
+        and so does whatever ends this run. Raises RunFailed where it cannot be started.
+        """
+        if self._spawn is None:
+            raise RunFailed(RunErrorCode.AGENT_ERROR, "Here no other agents can be started.")
+        return self._spawn(agent, input)
 
     # --- the state
 

@@ -35,7 +35,10 @@ async def test_the_examples_do_what_the_guide_says(guide: dict[str, registry.Reg
     assert ran["researcher"][-1]["result"] == {"hits": 2}
     assert len(of(ran["planner"], "STATE_DELTA")) == 7
     assert ran["careful"][-1]["outcome"]["type"] == "interrupt"
-    assert len(ran) == 7
+    assert ran["delegate"][-1]["type"] == "RUN_ERROR", (
+        "nobody else is there: test_children has them"
+    )
+    assert len(ran) == 8
 
 
 async def test_the_careful_agent_reads_its_answer(guide: dict[str, registry.Registered]) -> None:
