@@ -13,9 +13,10 @@ from agui_project.errors import HostError, Invalid, NotFound
 from dashboard.accounts import SESSION
 from dashboard.forms import InvitationForm
 from dashboard.pages import action, page, refused, uncached
-from teams import invitations
+from teams import invitations, members
 from teams.authentication import Principal
 from teams.models import Invitation, Membership, Role
+from teams.permissions import reaches
 
 
 @page
@@ -26,9 +27,12 @@ def team(request: HttpRequest, principal: Principal) -> HttpResponse:
 
 def _team(request: HttpRequest, principal: Principal, form: InvitationForm) -> HttpResponse:
     manages = principal.can("manage_members")
-    members = Membership.objects.for_team(principal.team).select_related("user")
+    ranks = list(Role)
     context = {
-        "members": sorted(members, key=lambda each: (list(Role).index(Role(each.role)), each.pk)),
+        "members": sorted(
+            members.visible(principal), key=lambda each: (ranks.index(Role(each.role)), each.pk)
+        ),
+        "roles": [choice for choice in Role.choices if reaches(principal.role, choice[0])],
         "manages": manages,
         "invitations": invitations.pending(principal.team) if manages else [],
         "form": form,
@@ -57,6 +61,23 @@ def invite(request: HttpRequest, principal: Principal) -> HttpResponse:
 def revoke(request: HttpRequest, principal: Principal, invitation_id: UUID) -> HttpResponse:
     """Take an invitation back."""
     invitations.revoke(principal, invitation_id)
+    return redirect("team")
+
+
+@action
+def change_role(request: HttpRequest, principal: Principal, member_id: int) -> HttpResponse:
+    """Give a member another role."""
+    wanted = request.POST.get("role", "")
+    if wanted not in Role.values:
+        raise Invalid("There is no such role.", details={"path": "role"})
+    members.change_role(principal, member_id, Role(wanted))
+    return redirect("team")
+
+
+@action
+def remove(request: HttpRequest, principal: Principal, member_id: int) -> HttpResponse:
+    """Take a member out of the team."""
+    members.remove(principal, member_id)
     return redirect("team")
 
 

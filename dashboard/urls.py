@@ -22,6 +22,8 @@ urlpatterns: list[URLPattern] = [
     path("team/switch", people.switch, name="team-switch"),
     path("team/invitations", people.invite, name="team-invite"),
     path("team/invitations/<uuid:invitation_id>/revoke", people.revoke, name="team-revoke"),
+    path("team/members/<int:member_id>/role", people.change_role, name="team-member"),
+    path("team/members/<int:member_id>/remove", people.remove, name="team-remove"),
     path("invitations/<str:token>/", people.invitation, name="invitation"),
     path("login", views.with_slash),
     path("signup", views.with_slash),

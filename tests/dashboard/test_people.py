@@ -56,6 +56,25 @@ def test_others_invite_and_revoke_nobody(cast: Cast, browse: Browse) -> None:
     assert Invitation.objects.count() == 1
 
 
+def test_roles_are_set_and_members_removed(cast: Cast, browse: Browse) -> None:
+    alice, bob = browse(cast.alice), Membership.objects.get(user=cast.bob.user)
+    place = f"/team/members/{bob.pk}"
+    assert alice.post(f"{place}/role", {"role": "admin"})["Location"] == "/team/"
+    assert alice.post(f"{place}/role", {"role": "king"}).status_code == 422
+    bob.refresh_from_db()
+    assert bob.role == Role.ADMIN
+    owner = Membership.objects.get(user=cast.alice.user)
+    for what in ("role", "remove"):
+        mine = f"/team/members/{owner.pk}/{what}"
+        assert browse(cast.bob).post(mine, {"role": "viewer"}).status_code == 403
+        assert browse(cast.vera).post(f"{place}/{what}", {"role": "owner"}).status_code == 403
+        assert browse(cast.charlie).post(f"{place}/{what}", {"role": "owner"}).status_code == 404
+        assert alice.post(mine, {"role": "viewer"}).status_code == 409
+    assert alice.post(f"{place}/remove")["Location"] == "/team/"
+    assert not Membership.objects.filter(pk=bob.pk).exists()
+    assert browse(cast.bob).get("/runs/").status_code == 403
+
+
 def test_one_looks_at_another_of_ones_teams(cast: Cast, browse: Browse) -> None:
     ours, theirs = start(cast.alice), start(cast.charlie)
     browser = browse(cast.bob)

@@ -27,6 +27,8 @@ PEOPLE: dict[str, Door] = {
     "team/invitations/<uuid:invitation_id>/revoke": Door(
         {"POST": FORGED}, "team/invitations/{invitation}/revoke"
     ),
+    "team/members/<int:member_id>/role": Door({"POST": FORGED}, "team/members/{member}/role"),
+    "team/members/<int:member_id>/remove": Door({"POST": FORGED}, "team/members/{member}/remove"),
     "invitations/<str:token>/": Door(
         {"GET": Who(404, 404, 404, 404), "POST": FORGED}, f"invitations/{TOKEN}/"
     ),
