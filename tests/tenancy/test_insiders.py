@@ -1,0 +1,124 @@
+"""Every route, tried by people and keys of the team itself: what the one table of roles allows.
+
+``NEEDS`` says which action each method of a route takes; a route or method without a line fails.
+Whoever lacks it gets 403 and changes nothing, whoever has it gets what Alice gets.
+"""
+
+from typing import Any
+
+import pytest
+
+from agui_project.bridge import db
+from teams import keys
+from teams.models import Role, Scope
+from teams.permissions import allowed, within
+from tests.asgi import watch
+from tests.cast import Cast
+from tests.tenancy.doors import ASGI, DJANGO, SOCKETS, Door
+from tests.tenancy.test_doors import OWN, House, house, knock
+
+__all__ = ["house"]
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+READ = {"GET": "view"}
+
+NEEDS: dict[str, dict[str, str]] = {
+    "api/v1/runs": {**READ, "POST": "run"},
+    "api/v1/runs/<uuid:run_id>": READ,
+    "api/v1/runs/<uuid:run_id>/cancel": {"POST": "cancel_others"},
+    "api/v1/runs/<uuid:run_id>/events": READ,
+    "api/v1/runs/<uuid:run_id>/comments": {**READ, "POST": "comment"},
+    "api/v1/runs/<uuid:run_id>/comments/<uuid:comment_id>": {"DELETE": "delete"},
+    "api/v1/runs/<uuid:run_id>/feedback": {**READ, "PUT": "comment"},
+    "api/v1/threads": READ,
+    "api/v1/threads/<uuid:key>": {**READ, "PATCH": "run", "DELETE": "delete"},
+    "api/v1/grants": {"GET": "share", "POST": "share"},
+    "api/v1/grants/<uuid:grant_id>": {"GET": "share", "DELETE": "share"},
+    "api/v1/interrupts": READ,
+    "api/v1/interrupts/<uuid:interrupt_id>": READ,
+    "api/v1/interrupts/<uuid:interrupt_id>/answer": {"POST": "answer"},
+    "api/v1/keys": {"GET": "manage_keys", "POST": "manage_keys"},
+    "api/v1/keys/<uuid:key_id>": {"GET": "manage_keys"},
+    "api/v1/keys/<uuid:key_id>/rotate": {"POST": "manage_keys"},
+    "api/v1/keys/<uuid:key_id>/revoke": {"POST": "manage_keys"},
+    "api/v1/members": READ,
+    "api/v1/members/<int:member_id>": {
+        **READ,
+        "PATCH": "manage_members",
+        "DELETE": "manage_members",
+    },
+    "api/v1/teams": READ,
+    "api/v1/teams/<uuid:team_id>/archive": {"POST": "manage_team"},
+    "api/v1/agents": {**READ, "POST": "manage_agents"},
+    "api/v1/agents/<slug:slug>": {**READ, "PATCH": "manage_agents", "DELETE": "manage_agents"},
+    "api/v1/audit": {"GET": "see_audit"},
+    "api/v1/audit.csv": {"GET": "see_audit"},
+    "api/v1/audit.ndjson": {"GET": "see_audit"},
+    "api/v1/limits": READ,
+}
+STREAMS: dict[str, dict[str, str]] = {
+    "api/v1/runs": {"POST": "run"},
+    "api/v1/runs/<uuid:run_id>/events": READ,
+}
+
+
+def needs(route: str, door: Door, method: str) -> str | None:
+    """The action; None for a door that is no part of the API."""
+    if route.startswith("api/v1/"):
+        return (NEEDS if DJANGO.get(route) is door else STREAMS)[route][method]
+    if "agui" in route or route == r"^$":
+        reads = method == "GET" or "connect" in route
+        return "view" if reads else "cancel_others" if "stop" in route else "run"
+    return None
+
+
+async def insiders(cast: Cast) -> dict[str, tuple[dict[str, str], Any]]:
+    """Headers, and whether the action is theirs; who may least comes first."""
+
+    def bare_key() -> str:
+        return keys.create_key(cast.team, "bare", Role.OWNER, scopes=[Scope.INGEST])[1]
+
+    bare = await db(bare_key)
+    found: dict[str, tuple[dict[str, str], Any]] = {
+        "bare key": ({"authorization": f"Bearer {bare}"}, within([Scope.INGEST]).__contains__)
+    }
+    for actor in (cast.vera, cast.bob):
+        headers = {**actor.headers, **actor.cookie}
+        role = actor.role
+        found[actor.user.username] = (headers, lambda action, role=role: allowed(role, action))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("route", "door"),
+    [*DJANGO.items(), *ASGI.items()],
+    ids=[*(f"{route} page" for route in DJANGO), *(f"{route} stream" for route in ASGI)],
+)
+async def test_what_the_table_allows(
+    house: House, cast: Cast, bell: None, route: str, door: Door
+) -> None:
+    for method, who in door.answers.items():
+        action = needs(route, door, method)
+        if action is None:
+            continue
+        for name, (headers, has) in (await insiders(cast)).items():
+            before = await db(house.state)
+            seen = await knock(
+                method, house.url(door, route), {**headers, **door.headers}, house.body(door)
+            )
+            what = f"{method} {route} by {name}: {seen.status} {seen.text[:300]}"
+            if has(action):
+                assert seen.status == who.owner, what
+            else:
+                assert seen.status == 403, what
+                assert await db(house.state) == before, what
+
+
+@pytest.mark.parametrize("route", SOCKETS)
+async def test_sockets(house: House, cast: Cast, bell: None, route: str) -> None:
+    door = SOCKETS[route]
+    owner = door.answers["WS"].owner
+    for headers, has in (await insiders(cast)).values():
+        _, code = await watch(house.url(door, route), {**OWN, **headers})
+        assert code == (owner if has("view") or owner == 4404 else 4403)
