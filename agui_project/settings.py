@@ -175,6 +175,10 @@ REST_FRAMEWORK = {
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
 SPECTACULAR_SETTINGS = {
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "agui_project.openapi.describe_refusals",
+    ],
     "TITLE": "AG-UI run host",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,

@@ -3,6 +3,7 @@
 import django_filters
 
 from runs.models import Run, Status
+from teams.api.moments import MomentFilter
 
 
 class RunFilter(django_filters.FilterSet):
@@ -11,8 +12,8 @@ class RunFilter(django_filters.FilterSet):
     thread_id = django_filters.CharFilter(field_name="thread__thread_id")
     run_id = django_filters.CharFilter()
     started_by = django_filters.CharFilter()
-    created_after = django_filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="gte")
-    created_before = django_filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="lt")
+    created_after = MomentFilter(field_name="created_at", lookup_expr="gte")
+    created_before = MomentFilter(field_name="created_at", lookup_expr="lt")
 
     class Meta:
         model = Run

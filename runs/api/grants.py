@@ -24,7 +24,9 @@ class GrantSerializer(serializers.ModelSerializer[Grant]):
     thread = serializers.UUIDField(source="thread_id", read_only=True, allow_null=True)
     run = serializers.UUIDField(source="run_id", read_only=True, allow_null=True)
     kind = serializers.ChoiceField(["link", "member", "team"], read_only=True)
-    member = serializers.CharField(source="to_user.username", read_only=True, default=None)
+    member = serializers.CharField(
+        source="to_user.username", read_only=True, default=None, allow_null=True
+    )
     to_team = serializers.UUIDField(source="to_team_id", read_only=True, allow_null=True)
     live = serializers.BooleanField(source="is_live", read_only=True)
 

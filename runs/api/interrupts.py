@@ -32,7 +32,9 @@ class InterruptSerializer(serializers.ModelSerializer[Interrupt]):
     response_schema = serializers.SerializerMethodField()
     metadata = serializers.SerializerMethodField()
     payload = serializers.SerializerMethodField()
-    answering_run = serializers.UUIDField(source="answering_run_id", read_only=True)
+    answering_run = serializers.UUIDField(
+        source="answering_run_id", read_only=True, allow_null=True
+    )
 
     class Meta:
         model = Interrupt

@@ -19,6 +19,7 @@ from rest_framework.request import Request
 from agui_project.bridge import db
 from agui_project.strict_json import dumps
 from teams import audit
+from teams.api.moments import MomentFilter
 from teams.api.pages import ERRORS, NewestFirst
 from teams.authentication import Principal, principal_of
 from teams.models import AuditEntry
@@ -46,8 +47,8 @@ class AuditFilter(django_filters.FilterSet):  # type: ignore[misc]
     action = django_filters.CharFilter()
     who = django_filters.CharFilter()
     target = django_filters.CharFilter()
-    since = django_filters.IsoDateTimeFilter(field_name="at", lookup_expr="gte")
-    until = django_filters.IsoDateTimeFilter(field_name="at", lookup_expr="lt")
+    since = MomentFilter(field_name="at", lookup_expr="gte")
+    until = MomentFilter(field_name="at", lookup_expr="lt")
 
     class Meta:
         model = AuditEntry

@@ -25,9 +25,9 @@ class KeySerializer(serializers.ModelSerializer[ApiKey]):
 
     expires_at = serializers.DateTimeField(source="expiry_date", allow_null=True)
     created_at = serializers.DateTimeField(source="created")
-    created_by = serializers.CharField(source="created_by.username", default=None)
-    replaces = serializers.CharField(source="replaces.prefix", default=None)
-    replaced_by = serializers.CharField(source="replaced_by.prefix", default=None)
+    created_by = serializers.CharField(source="created_by.username", default=None, allow_null=True)
+    replaces = serializers.CharField(source="replaces.prefix", default=None, allow_null=True)
+    replaced_by = serializers.CharField(source="replaced_by.prefix", default=None, allow_null=True)
     usable = serializers.SerializerMethodField()
 
     class Meta:

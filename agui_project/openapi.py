@@ -1,0 +1,32 @@
+"""The API's description says of every operation how it may be refused."""
+
+from typing import Any
+
+REFUSALS = {
+    400: "The request cannot be understood.",
+    401: "No credentials, or wrong ones.",
+    403: "The role, the key or the origin does not allow this.",
+    404: "There is no such thing in this team.",
+    405: "This address takes another method.",
+    406: "`Accept` asks for a form that there is not.",
+    409: "Something else stands in the way.",
+    410: "It was purged.",
+    413: "The body is too large.",
+    415: "The body is not JSON.",
+    422: "A value is not acceptable.",
+    429: "A limit is reached; `Retry-After` says when to come back.",
+    503: "The host cannot serve this right now.",
+}
+
+
+def describe_refusals(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """A postprocessing hook of drf-spectacular: every error has the one shape."""
+    shape = {"$ref": "#/components/schemas/ErrorAnswer"}
+    for operations in result["paths"].values():
+        for operation in operations.values():
+            for status, meaning in REFUSALS.items():
+                operation["responses"][str(status)] = {
+                    "description": meaning,
+                    "content": {"application/json": {"schema": shape}},
+                }
+    return result

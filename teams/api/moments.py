@@ -1,0 +1,26 @@
+"""Times in the filters of lists."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import django_filters
+from django.core.exceptions import ValidationError
+from django_filters.fields import IsoDateTimeField
+
+
+class MomentField(IsoDateTimeField):  # type: ignore[misc]
+    """ISO 8601, told to the database in UTC: it refuses offsets that Python takes."""
+
+    def clean(self, value: Any) -> datetime | None:
+        """Raises ValidationError beyond what a clock in UTC can say."""
+        moment: datetime | None = super().clean(value)
+        try:
+            return None if moment is None else moment.astimezone(UTC)
+        except OverflowError:
+            raise ValidationError("There is no such time.") from None
+
+
+class MomentFilter(django_filters.IsoDateTimeFilter):  # type: ignore[misc]
+    """A filter by time."""
+
+    field_class = MomentField

@@ -1,0 +1,213 @@
+"""Requests made up from the API's own description, with real ids: nothing fails, nothing surprises.
+
+Every answer must be one that the description names, in the shape that it names; none is a 500; and
+at least half of the requests succeed, so that what is tried is more than refusals.
+"""
+
+import os
+import random
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from tests.acceptance.host import Host
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+CASES = int(os.environ.get("API_CASES", "5000"))
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
+NO_LIMITS = {
+    f"AGUI_LIMIT_{name}": "0"
+    for name in ("RUNS_PER_MINUTE", "QUEUED_RUNS", "STORED_BYTES", "OPEN_STREAMS")
+}
+
+
+NEW_AGENT = {"url": "https://agents.example.com/agui"}
+
+
+class Things:
+    """Real things to ask for, by the name that a path gives their id.
+
+    What a request may use up is made anew for it; what reads takes any that there is.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.http = host.client()
+        self.wrong: dict[str, str] = {}
+        self.chance = random.Random(7)
+        run = host.begin(script=[{"text": "x"}])
+        host.begin(agent="slow", forwardedProps={"steps": 2, "seconds": 600})
+        host.wait_status(run["id"], "succeeded")
+        self.run = run["id"]
+        self.made = {
+            "slug": self.agent,
+            "key_id": self.key,
+            "grant_id": self.grant,
+            "comment_id": self.comment,
+            "interrupt_id": self.interrupt,
+            "key": self.thread,
+            "invitation_id": self.invitation,
+        }
+
+    def close(self) -> None:
+        self.http.close()
+
+    def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        answer = self.http.post(f"/api/v1/{path}", json=body)
+        assert answer.status_code == 201, answer.text
+        return dict(answer.json())
+
+    def name(self) -> str:
+        return f"n{self.chance.randrange(10**12)}"
+
+    def agent(self) -> str:
+        return str(self.post("agents", {"slug": self.name(), **NEW_AGENT})["slug"])
+
+    def key(self) -> str:
+        return str(self.post("keys", {"name": self.name()})["id"])
+
+    def grant(self) -> str:
+        return str(self.post("grants", {"run": self.run})["id"])
+
+    def comment(self) -> str:
+        return str(self.post(f"runs/{self.run}/comments", {"text": "x"})["id"])
+
+    def invitation(self) -> str:
+        if len(known := self.ids("invitations")) > 20:
+            return known[0]  # a team may send a hundred a day, and the operation wants most of them
+        return str(self.post("invitations", {"email": f"{self.name()}@example.com"})["id"])
+
+    def interrupt(self) -> str:
+        run = self.host.begin(script=[{"interrupt": {"reason": "ok?"}}])["id"]
+        self.host.wait_status(run, "interrupted")
+        return self.ids("interrupts", run=run)[0]
+
+    def thread(self) -> str:
+        run = self.host.begin(script=[])
+        self.host.wait_status(run["id"], "succeeded")
+        return self.ids("threads", thread_id=run["thread_id"])[0]
+
+    def ids(self, kind: str, **query: str) -> list[str]:
+        rows = self.http.get(f"/api/v1/{kind}", params=query).json()["results"]
+        return [str(row["slug" if kind == "agents" else "id"]) for row in rows]
+
+    def some(self, names: list[str], *, used_up: bool) -> dict[str, Any]:
+        """Path parameters; mostly of something that is there."""
+        return {name: self.one(name, used_up=used_up) for name in names}
+
+    def one(self, name: str, *, used_up: bool) -> Any:
+        if name == "run_id":
+            return self.run
+        if name == "member_id":
+            return self.ids("members")[0]
+        if name not in self.made:
+            return "0190a000-0000-7000-8000-000000000000"
+        if used_up or not (known := self.ids(KINDS[name])):
+            return self.made[name]()
+        return self.chance.choice(known)
+
+
+KINDS = {
+    "slug": "agents",
+    "key_id": "keys",
+    "grant_id": "grants",
+    "interrupt_id": "interrupts",
+    "key": "threads",
+    "invitation_id": "invitations",
+}
+
+
+@pytest.fixture
+def host(new_host: Callable[..., Host]) -> Host:
+    return new_host(**NO_LIMITS)
+
+
+def real(case: Any, things: Things) -> None:
+    """Put real names where the description can only say "a string"."""
+    if case.query:
+        case.query.pop("cursor", None)  # nobody makes one up
+        for name in ("run", "thread"):
+            if name in case.query:
+                case.query[name] = things.run
+    body = case.body if isinstance(case.body, dict) else {}
+    match case.operation.path:
+        case "/api/v1/grants" if body:
+            for name in ("thread", "member", "team", "run"):
+                body.pop(name, None)
+            body["run"] = things.run
+        case "/api/v1/agents" if body:
+            body |= {"slug": things.name(), **NEW_AGENT}
+        case "/api/v1/runs" if body:
+            body.pop("agent", None)
+            if things.chance.random() < 0.8:
+                body["input"] = {"messages": []}
+
+
+def test_requests_made_from_the_description(host: Host) -> None:
+    with closing(Things(host)) as things:
+        answers = ask_everything(things)
+    for label, seen in answers.items():
+        print(label, dict(seen))
+    counted = sum(answers.values(), Counter())
+    good = sum(times for status, times in counted.items() if status < 300)
+    print(f"{counted.total()} cases, {good} with a 2xx: {dict(counted)}")
+    assert things.wrong == {}
+    assert counted.total() >= CASES
+    assert good >= counted.total() / 2
+
+
+def ask_everything(things: Things) -> dict[str, Counter[int]]:
+    """Every operation equally often; the statuses of its answers."""
+    schema = schemathesis.openapi.from_url(
+        f"{things.host.url}/api/schema/?format=json", headers={"Accept": "application/json"}
+    )
+    operations = [found.ok() for found in schema.get_all_operations()]
+    each = -(-CASES // len(operations))
+    return {operation.label: ask(operation, things, each) for operation in operations}
+
+
+def ask(operation: Any, things: Things, times: int) -> Counter[int]:
+    """Make up ``times`` requests of one operation; the statuses of the answers."""
+    seen: Counter[int] = Counter()
+    names = [parameter.name for parameter in operation.path_parameters]
+    used_up = operation.method.upper() not in ("GET", "PUT")
+
+    @settings(
+        max_examples=times,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.data())
+    def one(data: st.DataObject) -> None:
+        path = things.some(names, used_up=used_up) if names else None
+        case = data.draw(operation.as_strategy(path_parameters=path))
+        real(case, things)
+        answer = case.call(base_url=things.host.url, headers=things.host.headers)
+        seen[answer.status_code] += 1
+        try:
+            case.validate_response(answer, checks=CHECKS)
+        except BaseExceptionGroup as failures:
+            things.wrong[operation.label] = str(failures)
+
+    one()
+    return seen
