@@ -12,7 +12,7 @@ import asyncio
 import collections
 import functools
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID
@@ -115,19 +115,22 @@ class Hub:
         return journal.read_after(*key)
 
     @asynccontextmanager
-    async def listening(self, topic: str) -> AsyncGenerator[asyncio.Event, None]:
-        """An event that is set whenever ``topic`` rings, from the entry on, if Redis is there."""
+    async def listening(self, topics: Collection[str]) -> AsyncGenerator[asyncio.Event, None]:
+        """An event that is set when one of ``topics`` rings, from now on if Redis is there."""
         self._start()
         ring = asyncio.Event()
-        self._rings.setdefault(topic, set()).add(ring)
+        for topic in topics:
+            self._rings.setdefault(topic, set()).add(ring)
         try:
-            await self._groups.join(topic)
+            for topic in topics:
+                await self._groups.join(topic)
             yield ring
         finally:
-            rings = self._rings[topic]
-            rings.discard(ring)
-            if not rings:
-                del self._rings[topic]
+            for topic in topics:
+                rings = self._rings[topic]
+                rings.discard(ring)
+                if not rings:
+                    del self._rings[topic]
 
     def deliver(self, message: dict[str, Any]) -> None:
         """Hand one message of the bell to the journal's readers, or to those of its topic."""

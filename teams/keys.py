@@ -102,6 +102,7 @@ def rotate(
         new.replaces = old
         old.expiry_date = min(filter(None, (old.expiry_date, now + overlap)))
         old.save(update_fields=["expiry_date"])
+        revoked(old.team_id)  # without an overlap it has ended
         maker = by or _maker(created_by)
         audit.record(maker, old.team, "key.rotated", old.prefix, by=new.prefix)
     return new, key

@@ -40,7 +40,8 @@ async def events(request: Request, send: Send) -> None:
         cut: Cut | None = None
         if run.journal.closed_at is None and cursor is None:
             cut = await db_read(_join, principal, run)
-        await stream_run(request, send, principal, run.pk, cut or Cut(after, b""), raw=raw)
+        cut = cut or Cut(after, b"")
+        await stream_run(request, send, principal, run.pk, cut, owner=run.team_id, raw=raw)
 
 
 def _join(principal: Principal, run: Run) -> Cut | None:
@@ -56,12 +57,14 @@ async def stream_run(
     cut: Cut,
     *,
     then: Sequence[UUID] = (),
+    owner: UUID | None = None,
     older: bool = False,
     raw: bool = True,
 ) -> None:
     """Follow a run until its stored end, the reader's leaving, or the loss of its right to read.
 
-    The runs ``then`` come behind it, each from its start. ``older``: a reader of AG-UI 0.x;
+    The runs ``then`` come behind it, each from its start. ``owner`` is the run's team, if that
+    is not the principal's. ``older``: a reader of AG-UI 0.x;
     without ``raw`` it gets neither RAW nor ``rawEvent``.
     """
     location = f"/api/v1/runs/{run_id}/events".encode()
@@ -77,16 +80,16 @@ async def stream_run(
                 view=sse.view(as_older=older, raw=raw),
             ),
             sse.until_disconnect(request.receive, "http.disconnect"),
-            until_refused(principal, run_id),
+            until_refused(principal, run_id, owner),
         )
     if refused:
         await sse.refuse(send)
 
 
-async def until_refused(principal: Principal, run_id: UUID) -> None:
-    """Return once the principal may not read the run any more."""
+async def until_refused(principal: Principal, run_id: UUID, owner: UUID | None = None) -> None:
+    """Return once the principal may not read the run, which another team may own, any more."""
     await guard.until_refused(
-        revocation.group(principal.team.pk),
+        {revocation.group(team) for team in (principal.team.pk, owner) if team},
         partial(db_read, access.still_readable, principal, run_id),
         settings.AGUI_SSE_HEARTBEAT,
     )

@@ -53,7 +53,7 @@ async def _serve(request: Request, send: Send) -> socket.Close | None:
         refused = await sse.beside(
             sending(),
             sse.until_disconnect(request.receive, "websocket.disconnect"),
-            until_refused(principal, run.pk),
+            until_refused(principal, run.pk, run.team_id),
         )
     return socket.Close.REVOKED if refused else code
 
