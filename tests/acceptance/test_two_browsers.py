@@ -5,7 +5,7 @@ import time
 from uuid import uuid4
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 
 from tests.acceptance.host import Host, wait_for
 from tests.acceptance.test_pages_in_browser import CONTRAST, PHONE, SECONDS
@@ -38,15 +38,22 @@ def mailed(host: Host, address: str, what: re.Pattern[str]) -> str:
     return found()[-1]
 
 
+def listen(page: Page, complaints: list[str]) -> None:
+    """Note what the content policy blocks; what is refused to a revoked link is expected."""
+
+    def hear(message: ConsoleMessage) -> None:
+        if message.type == "error" and "Failed to load resource" not in message.text:
+            complaints.append(message.text)
+
+    page.on("console", hear)
+
+
 def newcomer(browser: Browser, complaints: list[str]) -> Page:
     """Somebody's own browser, which must not complain of anything, a content policy least."""
     context = browser.new_context()
     context.set_default_timeout(SECONDS)
     page = context.new_page()
-    page.on(
-        "console",
-        lambda m: complaints.append(f"{m.text} {m.location}") if m.type == "error" else None,
-    )
+    listen(page, complaints)
     page.on("pageerror", lambda error: complaints.append(str(error)))
     return page
 
@@ -115,10 +122,7 @@ def test_account_pages_on_a_phone(
 ) -> None:
     expect.set_options(timeout=SECONDS)
     page = signed_in(browser, host, complaints, viewport=PHONE, color_scheme=scheme)
-    page.on(
-        "console",
-        lambda m: complaints.append(f"{m.text} {m.location}") if m.type == "error" else None,
-    )
+    listen(page, complaints)
     addresses = [
         "/team/",
         *(f"/account/{each}/" for each in ACCOUNT),
@@ -144,10 +148,7 @@ def test_pages_of_others_work_under_the_content_policy(
 ) -> None:
     expect.set_options(timeout=SECONDS)
     page = signed_in(browser, host, complaints)
-    page.on(
-        "console",
-        lambda m: complaints.append(f"{m.text} {m.location}") if m.type == "error" else None,
-    )
+    listen(page, complaints)
     page.goto("/api/docs/")
     expect(page.get_by_text("/api/v1/invitations", exact=True).first).to_be_visible()
     page.get_by_role("button", name="Authorize").click()
