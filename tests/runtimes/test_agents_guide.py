@@ -75,4 +75,4 @@ def test_the_guide_names_every_agent_that_comes_along() -> None:
     slugs = {slug for file in files for slug in registered.findall(file.read_text())}
     assert slugs == {"docs", "table", "slow", "approval", "llm", "scripted"}
     assert all(f"| `{slug}` |" in GUIDE for slug in slugs)
-    assert set(RUNTIMES) == {"python", "http", "process"}
+    assert set(RUNTIMES) == {"python", "http", "process", "orchestrator"}
