@@ -115,6 +115,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "teams.tenancy.OperatorPages",
 ]
 ROOT_URLCONF = "agui_project.urls"
 ASGI_APPLICATION = "agui_project.asgi.application"

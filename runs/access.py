@@ -93,7 +93,9 @@ def find_interrupt(principal: Principal, key: UUID, action: str = "view") -> Int
     require(principal, "view")
     own = Q(team=principal.team) & _of_runs(principal)
     shared = Q(thread__in=_shared(principal, "thread")) | Q(run__in=_shared(principal, "run"))
-    rows = _for_agents(principal, Interrupt.objects.filter(own | shared), "thread")
+    rows = _for_agents(
+        principal, Interrupt.objects.unscoped("own or granted").filter(own | shared), "thread"
+    )
     interrupt = _asked(rows).filter(pk=key).first()
     if interrupt is None:
         raise NotFound("There is no such interrupt.")
@@ -152,7 +154,7 @@ def still_readable(principal: Principal, run_id: UUID) -> bool:
 
 def grants_to(principal: Principal) -> QuerySet[Grant]:
     """The grants that let this principal in, as long as they do."""
-    rows = Grant.objects.filter(live(), team__archived_at=None)
+    rows = Grant.objects.unscoped("what others have granted").filter(live(), team__archived_at=None)
     if principal.kind == "link":
         rows = rows.filter(pk=principal.name, token_hash__isnull=False)
         if principal.user_id is None:
@@ -185,7 +187,7 @@ def _reachable(principal: Principal) -> QuerySet[Run]:
     if principal.kind == "link":
         return Run.objects.for_team(principal.team).filter(shared)
     own = Q(team=principal.team) & _runs(principal)
-    rows = Run.objects.filter(own | shared).filter(_bound(principal))
+    rows = Run.objects.unscoped("own or granted").filter(own | shared).filter(_bound(principal))
     return _for_agents(principal, rows, "thread")
 
 

@@ -150,7 +150,11 @@ def enter(run: Run, limits: Limits, *, ended: Sequence[UUID] = ()) -> None:
 
 def ended(run_ids: Sequence[UUID]) -> None:
     """Admit the next runs of these runs' teams; last in the transaction that ends them."""
-    teams = set(Run.objects.filter(pk__in=run_ids).values_list("team_id", flat=True))
+    teams = set(
+        Run.objects.unscoped("runs that ended, of any team")
+        .filter(pk__in=run_ids)
+        .values_list("team_id", flat=True)
+    )
     _admit(sorted(teams), ended=run_ids)
 
 
@@ -162,7 +166,7 @@ def started(run: Run) -> None:
 
 def sweep() -> int:
     """Admit what nobody admitted, team by team; how many runs."""
-    waiting = Run.objects.filter(status="queued", job_id=None)
+    waiting = Run.objects.unscoped("a sweep over all teams").filter(status="queued", job_id=None)
     teams = waiting.order_by("team_id").values_list("team_id", flat=True).distinct()
     return sum(len(_admit([team]) or ()) for team in list(teams))
 

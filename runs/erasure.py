@@ -39,12 +39,16 @@ def erase_thread(by: Labelled | str, thread: Thread) -> None:
     Raises LegalHold, and ThreadBusy while a run has not ended: cancel it first.
     """
     with transaction.atomic():
-        held = Thread.objects.select_for_update(of=("self",)).select_related("team")
+        held = (
+            Thread.objects.unscoped("the thread itself")
+            .select_for_update(of=("self",))
+            .select_related("team")
+        )
         locked = held.filter(pk=thread.pk).first()
         if locked is None:
             return  # somebody was faster
         _check_hold(locked.team, locked)
-        for begun in Thread.objects.filter(pk__in=family.of(locked)):
+        for begun in Thread.objects.for_team(locked.team).filter(pk__in=family.of(locked)):
             erase_thread(by, begun)
         active = Run.objects.filter(thread=locked, status__in=ACTIVE).first()
         if active is not None:

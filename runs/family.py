@@ -10,7 +10,7 @@ def of(thread: Thread) -> list[UUID]:
     found: dict[UUID, None] = {}
     level = [thread.pk]
     while level:
-        spawned = Run.objects.filter(parent__thread__in=level)
+        spawned = Run.objects.for_team(thread.team).filter(parent__thread__in=level)
         ids = spawned.values_list("thread_id", flat=True).distinct()
         level = [key for key in ids if key not in found and key != thread.pk]
         found |= dict.fromkeys(level)
@@ -29,5 +29,6 @@ def depth(run: Run) -> int:
     above = run.parent_id
     while above is not None:
         count += 1
-        above = Run.objects.values_list("parent_id", flat=True).get(pk=above)
+        parents = Run.objects.for_team(run.team).values_list("parent_id", flat=True)
+        above = parents.get(pk=above)
     return count

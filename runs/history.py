@@ -50,7 +50,7 @@ def current(thread_id: UUID) -> Fold:
     """
     stored = ThreadHistory.objects.filter(thread_id=thread_id).first()
     fold, through = (Fold.load(stored.fold), stored.through) if stored else (Fold(), None)
-    newer = Run.objects.filter(thread_id=thread_id).order_by("journal_id")
+    newer = Run.objects.unscoped("of one thread").filter(thread_id=thread_id).order_by("journal_id")
     if through is not None:
         newer = newer.filter(journal_id__gt=through)
     ended = []

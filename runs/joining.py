@@ -75,7 +75,12 @@ def standing(thread_id: UUID) -> Standing | None:
     A run that ends between the look at it and the history's would be counted twice: look again.
     Raises Purged when nothing is left of it.
     """
-    runs = Run.objects.filter(thread_id=thread_id).select_related("journal").order_by("journal_id")
+    runs = (
+        Run.objects.unscoped("of one thread")
+        .filter(thread_id=thread_id)
+        .select_related("journal")
+        .order_by("journal_id")
+    )
     while (last := runs.last()) is not None:
         first = runs.filter(status__in=ACTIVE).first()
         if first is None:
@@ -101,7 +106,7 @@ def thread(thread_id: UUID) -> tuple[Cut, list[UUID]] | None:
     opening = prelude_frames(found.fold, found.position)
     if opening is not None:
         return Cut(found.position, opening), found.runs
-    runs = Run.objects.filter(thread_id=thread_id).order_by("journal_id")
+    runs = Run.objects.unscoped("of one thread").filter(thread_id=thread_id).order_by("journal_id")
     return Cut(0, b""), list(runs.values_list("journal_id", flat=True))
 
 
@@ -111,4 +116,4 @@ def _fold_at(run: Run, position: int) -> Fold:
 
 
 def _is_active(run: Run) -> bool:
-    return Run.objects.filter(pk=run.pk, status__in=ACTIVE).exists()
+    return Run.objects.unscoped("the run itself").filter(pk=run.pk, status__in=ACTIVE).exists()

@@ -206,14 +206,18 @@ def claim(run_id: UUID) -> Claimed | None:
 
     Its input is joined to the thread only now: with a queue, the thread has grown meanwhile.
     """
-    thread_id = Run.objects.values_list("thread_id", flat=True).get(pk=run_id)
+    thread_id = (
+        Run.objects.unscoped("the run itself").values_list("thread_id", flat=True).get(pk=run_id)
+    )
     past = history.current(thread_id)
     with transaction.atomic():
         held = journal.take_over(run_id)
         if held is None or not _move(run_id, Status.RUNNING, started_at=timezone.now()):
             transaction.set_rollback(True)  # the generation is not ours to keep
             return None
-        run = Run.objects.select_related("agent", "thread").get(pk=run_id)
+        run = (
+            Run.objects.unscoped("the run itself").select_related("agent", "thread").get(pk=run_id)
+        )
         admission.started(run)
         return Claimed(
             held,
@@ -283,7 +287,9 @@ def _cancel(run: Run, by: str) -> bool:
         jobs.cancel(run)
         audit.record(by, run.team, "run.cancelled", str(run.pk))
         return ended
-    asked = Run.objects.filter(pk=run.pk, status=Status.RUNNING, cancel_requested_at=None)
+    asked = Run.objects.unscoped("the run itself").filter(
+        pk=run.pk, status=Status.RUNNING, cancel_requested_at=None
+    )
     if asked.update(cancel_requested_at=timezone.now()):
         run.refresh_from_db(fields=["job_id"])
         if run.parent_id is None:  # the job is the parent's, who looks after its children
@@ -310,7 +316,7 @@ def end_lost(run: Run) -> bool:
 def _end_unclaimed(run: Run) -> bool:
     with transaction.atomic():
         held = journal.take_over(run.pk)
-        current = Run.objects.filter(pk=run.pk, status=Status.QUEUED)
+        current = Run.objects.unscoped("the run itself").filter(pk=run.pk, status=Status.QUEUED)
         if held is None or not current.update(cancel_requested_at=timezone.now()):
             transaction.set_rollback(True)
             return False
@@ -338,7 +344,11 @@ def _append(held: Claim, records: Sequence[Record], intake: Intake) -> None:
 def _move(run_id: UUID, to: Status, **values: Any) -> int:
     """The conditional update behind every change of status: who is first wins."""
     allowed = [status for status, targets in TRANSITIONS.items() if to in targets]
-    return Run.objects.filter(pk=run_id, status__in=allowed).update(status=to, **values)
+    return (
+        Run.objects.unscoped("the run itself")
+        .filter(pk=run_id, status__in=allowed)
+        .update(status=to, **values)
+    )
 
 
 def _earlier(team: Team, key: str | None, request: RunRequest) -> Run | None:
@@ -351,7 +361,7 @@ def _earlier(team: Team, key: str | None, request: RunRequest) -> Run | None:
 
 
 def _lock(thread: Thread) -> None:
-    Thread.objects.select_for_update(no_key=True).get(pk=thread.pk)
+    Thread.objects.unscoped("the thread itself").select_for_update(no_key=True).get(pk=thread.pk)
 
 
 def _attempt(thread: Thread, run_id: str, answers: resume.Admission) -> int:

@@ -85,7 +85,9 @@ class Admission:
         for row, entry in self.fresh:
             _store(row, entry, run.started_by)
         interrupts.expire_rows([row.pk for row in self.told if row.status == InterruptStatus.OPEN])
-        rows = Interrupt.objects.filter(pk__in=[row.pk for row in self.told], answering_run=None)
+        rows = Interrupt.objects.unscoped("questions just found").filter(
+            pk__in=[row.pk for row in self.told], answering_run=None
+        )
         if rows.exclude(status=InterruptStatus.OPEN).update(answering_run=run) < len(self.told):
             raise InterruptAnswered
 
@@ -125,7 +127,11 @@ def store(key: UUID, entry: Entry, by: str) -> Run | None:
 
     Raises InterruptAnswered, InterruptExpired, AnswerInvalid.
     """
-    row = Interrupt.objects.select_related("answering_run").get(pk=key)
+    row = (
+        Interrupt.objects.unscoped("questions just found")
+        .select_related("answering_run")
+        .get(pk=key)
+    )
     if not _takes(row, entry, timezone.now()):
         return row.answering_run
     if row.answer is None:
@@ -148,11 +154,15 @@ def _store(row: Interrupt, entry: Entry, by: str) -> None:
     """
     resolved = entry["status"] == "resolved"
     free = [InterruptStatus.OPEN] if resolved else [InterruptStatus.OPEN, InterruptStatus.EXPIRED]
-    taken = Interrupt.objects.filter(pk=row.pk, status__in=free, answering_run=None).update(
-        status=InterruptStatus.ANSWERED if resolved else InterruptStatus.CANCELLED,
-        answer=dumps(entry),
-        answered_by=by,
-        answered_at=timezone.now(),
+    taken = (
+        Interrupt.objects.unscoped("questions just found")
+        .filter(pk=row.pk, status__in=free, answering_run=None)
+        .update(
+            status=InterruptStatus.ANSWERED if resolved else InterruptStatus.CANCELLED,
+            answer=dumps(entry),
+            answered_by=by,
+            answered_at=timezone.now(),
+        )
     )
     if not taken:
         raise InterruptExpired(details={"interrupt_id": row.interrupt_id})

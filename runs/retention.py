@@ -21,7 +21,7 @@ from django.utils import timezone
 from events import partitions, purge
 from events.fold import Fold
 from runs import admission, history
-from runs.models import Interrupt, Run, Thread, ThreadHistory
+from runs.models import Comment, Feedback, Interrupt, Run, Thread, ThreadHistory
 from teams.limits import limits_of
 from teams.models import Team
 
@@ -62,7 +62,9 @@ def drop_months() -> list[str]:
     """Drop the months that are over and of which no run is retained; their names."""
     gone = []
     for month in partitions.past():
-        kept = Run.objects.filter(pk__gte=month.low, pk__lt=month.high, purged_at=None)
+        kept = Run.objects.unscoped("a month of all teams").filter(
+            pk__gte=month.low, pk__lt=month.high, purged_at=None
+        )
         if not kept.exists() and purge.drop(month):
             log.info("partitions.dropped", name=month.name)
             gone.append(month.name)
@@ -103,10 +105,16 @@ def purge_thread(thread_id: UUID, before: datetime) -> int:
     """
     history.current(thread_id)  # what is said in these logs is in the fold, or it would be lost
     with transaction.atomic():
-        free = Thread.objects.select_for_update(skip_locked=True, no_key=True, of=("self",))
+        free = Thread.objects.unscoped("the thread itself").select_for_update(
+            skip_locked=True, no_key=True, of=("self",)
+        )
         if not free.filter(pk=thread_id, legal_hold=False, team__legal_hold=False).exists():
             return 0
-        runs = list(Run.objects.filter(thread_id=thread_id, purged_at=None).order_by("pk"))
+        runs = list(
+            Run.objects.unscoped("of one thread")
+            .filter(thread_id=thread_id, purged_at=None)
+            .order_by("pk")
+        )
         over = list(takewhile(lambda run: run.ended_at is not None and run.ended_at < before, runs))
         stored = ThreadHistory.objects.filter(thread_id=thread_id)
         if not over or not stored.filter(through__gte=over[-1].pk).exists():
@@ -120,8 +128,10 @@ def purge_thread(thread_id: UUID, before: datetime) -> int:
 def _entomb(team_id: UUID, run_ids: list[UUID]) -> None:
     """Leave of these runs who started them, when, and how they ended."""
     size = purge.doom(run_ids)
-    Interrupt.objects.filter(run__in=run_ids).delete()
-    Run.objects.filter(pk__in=run_ids).update(
+    said: tuple[type[Interrupt | Comment | Feedback], ...] = (Interrupt, Comment, Feedback)
+    for model in said:
+        model.objects.unscoped("runs just found").filter(run__in=run_ids).delete()
+    Run.objects.unscoped("runs just found").filter(pk__in=run_ids).update(
         purged_at=timezone.now(),
         input="{}",
         result=None,

@@ -115,7 +115,7 @@ def find(principal: Principal, grant_id: UUID) -> Grant:
 def revoke(principal: Principal, grant_id: UUID) -> None:
     """End a grant and, at once, what is read through it; doing it again changes nothing."""
     grant = find(principal, grant_id)
-    thread = grant.thread or Thread.objects.get(runs=grant.run_id)
+    thread = grant.thread or Thread.objects.unscoped("the grant itself").get(runs=grant.run_id)
     if grant.created_by != principal.label:
         _check_sharer(principal, thread, None, Level.VIEW)
     with transaction.atomic():
@@ -133,7 +133,9 @@ def open_link(token: str, user: User | None) -> Opened:
     """
     grant = None
     if TOKEN.fullmatch(token):
-        rows = Grant.objects.select_related("team", "thread", "run")
+        rows = Grant.objects.unscoped("whoever has the link").select_related(
+            "team", "thread", "run"
+        )
         grant = rows.filter(token_hash=_hash(token), team__archived_at=None).first()
     if grant is None or not grant.is_live():
         raise NotFound("This link is not valid, or no longer.")
@@ -157,7 +159,11 @@ def touch(grant: Grant) -> None:
     if grant.last_used_at is None or grant.last_used_at <= now - USED_EVERY:
         stale = Q(last_used_at=None) | Q(last_used_at__lte=now - USED_EVERY)
         with transaction.atomic():
-            if Grant.objects.filter(stale, pk=grant.pk).update(last_used_at=now):
+            if (
+                Grant.objects.unscoped("the grant itself")
+                .filter(stale, pk=grant.pk)
+                .update(last_used_at=now)
+            ):
                 audit.record(f"link:{grant.pk}", grant.team, "link.opened", str(grant.pk))
 
 
@@ -167,7 +173,7 @@ def _ring(grant: Grant) -> None:
     if grant.to_team_id is not None:
         teams.add(grant.to_team_id)
     if grant.to_user_id is not None:
-        rows = Membership.objects.filter(user=grant.to_user_id)
+        rows = Membership.objects.unscoped("one person, all teams").filter(user=grant.to_user_id)
         teams |= set(rows.values_list("team_id", flat=True))
     for team_id in teams:
         revoked(team_id)

@@ -43,7 +43,7 @@ def change(principal: Principal, key: UUID, given: Mapping[str, Any]) -> Thread:
         thread.save(update_fields=list(changed))
         if moves:
             visibility = Visibility(changed["visibility"]).value
-            begun = Thread.objects.filter(pk__in=family.of(thread))
+            begun = Thread.objects.for_team(thread.team).filter(pk__in=family.of(thread))
             begun.update(visibility=visibility)
             revoked(thread.team_id)
             audit.record(

@@ -117,7 +117,12 @@ def _make(team: Team, email: str, role: Role, by: str, days: int) -> tuple[Invit
 
 def find(token: str) -> Invitation:
     """The invitation of a link. Raises NotFound, and InvitationGone unless it is open."""
-    row = Invitation.objects.select_related("team").filter(token_hash=_hash(token)).first()
+    row = (
+        Invitation.objects.unscoped("whoever has the link")
+        .select_related("team")
+        .filter(token_hash=_hash(token))
+        .first()
+    )
     if row is None:
         raise NotFound
     if not is_open(row):
@@ -129,13 +134,22 @@ def standing(key: str | None) -> Invitation | None:
     """The open invitation of that id; None of none."""
     if key is None:
         return None
-    row = Invitation.objects.select_related("team").filter(pk=UUID(key)).first()
+    row = (
+        Invitation.objects.unscoped("whoever has the link")
+        .select_related("team")
+        .filter(pk=UUID(key))
+        .first()
+    )
     return row if row and is_open(row) else None
 
 
 def any_for(emails: Iterable[str]) -> bool:
     """Whether one of these addresses has an open invitation to any team."""
-    return _open(Invitation.objects.filter(email__in=[each.lower() for each in emails])).exists()
+    return _open(
+        Invitation.objects.unscoped("one person, all teams").filter(
+            email__in=[each.lower() for each in emails]
+        )
+    ).exists()
 
 
 def pending(team: Team) -> QuerySet[Invitation]:

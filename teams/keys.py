@@ -87,7 +87,9 @@ def rotate(
     one that has a successor already: of two rotations at once the second waits for the row.
     """
     with transaction.atomic():
-        old: ApiKey = ApiKey.objects.select_for_update(of=("self",)).get(pk=row.pk)
+        old: ApiKey = (
+            ApiKey.objects.unscoped("the key itself").select_for_update(of=("self",)).get(pk=row.pk)
+        )
         if not usable(old):
             raise KeyRetired
         if ApiKey.objects.filter(replaces=old).exists():
@@ -98,7 +100,7 @@ def rotate(
             old.team, old.name, Role(old.role), created_by, life,
             scopes=old.scopes, agents=old.agents, by=by,
         )  # fmt: skip
-        ApiKey.objects.filter(pk=new.pk).update(replaces=old)
+        ApiKey.objects.unscoped("the key itself").filter(pk=new.pk).update(replaces=old)
         new.replaces = old
         old.expiry_date = min(filter(None, (old.expiry_date, now + overlap)))
         old.save(update_fields=["expiry_date"])
@@ -120,7 +122,7 @@ def adopt_key(team: Team, key: str, name: str, role: Role) -> ApiKey:
         )
     # get_or_create: of two hosts that start at once, one inserts and the other finds its row.
     row: ApiKey
-    row, created = ApiKey.objects.get_or_create(
+    row, created = ApiKey.objects.unscoped("whose key it is").get_or_create(
         prefix=key[:PREFIX],
         defaults={
             "team": team,
@@ -140,7 +142,11 @@ def find(key: str) -> ApiKey | None:
     """The usable key with this text, of a team that is not archived; its team comes along."""
     if not _speakable(key):
         return None
-    rows = ApiKey.objects.select_related("team").filter(prefix=key[:PREFIX])
+    rows = (
+        ApiKey.objects.unscoped("whose key it is")
+        .select_related("team")
+        .filter(prefix=key[:PREFIX])
+    )
     row: ApiKey | None = rows.first()
     if row is None or not row.is_valid(key):  # compares in constant time
         return None
@@ -169,7 +175,7 @@ def touch(row: ApiKey) -> None:
     if row.last_used_at is not None and row.last_used_at > now - USED_EVERY:
         return
     stale = Q(last_used_at=None) | Q(last_used_at__lte=now - USED_EVERY)
-    noted = ApiKey.objects.filter(stale, pk=row.pk)
+    noted = ApiKey.objects.unscoped("the key itself").filter(stale, pk=row.pk)
     noted.update(last_used_at=now, last_used_from=_address(ADDRESS.get()))
 
 
@@ -177,7 +183,11 @@ def revoke(row: ApiKey, by: Labelled | str = "host") -> None:
     """End the key for good, and its open streams; revoking it again changes nothing."""
     row.revoked = True
     with transaction.atomic():
-        if ApiKey.objects.filter(pk=row.pk, revoked=False).update(revoked=True):
+        if (
+            ApiKey.objects.unscoped("the key itself")
+            .filter(pk=row.pk, revoked=False)
+            .update(revoked=True)
+        ):
             audit.record(by, row.team, "key.revoked", row.prefix)
         revoked(row.team_id)
 

@@ -40,7 +40,9 @@ def teams_of(principal: Principal) -> list[tuple[Team, Role]]:
     principal.require("view")
     if principal.kind != "user":
         return [(principal.team, principal.role)]
-    mine = Membership.objects.filter(user=principal.user_id, team__archived_at=None)
+    mine = Membership.objects.unscoped("one person, all teams").filter(
+        user=principal.user_id, team__archived_at=None
+    )
     rows = mine.select_related("team").order_by("created_at", "pk")
     return [(row.team, Role(row.role)) for row in rows]
 

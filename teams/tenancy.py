@@ -1,18 +1,132 @@
-"""Everything a team owns is reached through ``for_team``; nothing else is scoped by hand."""
+"""Everything a team owns is reached through ``for_team``; nothing else is scoped by hand.
 
-from typing import Self, TypeVar
+The backstop: a query of such an object that names no team is refused when it would run. It runs
+when one of these holds:
+
+- ``for_team(team)``, or a keyword ``team=``;
+- a keyword whose value is an object of a team (``filter(thread=thread)``), or the manager of such
+  an object (``run.interrupts``): whoever holds the object has asked for it before;
+- ``unscoped("why")``, for one query; ``with operator_code("why")`` for all in a block.
+
+It watches querysets. Raw SQL, ``Model._base_manager`` (which follows foreign keys and cascades)
+and ``save`` or ``delete`` of an object in hand pass by it, and so does a keyword on the far side
+of a join; the tests of ``tests/tenancy`` are for these.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Self, TypeVar, cast
 
 from django.db import models
+from django.http import HttpRequest, HttpResponse
 
 M = TypeVar("M", bound=models.Model)
 
+_operator: ContextVar[str] = ContextVar("operator", default="")
+
+
+class Unscoped(RuntimeError):
+    """A query of what teams own named no team: use ``for_team``, or say why not."""
+
+
+@contextmanager
+def operator_code(reason: str) -> Iterator[None]:
+    """Queries in this block may span teams; ``reason`` is for whoever reads it."""
+    token = _operator.set(reason)
+    try:
+        yield
+    finally:
+        _operator.reset(token)
+
+
+class OperatorPages:
+    """Middleware: Django's admin is for operators, who see all teams."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if not request.path_info.startswith("/admin/"):
+            return self.get_response(request)
+        with operator_code("Django's admin"):
+            return self.get_response(request)
+
+
+def exempt() -> bool:
+    """Whether an unscoped query may run all the same; tests ask here who asks."""
+    return bool(_operator.get())
+
 
 class TeamQuerySet(models.QuerySet[M]):
-    """A queryset that knows how to stay inside one team."""
+    """A queryset that knows how to stay inside one team, and does not run outside."""
+
+    _scoped = False
 
     def for_team(self, team: "models.Model") -> Self:
         """Only what ``team`` owns: the single place where tenant scoping is written."""
         return self.filter(team=team)
+
+    def unscoped(self, reason: str) -> Self:
+        """This query may run without a team; ``reason`` is for whoever reads it."""
+        found = self.all()
+        found._scoped = True
+        return found
+
+    def _clone(self) -> Self:
+        found = cast(Self, super()._clone())  # type: ignore[misc]
+        found._scoped = self._scoped
+        return found
+
+    def _filter_or_exclude(self, negate: bool, args: Any, kwargs: dict[str, Any]) -> Self:
+        found = cast(Self, super()._filter_or_exclude(negate, args, kwargs))  # type: ignore[misc]
+        found._scoped = found._scoped or (not negate and any(map(_names_team, kwargs.items())))
+        return found
+
+    def _guard(self) -> None:
+        hints: dict[str, Any] = vars(self)["_hints"]  # of a manager of an object in hand
+        if not (self._scoped or "instance" in hints or self.query.is_empty() or exempt()):
+            raise Unscoped(f"{Unscoped.__doc__} ({self.model._meta.label})")
+
+    def _fetch_all(self) -> None:
+        if self._result_cache is None:
+            self._guard()
+        super()._fetch_all()
+
+    def iterator(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
+        """Guarded."""
+        self._guard()
+        return super().iterator(*args, **kwargs)
+
+    def exists(self) -> bool:
+        """Guarded."""
+        self._guard()
+        return super().exists()
+
+    def count(self) -> int:
+        """Guarded."""
+        self._guard()
+        return super().count()
+
+    def aggregate(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Guarded."""
+        self._guard()
+        return super().aggregate(*args, **kwargs)
+
+    def update(self, **kwargs: Any) -> int:
+        """Guarded."""
+        self._guard()
+        return super().update(**kwargs)
+
+    def delete(self) -> tuple[int, dict[str, int]]:
+        """Guarded."""
+        self._guard()
+        return super().delete()
+
+
+def _names_team(keyword: tuple[str, Any]) -> bool:
+    name, value = keyword
+    return name in ("team", "team_id", "team__in") or isinstance(value, TeamOwned)
 
 
 class TeamOwned(models.Model):
@@ -24,3 +138,13 @@ class TeamOwned(models.Model):
 
     class Meta:
         abstract = True
+
+    def validate_unique(self, *args: Any, **kwargs: Any) -> None:
+        """What must be unique must be so among all teams."""
+        with operator_code("uniqueness"):
+            super().validate_unique(*args, **kwargs)
+
+    def validate_constraints(self, *args: Any, **kwargs: Any) -> None:
+        """The same."""
+        with operator_code("uniqueness"):
+            super().validate_constraints(*args, **kwargs)

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from django.db import transaction
+
 from events import journal
 from events.encoding import Record
 from events.intake import Intake
@@ -52,7 +54,8 @@ class Told:
 
     def _append(self, records: list[Record]) -> None:
         batch = journal.Batch(self._held.journal_id, self._held.generation, self._head + 1, records)
-        assert journal.append([batch]) == {self.run.pk}
+        with transaction.atomic():
+            assert journal.append([batch]) == {self.run.pk}
         self._head = batch.last
 
 

@@ -13,8 +13,8 @@ from pytest_django import Settings
 from agui_project.bridge import db
 from events import journal, partitions, purge
 from events.models import Doomed, Event, Finding, Journal
-from runs import history, retention
-from runs.models import Interrupt, Run, Thread, ThreadHistory
+from runs import comments, history, retention
+from runs.models import Comment, Interrupt, Run, Thread, ThreadHistory
 from teams.models import TeamLimits
 from tests.asgi import ask, ask_now, watch
 from tests.cast import Cast, log_of, start
@@ -109,11 +109,13 @@ class TestWhatGoes:
         retention.run_once()
         assert log_of(run)
 
-    def test_open_questions_go_too(self, cast: Cast) -> None:
+    def test_questions_and_comments_go_too(self, cast: Cast) -> None:
         run = asking(cast.alice, "i")
         assert Interrupt.objects.exists()
+        comments.write(cast.bob.principal, run.pk, "what was said", None)
         retention._entomb(run.team_id, [run.pk])
         assert not Interrupt.objects.exists()
+        assert not Comment.objects.exists()
 
     def test_the_conversation_goes_with_its_newest_run(self, cast: Cast) -> None:
         first = old_run(cast.alice, threadId="t", messages=SAID)

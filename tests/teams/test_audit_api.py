@@ -31,9 +31,9 @@ def targets(answer: Answer) -> list[Any]:
 @pytest.fixture
 def lines(cast: Cast) -> None:
     for number in range(5):
-        audit.record("user:bob", cast.team, "key.created", str(number))
-    audit.record("key:abcd1234", cast.team, "key.revoked", "=0", reason="lost")
-    audit.record("user:charlie", cast.other_team, "key.created", "theirs")
+        audit.record("user:bob", cast.team, "thing.made", str(number))
+    audit.record("key:abcd1234", cast.team, "thing.lost", "=0", reason="lost")
+    audit.record("user:charlie", cast.other_team, "thing.made", "theirs")
 
 
 @pytest.mark.usefixtures("lines")
@@ -44,7 +44,7 @@ class TestReading:
         assert "theirs" not in targets(read(cast.alice))
 
     def test_pages_lead_on(self, cast: Cast) -> None:
-        first = read(cast.alice, "?limit=2&action=key.created")
+        first = read(cast.alice, "?limit=2&action=thing.made")
         assert targets(first) == ["4", "3"]
         path, _, query = first.json["next"].partition("?")
         assert path.endswith(AUDIT)
@@ -53,13 +53,13 @@ class TestReading:
     @pytest.mark.parametrize(
         ("query", "found"),
         [
-            ("?action=key.revoked", ["=0"]),
+            ("?action=thing.lost", ["=0"]),
             ("?who=key:abcd1234", ["=0"]),
             ("?target=3", ["3"]),
             ("?target=theirs", []),
             ("?who=user:charlie", []),
             ("?until=2020-01-01T00:00:00Z", []),
-            ("?action=key.created&since=2020-01-01T00:00:00Z", ["4", "3", "2", "1", "0"]),
+            ("?action=thing.made&since=2020-01-01T00:00:00Z", ["4", "3", "2", "1", "0"]),
         ],
     )
     def test_filters(self, cast: Cast, query: str, found: list[str]) -> None:
@@ -85,18 +85,18 @@ class TestExport:
         answer = read(cast.alice, "?since=2020-01-01T00:00:00Z", ".csv")
         assert answer.headers["content-type"] == "text/csv; charset=utf-8"
         rows = list(csv.DictReader(io.StringIO(answer.body.decode())))
-        of_keys = [row for row in rows if row["action"].startswith("key.")]
+        of_keys = [row for row in rows if row["action"].startswith("thing.")]
         assert [row["target"] for row in of_keys] == ["0", "1", "2", "3", "4", "'=0"]
         assert len({row["id"] for row in rows}) == len(rows)
 
     def test_ndjson_is_what_the_list_shows(self, cast: Cast) -> None:
-        shown = read(cast.alice, "?action=key.revoked").json["results"]
-        answer = read(cast.alice, "?action=key.revoked", ".ndjson")
+        shown = read(cast.alice, "?action=thing.lost").json["results"]
+        answer = read(cast.alice, "?action=thing.lost", ".ndjson")
         assert [json.loads(line) for line in answer.body.splitlines()] == shown
 
     def test_taking_it_away_is_an_act(self, cast: Cast) -> None:
-        read(cast.alice, "?action=key.revoked", ".csv")
+        read(cast.alice, "?action=thing.lost", ".csv")
         line = AuditEntry.objects.for_team(cast.team).get(action="audit.exported")
         assert (line.target, line.address) == ("csv", "127.0.0.1")
         assert line.who.startswith("key:")
-        assert json.loads(line.details) == {"filters": {"action": "key.revoked"}}
+        assert json.loads(line.details) == {"filters": {"action": "thing.lost"}}
