@@ -22,7 +22,7 @@ from events.encoding import Record
 from events.intake import Intake
 from events.lease import Also, AppendFailed, Lease, LostLease
 from events.writer import JournalWriter
-from runs import findings, history, lifecycle
+from runs import context, findings, history, lifecycle
 from runs.children import Children
 from runs.lifecycle import Claimed
 from runs.pace import Pace
@@ -181,7 +181,7 @@ class Execution:
     async def _pump(self) -> None:
         """Agent → runtime → middleware → intake → writer; nothing behind the terminal event."""
         runtime = registry.runtime_for(self.run.agent)
-        lease, pace, ctx = self.lease, self.pace, self._context()
+        lease, pace, ctx = self.lease, self.pace, await self._context()
         accept = self.intake.accept
         if lease.full:
             await lease.room()  # of the echo: an input may be megabytes
@@ -276,10 +276,11 @@ class Execution:
         self.lease.append(records, also)
         self.checkpoints.note(records)
 
-    def _context(self) -> RunContext:
+    async def _context(self) -> RunContext:
         agent = self.run.agent
+        body = await context.provided(self.run, self.input)
         return RunContext(
-            self.input,
+            body,
             agent=agent.slug,
             settings=agent.settings,
             team=str(self.run.team_id),

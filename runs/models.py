@@ -108,7 +108,9 @@ class Run(TeamOwned):
     """One attempt to answer inside a thread; its id is its journal's id.
 
     ``input`` and ``result`` are TEXT JSON as they go on the wire: jsonb refuses NUL and lone
-    surrogates. ``request_digest`` fingerprints what an Idempotency-Key was first used with.
+    surrogates. ``context`` is what context providers added to the input, for members only
+    (``runs/context.py``). ``request_digest`` fingerprints what an Idempotency-Key was first
+    used with.
     A queued run without ``job_id`` waits for its team's or its thread's turn.
     A run that another one spawned has it as its ``parent``, and is part of that one's job.
     ``attempt`` counts the runs under one ``run_id``: some clients resume with the interrupted
@@ -129,6 +131,7 @@ class Run(TeamOwned):
     protocol_version = models.CharField(max_length=20, null=True)  # noqa: DJ001
     status = models.CharField(max_length=12, choices=Status.choices, default=Status.QUEUED)
     input = models.TextField()
+    context = models.TextField(null=True)  # noqa: DJ001
     result = models.TextField(null=True)  # noqa: DJ001
     usage = models.TextField(null=True)  # noqa: DJ001
     error_code = models.CharField(max_length=40, blank=True, default="")

@@ -134,6 +134,7 @@ def _entomb(team_id: UUID, run_ids: list[UUID]) -> None:
     Run.objects.unscoped("runs just found").filter(pk__in=run_ids).update(
         purged_at=timezone.now(),
         input="{}",
+        context=None,
         result=None,
         usage=None,
         error_message="",

@@ -1,9 +1,21 @@
 """Agents in Django's admin, for operators."""
 
-from django.contrib import admin
+from typing import TYPE_CHECKING, Any
 
-from runtimes.models import Agent
+from django import forms
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from agui_project.errors import HostError
+from runtimes import documents
+from runtimes.models import Agent, Document, Wisdom
 from teams.admin import Audited
+
+if TYPE_CHECKING:
+    UploadFormBase = forms.ModelForm[Document]
+else:
+    UploadFormBase = forms.ModelForm
 
 
 @admin.register(Agent)
@@ -16,3 +28,67 @@ class AgentAdmin(Audited[Agent]):
     search_fields = ["slug", "name", "team__slug"]
     raw_id_fields = ["team"]
     readonly_fields = ["id", "created_at"]
+
+
+class UploadForm(UploadFormBase):
+    """A file of UTF-8 text."""
+
+    file = forms.FileField()
+
+    class Meta:
+        model = Document
+        fields = ["team", "title", "media_type"]
+
+    def clean(self) -> dict[str, Any]:
+        """What ``documents.store`` would refuse is an error of the form."""
+        values: dict[str, Any] = super().clean() or {}
+        if "file" in values:
+            try:
+                draft = Document(
+                    title=values.get("title", ""), media_type=values.get("media_type", "")
+                )
+                documents.check(draft, values["file"].read().decode())
+                self.instance.text = draft.text
+            except (UnicodeDecodeError, HostError) as error:
+                shown = error.message if isinstance(error, HostError) else "This is not UTF-8."
+                raise forms.ValidationError({"file": shown}) from None
+        return values
+
+
+@admin.register(Document)
+class DocumentAdmin(Audited[Document]):
+    """What a team's agents may be told parts of: uploaded and deleted, never changed."""
+
+    form = UploadForm
+    list_display = ["title", "team", "media_type", "size", "uploaded_by", "created_at"]
+    list_filter = ["media_type"]
+    list_select_related = ["team"]
+    search_fields = ["title", "team__slug"]
+    raw_id_fields = ["team"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:
+        """Without the texts."""
+        return super().get_queryset(request).defer("text")
+
+    def has_change_permission(self, request: HttpRequest, obj: Document | None = None) -> bool:
+        """An upload is as it is."""
+        return False
+
+    def save_model(self, request: HttpRequest, obj: Document, form: Any, change: bool) -> None:
+        """With its pieces."""
+        documents.store(obj, f"user:{request.user.get_username()}")
+
+
+@admin.register(Wisdom)
+class WisdomAdmin(Audited[Wisdom]):
+    """Notes that a team's agents are told."""
+
+    list_display = ["__str__", "team", "written_by", "created_at"]
+    list_select_related = ["team"]
+    search_fields = ["text", "team__slug"]
+    raw_id_fields = ["team"]
+
+    def save_model(self, request: HttpRequest, obj: Wisdom, form: Any, change: bool) -> None:
+        """The one who wrote it last."""
+        obj.written_by = f"user:{request.user.get_username()}"
+        super().save_model(request, obj, form, change)

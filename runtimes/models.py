@@ -11,9 +11,16 @@ from django.db import models
 from django.db.models.functions import Now
 
 from agui_project.secrets import SealedField, SecretUnreadable, seal, unseal
+from runtimes.context import chain as context
+from runtimes.entries import BadEntries
+from runtimes.knowledge import Document, DocumentChunk, MediaType, Profile, Wisdom
 from runtimes.middleware import chain, keys
 from runtimes.process.command import BadSettings, Command
 from teams.tenancy import TeamOwned
+
+__all__ = [
+    "Agent", "Document", "DocumentChunk", "MediaType", "OnBusy", "Policy", "Profile", "Wisdom",
+]  # fmt: skip
 
 
 class OnBusy(models.TextChoices):
@@ -39,6 +46,14 @@ def check_middleware(value: Any) -> None:
         raise ValidationError(str(bad), code="middleware") from None
 
 
+def check_context_providers(value: Any) -> None:
+    """As ``check_middleware``."""
+    try:
+        context.parse(value)
+    except BadEntries as bad:
+        raise ValidationError(str(bad), code="context_providers") from None
+
+
 class Agent(TeamOwned):
     """A team's agent: how it is called, what runs it, and by which rules."""
 
@@ -56,6 +71,12 @@ class Agent(TeamOwned):
         blank=True,
         validators=[check_middleware],
         help_text='What its events pass, in order: [{"name": "log"}, …]; docs/howto-middleware.md.',
+    )
+    context_providers = models.JSONField(
+        default=list,
+        blank=True,
+        validators=[check_context_providers],
+        help_text='What it is told before a run: [{"name": "wisdom"}, …]; docs/howto-context.md.',
     )
     secrets = SealedField(help_text="What nobody is shown: JSON, the headers of a remote agent.")
     on_busy = models.CharField(max_length=20, choices=OnBusy.choices, default=OnBusy.REJECT)
@@ -105,6 +126,7 @@ class Agent(TeamOwned):
     def save(self, *args: Any, **kwargs: Any) -> None:
         """As always; what cannot run is a ValidationError, also outside of forms."""
         check_middleware(self.middleware)
+        check_context_providers(self.context_providers)
         self.clean()
         self._put_keys_away()
         if "middleware" in (kwargs.get("update_fields") or ()):

@@ -46,7 +46,10 @@ ACTIONS: Mapping[str, Action] = {
     "ingest": _action(
         "hand in the events of a run that is executed elsewhere", WORKING, Scope.INGEST
     ),
-    "manage_agents": _action("add, change and switch off agents", RUNNING_THE_TEAM, Scope.ADMIN),
+    "manage_agents": _action(
+        "add, change and switch off agents, and what the team knows for them",
+        RUNNING_THE_TEAM, Scope.ADMIN,
+    ),
     "manage_members": _action(
         "invite and remove people, change their role", RUNNING_THE_TEAM, Scope.ADMIN
     ),

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from runs.api import agents, grants, interrupts, limits, remarks, tickets, topics, views
+from runs.api import agents, grants, interrupts, knowledge, limits, remarks, tickets, topics, views
 
 urlpatterns = [
     path("agents", agents.AgentList.as_view(), name="api-agents"),
@@ -8,6 +8,7 @@ urlpatterns = [
     path("runs", views.RunList.as_view(), name="api-runs"),
     path("runs/<uuid:run_id>", views.RunDetail.as_view(), name="api-run"),
     path("runs/<uuid:run_id>/cancel", views.RunCancel.as_view(), name="api-run-cancel"),
+    path("runs/<uuid:run_id>/context", views.RunContext.as_view(), name="api-run-context"),
     path("runs/<uuid:run_id>/events", views.RunEvents.as_view(), name="api-run-events"),
     path("runs/<uuid:run_id>/comments", remarks.Comments.as_view(), name="api-comments"),
     path(
@@ -30,5 +31,10 @@ urlpatterns = [
         name="api-interrupt-answer",
     ),
     path("tickets", tickets.TicketMint.as_view(), name="api-tickets"),
+    path("documents", knowledge.DocumentList.as_view(), name="api-documents"),
+    path("documents/<uuid:document_id>", knowledge.DocumentDetail.as_view(), name="api-document"),
+    path("wisdom", knowledge.WisdomList.as_view(), name="api-wisdom"),
+    path("wisdom/<uuid:note_id>", knowledge.WisdomDetail.as_view(), name="api-wisdom-note"),
+    path("profile", knowledge.ProfileDetail.as_view(), name="api-profile"),
     path("limits", limits.TeamLimits.as_view(), name="api-limits"),
 ]

@@ -6,14 +6,14 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import generics
+from rest_framework import generics, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from agui_project.errors import Invalid
 from events import journal, raw
-from runs import access, cursors, entry, lifecycle
+from runs import access, context, cursors, entry, lifecycle
 from runs.api.filters import RunFilter
 from runs.api.serializers import RunSerializer, StartSerializer
 from runs.models import Run
@@ -34,7 +34,7 @@ class RunList(generics.ListAPIView[Run]):
 
     def get_queryset(self) -> QuerySet[Run]:
         # inputs may be megabytes each, and the list does not show them
-        return access.visible(principal_of(self.request)).defer("input")
+        return access.visible(principal_of(self.request)).defer("input", "context")
 
     @extend_schema(
         request=StartSerializer,
@@ -66,6 +66,29 @@ class RunCancel(APIView):
         principal = principal_of(request)
         lifecycle.cancel(access.find(principal, run_id, "cancel"), principal.label)
         return Response(RunSerializer(access.find(principal, run_id)).data, status=202)
+
+
+class ContextEntrySerializer(serializers.Serializer[Any]):
+    provider = serializers.CharField(allow_null=True, help_text="null: sent by the client.")
+    description = serializers.CharField()
+    value = serializers.CharField()
+
+
+class ContextFailureSerializer(serializers.Serializer[Any]):
+    provider = serializers.CharField()
+    reason = serializers.ChoiceField(["error", "timeout"])
+
+
+class ContextSerializer(serializers.Serializer[Any]):
+    context = ContextEntrySerializer(many=True)  # type: ignore[assignment]
+    failed = ContextFailureSerializer(many=True)
+
+
+class RunContext(APIView):
+    @extend_schema(responses={200: ContextSerializer, **ERRORS})
+    def get(self, request: Request, run_id: UUID) -> Response:
+        """What the agent was told beside the messages: the client's context, and the team's."""
+        return Response(context.shown(principal_of(request), run_id))
 
 
 class RunEvents(APIView):

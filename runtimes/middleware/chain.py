@@ -4,47 +4,18 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing
 from typing import Any
 
-from pydantic import ValidationError as Malformed
-
 from runtimes.base import RunContext
+from runtimes.entries import BadEntries as BadChain
+from runtimes.entries import parse as _parse
 from runtimes.middleware.base import Middleware, Options, Wire
 from runtimes.middleware.kinds import MIDDLEWARE
 
-MOST = 20
-
-
-class BadChain(ValueError):
-    """A list of middleware that cannot be built; the message says which entry, and why."""
+__all__ = ["BadChain", "Chain", "parse"]
 
 
 def parse(entries: Any) -> list[tuple[type[Middleware], Options]]:
     """Each entry ``{"name": …, option: …}`` as its class and options. Raises BadChain."""
-    if not isinstance(entries, list):
-        raise BadChain('middleware is a list of objects such as {"name": "log"}.')
-    if len(entries) > MOST:
-        raise BadChain(f"An agent has at most {MOST} middleware.")
-    return [_entry(number, entry) for number, entry in enumerate(entries)]
-
-
-def _entry(number: int, entry: Any) -> tuple[type[Middleware], Options]:
-    name = entry.get("name") if isinstance(entry, dict) else None
-    kind = MIDDLEWARE.get(name) if isinstance(name, str) else None
-    if kind is None:
-        known = ", ".join(sorted(MIDDLEWARE))
-        raise BadChain(f'middleware[{number}] needs a "name", one of: {known}.')
-    given = {key: value for key, value in entry.items() if key != "name"}
-    try:
-        return kind, kind.Options.model_validate(given)
-    except Malformed as bad:
-        problems = "; ".join(_problem(error) for error in bad.errors(include_input=False))
-        raise BadChain(f"middleware[{number}] ({name}): {problems}.") from None
-
-
-def _problem(error: Any) -> str:
-    where = ".".join(str(part) for part in error["loc"])
-    if error["type"] == "extra_forbidden":
-        return f"there is no option {where!r}"
-    return f"{where}: {error['msg']}" if where else str(error["msg"])
+    return _parse(entries, MIDDLEWARE, "middleware", "log")
 
 
 class Chain:

@@ -134,6 +134,23 @@ DJANGO: dict[str, Door] = {
         "api/v1/agents/far",
         body={"description": "changed"},
     ),
+    "api/v1/runs/<uuid:run_id>/context": Door({"GET": OBJECT}, "api/v1/runs/{run}/context"),
+    "api/v1/documents": Door(
+        {"GET": LIST, "POST": Who(401, 401, 201, 201)}, body={"title": "Rules", "text": "Be kind."}
+    ),
+    "api/v1/documents/<uuid:document_id>": Door(
+        {"GET": OBJECT, "DELETE": Who(401, 401, 404, 204)}, "api/v1/documents/{document}"
+    ),
+    "api/v1/wisdom": Door(
+        {"GET": LIST, "POST": Who(401, 401, 201, 201)}, body={"text": "Be kind."}
+    ),
+    "api/v1/wisdom/<uuid:note_id>": Door(
+        {"DELETE": Who(401, 401, 404, 204)}, "api/v1/wisdom/{wisdom}"
+    ),
+    # One's own, and a key has none.
+    "api/v1/profile": Door(
+        {"GET": Who(401, 401, 403, 403), "PUT": Who(401, 401, 403, 403)}, body={"about": "Me."}
+    ),
     "api/v1/audit": Door({"GET": LIST}),
     "api/v1/audit.csv": Door({"GET": LIST}),
     "api/v1/audit.ndjson": Door({"GET": LIST}),

@@ -12,7 +12,8 @@ from agui_project import routing
 from agui_project.bridge import db
 from runs import comments, lifecycle, sharing
 from runs.models import Comment, Feedback, Grant, Interrupt, Run, Thread
-from runtimes.models import Agent
+from runtimes import documents, notes
+from runtimes.models import Agent, Document, Wisdom
 from teams import invitations, keys
 from teams.models import ApiKey, Invitation, Membership, Role, Team
 from tests.asgi import Exchange, watch
@@ -57,6 +58,8 @@ class House:
     grant: Grant
     expired: str
     invitation: Invitation
+    document: Document
+    wisdom: Wisdom
     askers: dict[str, dict[str, str]]
 
     def url(self, door: Door, route: str) -> str:
@@ -77,6 +80,8 @@ class House:
             grant=self.grant.pk,
             expired=self.expired,
             invitation=self.invitation.pk,
+            document=self.document.pk,
+            wisdom=self.wisdom.pk,
         )
 
     def body(self, door: Door) -> Any:
@@ -101,6 +106,7 @@ class House:
             *(model.objects.count() for model in (Comment, Feedback, Grant)),
             Thread.objects.get(pk=self.run.thread_id).title,
             Grant.objects.get(pk=self.grant.pk).is_live(),
+            [Document.objects.for_team(team).count(), Wisdom.objects.for_team(team).count()],
         ]
 
 
@@ -131,7 +137,13 @@ def house(cast: Cast) -> House:
     email = f"{SECRET}@example.com"
     invited = invitations.send(cast.team, email, Role.MEMBER, by="user:alice", site="http://x")[0]
     asked = Interrupt.objects.get()
-    return House(run, queued, asked, spare, key, member, comment, grant, token, invited, askers)
+    values = {"title": SECRET, "media_type": "text/plain", "text": SECRET}
+    document = documents.upload(cast.alice.principal, values)
+    wisdom = notes.write(cast.alice.principal, SECRET)
+    return House(
+        run, queued, asked, spare, key, member, comment, grant, token, invited, document, wisdom,
+        askers,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

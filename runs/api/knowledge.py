@@ -1,0 +1,122 @@
+"""What a team knows, for its agents: documents, shared notes, a person's own profile."""
+
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework import generics, serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from runtimes import documents, notes
+from runtimes.models import Document, MediaType, Wisdom
+from teams.api.pages import ERRORS, NewestFirst
+from teams.authentication import principal_of
+
+
+class DocumentSerializer(serializers.ModelSerializer[Document]):
+    """A document without its text; ``size`` is in bytes."""
+
+    class Meta:
+        model = Document
+        fields = ["id", "title", "media_type", "size", "uploaded_by", "created_at"]
+        read_only_fields = fields
+
+
+class UploadSerializer(serializers.Serializer[Any]):
+    title = serializers.CharField(max_length=200)
+    media_type = serializers.ChoiceField(MediaType.choices, default=MediaType.MARKDOWN)
+    text = serializers.CharField(trim_whitespace=False)
+
+
+class DocumentList(generics.ListAPIView[Document]):
+    """The team's documents, newest first."""
+
+    serializer_class = DocumentSerializer
+    pagination_class = NewestFirst
+    queryset = Document.objects.none()
+
+    def get_queryset(self) -> QuerySet[Document]:
+        return documents.visible(principal_of(self.request))
+
+    @extend_schema(request=UploadSerializer, responses={201: DocumentSerializer, **ERRORS})
+    def post(self, request: Request) -> Response:
+        """Upload a document: plain text, Markdown or CSV."""
+        given = _read(UploadSerializer(data=request.data))
+        row = documents.upload(principal_of(request), given)
+        return Response(DocumentSerializer(row).data, status=201)
+
+
+class DocumentDetail(generics.RetrieveAPIView[Document]):
+    serializer_class = DocumentSerializer
+    queryset = Document.objects.none()
+
+    @extend_schema(responses={200: DocumentSerializer, **ERRORS})
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """One document."""
+        row = documents.find(principal_of(request), kwargs["document_id"])
+        return Response(DocumentSerializer(row).data)
+
+    @extend_schema(request=None, responses={204: None, **ERRORS})
+    def delete(self, request: Request, document_id: UUID) -> Response:
+        """Delete it; what runs were given of it stays with them."""
+        documents.delete(principal_of(request), document_id)
+        return Response(status=204)
+
+
+class WisdomSerializer(serializers.ModelSerializer[Wisdom]):
+    class Meta:
+        model = Wisdom
+        fields = ["id", "text", "written_by", "created_at"]
+        read_only_fields = ["id", "written_by", "created_at"]
+
+
+class WisdomList(generics.ListAPIView[Wisdom]):
+    """The team's notes for its agents, newest first."""
+
+    serializer_class = WisdomSerializer
+    pagination_class = NewestFirst
+    queryset = Wisdom.objects.none()
+
+    def get_queryset(self) -> QuerySet[Wisdom]:
+        return notes.wisdom(principal_of(self.request))
+
+    @extend_schema(request=WisdomSerializer, responses={201: WisdomSerializer, **ERRORS})
+    def post(self, request: Request) -> Response:
+        """Write a note."""
+        given = _read(WisdomSerializer(data=request.data))
+        row = notes.write(principal_of(request), given["text"])
+        return Response(WisdomSerializer(row).data, status=201)
+
+
+class WisdomDetail(APIView):
+    @extend_schema(request=None, responses={204: None, **ERRORS})
+    def delete(self, request: Request, note_id: UUID) -> Response:
+        """Delete a note."""
+        notes.delete(principal_of(request), note_id)
+        return Response(status=204)
+
+
+class ProfileSerializer(serializers.Serializer[Any]):
+    about = serializers.CharField(allow_blank=True)
+
+
+class ProfileDetail(APIView):
+    @extend_schema(responses={200: ProfileSerializer, **ERRORS})
+    def get(self, request: Request) -> Response:
+        """What you wrote of yourself, for this team's agents. Keys have no profile."""
+        return Response({"about": notes.about(principal_of(request))})
+
+    @extend_schema(request=ProfileSerializer, responses={200: ProfileSerializer, **ERRORS})
+    def put(self, request: Request) -> Response:
+        """Write something else."""
+        given = _read(ProfileSerializer(data=request.data))
+        return Response({"about": notes.describe(principal_of(request), given["about"])})
+
+
+def _read(given: serializers.BaseSerializer[Any]) -> dict[str, Any]:
+    given.is_valid(raise_exception=True)
+    values: dict[str, Any] = given.validated_data
+    return values

@@ -1,0 +1,65 @@
+"""What context providers add to a run's input: kept with the run, seen by its team's people.
+
+It goes to the agent and nowhere else. RUN_STARTED echoes what the client sent, and neither the
+log, nor what is folded from it, nor any stream has this.
+"""
+
+import json
+from typing import Any
+from uuid import UUID
+
+from agui_project.bridge import db
+from agui_project.errors import NotFound, RunErrorCode, RunFailed
+from agui_project.strict_json import dumps
+from runs import access
+from runs.models import Run, Status
+from runtimes import documents
+from runtimes.context import chain
+from runtimes.context.base import Asked
+from runtimes.entries import BadEntries
+from runtimes.request import RunRequest
+from teams.authentication import Principal
+from teams.models import Team
+
+Wire = dict[str, Any]
+
+
+async def provided(run: Run, body: Wire) -> Wire:
+    """The input with what the agent's context providers add; stored before the agent sees it.
+
+    Raises RunFailed for a provider that is required, or that there is no more.
+    """
+    providers = run.agent.context_providers
+    if not providers:
+        return body
+    team = await db(Team.objects.get, pk=run.team_id)
+    kind, _, name = run.started_by.partition(":")
+    asked = Asked(team, name if kind == "user" else "", RunRequest(body).text)
+    try:
+        found = await chain.gather(providers, asked)
+    except BadEntries as bad:
+        raise RunFailed(
+            RunErrorCode.AGENT_ERROR, f"The agent's context cannot be read: {bad}"
+        ) from None
+    running = Run.objects.filter(pk=run.pk, status=Status.RUNNING)
+    await db(running.update, context=dumps({"added": found.added, "failed": found.failed}))
+    added = [{key: each[key] for key in ("description", "value")} for each in found.added]
+    return {**body, "context": [*(body.get("context") or []), *added]}
+
+
+def shown(principal: Principal, run_id: UUID) -> Wire:
+    """``{"context": [{provider, description, value}], "failed": [{provider, reason}]}``.
+
+    ``context`` is all that the agent was given, in order; ``provider`` is null where the client
+    sent it. Raises NotFound, also for what another team has shared; Forbidden for most keys.
+    """
+    run = access.find(principal, run_id)
+    if run.team_id != principal.team.pk:
+        raise NotFound("There is no such run.")
+    documents.require_inside(principal)
+    sent = [
+        {"provider": None, "description": each["description"], "value": each["value"]}
+        for each in json.loads(run.input).get("context") or []
+    ]
+    kept = json.loads(run.context) if run.context else {"added": [], "failed": []}
+    return {"context": [*sent, *kept["added"]], "failed": kept["failed"]}

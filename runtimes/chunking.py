@@ -1,0 +1,63 @@
+"""A document cut into pieces that one search can find and one agent can read. Knows no database."""
+
+from collections.abc import Iterable, Iterator
+
+from runtimes.builtin.doc_search import split
+
+MOST = 1_500
+"""Characters of a piece."""
+Piece = tuple[str, str]
+"""The heading that a piece stands under ("" without), and its text."""
+
+
+def pieces(title: str, media_type: str, text: str) -> Iterator[Piece]:
+    """The pieces of a document in order, none empty, none longer than MOST and a CSV's header."""
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    if media_type == "text/csv":
+        yield from _rows(text)
+    elif media_type == "text/markdown":
+        for section in split(title, text):
+            heading = "" if section.heading == title else section.heading[:500]
+            yield from ((heading, piece) for piece in _packed(_fitting(section.body)))
+    else:
+        yield from (("", piece) for piece in _packed(_fitting(text)))
+
+
+def _rows(text: str) -> Iterator[Piece]:
+    """The lines of a table, each piece below the table's first line."""
+    header, _, rest = text.strip("\n").partition("\n")
+    header = header[: MOST // 2]
+    bodies = list(_packed(_fitting(rest)))
+    yield from (("", f"{header}\n{body}") for body in bodies)
+    if not bodies and header.strip():
+        yield "", header
+
+
+def _fitting(text: str) -> Iterator[str]:
+    """Its lines; one that is too long is cut, between words where it has any."""
+    for line in text.split("\n"):
+        while len(line) > MOST:
+            space = line.rfind(" ", MOST // 2, MOST)
+            cut = space if space > 0 else MOST
+            yield line[:cut]
+            line = line[cut:].lstrip()
+        yield line
+
+
+def _packed(lines: Iterable[str]) -> Iterator[str]:
+    """As many lines to a piece as fit; one that is more than half full ends with its paragraph."""
+    held: list[str] = []
+    size = 0
+    for line in lines:
+        full = size + len(line) + 1 > MOST or (not line.strip() and size > MOST // 2)
+        if full and held:
+            yield from _said("\n".join(held))
+            held, size = [], 0
+        held.append(line)
+        size += len(line) + 1
+    yield from _said("\n".join(held))
+
+
+def _said(piece: str) -> Iterator[str]:
+    if piece.strip():
+        yield piece.strip("\n")

@@ -1,0 +1,1 @@
+"""Context providers: what an agent is told before a run, beside what the client sent."""

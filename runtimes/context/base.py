@@ -1,0 +1,56 @@
+"""What a context provider is: entries for one run's input, read before its agent starts."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.db import connection, transaction
+from pydantic import BaseModel, ConfigDict, Field
+
+from agui_project.bridge import db
+from teams.models import Team
+
+Entry = dict[str, str]
+"""``{"description", "value"}``, as AG-UI has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The run that is about to start: ``user`` is a login ("" for a key), ``question`` its text."""
+
+    team: Team
+    user: str
+    question: str
+
+
+class Options(BaseModel):
+    """The options of every provider beside its ``name``: each one typed, none unknown."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    required: bool = False
+    max_chars: int = Field(default=8_000, ge=1, le=1_000_000)
+
+
+class Provider:
+    """Gives entries; one instance per run. Override ``read``, or ``entries`` without a database."""
+
+    Options: ClassVar[type[Options]] = Options
+
+    def __init__(self, options: Any) -> None:
+        self.options = options
+
+    async def entries(self, asked: Asked) -> list[Entry]:
+        """The entries, best first: what is too long is cut from the end."""
+        return await db(self._bounded, asked)
+
+    def read(self, asked: Asked) -> list[Entry]:
+        """The entries, from the database."""
+        raise NotImplementedError
+
+    def _bounded(self, asked: Asked) -> list[Entry]:
+        """Nobody can stop a thread, so the database gives up by itself."""
+        limit = str(int(settings.AGUI_CONTEXT_TIMEOUT * 1000))
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("select set_config('statement_timeout', %s, true)", [limit])
+            return self.read(asked)

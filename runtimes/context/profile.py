@@ -1,0 +1,22 @@
+"""``profile``: who asks, in which role, and what they wrote of themselves."""
+
+from runtimes.context.base import Asked, Entry, Provider
+from runtimes.knowledge import Profile
+from teams.models import Membership
+
+
+class ProfileProvider(Provider):
+    """The person who started the run; nothing for a key, or for who has left the team."""
+
+    def read(self, asked: Asked) -> list[Entry]:
+        """One entry, or none."""
+        rows = Membership.objects.for_team(asked.team).select_related("user")
+        found = rows.filter(user__username=asked.user, user__is_active=True).first()
+        if not asked.user or found is None:
+            return []
+        name = found.user.get_full_name() or found.user.get_username()
+        lines = [f"Name: {name}", f"Role in the team {asked.team.name}: {found.role}"]
+        profile = Profile.objects.for_team(asked.team).filter(membership=found).first()
+        if profile is not None and profile.about:
+            lines.append(f"About: {profile.about}")
+        return [{"description": "The user who asks", "value": "\n".join(lines)}]

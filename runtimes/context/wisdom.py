@@ -1,0 +1,14 @@
+"""``wisdom``: the notes that the team shares with its agents."""
+
+from runtimes.context.base import Asked, Entry, Provider
+from runtimes.knowledge import Wisdom
+
+
+class WisdomProvider(Provider):
+    """All notes in one entry, the newest first."""
+
+    def read(self, asked: Asked) -> list[Entry]:
+        """One entry, or none."""
+        notes = Wisdom.objects.for_team(asked.team).order_by("-id").values_list("text", flat=True)
+        text = "\n\n".join(notes)
+        return [{"description": "What the team has learned", "value": text}] if text else []

@@ -1,0 +1,48 @@
+"""Lists of ``{"name": …, option: …}`` that an agent carries, checked against what there is."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+MOST = 20
+
+
+K = TypeVar("K")
+
+
+class BadEntries(ValueError):
+    """A list that cannot be built; the message says which entry, and why."""
+
+
+def parse(entries: Any, kinds: Mapping[str, K], what: str, such: str) -> list[tuple[K, Any]]:
+    """Each entry's kind and options. ``what``: the list's name; ``such``: a kind, as an example.
+
+    Raises BadEntries.
+    """
+    if not isinstance(entries, list):
+        raise BadEntries(f'{what} is a list of objects such as {{"name": "{such}"}}.')
+    if len(entries) > MOST:
+        raise BadEntries(f"An agent has at most {MOST} {what}.")
+    return [_entry(f"{what}[{n}]", entry, kinds) for n, entry in enumerate(entries)]
+
+
+def _entry(where: str, entry: Any, kinds: Mapping[str, Any]) -> tuple[Any, Any]:
+    name = entry.get("name") if isinstance(entry, dict) else None
+    kind = kinds.get(name) if isinstance(name, str) else None
+    if kind is None:
+        known = ", ".join(sorted(kinds))
+        raise BadEntries(f'{where} needs a "name", one of: {known}.')
+    given = {key: value for key, value in entry.items() if key != "name"}
+    try:
+        return kind, kind.Options.model_validate(given)
+    except ValidationError as bad:
+        problems = "; ".join(_problem(error) for error in bad.errors(include_input=False))
+        raise BadEntries(f"{where} ({name}): {problems}.") from None
+
+
+def _problem(error: Any) -> str:
+    where = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "extra_forbidden":
+        return f"there is no option {where!r}"
+    return f"{where}: {error['msg']}" if where else str(error["msg"])

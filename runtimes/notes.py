@@ -1,0 +1,72 @@
+"""The team's wisdom, and what people wrote of themselves: short notes for its agents' context."""
+
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+
+from agui_project.errors import Forbidden, Invalid, NotFound
+from runtimes.documents import Asker, require_inside, room, storable
+from runtimes.knowledge import NOTE, Profile, Wisdom
+from teams import audit
+from teams.models import Membership
+from teams.tenancy import TeamQuerySet
+
+
+def wisdom(who: Asker) -> TeamQuerySet[Wisdom]:
+    """The team's notes."""
+    require_inside(who)
+    return Wisdom.objects.for_team(who.team)
+
+
+def write(who: Asker, text: str) -> Wisdom:
+    """A new note. Raises Forbidden, Invalid, KnowledgeFull."""
+    who.require("manage_agents")
+    note = Wisdom(team=who.team, text=_short(text), written_by=who.label)
+    with transaction.atomic():
+        room(who.team, Wisdom, settings.AGUI_WISDOM_MAX)
+        note.save(force_insert=True)
+        audit.record(who, who.team, "wisdom.written", str(note.pk))
+    note.refresh_from_db(fields=["created_at"])
+    return note
+
+
+def delete(who: Asker, note_id: UUID) -> None:
+    """Delete a note. Raises NotFound, Forbidden."""
+    rows = wisdom(who).filter(pk=note_id)
+    if not rows.exists():
+        raise NotFound("There is no such note.")
+    who.require("manage_agents")
+    with transaction.atomic():
+        if rows.delete()[0]:
+            audit.record(who, who.team, "wisdom.deleted", str(note_id))
+
+
+def about(who: Asker) -> str:
+    """What the person wrote of themselves. Raises Forbidden for a key."""
+    profile = Profile.objects.for_team(who.team).filter(membership=_membership(who)).first()
+    return profile.about if profile else ""
+
+
+def describe(who: Asker, text: str) -> str:
+    """Replace it; "" removes it. Raises Forbidden for a key, Invalid."""
+    membership = _membership(who)
+    kept = _short(text) if text else ""
+    Profile.objects.update_or_create(
+        membership=membership, defaults={"team": who.team, "about": kept}
+    )
+    return kept
+
+
+def _membership(who: Asker) -> Membership:
+    rows = Membership.objects.for_team(who.team)
+    found = rows.filter(user=who.user_id).first() if who.kind == "user" else None
+    if found is None:
+        raise Forbidden("Only a person has a profile.")
+    return found
+
+
+def _short(text: str) -> str:
+    if len(text) > NOTE:
+        raise Invalid(f"A note has at most {NOTE} characters.", details={"path": "text"})
+    return storable("text", text)
