@@ -7,6 +7,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from runs.models import Run
+from runtimes.models import OnBusy
 
 
 class RunErrorSerializer(serializers.Serializer[Any]):
@@ -78,4 +79,4 @@ class StartSerializer(serializers.Serializer[Any]):
 
     agent = serializers.SlugField(required=False, help_text="Default: the team's default agent.")
     input = serializers.JSONField(help_text="A RunAgentInput; ids are minted where absent.")
-    on_busy = serializers.ChoiceField(["reject", "enqueue", "cancel_running"], required=False)
+    on_busy = serializers.ChoiceField(OnBusy.choices, required=False)
