@@ -17,7 +17,7 @@ from uuid import UUID
 from agui_project.bridge import db, db_read
 from agui_project.errors import HostError, RunErrorCode, RunFailed
 from events.follow import follow
-from runs import family, inputs, lifecycle
+from runs import context, family, inputs, lifecycle
 from runs.lifecycle import Claimed
 from runs.models import Run
 from runtimes.models import Agent, OnBusy
@@ -163,8 +163,11 @@ def start(parent: Run, slug: str, input: Mapping[str, Any]) -> Claimed:
     thread_id = input.get("threadId")
     if thread_id is not None and not family.began(parent, str(thread_id)):
         raise RunFailed(RunErrorCode.AGENT_ERROR, "That thread was not begun by this one.")
-    body = {**input, "parentRunId": parent.run_id}
-    return lifecycle.spawn(parent, agent, inputs.parse(body, on_busy=OnBusy.REJECT))
+    sent, handed = context.apart(parent, input.get("context"))
+    body = {**input, "context": sent, "parentRunId": parent.run_id}
+    claimed = lifecycle.spawn(parent, agent, inputs.parse(body, on_busy=OnBusy.REJECT))
+    context.hand_on(claimed.run, handed)
+    return claimed
 
 
 def _safe(agent: str, error: Exception) -> RunFailed:

@@ -15,7 +15,7 @@ from runs import access
 from runs.models import Run, Status
 from runtimes import documents
 from runtimes.context import chain
-from runtimes.context.base import Asked
+from runtimes.context.base import Asked, Entry
 from runtimes.entries import BadEntries
 from runtimes.request import RunRequest
 from teams.authentication import Principal
@@ -30,8 +30,9 @@ async def provided(run: Run, body: Wire) -> Wire:
     Raises RunFailed for a provider that is required, or that there is no more.
     """
     providers = run.agent.context_providers
+    handed = json.loads(run.context)["added"] if run.context else []
     if not providers:
-        return body
+        return _with(body, handed)
     team = await db(Team.objects.get, pk=run.team_id)
     kind, _, name = run.started_by.partition(":")
     asked = Asked(team, name if kind == "user" else "", RunRequest(body).text)
@@ -41,10 +42,42 @@ async def provided(run: Run, body: Wire) -> Wire:
         raise RunFailed(
             RunErrorCode.AGENT_ERROR, f"The agent's context cannot be read: {bad}"
         ) from None
-    running = Run.objects.filter(pk=run.pk, status=Status.RUNNING)
-    await db(running.update, context=dumps({"added": found.added, "failed": found.failed}))
-    added = [{key: each[key] for key in ("description", "value")} for each in found.added]
-    return {**body, "context": [*(body.get("context") or []), *added]}
+    added = handed + [each for each in found.added if each not in handed]
+    running = Run.objects.for_team(team).filter(pk=run.pk, status=Status.RUNNING)
+    await db(running.update, context=dumps({"added": added, "failed": found.failed}))
+    return _with(body, added)
+
+
+def _with(body: Wire, added: list[Entry]) -> Wire:
+    plain = [{key: each[key] for key in ("description", "value")} for each in added]
+    return {**body, "context": [*(body.get("context") or []), *plain]} if plain else body
+
+
+def apart(run: Run, entries: Any) -> tuple[Any, list[Entry]]:
+    """The context that an agent hands on to another run, and what of it providers had added.
+
+    The second may not be in the other run's input, whose log echoes that: ``hand_on`` keeps it.
+    """
+    rows = Run.objects.for_team(run.team).filter(pk=run.pk)
+    kept = rows.values_list("context", flat=True).get()
+    if not kept or not isinstance(entries, list):
+        return entries, []
+    added = json.loads(kept)["added"]
+    values = [each["value"] for each in added]
+    given = [_value(each) for each in entries]
+    sent = [each for each in entries if _value(each) not in values]
+    return sent, [each for each in added if each["value"] in given]
+
+
+def hand_on(run: Run, added: list[Entry]) -> None:
+    """Give a claimed run what providers had added for the one that started it."""
+    if added:
+        run.context = dumps({"added": added, "failed": []})
+        run.save(update_fields=["context"])
+
+
+def _value(entry: Any) -> Any:
+    return entry.get("value") if isinstance(entry, dict) else None
 
 
 def shown(principal: Principal, run_id: UUID) -> Wire:

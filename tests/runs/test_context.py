@@ -184,6 +184,36 @@ async def test_who_joins_a_live_run_does_not_get_it(
     assert SECRET.encode() not in seen
 
 
+async def test_what_is_handed_on_to_another_run_is_not_in_its_log_either(
+    cast: Cast, register: Register, writer: JournalWriter
+) -> None:
+    await db(knowing, cast)
+    got: list[dict[str, str]] = []
+
+    async def below(ctx: Any) -> str:
+        got.extend(ctx.context)
+        return "answer"
+
+    async def above(ctx: Any) -> None:
+        async with ctx.spawn("below", {"messages": ctx.messages, "context": ctx.context}) as child:
+            await child.end()
+
+    await db(lambda: register("below", below, context_providers=[{"name": "wisdom"}]))
+    row = await db(lambda: register("above", above, context_providers=ALL))
+    message = {"role": "user", "content": "refunds?"}
+    run = await db(lambda: start(cast.alice, row, context=[SENT], messages=[message]))
+    assert (await perform(run, writer)).status == "succeeded"
+    child = await db(lambda: Run.objects.select_related("agent").get(parent=run))
+    log = await db(log_of, child)
+    assert log[0]["input"]["context"] == [SENT]
+    assert SECRET not in str(log) + child.input
+    answer = await ask("GET", context_of(child), cast.alice.headers)
+    seen = answer.json["context"]
+    names = [entry.pop("provider") for entry in seen]
+    assert names == [None, "profile", "wisdom", "documents"], "and nothing twice"
+    assert seen == got
+
+
 @pytest.mark.parametrize(("name", "reason"), [("broken", "error"), ("slow", "timeout")])
 async def test_one_that_fails_is_passed_over(
     cast: Cast,

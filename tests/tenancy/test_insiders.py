@@ -56,6 +56,13 @@ NEEDS: dict[str, dict[str, str]] = {
     "api/v1/audit.csv": {"GET": "see_audit"},
     "api/v1/audit.ndjson": {"GET": "see_audit"},
     "api/v1/limits": READ,
+    "api/v1/documents": {**READ, "POST": "manage_agents"},
+    "api/v1/documents/<uuid:document_id>": {**READ, "DELETE": "manage_agents"},
+    # People of the team may read these two; keys, which these insiders have, only with more.
+    "api/v1/runs/<uuid:run_id>/context": {"GET": "manage_agents"},
+    "api/v1/wisdom": {"GET": "manage_agents", "POST": "manage_agents"},
+    "api/v1/wisdom/<uuid:note_id>": {"DELETE": "manage_agents"},
+    "api/v1/profile": {"GET": "view", "PUT": "view"},
 }
 STREAMS: dict[str, dict[str, str]] = {
     "api/v1/runs": {"POST": "run"},
