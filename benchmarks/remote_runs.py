@@ -20,13 +20,15 @@ ALIVE_SECONDS = 10
 LIMIT_KB = 200
 STATE = """
 from runs.models import Run
-rows = Run.objects.filter(agent__slug="far", thread__thread_id__startswith={prefix!r})
+rows = Run.objects.unscoped("a measurement").filter(agent__slug="far")
+rows = rows.filter(thread__thread_id__startswith={prefix!r})
 print(rows.filter(status="running", journal__head__gt=3).count(),
       rows.filter(status="succeeded").count(), rows.filter(status="failed").count())
 """
 LIVES = """
 from runs.models import Run
-rows = Run.objects.filter(agent__slug="far", thread__thread_id__startswith={prefix!r})
+rows = Run.objects.unscoped("a measurement").filter(agent__slug="far")
+rows = rows.filter(thread__thread_id__startswith={prefix!r})
 ends = list(rows.values_list("started_at", "ended_at", "journal__head"))
 print((min(e for _, e, _ in ends) - max(s for s, _, _ in ends)).total_seconds(),
       min(h for _, _, h in ends))

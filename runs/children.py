@@ -14,6 +14,8 @@ from contextlib import aclosing, asynccontextmanager
 from typing import Any
 from uuid import UUID
 
+import structlog
+
 from agui_project.bridge import db, db_read
 from agui_project.errors import HostError, RunErrorCode, RunFailed
 from events.follow import follow
@@ -22,6 +24,8 @@ from runs.lifecycle import Claimed
 from runs.models import Run
 from runtimes.models import Agent, OnBusy
 from teams.limits import LimitReached
+
+log = structlog.get_logger(__name__)
 
 MOST, DEEPEST = 16, 4
 """Children of one run at once, and how many runs may stand above a child."""
@@ -174,6 +178,8 @@ def _safe(agent: str, error: Exception) -> RunFailed:
     """What the parent's agent is told; HostErrors are fit to be shown."""
     if isinstance(error, RunFailed):
         return error
+    if not isinstance(error, HostError):
+        log.error("child.not_started", agent=agent, exc_info=error)
     reason = RunErrorCode.LIMIT if isinstance(error, LimitReached) else RunErrorCode.AGENT_ERROR
     told = str(error) if isinstance(error, HostError) else "the host could not start it."
     return RunFailed(reason, f"Agent {agent!r}: {told}")

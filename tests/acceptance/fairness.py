@@ -24,7 +24,8 @@ keys.adopt_key(team, {B_KEY!r}, "b", Role.OWNER)
 BACKLOG = """
 from runs import inputs, lifecycle
 from runtimes.models import Agent
-agent = Agent.objects.select_related("team").exclude(team__slug="b").get(slug="scripted")
+rows = Agent.objects.unscoped("a measurement").select_related("team")
+agent = rows.exclude(team__slug="b").get(slug="scripted")
 request = {{"forwardedProps": {{"script": [{{"sleep": {seconds}}}]}}}}
 for _ in range({runs}):
     lifecycle.start(agent.team, agent, inputs.parse(dict(request)), started_by="user:a")
@@ -32,7 +33,8 @@ for _ in range({runs}):
 REPORT = """
 import json
 from runs.models import Run
-rows = Run.objects.values_list("team__slug", "created_at", "started_at", "ended_at")
+rows = Run.objects.unscoped("a measurement")
+rows = rows.values_list("team__slug", "created_at", "started_at", "ended_at")
 print(json.dumps([[str(value) if value else None for value in row] for row in rows]))
 """
 
