@@ -49,6 +49,7 @@ NEEDS: dict[str, dict[str, str]] = {
         "DELETE": "manage_members",
     },
     "api/v1/teams": READ,
+    "api/v1/tickets": {"POST": "view"},
     "api/v1/teams/<uuid:team_id>/archive": {"POST": "manage_team"},
     "api/v1/agents": {**READ, "POST": "manage_agents"},
     "api/v1/agents/<slug:slug>": {**READ, "PATCH": "manage_agents", "DELETE": "manage_agents"},
