@@ -40,5 +40,15 @@ class PatientWorker(Worker):
             log.warning("worker.fetching_again", error=repr(error))
             await asyncio.sleep(PAUSE)
 
+    async def _periodic_deferrer(self) -> None:
+        """Whatever was due while the database was away is deferred once; it keeps count."""
+        while True:
+            try:
+                await super()._periodic_deferrer()  # type: ignore[no-untyped-call]
+                return
+            except ConnectorException as error:
+                log.warning("worker.deferring_again", error=repr(error))
+                await asyncio.sleep(PAUSE)
+
     async def _update_heartbeat(self) -> None:
         await asyncio.Event().wait()

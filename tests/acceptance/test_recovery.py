@@ -142,7 +142,7 @@ def test_a_postgres_restart_in_mid_run_loses_nothing(new_host: NewHost) -> None:
     assert reader.finish(60)["type"] in ("RUN_FINISHED", "RUN_ERROR")
     ended = host.run(run["id"])
     assert ended["events"] == len(reader.seen)
-    assert ended["status"] == "succeeded", ended
+    assert ended["status"] == "succeeded", (ended["error"], host.log_of(host.worker)[-5000:])
     assert len(reader.seen) >= 503
 
 
