@@ -19,6 +19,7 @@ from channels.routing import ProtocolTypeRouter  # noqa: E402
 from agui_project import routing  # noqa: E402
 from agui_project.asgi_http import Receive, Scope, Send  # noqa: E402
 from agui_project.cors import Cors  # noqa: E402
+from agui_project.nul import RefuseNul  # noqa: E402
 from agui_project.request_id import RequestId  # noqa: E402
 from runs.worker import reap_forever  # noqa: E402
 
@@ -41,8 +42,8 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
 
 application = ProtocolTypeRouter(
     {
-        "http": RequestId(Cors(routing.http(django))),
-        "websocket": RequestId(routing.websocket()),
+        "http": RequestId(Cors(RefuseNul(routing.http(django)))),
+        "websocket": RequestId(RefuseNul(routing.websocket())),
         "lifespan": lifespan,
     }
 )

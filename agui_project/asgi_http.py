@@ -127,3 +127,10 @@ async def answer_json(
 async def answer_error(send: Send, error: HostError) -> None:
     """The error shape of DESIGN section 6."""
     await answer_json(send, error.status, error.as_json(), error.headers)
+
+
+async def close_socket(receive: cors.Receive, send: Send, error: HostError) -> None:
+    """Refuse a WebSocket. Browsers see no HTTP status: it is accepted, then closed."""
+    await receive()
+    await send({"type": "websocket.accept"})
+    await send({"type": "websocket.close", "code": error.close, "reason": error.code})

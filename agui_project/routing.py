@@ -6,7 +6,8 @@ from typing import Any
 from channels.routing import URLRouter
 from django.urls import path, re_path
 
-from agui_project.asgi_http import App, Receive, Scope, Send
+from agui_project.asgi_http import App, Receive, Scope, Send, close_socket
+from agui_project.errors import NotFound
 from runs.consumers.agui import agui
 from runs.consumers.alpine import alpine
 from runs.consumers.connect import connect
@@ -85,7 +86,4 @@ def _posts_and_waits(scope: Scope) -> bool:
 
 
 async def _no_such_socket(scope: Scope, receive: Receive, send: Send) -> None:
-    """Browsers see no HTTP status: accept, then close with 4404."""
-    await receive()
-    await send({"type": "websocket.accept"})
-    await send({"type": "websocket.close", "code": 4404, "reason": "not_found"})
+    await close_socket(receive, send, NotFound())
