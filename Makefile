@@ -6,6 +6,7 @@ BIN := .venv/bin
 # -qq: a machine may name indexes that lack a package, and pip warns of each.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input install -qq --require-hashes
 JS := tests/conformance/js
+PEER := docs/examples/agent-framework
 BENCHMARKS := intake append latency memory hydration graceful_stop fairness purge
 
 export PIP_ROOT_USER_ACTION := ignore
@@ -55,6 +56,8 @@ lock:
 		--no-emit-index-url --extra embedded -o requirements/run.lock pyproject.toml
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate \
 		--no-emit-index-url --all-extras -o requirements/dev.lock pyproject.toml
+	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-annotate --no-emit-index-url -o $(PEER)/requirements.lock $(PEER)/requirements.in
 
 # The stamps say which lock file the environment holds, so that a second start installs nothing.
 .venv/run.stamp: requirements/run.lock | .venv/made.stamp

@@ -16,7 +16,7 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from tests.acceptance.host import ROOT, Host
+from tests.acceptance.host import Host
 from tests.needs import need
 
 ARGS = [
@@ -325,28 +325,3 @@ def test_on_a_phone_nothing_scrolls_sideways_and_all_can_be_read(
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     brightness = sum(int(part) for part in re.findall(r"\d+", ground)[:3]) / 3
     assert (brightness > 200) is (scheme == "light")
-
-
-ALPINE = re.compile(r"^```js\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-WATCH = """new Promise((resolve) => {
-  const seen = { types: [], text: "", unnamed: 0 };
-  const source = watchWorkflow(url, (event) => {
-    seen.types.push(event.type);
-    seen.text += lineOf(event);
-    if (event.type === "run_finished") resolve({ ...seen, state: source.readyState });
-  });
-  source.onmessage = () => { seen.unnamed += 1; };
-})"""
-
-
-def test_alpines_javascript_example(open_page: Open) -> None:
-    """The code of docs/examples/alpine.md, as it stands there, with a native EventSource."""
-    (code,) = ALPINE.findall((ROOT / "docs" / "examples" / "alpine.md").read_text("utf-8"))
-    page = open_page("/runs/")
-    body = f"const url = await startWorkflow({{ task, agent: 'docs' }});\nreturn await {WATCH};"
-    seen = page.evaluate(f"async (task) => {{ {code}\n{body} }}", "What is a journal?")
-    assert (seen["types"][0], seen["types"][-1]) == ("run_started", "run_finished")
-    assert "text_message_content" in seen["types"]
-    assert seen["text"].startswith("Workflow started: What is a journal?\n")
-    assert re.search(r"\nWorkflow completed in [\d.]+m?s\n$", seen["text"])
-    assert (seen["unnamed"], seen["state"]) == (0, 2), "no onmessage, and closed"

@@ -1,53 +1,23 @@
 """Somebody else's AG-UI server in a process of its own, hosted by a real host."""
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
-from tests.acceptance.host import ROOT, Host, free_port, wait_for
+from tests.acceptance.host import Host, wait_for
+from tests.acceptance.neighbour import Neighbour
 
 pytest.importorskip("ag_ui_langgraph")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 
-class Neighbour:
-    """The peer's process and its log."""
-
-    def __init__(self, folder: Path) -> None:
-        self.port, self.log = free_port(), folder / "peer.log"
-        command = [
-            sys.executable, "-m", "granian", "--interface", "asgi", "--host", "127.0.0.1",
-            "--port", str(self.port), "tests.acceptance.langgraph_peer:app",
-        ]  # fmt: skip
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
-        wait_for(self.is_up, "the peer")
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/agent"
-
-    def is_up(self) -> bool:
-        try:
-            return httpx.get(f"{self.url}/health", timeout=2).status_code == 200
-        except httpx.HTTPError:
-            return False
-
-    def said(self, words: str) -> bool:
-        return words in self.log.read_text()
-
-
 @pytest.fixture
 def neighbour(tmp_path: Path) -> Iterator[Neighbour]:
-    found = Neighbour(tmp_path)
+    found = Neighbour("tests.acceptance.langgraph_peer:app", tmp_path)
     yield found
-    found.process.terminate()
-    found.process.wait(20)
+    found.stop()
 
 
 def user(words: str) -> dict[str, Any]:

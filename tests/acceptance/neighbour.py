@@ -1,0 +1,48 @@
+"""Somebody else's AG-UI server, in a process of its own."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+
+from tests.acceptance.host import ROOT, free_port, wait_for
+
+
+class Neighbour:
+    """``app`` served on a port of its own; ``said`` reads what it logs."""
+
+    def __init__(
+        self, app: str, folder: Path, *, python: str = sys.executable, cwd: Path = ROOT
+    ) -> None:
+        self.port, self.log = free_port(), folder / "peer.log"
+        command = [
+            python, "-m", "granian", "--interface", "asgi", "--host", "127.0.0.1",
+            "--port", str(self.port), app,
+        ]  # fmt: skip
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(command, cwd=cwd, stdout=log, stderr=log)
+        try:
+            wait_for(self.is_up, "the peer")
+        except BaseException:
+            self.stop()
+            raise
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/agent"
+
+    def is_up(self) -> bool:
+        assert self.process.poll() is None, self.log.read_text()
+        try:
+            # FastAPI describes every app; no run begins.
+            return httpx.get(f"http://127.0.0.1:{self.port}/docs", timeout=2).status_code == 200
+        except httpx.HTTPError:
+            return False
+
+    def said(self, words: str) -> bool:
+        return words in self.log.read_text()
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(20)
