@@ -7,6 +7,7 @@ notices the cancel. One client for each worker process; every hop passes the out
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -134,8 +135,8 @@ class HttpRuntime:
             content = dumps(older(said) if is_older else said).encode()
             try:
                 response = await self._post(content)
-            except (httpx.ConnectError, httpx.ConnectTimeout):
-                if not pauses:
+            except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+                if not pauses or _is_distrusted(error):
                     raise
                 await asyncio.sleep(pauses.pop(0))
                 continue
@@ -279,12 +280,20 @@ def _is_json(data: str) -> bool:
     return True
 
 
+def _is_distrusted(error: BaseException | None) -> bool:
+    """Whether TLS refused the peer; httpx and httpcore wrap what it raised."""
+    while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
 def _failed(error: Exception, *, begun: bool) -> RunFailed:
     if isinstance(error, httpx.TimeoutException):
         what = "is silent for too long" if begun else "does not answer in time"
         return RunFailed(RunErrorCode.UPSTREAM_TIMEOUT, f"The remote agent {what}.")
     if isinstance(error, httpx.ConnectError):
-        return RunFailed(RunErrorCode.UPSTREAM_HTTP, "The remote agent cannot be reached.")
+        why = "'s certificate is not accepted" if _is_distrusted(error) else " cannot be reached"
+        return RunFailed(RunErrorCode.UPSTREAM_HTTP, f"The remote agent{why}.")
     cut = begun or isinstance(error, httpx.ReadError | httpx.WriteError)
     if cut or "disconnect" in str(error):
         return RunFailed(RunErrorCode.UPSTREAM_CLOSED, "The remote agent cut the connection.")
