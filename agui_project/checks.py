@@ -12,6 +12,7 @@ from agui_project.addresses import Allowed
 from agui_project.secrets import SHORTEST_KEY
 
 OLDEST = 170_000
+LONGEST_HEARTBEAT = 25
 
 
 @register(Tags.security)
@@ -97,6 +98,14 @@ def numbers(**kwargs: Any) -> list[CheckMessage]:
                 "AGUI_WORKER_LOST_AFTER is less than three heartbeats.",
                 hint="A worker that is merely slow would lose its runs.",
                 id="agui.W001",
+            )
+        )
+    if not 0 < settings.AGUI_SSE_HEARTBEAT <= LONGEST_HEARTBEAT:
+        found.append(
+            Warning(
+                f"AGUI_SSE_HEARTBEAT is not between 0 and {LONGEST_HEARTBEAT} seconds.",
+                hint="Without Valkey, a stream asks then only whether its reader may still read.",
+                id="agui.W002",
             )
         )
     found.extend(

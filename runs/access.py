@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 
 from agui_project.errors import Forbidden, NotFound
+from runs import uses
 from runs.grants import ACTIONS, live
 from runs.models import Grant, Interrupt, Run, Thread, Visibility
 from teams import authentication
@@ -35,6 +36,7 @@ def find(principal: Principal, run_id: UUID, action: str = "view") -> Run:
     if run is None:
         raise NotFound("There is no such run.")
     require_for(principal, action, run)
+    _note_use(principal, run)
     return run
 
 
@@ -179,6 +181,17 @@ def _granted(principal: Principal, where: Q) -> frozenset[str]:
         else:
             found |= set(filter(principal.can, actions))
     return frozenset(found)
+
+
+def _note_use(principal: Principal, run: Run) -> None:
+    """Who sees a run by a grant is in its team's log; links are noted where they are opened."""
+    if principal.kind == "link":
+        return
+    if run.team_id == principal.team.pk and _is_own(principal, run.thread):
+        return
+    used = grants_to(principal).filter(Q(run=run) | Q(thread=run.thread_id))
+    for grant in used.select_related("team"):
+        uses.note(grant, principal, "grant.used", run=str(run.pk), from_team=principal.team.slug)
 
 
 def _reachable(principal: Principal) -> QuerySet[Run]:

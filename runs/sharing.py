@@ -5,7 +5,7 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from agui_project.errors import Forbidden, Invalid, NotFound, Unauthenticated
 from events.redaction import BadPath, Redaction
-from runs import access
+from runs import access, uses
 from runs.grants import ACTIONS, Grant, Level
 from runs.models import Run, Thread
 from teams import audit
@@ -23,7 +23,6 @@ from teams.authentication import Principal
 from teams.models import Membership, Role, Team
 from teams.revocation import revoked
 
-USED_EVERY = timedelta(minutes=1)
 TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
@@ -141,7 +140,7 @@ def open_link(token: str, user: User | None) -> Opened:
         raise NotFound("This link is not valid, or no longer.")
     if grant.sign_in and user is None:
         raise Unauthenticated("Sign in to open this link.")
-    touch(grant)
+    uses.note(grant, f"link:{grant.pk}", "link.opened")
     principal = Principal(
         "link",
         str(grant.pk),
@@ -151,20 +150,6 @@ def open_link(token: str, user: User | None) -> Opened:
         via_cookie=user is not None,
     )
     return Opened(grant, principal, user.get_username() if user else None)
-
-
-def touch(grant: Grant) -> None:
-    """Note that a link was used, at most once a minute: a request must not cost a write."""
-    now = timezone.now()
-    if grant.last_used_at is None or grant.last_used_at <= now - USED_EVERY:
-        stale = Q(last_used_at=None) | Q(last_used_at__lte=now - USED_EVERY)
-        with transaction.atomic():
-            if (
-                Grant.objects.unscoped("the grant itself")
-                .filter(stale, pk=grant.pk)
-                .update(last_used_at=now)
-            ):
-                audit.record(f"link:{grant.pk}", grant.team, "link.opened", str(grant.pk))
 
 
 def _ring(grant: Grant) -> None:

@@ -1,5 +1,6 @@
 """Private threads and grants: who sees what, what a level allows, and when it ends."""
 
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from runs import uses
 from runs.models import Grant, Interrupt, Run, Thread
 from teams.models import AuditEntry, Membership, Role
 from tests.asgi import Answer, ask_now
@@ -224,7 +226,7 @@ class TestGrants:
                 Grant.objects.create(**{**good, **fields})
         assert Grant.objects.create(**good).is_live()
 
-    def test_use_is_noted_once_a_minute(self, cast: Cast) -> None:
+    def test_use_is_noted_once_a_minute(self, cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
         run = start(cast.alice, threadId="t")
         path = share(cast.alice, run=str(run.pk))["url"].removeprefix("http://localhost")
         assert ask_now("GET", path).status == 200
@@ -232,9 +234,27 @@ class TestGrants:
         assert first is not None
         assert ask_now("GET", path).status == 200
         assert Grant.objects.get().last_used_at == first
-        Grant.objects.update(last_used_at=first - timedelta(minutes=2))
+        monkeypatch.setattr(uses, "EVERY", timedelta(0))
         assert ask_now("GET", path).status == 200
-        assert Grant.objects.get().last_used_at >= first
+        assert Grant.objects.get().last_used_at > first
+
+    def test_the_owners_log_says_who_looked_at_it(self, cast: Cast, private: Run) -> None:
+        grants = [
+            share_by_cookie(cast.bob, run=str(private.pk), member="vera"),
+            share_by_cookie(
+                cast.bob, thread=str(private.thread.pk), to_team=str(cast.other_team.pk)
+            ),
+        ]
+        for actor in (cast.vera, cast.charlie, cast.bob) * 2:
+            assert sees(actor, private)
+        lines = AuditEntry.objects.filter(action="grant.used").order_by("pk")
+        assert [(line.team, line.who, line.target) for line in lines] == [
+            (cast.team, cast.vera.principal.label, grants[0]["id"]),
+            (cast.team, cast.charlie.principal.label, grants[1]["id"]),
+        ]
+        about = {"run": str(private.pk), "from_team": cast.other_team.slug}
+        assert json.loads(lines[1].details) == about
+        assert all(grant.last_used_at for grant in Grant.objects.all())
 
 
 def share_by_cookie(by: Actor, **body: Any) -> dict[str, Any]:

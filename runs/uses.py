@@ -1,0 +1,33 @@
+"""That something shared was looked at: the grant's row says when last, the owner's log by whom.
+
+At most once a minute for each visitor: a request must not cost a write.
+"""
+
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from runs.admission import moment
+from runs.grants import Grant
+from teams import audit
+from teams.audit import Labelled
+from teams.models import AuditEntry
+
+EVERY = timedelta(minutes=1)
+
+
+def note(grant: Grant, who: Labelled | str, action: str, **details: Any) -> None:
+    """``who`` has used the grant; ``action`` is what the audit log calls that."""
+    now, label = timezone.now(), who if isinstance(who, str) else who.label
+    lines = AuditEntry.objects.for_team(grant.team).filter(action=action, who=label)
+    since = moment((now - EVERY).timestamp())
+    if lines.filter(target=str(grant.pk), pk__gt=since).exists():
+        return
+    stale = Q(last_used_at=None) | Q(last_used_at__lte=now - EVERY)
+    with transaction.atomic():
+        rows = Grant.objects.unscoped("the grant itself").filter(stale, pk=grant.pk)
+        rows.update(last_used_at=now)
+        audit.record(label, grant.team, action, str(grant.pk), **details)
