@@ -19,8 +19,29 @@ REFUSALS = {
 }
 
 
+ERROR = {
+    "type": "object",
+    "description": "Every error: a stable code, a message for people, details for programs.",
+    "properties": {
+        "code": {"type": "string"},
+        "message": {"type": "string"},
+        "details": {"type": "object", "additionalProperties": {}},
+    },
+    "required": ["code", "message", "details"],
+}
+SHAPES = {
+    "Error": ERROR,
+    "ErrorAnswer": {
+        "type": "object",
+        "properties": {"error": {"$ref": "#/components/schemas/Error"}},
+        "required": ["error"],
+    },
+}
+
+
 def describe_refusals(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """A postprocessing hook of drf-spectacular: every error has the one shape."""
+    result["components"]["schemas"] |= SHAPES
     shape = {"$ref": "#/components/schemas/ErrorAnswer"}
     for operations in result["paths"].values():
         for operation in operations.values():

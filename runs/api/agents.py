@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from runs import remote_agents
 from runtimes.models import Agent, OnBusy, Policy
-from teams.api.pages import ERRORS, NewestFirst
+from teams.api.pages import NewestFirst
 from teams.authentication import principal_of
 
 SHOWN = ["id", "slug", "name", "description", "kind", "url", "settings", "headers", "on_busy",
@@ -76,7 +76,7 @@ class AgentList(generics.ListAPIView[Agent]):
     def get_queryset(self) -> QuerySet[Agent]:
         return remote_agents.visible(principal_of(self.request))
 
-    @extend_schema(request=AgentNewSerializer, responses={201: AgentSerializer, **ERRORS})
+    @extend_schema(request=AgentNewSerializer, responses={201: AgentSerializer})
     def post(self, request: Request) -> Response:
         """Make a remote agent (kind ``http``)."""
         values = _read(AgentNewSerializer, request)
@@ -88,14 +88,14 @@ class AgentDetail(generics.RetrieveAPIView[Agent]):
     serializer_class = AgentSerializer
     queryset = Agent.objects.none()
 
-    @extend_schema(responses={200: AgentSerializer, **ERRORS})
+    @extend_schema(responses={200: AgentSerializer})
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """One agent."""
         return Response(
             AgentSerializer(remote_agents.find(principal_of(request), kwargs["slug"])).data
         )
 
-    @extend_schema(request=AgentChangeSerializer, responses={200: AgentSerializer, **ERRORS})
+    @extend_schema(request=AgentChangeSerializer, responses={200: AgentSerializer})
     def patch(self, request: Request, slug: str) -> Response:
         """Change an agent; what is left out stays."""
         remote_agents.find(principal_of(request), slug)
@@ -104,7 +104,7 @@ class AgentDetail(generics.RetrieveAPIView[Agent]):
             AgentSerializer(remote_agents.change(principal_of(request), slug, values)).data
         )
 
-    @extend_schema(request=None, responses={204: None, **ERRORS})
+    @extend_schema(request=None, responses={204: None})
     def delete(self, request: Request, slug: str) -> Response:
         """Delete a remote agent; one that has run is switched off and loses its secrets."""
         remote_agents.remove(principal_of(request), slug)

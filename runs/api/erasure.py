@@ -9,12 +9,11 @@ from rest_framework.views import APIView
 
 from agui_project.errors import NotFound
 from runs import access, erasure
-from teams.api.pages import ERRORS
 from teams.authentication import principal_of
 
 
 class ThreadErasure(APIView):
-    @extend_schema(responses={204: None, **ERRORS})
+    @extend_schema(responses={204: None})
     def delete(self, request: Request, key: UUID) -> Response:
         """Erase a thread with all its runs, for good; 409 while a run has not ended."""
         principal = principal_of(request)

@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 from agui_project.errors import Invalid
 from runs import access, sharing, topics
 from runs.models import Grant, Level, Run, Thread
-from teams.api.pages import ERRORS, NewestFirst
+from teams.api.pages import NewestFirst
 from teams.authentication import principal_of
 
 
@@ -113,7 +113,7 @@ class GrantList(generics.ListAPIView[Grant]):
         """What the team shares, newest first; with ``received=true`` what is shared with you."""
         return super().get(request, *args, **kwargs)
 
-    @extend_schema(request=ShareSerializer, responses={201: GrantedSerializer, **ERRORS})
+    @extend_schema(request=ShareSerializer, responses={201: GrantedSerializer})
     def post(self, request: Request) -> Response:
         """Share a thread or a run."""
         principal = principal_of(request)
@@ -148,12 +148,12 @@ class GrantList(generics.ListAPIView[Grant]):
 
 
 class GrantDetail(APIView):
-    @extend_schema(responses={200: GrantSerializer, **ERRORS})
+    @extend_schema(responses={200: GrantSerializer})
     def get(self, request: Request, grant_id: UUID) -> Response:
         """One grant."""
         return Response(GrantSerializer(sharing.find(principal_of(request), grant_id)).data)
 
-    @extend_schema(responses={204: None, **ERRORS})
+    @extend_schema(responses={204: None})
     def delete(self, request: Request, grant_id: UUID) -> Response:
         """Revoke it: it lets nobody in any more, and open streams that it feeds end."""
         sharing.revoke(principal_of(request), grant_id)

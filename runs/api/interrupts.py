@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 from runs import access, entry
 from runs.api.serializers import RunSerializer
 from runs.models import Interrupt, InterruptStatus
-from teams.api.pages import ERRORS, NewestFirst
+from teams.api.pages import NewestFirst
 from teams.authentication import principal_of
 
 ANY_JSON = {"nullable": True, "description": "Any JSON."}
@@ -110,7 +110,7 @@ class InterruptDetail(generics.RetrieveAPIView[Interrupt]):
     serializer_class = InterruptSerializer
     queryset = Interrupt.objects.none()
 
-    @extend_schema(responses={200: InterruptSerializer, **ERRORS})
+    @extend_schema(responses={200: InterruptSerializer})
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """One question."""
         found = access.find_interrupt(principal_of(request), kwargs["interrupt_id"])
@@ -118,7 +118,7 @@ class InterruptDetail(generics.RetrieveAPIView[Interrupt]):
 
 
 class InterruptAnswer(APIView):
-    @extend_schema(request=AnswerSerializer, responses={200: AnsweredSerializer, **ERRORS})
+    @extend_schema(request=AnswerSerializer, responses={200: AnsweredSerializer})
     def post(self, request: Request, interrupt_id: UUID) -> Response:
         """Answer a question; the last answer that its run waits for starts the next run."""
         principal = principal_of(request)

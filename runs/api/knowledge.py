@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 
 from runtimes import documents, notes
 from runtimes.models import Document, MediaType, Wisdom
-from teams.api.pages import ERRORS, NewestFirst
+from teams.api.pages import NewestFirst
 from teams.authentication import principal_of
 
 
@@ -41,7 +41,7 @@ class DocumentList(generics.ListAPIView[Document]):
     def get_queryset(self) -> QuerySet[Document]:
         return documents.visible(principal_of(self.request))
 
-    @extend_schema(request=UploadSerializer, responses={201: DocumentSerializer, **ERRORS})
+    @extend_schema(request=UploadSerializer, responses={201: DocumentSerializer})
     def post(self, request: Request) -> Response:
         """Upload a document: plain text, Markdown or CSV."""
         given = _read(UploadSerializer(data=request.data))
@@ -53,13 +53,13 @@ class DocumentDetail(generics.RetrieveAPIView[Document]):
     serializer_class = DocumentSerializer
     queryset = Document.objects.none()
 
-    @extend_schema(responses={200: DocumentSerializer, **ERRORS})
+    @extend_schema(responses={200: DocumentSerializer})
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """One document."""
         row = documents.find(principal_of(request), kwargs["document_id"])
         return Response(DocumentSerializer(row).data)
 
-    @extend_schema(request=None, responses={204: None, **ERRORS})
+    @extend_schema(request=None, responses={204: None})
     def delete(self, request: Request, document_id: UUID) -> Response:
         """Delete it; what runs were given of it stays with them."""
         documents.delete(principal_of(request), document_id)
@@ -83,7 +83,7 @@ class WisdomList(generics.ListAPIView[Wisdom]):
     def get_queryset(self) -> QuerySet[Wisdom]:
         return notes.wisdom(principal_of(self.request))
 
-    @extend_schema(request=WisdomSerializer, responses={201: WisdomSerializer, **ERRORS})
+    @extend_schema(request=WisdomSerializer, responses={201: WisdomSerializer})
     def post(self, request: Request) -> Response:
         """Write a note."""
         given = _read(WisdomSerializer(data=request.data))
@@ -92,7 +92,7 @@ class WisdomList(generics.ListAPIView[Wisdom]):
 
 
 class WisdomDetail(APIView):
-    @extend_schema(request=None, responses={204: None, **ERRORS})
+    @extend_schema(request=None, responses={204: None})
     def delete(self, request: Request, note_id: UUID) -> Response:
         """Delete a note."""
         notes.delete(principal_of(request), note_id)
@@ -104,12 +104,12 @@ class ProfileSerializer(serializers.Serializer[Any]):
 
 
 class ProfileDetail(APIView):
-    @extend_schema(responses={200: ProfileSerializer, **ERRORS})
+    @extend_schema(responses={200: ProfileSerializer})
     def get(self, request: Request) -> Response:
         """What you wrote of yourself, for this team's agents. Keys have no profile."""
         return Response({"about": notes.about(principal_of(request))})
 
-    @extend_schema(request=ProfileSerializer, responses={200: ProfileSerializer, **ERRORS})
+    @extend_schema(request=ProfileSerializer, responses={200: ProfileSerializer})
     def put(self, request: Request) -> Response:
         """Write something else."""
         given = _read(ProfileSerializer(data=request.data))

@@ -7,7 +7,6 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from runs import access, usage
-from teams.api.pages import ERRORS
 from teams.authentication import principal_of
 
 
@@ -22,7 +21,7 @@ class LimitsSerializer(serializers.Serializer[dict[str, list[usage.Use]]]):
 
 
 class TeamLimits(APIView):
-    @extend_schema(responses={200: LimitsSerializer, **ERRORS})
+    @extend_schema(responses={200: LimitsSerializer})
     def get(self, request: Request) -> Response:
         """Each limit of the team: its name, its value, its present use."""
         principal = principal_of(request)

@@ -15,7 +15,6 @@ from rest_framework.views import APIView
 from runs import comments, sharing
 from runs.models import Comment, Feedback, Thumb
 from teams import authentication
-from teams.api.pages import ERRORS
 from teams.authentication import Principal, principal_of
 
 LONGEST = 10_000
@@ -48,13 +47,13 @@ class CommentsSerializer(serializers.Serializer[Any]):
 
 
 class Comments(APIView):
-    @extend_schema(responses={200: CommentsSerializer, **ERRORS})
+    @extend_schema(responses={200: CommentsSerializer})
     def get(self, request: Request, run_id: UUID) -> Response:
         """A run's comments, oldest first."""
         found = comments.listed(principal_of(request), run_id)
         return Response({"comments": CommentSerializer(found, many=True).data})
 
-    @extend_schema(request=WriteSerializer, responses={201: CommentSerializer, **ERRORS})
+    @extend_schema(request=WriteSerializer, responses={201: CommentSerializer})
     def post(self, request: Request, run_id: UUID) -> Response:
         """Comment on a run, or on one of its events; ``@login`` mentions a member."""
         given = WriteSerializer(data=request.data)
@@ -101,7 +100,7 @@ class SharedComments(Comments):
 
 
 class CommentDetail(APIView):
-    @extend_schema(responses={204: None, **ERRORS})
+    @extend_schema(responses={204: None})
     def delete(self, request: Request, run_id: UUID, comment_id: UUID) -> Response:
         """Take a comment back."""
         comments.delete(principal_of(request), run_id, comment_id)
@@ -127,13 +126,13 @@ class RatingsSerializer(serializers.Serializer[Any]):
 
 
 class Ratings(APIView):
-    @extend_schema(responses={200: RatingsSerializer, **ERRORS})
+    @extend_schema(responses={200: RatingsSerializer})
     def get(self, request: Request, run_id: UUID) -> Response:
         """What people think of a run."""
         found = comments.ratings(principal_of(request), run_id)
         return Response({"feedback": FeedbackSerializer(found, many=True).data})
 
-    @extend_schema(request=RateSerializer, responses={200: FeedbackSerializer, **ERRORS})
+    @extend_schema(request=RateSerializer, responses={200: FeedbackSerializer})
     def put(self, request: Request, run_id: UUID) -> Response:
         """Say what you think of a run; a second time changes it."""
         given = RateSerializer(data=request.data)

@@ -12,7 +12,6 @@ from rest_framework.views import APIView
 from agui_project.errors import NotFound
 from runs import access
 from teams import tickets
-from teams.api.pages import ERRORS
 from teams.authentication import Bound, principal_of
 
 
@@ -41,7 +40,7 @@ class TicketSerializer(serializers.Serializer[Any]):
 
 
 class TicketMint(APIView):
-    @extend_schema(request=AskTicketSerializer, responses={201: TicketSerializer, **ERRORS})
+    @extend_schema(request=AskTicketSerializer, responses={201: TicketSerializer})
     def post(self, request: Request) -> Response:
         """A ticket for one stream of a run, or of any one run of a thread: ``?ticket=``."""
         principal = principal_of(request)

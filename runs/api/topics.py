@@ -13,7 +13,6 @@ from agui_project.errors import BadCursor, Invalid
 from runs import threads, topics
 from runs.api.erasure import ThreadErasure
 from runs.models import Thread, Visibility
-from teams.api.pages import ERRORS
 from teams.authentication import principal_of
 
 PAGE, LONGEST_PAGE = 50, 200
@@ -71,7 +70,7 @@ class Threads(APIView):
             OpenApiParameter("cursor", str),
             OpenApiParameter("limit", int, description=f"At most {LONGEST_PAGE}."),
         ],
-        responses={200: ThreadsSerializer, **ERRORS},
+        responses={200: ThreadsSerializer},
     )
     def get(self, request: Request) -> Response:
         """The team's threads that have runs, newest activity first."""
@@ -93,12 +92,12 @@ class Threads(APIView):
 
 
 class ThreadDetail(ThreadErasure):
-    @extend_schema(responses={200: ThreadSerializer, **ERRORS})
+    @extend_schema(responses={200: ThreadSerializer})
     def get(self, request: Request, key: UUID) -> Response:
         """One thread."""
         return Response(ThreadSerializer(topics.find(principal_of(request), key)).data)
 
-    @extend_schema(request=ChangeSerializer, responses={200: ThreadSerializer, **ERRORS})
+    @extend_schema(request=ChangeSerializer, responses={200: ThreadSerializer})
     def patch(self, request: Request, key: UUID) -> Response:
         """Set title, tags, archive and visibility, as far as they are given."""
         principal = principal_of(request)

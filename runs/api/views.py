@@ -18,7 +18,6 @@ from runs.api.filters import RunFilter
 from runs.api.serializers import RunSerializer, StartSerializer
 from runs.models import Run
 from teams.api import pages
-from teams.api.pages import ERRORS
 from teams.authentication import principal_of
 
 
@@ -39,7 +38,7 @@ class RunList(generics.ListAPIView[Run]):
     @extend_schema(
         request=StartSerializer,
         parameters=[OpenApiParameter("Idempotency-Key", str, OpenApiParameter.HEADER)],
-        responses={202: RunSerializer, **ERRORS},
+        responses={202: RunSerializer},
     )
     def post(self, request: Request) -> Response:
         """Start a run; ``?wait=30`` answers with its end when that comes in time."""
@@ -53,14 +52,14 @@ class RunDetail(generics.RetrieveAPIView[Run]):
     serializer_class = RunSerializer
     queryset = Run.objects.none()
 
-    @extend_schema(responses={200: RunSerializer, **ERRORS})
+    @extend_schema(responses={200: RunSerializer})
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """One run."""
         return Response(RunSerializer(access.find(principal_of(request), kwargs["run_id"])).data)
 
 
 class RunCancel(APIView):
-    @extend_schema(request=None, responses={202: RunSerializer, **ERRORS})
+    @extend_schema(request=None, responses={202: RunSerializer})
     def post(self, request: Request, run_id: UUID) -> Response:
         """Stop a run on purpose. Ended runs are left as they are: cancelling twice is fine."""
         principal = principal_of(request)
@@ -85,7 +84,7 @@ class ContextSerializer(serializers.Serializer[Any]):
 
 
 class RunContext(APIView):
-    @extend_schema(responses={200: ContextSerializer, **ERRORS})
+    @extend_schema(responses={200: ContextSerializer})
     def get(self, request: Request, run_id: UUID) -> Response:
         """What the agent was told beside the messages: the client's context, and the team's."""
         return Response(context.shown(principal_of(request), run_id))
@@ -98,7 +97,7 @@ class RunEvents(APIView):
             OpenApiParameter("limit", int, description=f"At most {journal.PAGE_ROWS}."),
             OpenApiParameter("raw", bool, description="false leaves out RAW and rawEvent."),
         ],
-        responses={200: {"type": "object"}, **ERRORS},
+        responses={200: {"type": "object"}},
     )
     def get(self, request: Request, run_id: UUID) -> HttpResponse:
         """A page of the log; with ``Accept: text/event-stream`` the same address streams."""

@@ -11,11 +11,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from teams import invitations
-from teams.api.pages import ERRORS, ErrorAnswerSerializer, NewestFirst
+from teams.api.pages import NewestFirst
 from teams.authentication import principal_of
 from teams.models import Invitation, Role
-
-ALSO = {429: ErrorAnswerSerializer, 503: ErrorAnswerSerializer}
 
 
 class InvitationSerializer(serializers.ModelSerializer[Invitation]):
@@ -46,9 +44,7 @@ class InvitationList(generics.ListAPIView[Invitation]):
         principal.require("manage_members")
         return invitations.pending(principal.team)
 
-    @extend_schema(
-        request=NewInvitationSerializer, responses={201: InvitationSerializer, **ERRORS, **ALSO}
-    )
+    @extend_schema(request=NewInvitationSerializer, responses={201: InvitationSerializer})
     def post(self, request: Request) -> Response:
         """Invite an address; the link goes to it by e-mail and nowhere else."""
         given = NewInvitationSerializer(data=request.data)
@@ -65,7 +61,7 @@ class InvitationList(generics.ListAPIView[Invitation]):
 
 
 class InvitationRevoke(APIView):
-    @extend_schema(request=None, responses={200: InvitationSerializer, **ERRORS})
+    @extend_schema(request=None, responses={200: InvitationSerializer})
     def post(self, request: Request, invitation_id: UUID) -> Response:
         """End an open invitation; one that ended before stays as it is."""
         row = invitations.revoke(principal_of(request), invitation_id)

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from teams import keyring, keys
-from teams.api.pages import ERRORS, NewestFirst
+from teams.api.pages import NewestFirst
 from teams.authentication import principal_of
 from teams.models import ApiKey, Role, Scope
 
@@ -56,7 +56,10 @@ class CreateKeySerializer(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=50)
     role = serializers.ChoiceField(Role.choices, default=Role.MEMBER)
     scopes = serializers.MultipleChoiceField(
-        choices=Scope.choices, default={Scope.READ.value, Scope.RUN.value}, allow_empty=False
+        choices=Scope.choices,
+        default=lambda: {Scope.READ.value, Scope.RUN.value},
+        allow_empty=False,
+        help_text="Left out: read and run.",
     )
     agents = serializers.ListField(
         child=serializers.SlugField(max_length=64),
@@ -93,7 +96,7 @@ class KeyList(generics.ListAPIView[ApiKey]):
     def get_queryset(self) -> QuerySet[ApiKey]:
         return keyring.visible(principal_of(self.request))
 
-    @extend_schema(request=CreateKeySerializer, responses={201: NewKeySerializer, **ERRORS})
+    @extend_schema(request=CreateKeySerializer, responses={201: NewKeySerializer})
     def post(self, request: Request) -> Response:
         """Make a key; its text is shown this once."""
         asked = CreateKeySerializer(data=request.data)
@@ -111,14 +114,14 @@ class KeyList(generics.ListAPIView[ApiKey]):
 
 
 class KeyDetail(APIView):
-    @extend_schema(responses={200: KeySerializer, **ERRORS})
+    @extend_schema(responses={200: KeySerializer})
     def get(self, request: Request, key_id: UUID) -> Response:
         """One key."""
         return Response(KeySerializer(keyring.find(principal_of(request), key_id)).data)
 
 
 class KeyRotate(APIView):
-    @extend_schema(request=RotateKeySerializer, responses={201: NewKeySerializer, **ERRORS})
+    @extend_schema(request=RotateKeySerializer, responses={201: NewKeySerializer})
     def post(self, request: Request, key_id: UUID) -> Response:
         """Make a successor that may do the same; the old key works on for a while."""
         asked = RotateKeySerializer(data=request.data)
@@ -128,7 +131,7 @@ class KeyRotate(APIView):
 
 
 class KeyRevoke(APIView):
-    @extend_schema(request=None, responses={200: KeySerializer, **ERRORS})
+    @extend_schema(request=None, responses={200: KeySerializer})
     def post(self, request: Request, key_id: UUID) -> Response:
         """End a key for good, and its open streams; twice is fine."""
         return Response(KeySerializer(keyring.revoke(principal_of(request), key_id)).data)

@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 
 from agui_project.errors import NotFound
 from teams import members
-from teams.api.pages import ERRORS, NewestFirst
+from teams.api.pages import NewestFirst
 from teams.authentication import Principal, principal_of
 from teams.models import Membership, Role
 
@@ -64,12 +64,12 @@ class MemberList(generics.ListAPIView[Membership]):
 
 
 class MemberDetail(APIView):
-    @extend_schema(responses={200: MemberSerializer, **ERRORS})
+    @extend_schema(responses={200: MemberSerializer})
     def get(self, request: Request, member_id: int) -> Response:
         """One person."""
         return self._shown(request, members.find(principal_of(request), member_id))
 
-    @extend_schema(request=RoleSerializer, responses={200: MemberSerializer, **ERRORS})
+    @extend_schema(request=RoleSerializer, responses={200: MemberSerializer})
     def patch(self, request: Request, member_id: int) -> Response:
         """Change the role."""
         asked = RoleSerializer(data=request.data)
@@ -77,7 +77,7 @@ class MemberDetail(APIView):
         role = Role(asked.validated_data["role"])
         return self._shown(request, members.change_role(principal_of(request), member_id, role))
 
-    @extend_schema(responses={204: None, **ERRORS})
+    @extend_schema(responses={204: None})
     def delete(self, request: Request, member_id: int) -> Response:
         """Remove the person, and end their open streams. Everybody may remove themselves."""
         members.remove(principal_of(request), member_id)
@@ -102,7 +102,7 @@ class TeamsSerializer(serializers.Serializer[Any]):
 
 
 class TeamList(APIView):
-    @extend_schema(responses={200: TeamsSerializer, **ERRORS})
+    @extend_schema(responses={200: TeamsSerializer})
     def get(self, request: Request) -> Response:
         """The teams of who asks; of a key its own."""
         principal = principal_of(request)
@@ -120,7 +120,7 @@ class TeamList(APIView):
 
 
 class TeamArchive(APIView):
-    @extend_schema(request=None, responses={204: None, **ERRORS})
+    @extend_schema(request=None, responses={204: None})
     def post(self, request: Request, team_id: UUID) -> Response:
         """Shut the team that this request speaks for: nobody is let in any more."""
         principal = principal_of(request)

@@ -4,27 +4,11 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from rest_framework import serializers
 from rest_framework.exceptions import NotFound
 from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 
 from agui_project.errors import BadCursor
-
-
-class ErrorSerializer(serializers.Serializer[Any]):
-    """Every error: a stable code, a message for people, details for programs."""
-
-    code = serializers.CharField()
-    message = serializers.CharField()
-    details = serializers.JSONField()
-
-
-class ErrorAnswerSerializer(serializers.Serializer[Any]):
-    error = ErrorSerializer()
-
-
-ERRORS = dict.fromkeys((400, 401, 403, 404, 409, 413, 422, 429), ErrorAnswerSerializer)
 
 
 class NewestFirst(CursorPagination):
