@@ -56,7 +56,7 @@ class Seats:
         self._held: dict[UUID, set[str]] = {}
         self._users = 0
         self._redis = redis.asyncio.Redis.from_url(settings.REDIS_URL, **TIMEOUTS)
-        self._renewing: asyncio.Task[None] | None = None
+        self._tending: asyncio.Task[None] | None = None
         self._down_until = 0.0
 
     @asynccontextmanager
@@ -65,9 +65,11 @@ class Seats:
         seat = str(uuid4())
         self._users += 1
         try:
+            if self._tending is None:
+                self._tending = asyncio.create_task(self._tend(), name="seats")
             free = await self._run(TAKE, owner, seat, most or 2**53, LEASE) != 0
             if free:
-                self._hold(owner, seat)
+                self._held.setdefault(owner, set()).add(seat)
             try:
                 yield free
             finally:
@@ -75,13 +77,6 @@ class Seats:
                     await self._leave(owner, seat)
         finally:
             self._users -= 1
-            if not self._users:
-                await self._rest()
-
-    def _hold(self, owner: UUID, seat: str) -> None:
-        self._held.setdefault(owner, set()).add(seat)
-        if self._renewing is None:
-            self._renewing = asyncio.create_task(self._renew_forever(), name="seats")
 
     async def _leave(self, owner: UUID, seat: str) -> None:
         self._held[owner].discard(seat)
@@ -89,23 +84,24 @@ class Seats:
             del self._held[owner]
         await self._do(lambda: self._redis.zrem(_key(owner), seat))
 
-    async def _rest(self) -> None:
-        """Nobody is here: no task, no connection."""
-        if self._renewing is not None:
-            self._renewing.cancel()
-            self._renewing = None
-        with suppress(redis.RedisError, OSError):
-            await self._redis.aclose()
-
     async def renew(self) -> None:
         """Tell Redis that these streams are still open."""
         for owner, seats in list(self._held.items()):
             await self._run(RENEW_ALL, owner, LEASE, *seats)
 
-    async def _renew_forever(self) -> None:
-        while True:
-            await asyncio.sleep(RENEW)
-            await self.renew()
+    async def _tend(self) -> None:
+        """Renew until nobody has been here for a while: then no task, and no connection."""
+        try:
+            while True:
+                await asyncio.sleep(RENEW)
+                if not self._users:
+                    return
+                await self.renew()
+        finally:
+            self._tending = None
+            if not self._users:
+                with suppress(redis.RedisError, OSError):
+                    await self._redis.connection_pool.disconnect(inuse_connections=False)
 
     async def _run(self, script: str, owner: UUID, *args: Any) -> Any:
         return await self._do(lambda: self._redis.eval(script, 1, _key(owner), *args))

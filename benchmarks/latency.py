@@ -24,18 +24,23 @@ POSTS, FOLLOWERS = 40, 20
 
 
 async def read_delays(client: httpx.AsyncClient, run_id: str) -> list[float]:
-    """Milliseconds between emission and arrival of each delta of a run."""
+    """Milliseconds between emission and arrival of each delta that was emitted to this reader.
+
+    What was emitted before the stream was open is a replay, however long that took to begin.
+    """
     delays: list[float] = []
     headers = {"Accept": "text/event-stream"}
     rest = b""
     async with client.stream("GET", f"/api/v1/runs/{run_id}/events", headers=headers) as answer:
+        opened = time.time()
         async for chunk in answer.aiter_raw():
             now = time.time()
             *frames, rest = (rest + chunk).split(b"\n\n")
             for frame in frames:
                 if b'"delta":"' in frame:
                     emitted = float(frame.split(b'"delta":"', 1)[1].split(b" ", 1)[0])
-                    delays.append((now - emitted) * 1000)
+                    if emitted >= opened:
+                        delays.append((now - emitted) * 1000)
     return delays
 
 

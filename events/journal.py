@@ -23,7 +23,6 @@ WRITER_APPLICATION = "agui-writer"
 TERMINAL = frozenset({"RUN_FINISHED", "RUN_ERROR"})
 PAGE_ROWS = 500
 PAGE_BYTES = 128 * 1024
-TAKE_OVER_LOCK_TIMEOUT = "1s"
 
 FENCE = """
 update events_journal j
@@ -53,8 +52,10 @@ select j.id from events_journal j
     on j.id = v.id and j.writer = v.generation and j.head = v.last
 """
 TAKE_OVER = """
+set local lock_timeout = '1s';
 update events_journal set writer = writer + 1
- where id = %s and closed_at is null returning writer, head
+ where id = %s and closed_at is null returning writer, head;
+set local lock_timeout to default
 """
 # The updater of a locked row is its xmax while that transaction is in progress.
 TERMINATE_WRITER = """
@@ -139,10 +140,10 @@ def take_over(journal_id: UUID) -> Claim | None:
     for last_try in (False, False, True):
         try:
             with transaction.atomic(), connection.cursor() as cursor:
-                cursor.execute(f"set local lock_timeout = '{TAKE_OVER_LOCK_TIMEOUT}'")
+                # three statements in one round trip; the second one's rows are what is wanted
                 cursor.execute(TAKE_OVER, [journal_id])
+                cursor.nextset()
                 row = cursor.fetchone()
-                cursor.execute("set local lock_timeout to default")
                 return Claim(journal_id, *row) if row else None
         except DatabaseError as error:
             if last_try or not isinstance(error.__cause__, LockNotAvailable):

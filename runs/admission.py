@@ -192,9 +192,8 @@ def _admit(
     """
     try:
         with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute(f"set local lock_timeout = '{patience}'")
             found: dict[UUID, int] = {}
-            for team, stamp, own in _lock(teams):
+            for team, stamp, own in _lock(teams, patience):
                 most = default("concurrent_runs") if own is None else own
                 found |= _fill(team, stamp, most or BATCH)
             if ended:
@@ -207,9 +206,11 @@ def _admit(
         return None
 
 
-def _lock(teams: Sequence[UUID]) -> list[tuple[UUID, int, int | None]]:
+def _lock(teams: Sequence[UUID], patience: str) -> list[tuple[UUID, int, int | None]]:
     with connection.cursor() as cursor:
-        cursor.execute(LOCK, [list(teams)])
+        # both in one round trip; the second one's rows are what is wanted
+        cursor.execute(f"set local lock_timeout = '{patience}'; {LOCK}", [list(teams)])
+        cursor.nextset()
         rows: list[tuple[UUID, int, int | None]] = cursor.fetchall()
         if len(rows) < len(teams):
             cursor.execute(MAKE, [list(teams)])

@@ -12,7 +12,7 @@ from uuid import UUID
 from events import journal
 from events.fold import Fold
 from events.models import Checkpoint
-from runs.models import ENDED, Run, ThreadHistory
+from runs.models import ENDED, Run, Thread, ThreadHistory
 
 NOT_SENT = frozenset({"activity", "reasoning"})
 """Roles that clients may leave out of an input, so that their absence says nothing."""
@@ -42,13 +42,17 @@ class Prepared:
     echo: Wire
 
 
-def current(thread_id: UUID) -> Fold:
+def current(thread_id: UUID, thread: Thread | None = None) -> Fold:
     """The fold of all runs of a thread up to the first that has not ended.
 
+    ``thread``: its row, if that was read a moment ago together with its history.
     In the order of ids, which is the order of the thread's lock: a queued run that was
     cancelled may end before its predecessor, and is then folded after it.
     """
-    stored = ThreadHistory.objects.filter(thread_id=thread_id).first()
+    if thread is None:
+        stored = ThreadHistory.objects.filter(thread_id=thread_id).first()
+    else:
+        stored = getattr(thread, "history", None)
     fold, through = (Fold.load(stored.fold), stored.through) if stored else (Fold(), None)
     newer = Run.objects.unscoped("of one thread").filter(thread_id=thread_id).order_by("journal_id")
     if through is not None:

@@ -19,7 +19,7 @@ from events import announce, journal
 from events.encoding import Record
 from events.intake import Intake
 from events.journal import Batch, Claim
-from runs import admission, history, inputs, interrupts, jobs, resume
+from runs import admission, history, inputs, interrupts, jobs, resume, thread_lock
 from runs.history import Prepared
 from runs.inputs import RunRequest
 from runs.models import ACTIVE, Interrupt, Run, Status, Thread, Visibility
@@ -135,30 +135,25 @@ def _start(
     parent: Run | None = None,
 ) -> Started:
     seen_by = parent.thread if parent else None
-    thread, _ = Thread.objects.get_or_create(
-        team=team,
-        thread_id=request.thread_id,
-        defaults={
-            "created_by": seen_by.created_by if seen_by else started_by,
-            "visibility": seen_by.visibility if seen_by else Visibility.TEAM,
-        },
+    thread, is_new = thread_lock.made(
+        team,
+        request.thread_id,
+        created_by=seen_by.created_by if seen_by else started_by,
+        visibility=seen_by.visibility if seen_by else Visibility.TEAM,
     )
-    _lock(thread)
     if earlier := _earlier(team, key, request):
         transaction.set_rollback(True)  # a thread made for this request would stay empty
         return Started(earlier, created=False)
     answers = resume.admit(thread, request.body.get("resume", []))
     if answers.answered_by:
         return Started(answers.answered_by, created=False)
-    attempt = _attempt(thread, request.run_id, answers)
-    limits = limits_of(team)
+    attempt = 1 if is_new else _attempt(thread, request.run_id, answers)
+    # a parent may be old, and what was read with its team
+    limits = limits_of(team.pk if parent else team)
     admission.check(team.pk, limits)
-    stopped = _make_way(
-        thread,
-        request.on_busy or OnBusy(agent.on_busy),
-        started_by,
-        displacing if request.on_busy else None,
-    )
+    policy = request.on_busy or OnBusy(agent.on_busy)
+    asked = displacing if request.on_busy else None
+    stopped = [] if is_new else _make_way(thread, policy, started_by, asked)
     run = Run(
         journal=journal.create(),
         team=team,
@@ -190,7 +185,7 @@ def answer(asked: Interrupt, agent: Agent, entry: resume.Entry, *, by: str) -> R
     ``resume.store`` raises.
     """
     with transaction.atomic():
-        _lock(asked.thread)
+        thread_lock.take(asked.thread)
         if told := resume.store(asked.pk, entry, by):
             return told
         answers = resume.complete(asked.pk, asked.thread_id)
@@ -206,26 +201,19 @@ def claim(run_id: UUID) -> Claimed | None:
 
     Its input is joined to the thread only now: with a queue, the thread has grown meanwhile.
     """
-    thread_id = (
-        Run.objects.unscoped("the run itself").values_list("thread_id", flat=True).get(pk=run_id)
-    )
-    past = history.current(thread_id)
+    along = ("agent", "thread__history")
+    run: Run = Run.objects.unscoped("the run itself").select_related(*along).get(pk=run_id)
+    past = history.current(run.thread_id, run.thread)
+    now = timezone.now()
     with transaction.atomic():
         held = journal.take_over(run_id)
-        if held is None or not _move(run_id, Status.RUNNING, started_at=timezone.now()):
+        if held is None or not _move(run_id, Status.RUNNING, started_at=now):
             transaction.set_rollback(True)  # the generation is not ours to keep
             return None
-        run = (
-            Run.objects.unscoped("the run itself").select_related("agent", "thread").get(pk=run_id)
-        )
+        run.status, run.started_at = Status.RUNNING, now
         admission.started(run)
-        return Claimed(
-            held,
-            run,
-            history.prepare(run, past),
-            limits_of(run.team_id),
-            interrupts.to_repeat(run),
-        )
+        limits = limits_of(run.team_id)
+        return Claimed(held, run, history.prepare(run, past), limits, interrupts.to_repeat(run))
 
 
 def finish(run_id: UUID, terminal: dict[str, Any]) -> UUID:
@@ -358,10 +346,6 @@ def _earlier(team: Team, key: str | None, request: RunRequest) -> Run | None:
     if run and run.request_digest != request.digest:
         raise IdempotencyConflict
     return run
-
-
-def _lock(thread: Thread) -> None:
-    Thread.objects.unscoped("the thread itself").select_for_update(no_key=True).get(pk=thread.pk)
 
 
 def _attempt(thread: Thread, run_id: str, answers: resume.Admission) -> int:

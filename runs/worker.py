@@ -1,6 +1,7 @@
 """The worker process: Procrastinate's worker, the JournalWriter, the reaper and the watchdog."""
 
 import asyncio
+import gc
 import logging
 import signal
 import sys
@@ -31,6 +32,9 @@ async def work() -> None:
     outlives the worker at shutdown, since the runs' last events pass through it.
     """
     sys.setswitchinterval(SWITCH_INTERVAL)
+    # Nothing imported so far will ever be garbage: a full collection over it stops every run.
+    gc.collect()
+    gc.freeze()
     writer = JournalWriter(then=admission.ended)
     app = django_app.with_connector(PatientConnector(kwargs=connector_params()))
     async with app.open_async(), asyncio.TaskGroup() as group:

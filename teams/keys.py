@@ -144,7 +144,7 @@ def find(key: str) -> ApiKey | None:
         return None
     rows = (
         ApiKey.objects.unscoped("whose key it is")
-        .select_related("team")
+        .select_related("team__limits")
         .filter(prefix=key[:PREFIX])
     )
     row: ApiKey | None = rows.first()

@@ -50,9 +50,19 @@ def default(name: str) -> int:
 
 
 def limits_of(team: Team | UUID) -> Limits:
-    """The team's own values, and the settings' for those it does not have."""
-    own = TeamLimits.objects.filter(team=team).values(*NAMES).first() or {}
-    return Limits(**{name: _first(own.get(name), default(name)) for name in NAMES})
+    """The team's own values, and the settings' for those it does not have.
+
+    Those that were read with the team (``select_related("team__limits")``) are not read again.
+    """
+    own = _own(team)
+    return Limits(**{name: _first(getattr(own, name, None), default(name)) for name in NAMES})
+
+
+def _own(team: Team | UUID) -> TeamLimits | None:
+    if isinstance(team, Team) and "limits" in team._state.fields_cache:
+        came_along: TeamLimits | None = team._state.fields_cache["limits"]
+        return came_along
+    return TeamLimits.objects.filter(team=team).first()
 
 
 def _first(own: int | None, other: int) -> int:

@@ -12,9 +12,8 @@ from teams.limits import LimitReached, limits_of
 @asynccontextmanager
 async def opened(principal: Principal) -> AsyncIterator[None]:
     """Hold one of the team's open streams. Raises LimitReached, before anything else is done."""
-    team = principal.team.pk
-    most = (await db_read(limits_of, team)).open_streams
-    async with seats().taken(team, most) as free:
+    most = (await db_read(limits_of, principal.team)).open_streams
+    async with seats().taken(principal.team.pk, most) as free:
         if not free:
             raise LimitReached.of("open_streams", most, after=LEASE / 3)
         yield

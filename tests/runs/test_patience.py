@@ -1,12 +1,20 @@
-"""A database that is away for a moment stops no worker."""
+"""A database that is away for a moment stops no worker, and a worker misses no job."""
+
+import asyncio
 
 import pytest
 from procrastinate.contrib.django import app
+from procrastinate.contrib.django.utils import connector_params
 from procrastinate.exceptions import ConnectorException
+from procrastinate.jobs import DeleteJobCondition
 from procrastinate.periodic import PeriodicDeferrer
 
-from runs import patience
-from runs.patience import PatientWorker
+from agui_project.bridge import db
+from events.writer import JournalWriter
+from runs import jobs, patience, tasks
+from runs.models import Run
+from runs.patience import PatientConnector, PatientWorker, Wakeups
+from tests.cast import Cast, fresh, start
 
 
 async def test_what_is_due_meanwhile_is_deferred_later(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,3 +31,49 @@ async def test_what_is_due_meanwhile_is_deferred_later(monkeypatch: pytest.Monke
     await PatientWorker(app, queues=["runs"])._periodic_deferrer()
     assert len(tries) == 3
     assert tries[0] > 0
+
+
+async def test_what_rings_during_a_fetch_is_looked_for_once_more() -> None:
+    bell = Wakeups()
+    bell.set()  # announced; the fetch finds it, or what it announced is locked still
+    bell.clear()
+    assert bell.is_set(), "one more fetch"
+    bell.clear()
+    assert not bell.is_set(), "and then it is quiet"
+
+
+class OnlyRuns(PatientWorker):
+    """Leaves the periodic tasks alone: their threads keep a connection."""
+
+    async def _periodic_deferrer(self) -> None:
+        await asyncio.Event().wait()
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_no_run_waits_for_the_poll(cast: Cast, writer: JournalWriter) -> None:
+    """Each run of a thread waits for the lock of the one before; the poll comes too late here."""
+
+    def queue() -> list[Run]:
+        return [
+            start(cast.alice, threadId="one", runId=f"r{n}", onBusy="enqueue") for n in range(30)
+        ]
+
+    runs = await db(queue)
+    patient = app.with_connector(PatientConnector(kwargs=connector_params()))
+    async with patient.open_async():
+        worker = OnlyRuns(
+            patient,
+            queues=[jobs.QUEUE],
+            concurrency=4,
+            fetch_job_polling_interval=600,
+            delete_jobs=DeleteJobCondition.ALWAYS.value,
+            additional_context={tasks.WRITER: writer},
+            install_signal_handlers=False,
+        )
+        working = asyncio.create_task(worker.run())
+        async with asyncio.timeout(60):
+            while (await db(fresh, runs[-1])).ended_at is None:
+                await asyncio.sleep(0.05)
+        worker.stop()
+        await working
+    assert {(await db(fresh, run)).status for run in runs} == {"succeeded"}
