@@ -16,6 +16,7 @@ from contextlib import suppress
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agui_project.settings")
 os.environ["AGUI_SCRIPTED_AGENT"] = "1"
+os.environ["AGUI_LIMIT_EVENTS_PER_SECOND"] = "0"  # the pipeline's own speed, not its brake
 
 ROWS = 60_000
 ROUNDS = 3
