@@ -1,4 +1,4 @@
-"""What django-allauth asks of this host: who may sign up, where a code is due, what is sealed."""
+"""What django-allauth asks of this host: who may sign up, where a code is due."""
 
 from typing import Any
 
@@ -8,7 +8,6 @@ from allauth.account.models import EmailAddress
 from allauth.account.stages import EmailVerificationStage
 from allauth.core import context
 from allauth.core.exceptions import ImmediateHttpResponse
-from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -17,7 +16,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from agui_project.request_id import ADDRESS
-from agui_project.secrets import seal, unseal
 from runs.founding import found_own_team
 from teams import invitations
 from teams.models import Invitation, Membership
@@ -104,13 +102,3 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
             return bool(settings.AGUI_SIGNUP == "open")
         proven = [each.email for each in sociallogin.email_addresses if each.verified]
         return invitations.any_for(proven)
-
-
-class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]
-    """The second factor: its secrets are sealed in the database."""
-
-    def encrypt(self, text: str) -> str:
-        return seal(text)
-
-    def decrypt(self, encrypted_text: str) -> str:
-        return unseal(encrypted_text)

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 from allauth.mfa.models import Authenticator
 from django.core.cache import cache
+from django.core.management import CommandError, call_command
 from django.test import Client
+from pytest_django import Settings
 
 from agui_project import cache as shared
 from agui_project.embedded import Engines
@@ -60,6 +62,26 @@ def test_the_secret_is_sealed(dora: tuple[Client, str]) -> None:
     stored = str(list(Authenticator.objects.values_list("data", flat=True)))
     assert dora[1] not in stored
     assert Authenticator.objects.get(type="totp").wrap().validate_code(totp(dora[1]))
+
+
+def test_the_key_that_sealed_it_can_go(
+    dora: tuple[Client, str], cast: Cast, settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rotated with what agents have sealed; nobody has to connect an app again."""
+    agent = cast.echo
+    agent.seal({"headers": {"X-Key": "s3cret"}})
+    agent.save()
+    codes = Authenticator.objects.get(type="recovery_codes").wrap().get_unused_codes()
+    settings.AGUI_SECRETS_KEYS = ["n" * 32]
+    call_command("rotate_secrets")
+    assert "3 secrets" in capsys.readouterr().out
+    settings.SECRET_KEY = "another"
+    assert Authenticator.objects.get(type="totp").wrap().validate_code(totp(dora[1]))
+    assert Authenticator.objects.get(type="recovery_codes").wrap().get_unused_codes() == codes
+    assert cast.echo.unsealed() == {"headers": {"X-Key": "s3cret"}}
+    settings.AGUI_SECRETS_KEYS = ["x" * 32]
+    with pytest.raises(CommandError, match="3 secrets cannot be read"):
+        call_command("rotate_secrets")
 
 
 def test_a_recovery_code_works_once(dora: tuple[Client, str]) -> None:
