@@ -79,6 +79,15 @@ def remove(principal: Principal, member_id: int) -> None:
         revoked(now.team.pk)
 
 
+def rename(principal: Principal, name: str) -> Team:
+    """Give the team another name; its slug stays. Raises Forbidden."""
+    with _holding(principal) as now:
+        now.require("manage_team")
+        Team.objects.filter(pk=now.team.pk).update(name=name)
+        audit.record(principal, now.team, "team.renamed", name=name, was=now.team.name)
+        return Team.objects.get(pk=now.team.pk)
+
+
 def archive(principal: Principal) -> None:
     """Shut the team: nobody is let in any more, and its streams end. Operators can undo it."""
     with _holding(principal) as now:

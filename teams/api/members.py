@@ -14,7 +14,7 @@ from agui_project.errors import NotFound
 from teams import members
 from teams.api.pages import NewestFirst
 from teams.authentication import Principal, principal_of
-from teams.models import Membership, Role
+from teams.models import Membership, Role, Team
 
 
 def number(text: str) -> int:
@@ -101,30 +101,48 @@ class TeamsSerializer(serializers.Serializer[Any]):
     results = TeamSerializer(many=True)
 
 
+class RenameSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=120)
+
+
 class TeamList(APIView):
     @extend_schema(responses={200: TeamsSerializer})
     def get(self, request: Request) -> Response:
         """The teams of who asks; of a key its own."""
         principal = principal_of(request)
-        found = [
-            {
-                "id": team.pk,
-                "slug": team.slug,
-                "name": team.name,
-                "role": role,
-                "current": team == principal.team,
-            }
-            for team, role in members.teams_of(principal)
-        ]
+        found = [_seen(team, role, principal) for team, role in members.teams_of(principal)]
         return Response({"results": TeamSerializer(found, many=True).data})
+
+
+class TeamDetail(APIView):
+    @extend_schema(request=RenameSerializer, responses={200: TeamSerializer})
+    def patch(self, request: Request, team_id: UUID) -> Response:
+        """Rename the team that this request speaks for; its slug stays."""
+        principal = _of_team(request, team_id)
+        given = RenameSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        team = members.rename(principal, given.validated_data["name"])
+        return Response(TeamSerializer(_seen(team, principal.role, principal)).data)
 
 
 class TeamArchive(APIView):
     @extend_schema(request=None, responses={204: None})
     def post(self, request: Request, team_id: UUID) -> Response:
         """Shut the team that this request speaks for: nobody is let in any more."""
-        principal = principal_of(request)
-        if team_id != principal.team.pk:
-            raise NotFound("There is no such team.")
-        members.archive(principal)
+        members.archive(_of_team(request, team_id))
         return Response(status=204)
+
+
+def _of_team(request: Request, team_id: UUID) -> Principal:
+    """Who asks, in the team that the address names; others are not found."""
+    principal = principal_of(request)
+    if team_id != principal.team.pk:
+        raise NotFound("There is no such team.")
+    return principal
+
+
+def _seen(team: Team, role: Role, principal: Principal) -> dict[str, Any]:
+    current = team == principal.team
+    return {
+        "id": team.pk, "slug": team.slug, "name": team.name, "role": role, "current": current
+    }  # fmt: skip

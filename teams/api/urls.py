@@ -13,6 +13,7 @@ urlpatterns = [
     path("members", members.MemberList.as_view(), name="api-members"),
     path("members/<int:member_id>", members.MemberDetail.as_view(), name="api-member"),
     path("teams", members.TeamList.as_view(), name="api-teams"),
+    path("teams/<uuid:team_id>", members.TeamDetail.as_view(), name="api-team"),
     path("teams/<uuid:team_id>/archive", members.TeamArchive.as_view(), name="api-team-archive"),
     path("invitations", invitations.InvitationList.as_view(), name="api-invitations"),
     path(

@@ -1,6 +1,7 @@
 """The people of a team through the API: roles, removal, and never without an owner."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -158,6 +159,21 @@ class TestTeams:
         ]
         rows = ask_now("GET", "/api/v1/teams", cast.bob.headers).json["results"]
         assert [(row["slug"], row["role"]) for row in rows] == [("acme", "member")]
+
+    def test_another_name(self, cast: Cast) -> None:
+        address = f"/api/v1/teams/{cast.team.pk}"
+
+        def patch(by: Actor, **body: Any) -> int:
+            return ask_now("PATCH", address, by.headers, json=body).status
+
+        assert [patch(by, name="x") for by in (cast.bob, cast.charlie)] == [403, 404]
+        assert [patch(cast.alice, name=bad) for bad in ("", " ", "x" * 121, None)] == [422] * 4
+        assert patch(cast.alice) == 422
+        assert patch(cast.alice, name="Acme Ltd") == 200
+        row = ask_now("GET", "/api/v1/teams", cast.bob.headers).json["results"][0]
+        assert (row["name"], row["slug"]) == ("Acme Ltd", "acme")
+        line = AuditEntry.objects.get(action="team.renamed")
+        assert json.loads(line.details) == {"name": "Acme Ltd", "was": "Acme"}
 
     def test_archiving_shuts_it(self, cast: Cast) -> None:
         address = f"/api/v1/teams/{cast.team.pk}/archive"

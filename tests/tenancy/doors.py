@@ -123,6 +123,9 @@ DJANGO: dict[str, Door] = {
         body={"role": "viewer"},
     ),
     "api/v1/teams": Door({"GET": LIST}),
+    "api/v1/teams/<uuid:team_id>": Door(
+        {"PATCH": OBJECT}, "api/v1/teams/{team}", body={"name": "Acme Ltd"}
+    ),
     "api/v1/teams/<uuid:team_id>/archive": Door(
         {"POST": Who(401, 401, 404, 204)}, "api/v1/teams/{team}/archive"
     ),
