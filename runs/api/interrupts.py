@@ -103,7 +103,11 @@ class InterruptList(generics.ListAPIView[Interrupt]):
     queryset = Interrupt.objects.none()
 
     def get_queryset(self) -> QuerySet[Interrupt]:
-        return access.visible_interrupts(principal_of(self.request))
+        """What a subagent asked is left out while its parent asks it, unless one looks for it."""
+        found = access.visible_interrupts(principal_of(self.request))
+        if {"run", "thread_id"} & self.request.query_params.keys():
+            return found
+        return found.exclude(run__parent__interrupts__status=InterruptStatus.OPEN)
 
 
 class InterruptDetail(generics.RetrieveAPIView[Interrupt]):

@@ -194,6 +194,12 @@ async def test_a_subagents_question_is_asked_and_answered(
     assert question["message"] == "Sure?"
     (suspended,) = [e["outcome"] for e in log if e["type"] == "SUBAGENT_FINISHED"]
     assert suspended == {"type": "suspended", "interruptIds": [question["id"]]}
+    listed = "/api/v1/interrupts"
+    (asked,) = (await ask("GET", listed, cast.alice.headers)).json["results"]
+    assert (asked["run"], asked["message"]) == (str(run.pk), "Sure?"), "and not the subagent's too"
+    child = await db(lambda: Run.objects.get(parent=run))
+    (its,) = (await ask("GET", f"{listed}?run={child.pk}", cast.alice.headers)).json["results"]
+    assert its["run"] == str(child.pk)
     resume = [{"interruptId": question["id"], "status": "resolved", "payload": "yes"}]
     run, log = await ran(cast, orchestrator, writer, run_id="2", messages=[], resume=resume)
     assert run.status == "succeeded"
