@@ -13,6 +13,7 @@ import pytest
 from django.conf import settings
 
 from agui_project import embedded, places
+from tests import emptying
 from tests.named_tests import NamedTests
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
     data.chmod(0o711)
     config.add_cleanup(lambda: remove(data))
     config.pluginmanager.register(NamedTests())
+    emptying.install()
     os.environ["AGUI_DATA_DIR"] = str(data)
     settings.AGUI_DATA_DIR = data
     wanted = embedded.wanted()
