@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 PLUMBING = ("teams/tenancy.py", "agui_project/bridge.py", "tests/conftest.py")
 NEED_NO_ENGINES = "tests/house/"
+SLOW = (
+    "tests/acceptance/", "tests/agui_client/", "tests/api/", "tests/conformance/", "tests/tenancy/",
+    "tests/house/",  # `make check` runs it
+    "tests/agui_project/test_embedded", "tests/agui_project/test_safe_by_default",
+    "tests/dashboard/test_openid_connect", "tests/runs/test_bad_requests",
+    "tests/runs/test_citations_example", "tests/runs/test_connect", "tests/runtimes/test_http",
+    "tests/runtimes/test_process_hostile",
+)  # fmt: skip
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -45,6 +53,13 @@ def pytest_configure(config: pytest.Config) -> None:
         layers: dict[str, Any] = settings.CHANNEL_LAYERS
         layers["default"]["CONFIG"]["hosts"] = [settings.REDIS_URL]
         settings.CACHES["default"]["LOCATION"] = settings.REDIS_URL
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What ``make test-quick`` leaves out: rooms that start hosts, browsers, Node; long files."""
+    for item in items:
+        if item.nodeid.startswith(SLOW):
+            item.add_marker("slow")
 
 
 def remove(data: Path) -> None:
