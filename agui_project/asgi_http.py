@@ -11,11 +11,11 @@ from urllib.parse import parse_qs
 
 import structlog
 from django.conf import settings
-from django.db import InterfaceError, OperationalError
 from django.http import parse_cookie
 
 from agui_project import cors
-from agui_project.errors import BadRequest, HostError, TooLarge, Unavailable
+from agui_project.answers import as_host_error
+from agui_project.errors import BadRequest, HostError, TooLarge
 
 log = structlog.get_logger(__name__)
 
@@ -100,8 +100,7 @@ def endpoint(handle: Callable[[Request, Send], Awaitable[None]]) -> App:
             log.exception("request.failed", path=scope["path"])
             if started:
                 raise
-            outage = isinstance(error, OperationalError | InterfaceError)
-            await answer_error(send, Unavailable() if outage else HostError())
+            await answer_error(send, as_host_error(error))
 
     return app
 

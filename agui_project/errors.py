@@ -125,6 +125,15 @@ class Unavailable(HostError):
     status = 503
     close = 4412
 
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        details: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message, details=details, headers={"Retry-After": "2", **(headers or {})})
+
 
 class RunErrorCode(StrEnum):
     """The codes a RUN_ERROR may carry; docs/protocol.md explains each."""

@@ -3,8 +3,8 @@
 from agui_project.asgi_http import Request, Send, endpoint
 from agui_project.bridge import db, db_read
 from runs import cursors, entry, joining
-from runs.consumers.events import stream_run
 from runs.consumers.opening import opened
+from runs.consumers.stream import stream_run
 from runs.joining import Cut
 from teams import authentication
 from teams.authentication import Principal
@@ -30,12 +30,20 @@ async def agui(request: Request, send: Send) -> None:
             key=request.headers.get("idempotency-key"),
             cursor=cursors.asked(request.headers, {}),
         )
+        run = started.run
         if started.after is not None:
             cut = Cut(started.after, b"")
         else:
-            cut = await db_read(joining.again, started.run)
+            cut = await db_read(joining.again, run)
         await stream_run(
-            request, send, principal, started.run.pk, cut, older=started.older, raw=raw
+            request,
+            send,
+            principal,
+            [run.pk],
+            owner=run.team_id,
+            cut=cut,
+            older=started.older,
+            raw=raw,
         )
 
 

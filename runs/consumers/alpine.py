@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from contextlib import aclosing
 
 import structlog
 from django.conf import settings
@@ -14,11 +13,10 @@ from events import sse
 from events.dialects.alpine import Alpine, Frame
 from events.dialects.alpine_schema import EXTENSIONS, SCHEMA_VERSION, problem
 from events.encoding import encode
-from events.follow import follow
 from events.frames import Frames
 from runs import access, cursors
-from runs.consumers.events import until_refused
 from runs.consumers.opening import opened
+from runs.consumers.stream import stream_run
 from runs.models import Run
 from teams import authentication
 
@@ -47,24 +45,18 @@ async def alpine(request: Request, send: Send) -> None:
         after = head - settings.ALPINE_AG_UI_BUFFER_SIZE
     teller = Teller(run, wants, after, late=late)
     said = ((b"x-ag-ui-schema", SCHEMA_VERSION), (b"x-ag-ui-capabilities", ",".join(wants)))
-    async with (
-        opened(principal),
-        aclosing(follow(run.pk, 0, idle=settings.AGUI_SSE_HEARTBEAT)) as frames,
-    ):
-        await sse.begin(send, [(name, value.encode()) for name, value in said])
-        refused = await sse.beside(
-            sse.stream(
-                send,
-                frames,
-                stall=settings.ALPINE_AG_UI_STREAM_TIMEOUT,
-                # never an empty piece of body: to some servers that is the end
-                view=lambda batch: teller.tell(batch) or sse.HEARTBEAT,
-            ),
-            sse.until_disconnect(request.receive, "http.disconnect"),
-            until_refused(principal, run.pk),
+    async with opened(principal):
+        await stream_run(
+            request,
+            send,
+            principal,
+            [run.pk],
+            owner=run.team_id,
+            # never an empty piece of body: to some servers that is the end
+            view=lambda batch: teller.tell(batch) or sse.HEARTBEAT,
+            headers=[(name, value.encode()) for name, value in said],
+            stall=settings.ALPINE_AG_UI_STREAM_TIMEOUT,
         )
-        if refused:
-            await sse.refuse(send)
 
 
 def negotiated(query: Mapping[str, str]) -> list[str]:

@@ -19,8 +19,8 @@ from events import sse
 from events.frames import Frames
 from runs import access, entry, joining
 from runs.consumers.agui import authenticate
-from runs.consumers.events import stream_run
 from runs.consumers.opening import opened
+from runs.consumers.stream import stream_run
 from runs.fields import rename, wrong
 from runs.inputs import SNAKE
 from runs.joining import Cut
@@ -33,6 +33,7 @@ class Joined:
 
     cut: Cut
     runs: list[UUID]
+    owner: UUID
     older: bool
 
 
@@ -45,9 +46,16 @@ async def connect(request: Request, send: Send) -> None:
     if not joined.runs:
         await _nothing(send)
         return
-    first, *then = joined.runs
     async with opened(principal):
-        await stream_run(request, send, principal, first, joined.cut, then=then, older=joined.older)
+        await stream_run(
+            request,
+            send,
+            principal,
+            joined.runs,
+            owner=joined.owner,
+            cut=joined.cut,
+            older=joined.older,
+        )
 
 
 def _join(principal: Principal, slug: str, body: bytes) -> Joined:
@@ -56,7 +64,7 @@ def _join(principal: Principal, slug: str, body: bytes) -> Joined:
     entry.find_agent(principal, slug)
     found = joining.thread(thread.pk) if thread else None
     cut, runs = found or (Cut(0, b""), [])
-    return Joined(cut, runs, older)
+    return Joined(cut, runs, thread.team_id if thread else principal.team.pk, older)
 
 
 def _asked(data: Any) -> tuple[str, bool]:

@@ -1,19 +1,15 @@
 """GET /shared/{token}/runs/{id}/events: a run for those who have a link, in the link view."""
 
-from contextlib import aclosing
 from uuid import UUID
-
-from django.conf import settings
 
 from agui_project.asgi_http import Request, Send, answer, endpoint
 from agui_project.bridge import db
 from events import sse
-from events.follow import follow
 from events.link_view import LinkView
 from events.redaction import Redaction
 from runs import access, cursors, sharing
 from runs.consumers import opening
-from runs.consumers.events import until_refused
+from runs.consumers.stream import stream_run
 from runs.models import Run
 from runs.sharing import Opened
 from teams import authentication
@@ -32,24 +28,17 @@ async def shared_events(request: Request, send: Send) -> None:
         await answer(send, 204)
         return
     view = LinkView(Redaction(opened.grant.redact))
-    async with (
-        opening.opened(opened.principal),
-        aclosing(follow(run.pk, 0, idle=settings.AGUI_SSE_HEARTBEAT)) as frames,
-    ):
-        await sse.begin(send, [(b"referrer-policy", b"no-referrer")])
-        refused = await sse.beside(
-            sse.stream(
-                send,
-                frames,
-                stall=settings.AGUI_STALL_TIMEOUT,
-                # never an empty piece of body: to some servers that is the end
-                view=lambda batch: batch.linked(view, after) or sse.HEARTBEAT,
-            ),
-            sse.until_disconnect(request.receive, "http.disconnect"),
-            until_refused(opened.principal, run.pk),
+    async with opening.opened(opened.principal):
+        await stream_run(
+            request,
+            send,
+            opened.principal,
+            [run.pk],
+            owner=run.team_id,
+            # never an empty piece of body: to some servers that is the end
+            view=lambda batch: batch.linked(view, after) or sse.HEARTBEAT,
+            headers=[(b"referrer-policy", b"no-referrer")],
         )
-        if refused:
-            await sse.refuse(send)
 
 
 def _open(request: Request) -> tuple[Opened, Run]:

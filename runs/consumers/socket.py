@@ -6,15 +6,16 @@ import structlog
 from django.conf import settings
 
 from agui_project import cors
+from agui_project.answers import as_host_error
 from agui_project.asgi_http import Receive, Request, Scope, Send
 from agui_project.bridge import db
 from agui_project.errors import Forbidden, HostError
-from events import socket, sse
+from events import socket
 from events.follow import follow
 from runs import access, cursors
 from runs.consumers import arriving
-from runs.consumers.events import until_refused
 from runs.consumers.opening import opened
+from runs.consumers.stream import while_allowed
 from runs.models import Run
 from teams import authentication
 from teams.authentication import Principal
@@ -31,9 +32,11 @@ async def run_socket(scope: Scope, receive: Receive, send: Send) -> None:
         code = await _serve(Request(scope, receive), send)
     except HostError as error:
         await _close(send, error.close, error.code)
-    except Exception:
-        log.exception("socket.failed", path=scope["path"])
-        await _close(send, HostError.close, HostError.code)
+    except Exception as error:
+        ours = as_host_error(error)
+        if type(ours) is HostError:
+            log.exception("socket.failed", path=scope["path"])
+        await _close(send, ours.close, ours.code)
     else:
         if code is not None:
             await _close(send, code, code.name.lower())
@@ -50,10 +53,8 @@ async def _serve(request: Request, send: Send) -> socket.Close | None:
             code = await socket.stream(send, frames, stall=settings.AGUI_STALL_TIMEOUT)
 
     async with opened(principal):
-        refused = await sse.beside(
-            sending(),
-            sse.until_disconnect(request.receive, "websocket.disconnect"),
-            until_refused(principal, run.pk, run.team_id),
+        refused = await while_allowed(
+            sending(), request, principal, run.pk, run.team_id, leaving="websocket.disconnect"
         )
     return socket.Close.REVOKED if refused else code
 

@@ -3,10 +3,13 @@
 import signal
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import httpx
 import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
 
 from agui_project import supervisor
 from tests.acceptance.host import Host, sse, wait_for
@@ -132,7 +135,9 @@ def test_frozen_valkey_delays_no_append(new_host: NewHost) -> None:
         host.engines.valkey.send_signal(signal.SIGCONT)
 
 
-def test_a_postgres_restart_in_mid_run_loses_nothing(new_host: NewHost) -> None:
+def test_a_postgres_restart_in_mid_run_loses_nothing(
+    new_host: NewHost,
+) -> None:
     host = new_host()
     run = host.begin(script=[{"text": "tick ", "n": 500, "rate": 50}])
     reader = Reader(host, run["id"])
@@ -144,6 +149,24 @@ def test_a_postgres_restart_in_mid_run_loses_nothing(new_host: NewHost) -> None:
     assert ended["events"] == len(reader.seen)
     assert ended["status"] == "succeeded", (ended["error"], host.log_of(host.worker)[-5000:])
     assert len(reader.seen) >= 503
+    host.engines.stop_postgres()
+    joined = threading.Thread(target=lambda: codes.append(_close_code(host, run["id"])))
+    codes: list[int | None] = []
+    joined.start()
+    accept = {**host.headers, "Accept": "text/event-stream"}
+    answer = httpx.get(f"{host.url}/api/v1/runs/{run['id']}/events", headers=accept, timeout=60)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "unavailable")
+    assert int(answer.headers["Retry-After"]) > 0
+    joined.join(60)
+    assert codes == [4412]  # not 1011, which tells a client that coming back is of no use
+
+
+def _close_code(host: Host, run_id: str) -> int | None:
+    url = f"{host.url.replace('http', 'ws', 1)}/ws/runs/{run_id}/"
+    with connect(url, additional_headers=host.headers, open_timeout=60) as socket:
+        with suppress(ConnectionClosed):
+            socket.recv(60)
+        return socket.protocol.close_code
 
 
 def test_a_run_goes_on_when_its_only_reader_leaves(host: Host) -> None:
