@@ -7,6 +7,8 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input install -qq --require-hashes
 JS := tests/conformance/js
 PEER := docs/examples/agent-framework
+# Two processes, a file at a time, in the order of tests/conftest.py; ARGS=-n0 for one process.
+PARALLEL := -n 2 --dist loadscope --no-loadscope-reorder
 BENCHMARKS := intake append latency memory hydration graceful_stop fairness purge
 
 export PIP_ROOT_USER_ACTION := ignore
@@ -28,10 +30,10 @@ run: .venv/run.stamp
 	@exec $(BIN)/python manage.py up $(ARGS)
 
 test: .venv/dev.stamp node
-	$(BIN)/python -m pytest -m "not soak" $(ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) -m "not soak" $(ARGS)
 
 test-quick: .venv/dev.stamp node
-	$(BIN)/python -m pytest -m "not slow and not soak" $(ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not soak" $(ARGS)
 
 soak: .venv/dev.stamp node
 	$(BIN)/python -m pytest -m soak $(ARGS)

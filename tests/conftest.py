@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import hypothesis
 import pytest
 from django.conf import settings
 
 from agui_project import embedded, places
-from tests import emptying
+from tests import emptying, turns
 from tests.named_tests import NamedTests
 
 if TYPE_CHECKING:
@@ -41,7 +42,14 @@ def pytest_configure(config: pytest.Config) -> None:
     data = Path(tempfile.mkdtemp(prefix="agui-test-"))
     data.chmod(0o711)
     config.add_cleanup(lambda: remove(data))
-    config.pluginmanager.register(NamedTests())
+    # An example that takes long on a busy machine is no counterexample.
+    profile = hypothesis.settings.get_current_profile_name()
+    parent = hypothesis.settings.get_profile(profile)
+    hypothesis.settings.register_profile("unhurried", parent, deadline=None)
+    hypothesis.settings.load_profile("unhurried")
+    if not turns.is_worker(config):
+        config.pluginmanager.register(NamedTests())
+    turns.install(config)
     emptying.install()
     os.environ["AGUI_DATA_DIR"] = str(data)
     settings.AGUI_DATA_DIR = data
@@ -55,11 +63,23 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.CACHES["default"]["LOCATION"] = settings.REDIS_URL
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What ``make test-quick`` leaves out: rooms that start hosts, browsers, Node; long files."""
+    """Mark what ``make test-quick`` leaves out: rooms that start hosts, browsers, Node; long files.
+
+    Long files run first and tests that want the machine to themselves last, so that the
+    processes of a parallel run end together and seldom wait for each other.
+    """
     for item in items:
         if item.nodeid.startswith(SLOW):
             item.add_marker("slow")
+    items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> int:
+    if item.get_closest_marker("alone"):
+        return 2
+    return 0 if item.get_closest_marker("slow") else 1
 
 
 def remove(data: Path) -> None:
@@ -107,11 +127,14 @@ def data_dir() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def host() -> "Iterator[Host]":
-    """A running host in processes of its own that tests share; they must not break it."""
+    """A running host in processes of its own that tests share; they must not break it.
+
+    It looks at the rights of open streams so seldom that what ends one in time was the bell.
+    """
     from tests.acceptance.host import Host
 
     with own_data_dir() as data:
-        host = Host(data)
+        host = Host(data, AGUI_SSE_HEARTBEAT="600")
         try:
             yield host.start()
         finally:

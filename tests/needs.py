@@ -1,11 +1,15 @@
-"""What some tests need beside Python: without it they skip by name, and fail where CI=true."""
+"""What some tests need beside Python: without it they skip by name, and fail where CI=true.
 
+Nowhere else in the tests is anything skipped; a house test looks.
+"""
+
+import importlib
 import importlib.util
 import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
@@ -18,11 +22,25 @@ def need(tool: str) -> Path:
     return found
 
 
+def need_module(name: str) -> Any:
+    """This module of an optional dependency; at the top of a file it stands for all its tests."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as absent:
+        missing(f"needs {absent.name}, which is not installed here")
+
+
+def need_root() -> None:
+    """The test changes its user, which only root may."""
+    if os.geteuid() != 0:
+        missing("needs root")
+
+
 def missing(why: str) -> NoReturn:
-    """Skip the running test with this reason; where CI=true, fail it."""
+    """Skip the running test, or the file that is imported; where CI=true, fail it."""
     if os.environ.get("CI") == "true":
         pytest.fail(f"{why} (CI=true: nothing is skipped)", pytrace=False)
-    pytest.skip(why)
+    pytest.skip(why, allow_module_level=True)
 
 
 def _node() -> Path | None:

@@ -97,6 +97,7 @@ def test_frozen_worker_that_wakes_up_is_told_and_appends_nothing(new_host: NewHo
         second.stop()
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("for_good", [False, True], ids=["ten seconds", "for good"])
 def test_without_valkey_no_event_is_lost_or_later_than_two_seconds(
     new_host: NewHost, for_good: bool
@@ -120,6 +121,7 @@ def test_without_valkey_no_event_is_lost_or_later_than_two_seconds(
     assert host.wait_status(following["id"], "succeeded", "failed")["status"] == "succeeded"
 
 
+@pytest.mark.alone
 def test_frozen_valkey_delays_no_append(new_host: NewHost) -> None:
     host = new_host()
     run = host.begin(script=[{"text": "tick ", "n": 300, "rate": 50}])

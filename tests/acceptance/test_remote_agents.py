@@ -8,8 +8,9 @@ import pytest
 
 from tests.acceptance.host import Host, wait_for
 from tests.acceptance.neighbour import Neighbour
+from tests.needs import need_module
 
-pytest.importorskip("ag_ui_langgraph")
+need_module("ag_ui_langgraph")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 

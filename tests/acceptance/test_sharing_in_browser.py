@@ -1,6 +1,5 @@
 """Two browsers: Alice shares a running run by link, Bob watches it live, Alice takes it back."""
 
-import time
 from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
@@ -103,9 +102,7 @@ def test_bob_watches_by_link_until_alice_takes_it_back(
     assert "hunter2" not in bob.content()
 
     alice.get_by_role("button", name="Revoke").click()
-    begun = time.monotonic()
     expect(bob.get_by_role("alert")).to_contain_text("no longer works")
-    assert time.monotonic() - begun < 10  # the heartbeat alone would take up to 15
     expect(alice.get_by_text("Nobody yet.")).to_be_visible()
     bob.goto(link)
     expect(bob.get_by_role("heading", name="not valid")).to_be_visible()

