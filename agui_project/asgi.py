@@ -18,6 +18,7 @@ from channels.routing import ProtocolTypeRouter  # noqa: E402
 
 from agui_project import routing  # noqa: E402
 from agui_project.asgi_http import Receive, Scope, Send  # noqa: E402
+from agui_project.bodies import Bodies  # noqa: E402
 from agui_project.cors import Cors  # noqa: E402
 from agui_project.nul import RefuseNul  # noqa: E402
 from agui_project.request_id import RequestId  # noqa: E402
@@ -42,7 +43,7 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
 
 application = ProtocolTypeRouter(
     {
-        "http": RequestId(Cors(RefuseNul(routing.http(django)))),
+        "http": RequestId(Cors(RefuseNul(Bodies(routing.http(django))))),
         "websocket": RequestId(RefuseNul(routing.websocket())),
         "lifespan": lifespan,
     }

@@ -10,12 +10,11 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import structlog
-from django.conf import settings
 from django.http import parse_cookie
 
 from agui_project import cors
 from agui_project.answers import as_host_error
-from agui_project.errors import BadRequest, HostError, TooLarge
+from agui_project.errors import BadRequest, HostError
 
 log = structlog.get_logger(__name__)
 
@@ -59,18 +58,8 @@ class Request:
         return cors.scheme_of(self.scope)
 
     async def body(self) -> bytes:
-        """The whole body. Raises TooLarge beyond ``AGUI_MAX_BODY_BYTES``."""
-        limit, chunks, size = settings.AGUI_MAX_BODY_BYTES, [], 0
-        while True:
-            message = await self.receive()
-            if message["type"] == "http.disconnect":
-                raise BadRequest("The request ended before its body did.")
-            chunks.append(message.get("body", b""))
-            size += len(chunks[-1])
-            if size > limit:
-                raise TooLarge(f"The body is larger than {limit} bytes.", details={"limit": limit})
-            if not message.get("more_body"):
-                return b"".join(chunks)
+        """The whole body, which ``Bodies`` has read and bounded before; once."""
+        return bytes((await self.receive()).get("body", b""))
 
 
 def endpoint(handle: Callable[[Request, Send], Awaitable[None]]) -> App:
@@ -110,7 +99,7 @@ async def answer(
 ) -> None:
     """A complete answer."""
     pairs = {"content-length": str(len(body)), **(headers or {})}
-    raw = [(name.encode(), value.encode("latin-1")) for name, value in pairs.items()]
+    raw = [(name.lower().encode(), value.encode("latin-1")) for name, value in pairs.items()]
     await send({"type": "http.response.start", "status": status, "headers": raw})
     await send({"type": "http.response.body", "body": body})
 
@@ -126,6 +115,16 @@ async def answer_json(
 async def answer_error(send: Send, error: HostError) -> None:
     """The error shape of DESIGN section 6."""
     await answer_json(send, error.status, error.as_json(), error.headers)
+
+
+async def refuse(scope: cors.Scope, receive: cors.Receive, send: Send, error: HostError) -> None:
+    """Answer for the app that was not asked: JSON, a line of text for pages, a close code."""
+    if scope["type"] == "websocket":
+        return await close_socket(receive, send, error)
+    if "text/html" in cors.headers_of(scope).get("accept", ""):
+        text = {"content-type": "text/plain; charset=utf-8", **error.headers}
+        return await answer(send, error.status, error.message.encode(), text)
+    await answer_error(send, error)
 
 
 async def close_socket(receive: cors.Receive, send: Send, error: HostError) -> None:

@@ -113,6 +113,8 @@ def numbers(**kwargs: Any) -> list[CheckMessage]:
         for name in (
             "AGUI_DB_THREADS",
             "AGUI_MAX_BODY_BYTES",
+            "AGUI_BODIES_MAX_BYTES",
+            "AGUI_BODY_TIMEOUT",
             "AGUI_WORKER_CONCURRENCY",
             "ALPINE_AG_UI_BUFFER_SIZE",
         )

@@ -86,6 +86,13 @@ class NotAcceptable(HostError):
     status = 406
 
 
+class RequestTimeout(HostError):
+    """The request did not arrive in time."""
+
+    code = "request_timeout"
+    status = 408
+
+
 class Conflict(HostError):
     """Something else stands in the way."""
 
@@ -133,6 +140,12 @@ class Unavailable(HostError):
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message, details=details, headers={"Retry-After": "2", **(headers or {})})
+
+
+class Overloaded(Unavailable):
+    """The host has more to do than it can take; try again shortly."""
+
+    code = "overloaded"
 
 
 class RunErrorCode(StrEnum):

@@ -4,7 +4,7 @@ Postgres stores no NUL in a text, so each filter and each name in a path would h
 and the one that forgets answers 500. JSON bodies are judged by ``strict_json``.
 """
 
-from agui_project.asgi_http import answer_error, close_socket
+from agui_project.asgi_http import refuse
 from agui_project.cors import App, Receive, Scope, Send
 from agui_project.errors import BadRequest
 
@@ -18,10 +18,7 @@ class RefuseNul:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not _holds_nul(scope):
             return await self.app(scope, receive, send)
-        error = BadRequest("An address must not hold NUL (%00).")
-        if scope["type"] == "http":
-            return await answer_error(send, error)
-        await close_socket(receive, send, error)
+        await refuse(scope, receive, send, BadRequest("An address must not hold NUL (%00)."))
 
 
 def _holds_nul(scope: Scope) -> bool:

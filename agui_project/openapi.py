@@ -9,6 +9,7 @@ REFUSALS = {
     404: "There is no such thing in this team.",
     405: "This address takes another method.",
     406: "`Accept` asks for a form that there is not.",
+    408: "The body did not arrive in time.",
     409: "Something else stands in the way.",
     410: "It was purged.",
     413: "The body is too large.",

@@ -7,6 +7,7 @@ import re
 import uuid
 from collections.abc import MutableMapping
 from contextvars import ContextVar
+from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any
 
 from django.conf import settings
@@ -42,6 +43,17 @@ def address_of(scope: Scope) -> str:
     trusted = settings.AGUI_TRUSTED_PROXIES
     seen = [part.strip() for part in headers_of(scope).get("x-forwarded-for", "").split(",")]
     return seen[-trusted] if 0 < trusted <= len(seen) and seen[-trusted] else direct
+
+
+def network_of(address: str) -> str:
+    """What one client has for itself: an IPv4 address, but 64 bits' worth of IPv6 ones."""
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(parsed, IPv6Address):
+        return str(parsed.ipv4_mapped or ip_network((parsed, 64), strict=False))
+    return address
 
 
 class RequestId:

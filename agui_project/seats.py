@@ -45,7 +45,7 @@ redis.call('EXPIRE', KEYS[1], ARGV[1])
 COUNT = "return redis.call('ZCOUNT', KEYS[1], '(' .. redis.call('TIME')[1], '+inf')"
 
 
-def _key(owner: UUID) -> str:
+def _key(owner: UUID | str) -> str:
     return f"agui:seats:{owner}"
 
 
@@ -53,14 +53,14 @@ class Seats:
     """The seats that this process holds, in one event loop."""
 
     def __init__(self) -> None:
-        self._held: dict[UUID, set[str]] = {}
+        self._held: dict[UUID | str, set[str]] = {}
         self._users = 0
         self._redis = redis.asyncio.Redis.from_url(settings.REDIS_URL, **TIMEOUTS)
         self._tending: asyncio.Task[None] | None = None
         self._down_until = 0.0
 
     @asynccontextmanager
-    async def taken(self, owner: UUID, most: int) -> AsyncIterator[bool]:
+    async def taken(self, owner: UUID | str, most: int) -> AsyncIterator[bool]:
         """Hold a seat of the owner's ``most`` (0: no limit); False if there is none left."""
         seat = str(uuid4())
         self._users += 1
@@ -78,7 +78,7 @@ class Seats:
         finally:
             self._users -= 1
 
-    async def _leave(self, owner: UUID, seat: str) -> None:
+    async def _leave(self, owner: UUID | str, seat: str) -> None:
         self._held[owner].discard(seat)
         if not self._held[owner]:
             del self._held[owner]
@@ -103,7 +103,7 @@ class Seats:
                 with suppress(redis.RedisError, OSError):
                     await self._redis.connection_pool.disconnect(inuse_connections=False)
 
-    async def _run(self, script: str, owner: UUID, *args: Any) -> Any:
+    async def _run(self, script: str, owner: UUID | str, *args: Any) -> Any:
         return await self._do(lambda: self._redis.eval(script, 1, _key(owner), *args))
 
     async def _do(self, command: Any) -> Any:
@@ -129,7 +129,7 @@ def seats() -> Seats:
     return _seats_of(asyncio.get_running_loop())
 
 
-def count(owner: UUID) -> int | None:
+def count(owner: UUID | str) -> int | None:
     """How many seats the owner's streams hold (synchronous); None without Redis."""
     client = redis.Redis.from_url(settings.REDIS_URL, **TIMEOUTS)
     try:

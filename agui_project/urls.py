@@ -2,9 +2,8 @@
 
 from django.contrib import admin
 from django.urls import include, path
-from drf_spectacular.views import SpectacularAPIView
 
-from agui_project.api_docs import ApiDocs
+from agui_project.api_docs import ApiDocs, Description
 from agui_project.health import health, ready
 from runs.api.alpine import AlpineRun
 
@@ -13,7 +12,7 @@ urlpatterns = [
     path("api/v1/", include("teams.api.urls")),
     path("", include("runs.api.copilot_urls")),
     path("agents/run", AlpineRun.as_view(), name="alpine-run"),
-    path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("api/schema/", Description.as_view(), name="schema"),
     path("api/docs/", ApiDocs.as_view(url_name="schema"), name="docs"),
     path("admin/", admin.site.urls),
     path("health", health, name="health"),

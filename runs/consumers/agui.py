@@ -19,12 +19,11 @@ async def agui(request: Request, send: Send) -> None:
     """
     principal = await authenticate(request)
     raw = cursors.raw(request.query)
-    body = await request.body()
     async with opened(principal):
         started = await db(
             entry.enter_agui,
             principal,
-            body,
+            await request.body(),  # no name for it: it must not live as long as the stream
             agent=request.kwargs.get("slug"),
             on_busy=request.query.get("on_busy"),
             key=request.headers.get("idempotency-key"),

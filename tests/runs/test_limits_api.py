@@ -3,9 +3,12 @@
 from contextlib import AsyncExitStack
 
 import pytest
+from pytest_django import Settings
 
 from agui_project.bridge import db
+from runs import sharing
 from runs.models import Run
+from runs.sharing import Terms, To
 from teams.models import TeamLimits
 from tests.asgi import Exchange, ask, ask_now, watch
 from tests.cast import Cast, start
@@ -41,6 +44,39 @@ def test_a_refused_start_is_a_429_that_names_the_limit(cast: Cast, path: str) ->
         answer = post(path, b'{"messages": []}', cast.alice.headers)
     assert refused(answer, 429, "limit_reached") == {"limit": "runs_per_minute", "max": 1}
     assert 0 < int(answer.headers["retry-after"]) <= 60
+
+
+async def test_readers_of_a_link_take_no_place_of_the_team(
+    cast: Cast, bell: None, writer: object, settings: Settings
+) -> None:
+    settings.AGUI_LINK_STREAMS, settings.AGUI_LINK_STREAMS_PER_ADDRESS = 2, 1
+    settings.AGUI_TRUSTED_PROXIES = 1
+    await db(TeamLimits.objects.create, team=cast.team, open_streams=1)
+    run = await db(start, cast.alice, threadId="t")
+    own = f"/api/v1/runs/{run.pk}/events"
+
+    async def link() -> str:
+        _, token = await db(sharing.share, cast.alice.principal, run, To(), Terms())
+        return f"/shared/{token}/runs/{run.pk}/events"
+
+    def come(url: str, address: str) -> Exchange:
+        return Exchange("GET", url, {**cast.bob.headers, **SSE, "x-forwarded-for": address})
+
+    public = await link()
+    async with AsyncExitStack() as stack:
+        for address in ("10.0.0.1", "2001:db8:1::1"):
+            stream = await stack.enter_async_context(come(public, address))
+            await stream.until(b"retry:")
+        for address in ("10.0.0.1", "2001:db8:1::2"):  # the same house, by its /64
+            limit = {"limit": "link_streams_per_address", "max": 1}
+            answer = await ask("GET", public, {**SSE, "x-forwarded-for": address})
+            assert refused(answer, 429, "limit_reached") == limit
+        answer = await ask("GET", public, {**SSE, "x-forwarded-for": "10.0.0.2"})
+        assert refused(answer, 429, "limit_reached") == {"limit": "link_streams", "max": 2}
+        other = await stack.enter_async_context(come(await link(), "10.0.0.1"))
+        await other.until(b"retry:")
+        mine = await stack.enter_async_context(come(own, "10.0.0.1"))
+        await mine.until(b"retry:")
 
 
 async def test_one_stream_too_many(cast: Cast, bell: None, writer: object) -> None:
