@@ -13,6 +13,7 @@ from typing import Any, TypedDict
 
 from agui_project import child, places
 from agui_project.engines import Engine, EngineBusy, Postgres, Valkey
+from agui_project.folders import data_dir
 from agui_project.places import EngineFailed, secret_key
 
 __all__ = [
@@ -38,12 +39,6 @@ COMMANDS_WITHOUT_ENGINES = frozenset(
     }
 )  # fmt: skip
 ATTACH = 60.0
-
-
-def data_dir() -> Path:
-    """``AGUI_DATA_DIR``, or ``.data`` beside ``manage.py``; absolute."""
-    given = os.environ.get("AGUI_DATA_DIR", "")
-    return Path(given or Path(__file__).resolve().parent.parent / ".data").absolute()
 
 
 def database(data: Path) -> dict[str, Any]:

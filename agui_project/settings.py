@@ -4,20 +4,19 @@ Importing this module starts nothing: without DATABASE_URL and REDIS_URL the add
 embedded engines are computed from AGUI_DATA_DIR, and `manage.py` starts them.
 """
 
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import environ
 from csp.constants import NONCE, NONE, SELF
 
-from agui_project import durations, embedded, logs
+from agui_project import durations, embedded, folders, logs
 
-BASE_DIR = Path(__file__).resolve().parent.parent
+BASE_DIR = folders.FILES
 env = environ.Env()
 
 DEBUG: bool = env.bool("DEBUG", default=False)
-AGUI_DATA_DIR = Path(env.str("AGUI_DATA_DIR", default=str(BASE_DIR / ".data"))).absolute()
+AGUI_DATA_DIR = folders.data_dir()
 SECRET_KEY: str = env.str("SECRET_KEY", default="") or embedded.secret_key(AGUI_DATA_DIR)
 AGUI_PUBLIC_URL: str = env.str("AGUI_PUBLIC_URL", default="")
 AGUI_PUBLIC_URL = AGUI_PUBLIC_URL.rstrip("/")

@@ -101,7 +101,7 @@ def web(port: int) -> Job:
 
 def worker(grace: float) -> Job:
     """The process that executes runs; ``grace`` is what it gives them at shutdown, in seconds."""
-    command = [sys.executable, str(ROOT / "manage.py"), "run_worker"]
+    command = [sys.executable, "-m", "agui_project", "run_worker"]
     return Job("worker", command, signal.SIGTERM, grace + 10.0)
 
 

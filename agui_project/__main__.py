@@ -1,0 +1,8 @@
+"""`python -m agui_project COMMAND`: how the host starts processes of its own."""
+
+import sys
+
+from agui_project.cli import run
+
+if __name__ == "__main__":
+    run(sys.argv[1:])

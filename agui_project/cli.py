@@ -1,0 +1,75 @@
+"""The command line: `agui-host up` where the package is installed, `manage.py` in a clone.
+
+Every command of Django and of the rooms works by its own name, written with dashes or
+underscores. Commands that need the database start the embedded engines first.
+"""
+
+import importlib.metadata
+import os
+import sys
+from collections.abc import Sequence
+
+DISTRIBUTION = "agui-run-host"
+SHORT_NAMES = {"worker": "run_worker"}
+# What `agui-host` lists; Django's own commands work too.
+COMMANDS = {
+    "up": "start everything on this machine: engines, web, worker",
+    "worker": "execute runs; beside a web server of your own",
+    "migrate": "bring the database up to date",
+    "create-team": "make a team and invite its owner",
+    "create-key": "make an API key; it is printed once",
+    "create-agent": "give a team an agent",
+    "check-agent": "run an agent once and say how well it speaks AG-UI",
+    "legal-hold": "keep a team or a thread from being purged",
+    "delete-team": "erase a team",
+    "rotate-secrets": "reseal stored secrets under the newest key",
+    "check": "say which settings do not fit together",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run one command; ``argv`` without the program's name. Exits as Django's commands do."""
+    args = list(sys.argv[1:] if argv is None else argv)
+    if not args or (args[0] in ("-h", "--help", "help") and len(args) == 1):
+        print(usage())
+        return
+    if args[0] in ("--version", "version"):
+        print(f"{DISTRIBUTION} {version()}")
+        return
+    name = args[0] if args[0].startswith("-") else args[0].replace("-", "_")
+    run([SHORT_NAMES.get(name, name), *args[1:]])
+
+
+def run(args: Sequence[str]) -> None:
+    """Hand the command to Django, with the embedded engines running if it needs them."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agui_project.settings")
+    from django.core.management import execute_from_command_line
+
+    from agui_project import embedded
+
+    if args and args[0] not in embedded.COMMANDS_WITHOUT_ENGINES:
+        embedded.ensure()
+    execute_from_command_line(["agui-host", *args])
+
+
+def usage() -> str:
+    """The commands, a line each."""
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:{width}}  {purpose}" for name, purpose in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: agui-host COMMAND [options]",
+            "",
+            *lines,
+            "",
+            "agui-host COMMAND --help says more.",
+        ]
+    )
+
+
+def version() -> str:
+    """The installed version; a clone that is not installed has none."""
+    try:
+        return importlib.metadata.version(DISTRIBUTION)
+    except importlib.metadata.PackageNotFoundError:
+        return "(a clone)"

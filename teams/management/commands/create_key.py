@@ -1,0 +1,38 @@
+"""``manage.py create_key TEAM NAME``: an API key of a team, printed once."""
+
+from argparse import ArgumentParser
+from datetime import timedelta
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from agui_project.errors import HostError
+from teams import keys
+from teams.models import Role, Scope, Team
+
+
+class Command(BaseCommand):
+    help = "Make an API key of a team. Its text is printed once and stored nowhere."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("team", metavar="TEAM", help="the team's slug")
+        parser.add_argument("name", metavar="NAME", help="what the key is for")
+        parser.add_argument("--role", choices=Role.values, default=str(Role.MEMBER))
+        parser.add_argument("--scopes", nargs="+", choices=Scope.values, default=list(Scope.values))
+        parser.add_argument("--days", type=int, help="how long it works; for ever by default")
+
+    def handle(self, **options: Any) -> None:
+        team = Team.objects.filter(slug=options["team"]).first()
+        if team is None:
+            raise CommandError(f"There is no team {options['team']!r}.")
+        days: int | None = options["days"]
+        expires = None if days is None else timezone.now() + timedelta(days=days)
+        try:
+            _, key = keys.create_key(
+                team, options["name"], Role(options["role"]), None, expires,
+                scopes=options["scopes"],
+            )  # fmt: skip
+        except HostError as error:
+            raise CommandError(error.message) from error
+        self.stdout.write(key)
