@@ -14,7 +14,5 @@ RUN SECRET_KEY=only-for-this-step python manage.py collectstatic --no-input --ve
 USER agui
 
 EXPOSE 8000
-# Streams count as requests, hence the back-pressure; they are cut 2 s after SIGTERM.
-CMD ["granian", "--interface", "asgi", "--loop", "uvloop", "--host", "0.0.0.0", "--port", "8000", \
-     "--workers-kill-timeout", "2", "--backpressure", "16384", "--log-level", "warning", \
-     "agui_project.asgi:application"]
+# Started again when it dies or hangs; open streams are cut 2 s after SIGTERM.
+CMD ["python", "manage.py", "supervise", "web", "--host", "0.0.0.0"]

@@ -13,6 +13,7 @@ from agui_project.secrets import SHORTEST_KEY
 
 OLDEST = 170_000
 LONGEST_HEARTBEAT = 25
+SHORTEST_LIVENESS = 3
 
 
 @register(Tags.security)
@@ -106,6 +107,14 @@ def numbers(**kwargs: Any) -> list[CheckMessage]:
                 f"AGUI_SSE_HEARTBEAT is not between 0 and {LONGEST_HEARTBEAT} seconds.",
                 hint="Without Valkey, a stream asks then only whether its reader may still read.",
                 id="agui.W002",
+            )
+        )
+    if 0 < settings.AGUI_LIVENESS_SECONDS < SHORTEST_LIVENESS:
+        found.append(
+            Warning(
+                f"AGUI_LIVENESS_SECONDS is below {SHORTEST_LIVENESS}.",
+                hint="Processes give a sign of life each second; 0 switches the check off.",
+                id="agui.W003",
             )
         )
     found.extend(

@@ -31,10 +31,12 @@ def spawn(
     env: Mapping[str, str] | None = None,
     log: IO[bytes] | None = None,
     cwd: Path | str = "/",
+    fds: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
     """Start ``command``; it receives ``death`` when this process dies.
 
     ``user`` is (uid, gid), only as root. ``log`` takes both outputs; without it they are ours.
+    ``fds`` stay open in it, under the same numbers.
     """
     uid, gid = user or (-1, -1)
     launcher = [sys.executable, "-I", "-S", __file__, str(os.getpid()), str(int(death))]
@@ -46,6 +48,7 @@ def spawn(
         env=env,
         cwd=cwd,
         start_new_session=True,
+        pass_fds=fds,
     )
 
 

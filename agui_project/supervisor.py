@@ -1,9 +1,10 @@
-"""Keeps the web and worker processes of one machine running: `manage.py up`.
+"""Keeps the web and worker processes of one machine running: `manage.py up` and `supervise`.
 
-One loop in the main thread looks five times a second: a child that died is started again, a dead
-engine too, a change of code restarts the children, and a signal ends everything. The worker goes
-first (it still has last events to write), then the web process (it still shows them), and the
-engines last, by whoever started them.
+One loop in the main thread looks five times a second and waits for nobody: a child that died, or
+that gives no sign of life (``liveness.py``), is started again, a dead engine too, a change of code
+restarts the children, and a signal ends everything. The worker goes first (it still has last
+events to write), then the web process (it still shows them), and the engines last, by whoever
+started them.
 """
 
 import os
@@ -13,17 +14,21 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
 from agui_project import child
+from agui_project.liveness import Health, Pulse, Sign, time_to_leave
 
 ROOT = Path(__file__).resolve().parent.parent
 TICK = 0.2
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 4.0
 STEADY = 30.0
 WEB_GRACE = 2
+START_UP = 60.0  # seconds that a process may take to its first sign of life
+LONGEST_LOOK = 1.0  # seconds of silence that count between two looks
 
 Say = Callable[[str], None]
 
@@ -36,49 +41,99 @@ class Job:
     command: Sequence[str]
     death: signal.Signals
     grace: float  # seconds between SIGTERM and SIGKILL
+    signs: Callable[[], Sign] | None = None
     process: subprocess.Popen[bytes] | None = None
+    sign: Sign | None = None
+    silence: float = 0.0  # seconds since the last sign of life
     since: float = 0.0
     due: float = 0.0
     pause: float = field(default=FIRST_PAUSE)
+    verdict: str = ""
 
     def start(self, env: Mapping[str, str]) -> None:
         self.since = time.monotonic()
-        self.process = child.spawn(self.command, death=self.death, env=env, cwd=ROOT)
+        self.silence = -START_UP
+        sign = self.sign = self.signs() if self.signs else None
+        command, fds = [*self.command, *(sign.flags if sign else ())], sign.fds if sign else ()
+        try:
+            self.process = child.spawn(command, death=self.death, env=env, cwd=ROOT, fds=fds)
+        finally:
+            if sign:
+                sign.begin()
 
     def stop(self) -> None:
         """End the process and what it started, politely first."""
         if self.process is not None:
             child.stop(self.process, (signal.SIGTERM, self.grace), (signal.SIGKILL, 5.0))
-            self._sweep()
-            self.process = None
+            self._forget()
 
     def kill(self) -> None:
         """End it now; ``stop`` collects the rest."""
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
 
+    def listen(self, elapsed: float) -> float:
+        """Seconds without a sign of life, ``elapsed`` after the last call.
+
+        They are counted in looks of ours: when the whole machine stood still, so did we, and
+        nobody is killed for it.
+        """
+        if self.process is None or self.sign is None or self.sign.beat():
+            self.silence = 0.0
+        else:
+            self.silence += min(elapsed, LONGEST_LOOK)
+        return self.silence
+
+    def end_hung(self) -> None:
+        """Kill a process that gives no sign of life, and what it started; ``lost`` tells of it."""
+        if self.process is None or self.sign is None:
+            return
+        self.verdict = f"{self.sign.description} for {self.silence:.0f} s and was killed"
+        stacks = [(signal.SIGQUIT, 0.5)] if self.sign.writes_stacks else []
+        child.stop(self.process, *stacks, (signal.SIGKILL, 2.0))
+        self._sweep()
+
     def lost(self) -> str | None:
         """How the process ended by itself, once; plans the next start."""
         if self.process is None or (code := self.process.poll()) is None:
             return None
-        self._sweep()
-        self.process = None
+        self._forget()
+        self._plan()
+        verdict, self.verdict = self.verdict, ""
+        return verdict or f"ended ({f'signal {-code}' if code < 0 else f'exit code {code}'})"
+
+    def try_again(self, env: Mapping[str, str]) -> str | None:
+        """Start it if that is due; what kept it from starting."""
+        if self.process is not None or time.monotonic() < self.due:
+            return None
+        try:
+            self.start(env)
+        except OSError as error:  # no memory, no process ids, no file descriptors
+            self._forget()
+            self._plan()
+            return f"could not be started ({error.strerror})"
+        return None
+
+    def _plan(self) -> None:
         now = time.monotonic()
         self.pause = FIRST_PAUSE if now - self.since > STEADY else self.pause
         self.due, self.pause = now + self.pause, min(self.pause * 2, LONGEST_PAUSE)
-        return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+    def _forget(self) -> None:
+        self._sweep()
+        if self.sign is not None:
+            self.sign.end()
+        self.process = self.sign = None
 
     def _sweep(self) -> None:
         # The process led a session of its own, so its group is whatever it left behind.
         if self.process is not None:
-            try:
+            with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.process.pid, signal.SIGKILL)
-            except (ProcessLookupError, PermissionError):
-                return
 
 
-def web(port: int) -> Job:
-    """Granian on 127.0.0.1.
+def web(port: int, host: str = "127.0.0.1") -> Job:
+    """Granian.
 
     It does not tell open streams that it stops: after WEB_GRACE seconds it cuts them, and their
     readers come back with their cursor. Streams count as requests, hence the back-pressure.
@@ -86,7 +141,7 @@ def web(port: int) -> Job:
     options = {
         "--interface": "asgi",
         "--loop": "uvloop",
-        "--host": "127.0.0.1",
+        "--host": host,
         "--port": str(port),
         "--workers-kill-timeout": str(WEB_GRACE),
         "--backpressure": "16384",
@@ -96,13 +151,13 @@ def web(port: int) -> Job:
     target = ["--ws", "--factory", "agui_project.web:application"]
     command = [sys.executable, "-m", "granian", *flags, *target]
     # It holds no state: dying at once frees the port for the next start.
-    return Job("web", command, signal.SIGKILL, WEB_GRACE + 5.0)
+    return Job("web", command, signal.SIGKILL, WEB_GRACE + 5.0, lambda: Health(port))
 
 
 def worker(grace: float) -> Job:
     """The process that executes runs; ``grace`` is what it gives them at shutdown, in seconds."""
     command = [sys.executable, "-m", "agui_project", "run_worker"]
-    return Job("worker", command, signal.SIGTERM, grace + 10.0)
+    return Job("worker", command, signal.SIGTERM, time_to_leave(grace) + 2.0, Pulse)
 
 
 def environment(**extra: str) -> dict[str, str]:
@@ -121,16 +176,28 @@ class Supervisor:
         say: Say,
         *,
         env: Mapping[str, str] | None = None,
+        liveness: float = 0.0,
         revive: Callable[[], list[str]] = list,
         changed: Callable[[], str | None] = lambda: None,
     ) -> None:
-        """``revive`` restarts dead engines and names them; ``changed`` names changed code."""
+        """``liveness`` is the silence in seconds after which a job is killed, 0 for never.
+
+        ``revive`` starts dead engines again and returns the news of them; ``changed`` names
+        changed code.
+        """
         self.jobs = jobs
-        self.say = say
+        self._say = say
         self.env = dict(os.environ if env is None else env)
+        self.liveness = liveness
         self.revive = revive
         self.changed = changed
         self.ending = threading.Event()
+        self._looked = time.monotonic()
+
+    def say(self, text: str) -> None:
+        """Log a line. A full disk behind the log, or a terminal that is gone, stops nothing."""
+        with suppress(OSError):
+            self._say(text)
 
     def listen(self) -> None:
         """Take over the signals that end a program. A second one ends it without waiting."""
@@ -140,6 +207,7 @@ class Supervisor:
     def start(self) -> None:
         for job in self.jobs:
             job.start(self.env)
+        self._looked = time.monotonic()
 
     def run(self) -> None:
         """Look after the jobs until a signal comes. Call ``start`` before, ``stop`` after."""
@@ -148,16 +216,23 @@ class Supervisor:
 
     def run_once(self) -> None:
         """One look at everything."""
-        for name in self.revive():
-            self.say(f"{name} had stopped; started it again")
+        now = time.monotonic()
+        elapsed, self._looked = now - self._looked, now
+        for news in self.revive():
+            self.say(news)
         if file := self.changed():
             self.say(f"{file} changed; starting again")
             self._restart()
         for job in self.jobs:
-            if (how := job.lost()) is not None:
-                self.say(f"{job.name} ended ({how}); starting it again")
-            if job.process is None and time.monotonic() >= job.due:
-                job.start(self.env)
+            self._look(job, elapsed)
+
+    def _look(self, job: Job, elapsed: float) -> None:
+        if job.listen(elapsed) > self.liveness > 0:
+            job.end_hung()
+        if (how := job.lost()) is not None:
+            self.say(f"{job.name} {how}; starting it again")
+        if (problem := job.try_again(self.env)) is not None:
+            self.say(f"{job.name} {problem}; trying again")
 
     def stop(self) -> None:
         """Stop the jobs, one after the other."""

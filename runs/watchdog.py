@@ -1,55 +1,136 @@
-"""The worker's own thread: it beats for the worker, and watches the loop that agents share.
+"""The worker's own threads: a watchdog over the event loop that agents share, and its heartbeat.
 
-Procrastinate's heartbeat runs on the agents' event loop, so one agent that blocks it would get
-all its neighbours reaped. This thread beats instead. It also names an agent that blocks the
-loop, and gives up on a loop that does not come back: then the process ends, its supervisor
-starts another, and the reaper ends its runs.
+Procrastinate's heartbeat runs on that loop, so one agent that blocks it would get all its
+neighbours reaped: ``Heartbeat`` beats instead. ``Watchdog`` asks nobody but this process. It
+tells the supervisor that the process lives, names an agent that blocks the loop, and ends the
+process where the loop does not come back or where a stop takes longer than it may; a supervisor
+starts another one, and the reaper ends the runs.
+
+A thread needs the GIL. So the watchdog also winds a timer of the C runtime again and again: if
+nobody winds it, because an agent holds the GIL, it writes all stacks and ends the process, even
+where no supervisor is left to do so.
 """
 
 import asyncio
+import faulthandler
 import os
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 
 import structlog
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
+from agui_project.liveness import EVERY, time_to_leave
+
 log = structlog.get_logger(__name__)
 EXIT_BLOCKED = 76
+EXIT_LATE = 77
+TIMERS = 2.0  # the timer waits that many AGUI_LIVENESS_SECONDS: a supervisor comes first
 BEAT = "update procrastinate_workers set last_heartbeat = now() where id = %s"
 
 
 class Watchdog(threading.Thread):
-    """Beats every ``AGUI_HEARTBEAT`` seconds for the worker that ``worker_id`` names."""
+    """Looks after this process once a second, until it ends."""
 
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        worker_id: Callable[[], int | None],
-        give_up: Callable[[], object],
-    ) -> None:
-        """``give_up`` is called on the loop when the worker must stop: it lost its runs."""
+    def __init__(self, loop: asyncio.AbstractEventLoop, pulse: int | None = None) -> None:
+        """``pulse`` is the pipe to the supervisor, if there is one."""
         super().__init__(name="watchdog", daemon=True)
+        self.on_stop: Callable[[], object] = lambda: None
         self._loop = loop
-        self._give_up = give_up
+        self._pulse = pulse
         self._loop_thread = threading.get_ident()
-        self._worker_id = worker_id
-        self._ended = threading.Event()
+        self._alive_at = time.monotonic()
+        self._leave_at = float("inf")
+        self._named = False
+
+    def run(self) -> None:
+        while True:
+            self._wind()
+            self._beat()
+            self.look_once()
+            time.sleep(EVERY)
+
+    def stop_worker(self) -> None:
+        """Have the worker stop; from now on it has ``time_to_leave``, whatever hangs."""
+        self.leave_soon()
+        with suppress(RuntimeError):  # the loop is closed: nothing is left to be stopped
+            self._loop.call_soon_threadsafe(self.on_stop)
+
+    def leave_soon(self) -> None:
+        """Give the process ``time_to_leave`` from the first call on."""
+        deadline = time.monotonic() + time_to_leave(settings.AGUI_WORKER_GRACE)
+        self._leave_at = min(self._leave_at, deadline)
+
+    def look_once(self) -> None:
+        """Ask the loop for a sign of life; name what blocks it."""
+        now = time.monotonic()
+        silent = now - self._alive_at
+        if now > self._leave_at:
+            self._exit(EXIT_LATE, "worker.left_late", **self._blocker())
+        if silent > settings.AGUI_LOOP_BLOCK_LIMIT:
+            self._exit(EXIT_BLOCKED, "worker.loop_blocked_for_good", **self._blocker())
+        elif silent > settings.AGUI_LOOP_BLOCK_WARN and not self._named:
+            self._named = True
+            log.error("worker.loop_blocked", seconds=round(silent, 1), **self._blocker())
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._answer)
+
+    def _wind(self) -> None:
+        if settings.AGUI_LIVENESS_SECONDS > 0:
+            faulthandler.dump_traceback_later(TIMERS * settings.AGUI_LIVENESS_SECONDS, exit=True)
+
+    def _beat(self) -> None:
+        if self._pulse is None:
+            return
+        try:
+            os.write(self._pulse, b".")
+        except BlockingIOError:  # the supervisor stands still; what it has is enough
+            return
+        except BrokenPipeError:
+            log.critical("worker.supervisor_died")
+            self._pulse = None
+            self.stop_worker()
+
+    def _answer(self) -> None:
         self._alive_at = time.monotonic()
         self._named = False
+
+    def _blocker(self) -> dict[str, str]:
+        task = asyncio.current_task(self._loop)
+        frame = sys._current_frames().get(self._loop_thread)
+        return {
+            "task": task.get_name() if task else "",
+            "stack": "".join(traceback.format_stack(frame)[-4:]),
+        }
+
+    def _exit(self, code: int, event: str, **details: str) -> None:
+        with suppress(OSError):
+            log.critical(event, **details)
+            sys.stderr.flush()
+        os._exit(code)
+
+
+class Heartbeat(threading.Thread):
+    """Beats every ``AGUI_HEARTBEAT`` seconds for the worker that ``worker_id`` names."""
+
+    def __init__(self, worker_id: Callable[[], int | None], give_up: Callable[[], object]) -> None:
+        """``give_up`` is called when the worker must stop: it lost its runs."""
+        super().__init__(name="heartbeat", daemon=True)
+        self._give_up = give_up
+        self._worker_id = worker_id
+        self._ended = threading.Event()
         self._pruned = False
 
     def run(self) -> None:
-        beat_at = 0.0
-        while not self._ended.wait(min(1.0, settings.AGUI_HEARTBEAT)):
-            self.look_once()
-            if time.monotonic() >= beat_at:
-                beat_at = time.monotonic() + settings.AGUI_HEARTBEAT
-                self.beat_once()
+        pause = min(1.0, settings.AGUI_HEARTBEAT)
+        while not self._ended.wait(pause):
+            pause = settings.AGUI_HEARTBEAT if self._worker_id() else pause
+            self.beat_once()
         connection.close()
 
     def stop(self) -> None:
@@ -72,34 +153,7 @@ class Watchdog(threading.Thread):
                 self._pruned = cursor.rowcount == 0 and self._worker_id() == worker_id
             if self._pruned:
                 log.critical("worker.pruned", worker=worker_id)
-                self._loop.call_soon_threadsafe(self._give_up)
+                self._give_up()
         except (DatabaseError, InterfaceError) as error:
             log.warning("worker.no_heartbeat", error=str(error))
             connection.close()
-
-    def look_once(self) -> None:
-        """Ask the loop for a sign of life; name what blocks it."""
-        silent = time.monotonic() - self._alive_at
-        if silent > settings.AGUI_LOOP_BLOCK_LIMIT:
-            self._exit(EXIT_BLOCKED, "worker.loop_blocked_for_good", **self._blocker())
-        elif silent > settings.AGUI_LOOP_BLOCK_WARN and not self._named:
-            self._named = True
-            log.error("worker.loop_blocked", seconds=round(silent, 1), **self._blocker())
-        self._loop.call_soon_threadsafe(self._answer)
-
-    def _answer(self) -> None:
-        self._alive_at = time.monotonic()
-        self._named = False
-
-    def _blocker(self) -> dict[str, str]:
-        task = asyncio.current_task(self._loop)
-        frame = sys._current_frames().get(self._loop_thread)
-        return {
-            "task": task.get_name() if task else "",
-            "stack": "".join(traceback.format_stack(frame)[-4:]),
-        }
-
-    def _exit(self, code: int, event: str, **details: str) -> None:
-        log.critical(event, **details)
-        sys.stderr.flush()
-        os._exit(code)

@@ -18,15 +18,15 @@ from events.hub import hub
 from events.writer import JournalWriter
 from runs import admission, jobs, reaper, tasks
 from runs.patience import PatientConnector, PatientWorker
-from runs.watchdog import Watchdog
+from runs.watchdog import Heartbeat, Watchdog
 
 # The journal's thread gets the interpreter back within this many seconds, a dozen times per commit.
 # Beside an agent that computes, a commit took 80 ms at Python's 5 ms.
 SWITCH_INTERVAL = 0.0005
 
 
-async def work() -> None:
-    """Execute runs until SIGTERM or SIGINT; then end them, store their ends, and return.
+async def work(watchdog: Watchdog) -> None:
+    """Execute runs until ``watchdog.stop_worker``; then end them, store their ends, and return.
 
     Writer and worker share a TaskGroup: the death of either ends the process. The writer
     outlives the worker at shutdown, since the runs' last events pass through it.
@@ -40,16 +40,18 @@ async def work() -> None:
     async with app.open_async(), asyncio.TaskGroup() as group:
         group.create_task(writer.run(), name="journal-writer")
         worker = _worker(app, writer)
-        loop = asyncio.get_running_loop()
+        watchdog.on_stop = worker.stop
+        # Not the loop's handlers: a loop that an agent blocks does not call them.
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, worker.stop)
-        watchdog = Watchdog(loop, lambda: worker.worker_id, worker.stop)
-        watchdog.start()
+            signal.signal(number, lambda *_: watchdog.stop_worker())
+        heartbeat = Heartbeat(lambda: worker.worker_id, watchdog.stop_worker)
+        heartbeat.start()
         reaping = group.create_task(reap_forever(), name="reaper")
         try:
             await worker.run()  # type: ignore[no-untyped-call]
         finally:
-            watchdog.stop()
+            watchdog.leave_soon()
+            heartbeat.stop()
             reaping.cancel()
             await hub().close()  # parents have read their children there
             writer.close()

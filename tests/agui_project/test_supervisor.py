@@ -1,6 +1,8 @@
 """The supervisor with small processes in the place of web and worker."""
 
+import errno
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -12,6 +14,7 @@ import pytest
 from django.core.management.base import CommandError
 
 from agui_project import child, supervisor
+from agui_project.liveness import Pulse
 from agui_project.supervisor import Job, Supervisor
 from agui_project.watch import Watch, roots_of
 from runs.demo import Demo
@@ -35,6 +38,7 @@ while True:
 # A supervisor of two such processes in a process of its own.
 SUPERVISOR = f"""
 import signal, sys
+from agui_project.liveness import Pulse
 from agui_project.supervisor import Job, Supervisor
 jobs = [
     Job(name, [sys.executable, "-c", {POLITE!r}, sys.argv[1], name], signal.SIGTERM, 5.0)
@@ -141,7 +145,7 @@ def test_dead_engines_are_named_and_changed_code_restarts_all(journal: Path) -> 
     supervised = Supervisor(
         [job("web", journal)],
         said.append,
-        revive=lambda: ["valkey"] if not said else [],
+        revive=lambda: ["valkey had stopped; started it again"] if not said else [],
         changed=lambda: next(changes, None),
     )
     supervised.start()
@@ -264,3 +268,81 @@ def test_children_find_the_modules_that_we_find(monkeypatch: pytest.MonkeyPatch)
     env = supervisor.environment(AGUI_DATA_DIR="/d")
     assert env["PYTHONPATH"].split(os.pathsep) == [os.path.abspath("mine"), "/abs"]
     assert env["AGUI_DATA_DIR"] == "/d"
+
+
+# Beats for a moment, then holds its breath for ever; says where it hangs when asked.
+HANGING = """
+import faulthandler, os, signal, sys, time
+faulthandler.register(signal.SIGQUIT)
+pulse = int(sys.argv[sys.argv.index("--pulse") + 1])
+def hanging():
+    time.sleep(600)
+os.write(pulse, b".")
+if "once" in sys.argv:
+    hanging()
+while True:
+    os.write(pulse, b".")
+    time.sleep(0.1)
+"""
+
+
+def beating(*options: str) -> Job:
+    command = [sys.executable, "-c", HANGING, *options]
+    return Job("worker", command, signal.SIGTERM, 1.0, signs=Pulse)
+
+
+def test_a_job_without_a_sign_of_life_is_killed_with_its_reason(
+    said: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    supervised = Supervisor([beating("once"), beating()], said.append, liveness=0.6)
+    supervised.start()
+    hung, alive = (job.process for job in supervised.jobs)
+    assert hung is not None
+    eventually(lambda: bool(said), supervised.run_once)
+    (line,) = said
+    assert re.fullmatch(r"worker gave no sign of life for \d s and was killed; starting.*", line)
+    assert hung.returncode == -signal.SIGKILL
+    assert "in hanging" in capfd.readouterr().err
+    eventually(lambda: supervised.jobs[0].process is not None, supervised.run_once)
+    assert supervised.jobs[1].process is alive
+    supervised.stop()
+
+
+def test_a_start_may_take_long_and_a_supervisor_that_stood_still_kills_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    job = Job("worker", [sys.executable, "-c", "input()"], signal.SIGTERM, 1.0, signs=Pulse)
+    assert job.listen(100.0) == 0.0, "it has not been started"
+    monkeypatch.setattr(child, "spawn", lambda *_, **__: subprocess.Popen(["sleep", "600"]))
+    job.start({})
+    assert job.sign is not None
+    assert job.listen(0.2) < -supervisor.START_UP + 1
+    job.silence = 0.0
+    assert job.listen(3600.0) == supervisor.LONGEST_LOOK
+    monkeypatch.undo()
+    job.stop()
+
+
+def test_a_job_that_cannot_be_started_is_tried_again(
+    said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    supervised = Supervisor([beating()], said.append)
+    supervised.start()
+    supervised.jobs[0].kill()
+    with monkeypatch.context() as patch:
+        patch.setattr(child, "spawn", raise_memory)
+        eventually(lambda: len(said) == 2, supervised.run_once)
+    assert said[1] == "worker could not be started (Cannot allocate memory); trying again"
+    eventually(lambda: supervised.jobs[0].process is not None, supervised.run_once)
+    supervised.stop()
+
+
+def raise_memory(*args: object, **kwargs: object) -> None:
+    raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+
+def test_a_log_that_cannot_be_written_stops_nothing() -> None:
+    def full(text: str) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    Supervisor([], full, revive=lambda: ["news"]).run_once()

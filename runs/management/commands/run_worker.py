@@ -1,6 +1,10 @@
 """``manage.py run_worker``: execute runs."""
 
 import asyncio
+import faulthandler
+import os
+import signal
+from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand
@@ -9,12 +13,25 @@ from django.core.management.base import BaseCommand
 class Command(BaseCommand):
     help = "Execute runs until SIGTERM; their ends are stored before the process leaves."
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--pulse", type=int, help="the pipe of the supervisor that starts this process"
+        )
+
+    def handle(self, *args: Any, pulse: int | None = None, **options: Any) -> None:
+        from runs.watchdog import Watchdog
         from runs.worker import work
 
+        # A C handler: it writes the stacks also while an agent holds the GIL.
+        faulthandler.register(signal.SIGQUIT)
+        if pulse is not None:
+            os.set_inheritable(pulse, False)
+        loop = _new_loop()
+        watchdog = Watchdog(loop, pulse)
+        watchdog.start()
         # Not asyncio.run, which waits for every task: an agent that swallows its cancellation
         # would keep the process. Its run has ended; it may not hold up the next start.
-        _new_loop().run_until_complete(work())
+        loop.run_until_complete(work(watchdog))
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:

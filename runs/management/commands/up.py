@@ -1,6 +1,5 @@
 """`manage.py up`: everything one machine needs, in one command."""
 
-import http.client
 import os
 import shlex
 import socket
@@ -17,6 +16,7 @@ from django.db.backends.postgresql.base import DatabaseWrapper
 
 from agui_project import child, embedded, places, supervisor
 from agui_project.errors import HostError
+from agui_project.liveness import health
 from agui_project.watch import Watch, roots_of
 from runs.demo import Demo, ensure_demo
 
@@ -52,6 +52,7 @@ class Command(BaseCommand):
                 jobs,
                 self.say,
                 env=supervisor.environment(AGUI_DATA_DIR=str(data), **alpine(options)),
+                liveness=settings.AGUI_LIVENESS_SECONDS,
                 revive=engines.revive,
                 changed=watch.changed if watch else lambda: None,
             )
@@ -81,7 +82,7 @@ class Command(BaseCommand):
 
     def greet(self, port: int, demo: Demo) -> None:
         """Once the web process answers, say how to use it."""
-        while not answers(port):
+        while health(port) != 200:
             if self.supervisor.ending.wait(supervisor.TICK):
                 return
             self.supervisor.run_once()
@@ -135,19 +136,6 @@ def can_bind(port: int) -> bool:
         except OSError:
             return False
     return True
-
-
-def answers(port: int) -> bool:
-    """Whether the web process serves requests."""
-    # Not urllib, which would ask the proxy of the environment.
-    web = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
-    try:
-        web.request("GET", "/health")
-        return web.getresponse().status == 200
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        web.close()
 
 
 def prepare_demo(data: Path) -> Demo:

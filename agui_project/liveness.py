@@ -1,0 +1,109 @@
+"""How the supervisor tells a process that works from one that hangs. The database is not asked.
+
+A worker writes a byte into a pipe every second, from a thread that does nothing else: when an
+agent holds the GIL it writes nothing, and while the database is away it goes on writing. A web
+process answers HTTP, with any status.
+"""
+
+import http.client
+import os
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Protocol
+
+EVERY = 1.0  # seconds between two signs of life
+PATIENCE = 5.0  # for one answer of the web process
+
+
+def time_to_leave(grace: float) -> float:
+    """Seconds from SIGTERM until a worker must be gone: what runs get (``grace``), what an agent
+    that was cancelled may take then, and the storing of their ends."""
+    return grace + min(grace, 5.0) + 5.0
+
+
+class Sign(Protocol):
+    """Signs of life of one process. None of the methods blocks."""
+
+    flags: Sequence[str]
+    fds: Sequence[int]
+    description: str
+    writes_stacks: bool
+    """Whether SIGQUIT makes the process log the stacks of its threads, also while it hangs."""
+
+    def begin(self) -> None:
+        """Called once the process has been started with ``flags`` and ``fds``."""
+
+    def beat(self) -> bool:
+        """Whether there was a sign of life since the last call."""
+
+    def end(self) -> None:
+        """Called when the process is gone."""
+
+
+class Pulse:
+    """The reading end of a pipe that the process writes to (``runs/watchdog.py``)."""
+
+    description = "gave no sign of life"
+    writes_stacks = True
+
+    def __init__(self) -> None:
+        self._reader, self._writer = os.pipe()
+        for end in (self._reader, self._writer):
+            os.set_blocking(end, False)
+        self.flags: Sequence[str] = ["--pulse", str(self._writer)]
+        self.fds: Sequence[int] = [self._writer]
+
+    def begin(self) -> None:
+        os.close(self._writer)
+
+    def beat(self) -> bool:
+        with suppress(BlockingIOError):
+            return bool(os.read(self._reader, 65536))
+        return False
+
+    def end(self) -> None:
+        os.close(self._reader)
+
+
+class Health:
+    """A thread that asks ``/health``, so that a web process that hangs holds up nobody else."""
+
+    description = "did not answer /health"
+    writes_stacks = False
+    flags: Sequence[str] = ()
+    fds: Sequence[int] = ()
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self._answered = threading.Event()
+        self._ended = threading.Event()
+
+    def begin(self) -> None:
+        threading.Thread(target=self._ask, name="health", daemon=True).start()
+
+    def beat(self) -> bool:
+        answered = self._answered.is_set()
+        self._answered.clear()
+        return answered
+
+    def end(self) -> None:
+        self._ended.set()
+
+    def _ask(self) -> None:
+        while not self._ended.wait(EVERY):
+            if health(self.port) is not None:
+                self._answered.set()
+
+
+def health(port: int) -> int | None:
+    """The status of ``/health`` on this machine, or None without an answer."""
+    # Not urllib, which would ask the proxy of the environment.
+    web = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    try:
+        web.request("GET", "/health")
+        return web.getresponse().status
+    except (OSError, http.client.HTTPException):
+        return None
+    finally:
+        web.close()

@@ -1,0 +1,35 @@
+"""``manage.py supervise``: one process of a deployment, started again when it dies or hangs."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+
+from agui_project import supervisor
+
+
+class Command(BaseCommand):
+    help = "Run a web process or a worker until SIGTERM, and start it again when it dies or hangs."
+    requires_system_checks: list[str] = []
+    requires_migrations_checks = False
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("process", choices=["web", "worker"])
+        parser.add_argument("--host", default="127.0.0.1", help="where the web process listens")
+        parser.add_argument("--port", type=int, default=8000)
+
+    def handle(self, *, process: str, host: str, port: int, **options: Any) -> None:
+        worker = supervisor.worker(settings.AGUI_WORKER_GRACE)
+        supervised = supervisor.Supervisor(
+            [worker if process == "worker" else supervisor.web(port, host)],
+            lambda text: self.stderr.write(f"supervise: {text}"),
+            env=supervisor.environment(),
+            liveness=settings.AGUI_LIVENESS_SECONDS,
+        )
+        supervised.listen()
+        supervised.start()
+        try:
+            supervised.run()
+        finally:
+            supervised.stop()

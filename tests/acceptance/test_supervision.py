@@ -1,0 +1,137 @@
+"""``manage.py up`` and processes that hang, die, or lose everything around them."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from agui_project.liveness import time_to_leave
+from tests.acceptance.fairness import B_KEY, TEAM_B
+from tests.acceptance.host import wait_for
+from tests.acceptance.supervised import FAST, Supervised, living
+from tests.conftest import own_data_dir
+
+TWO = [{"text": "hello ", "n": 2}]
+FOREVER = [{"text": "tick ", "n": 1_000_000, "rate": 20}]
+SILENCE = float(FAST["AGUI_LIVENESS_SECONDS"])
+STUCK = {"AGUI_AGENT_MODULES": "tests.acceptance.stuck"}
+# A command that leaves a process behind which nobody's parent knows.
+TREE = """
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        time.sleep(600)
+    os._exit(0)
+print("started", flush=True)
+time.sleep(600)
+"""
+CLI = {"argv": [sys.executable, "-c", TREE], "limits": {"grace_seconds": 0.5}}
+AGENTS = (
+    TEAM_B + "team = Team.objects.exclude(slug='b').get();"
+    f"Agent.objects.create(team=team, slug='cli', name='x', kind='process', settings={CLI!r})"
+)
+
+
+@pytest.fixture(scope="module")
+def host() -> Iterator[Supervised]:
+    """A host that the tests of this file hurt one after the other: it has to heal in between."""
+    with own_data_dir() as data:
+        host = Supervised(data, seed=AGENTS, **STUCK, **FAST)
+        try:
+            yield host.start()
+        finally:
+            host.stop()
+
+
+def succeeds_soon(host: Supervised, key: str, seconds: float) -> float:
+    """How long it takes until a new run of that team has succeeded."""
+    began = time.monotonic()
+    with host.client(key) as client:
+        body = {"agent": "scripted", "input": {"forwardedProps": {"script": TWO}}}
+        run = client.post("/api/v1/runs", json=body).raise_for_status().json()
+        wait_for(
+            lambda: client.get(f"/api/v1/runs/{run['id']}").json()["status"] == "succeeded",
+            "another team's run to succeed", seconds,
+        )  # fmt: skip
+    return time.monotonic() - began
+
+
+def hang_and_heal(host: Supervised) -> None:
+    stuck = host.begin("stuck")
+    host.wait_status(stuck["id"], "running")
+    assert succeeds_soon(host, B_KEY, 30) > 1, "the agent did not hang its worker"
+    assert host.wait_status(stuck["id"], "failed")["error"]["code"] == "worker_lost"
+    assert host.said(r"worker gave no sign of life for \d+ s and was killed; starting it again")
+    assert "stuck.py" in host.log(), "its stacks are in the log"
+    assert not host.said("web "), "nobody else was touched"
+
+
+def test_a_worker_whose_agent_holds_the_gil_is_started_again(host: Supervised) -> None:
+    hang_and_heal(host)
+
+
+@pytest.mark.soak
+def test_the_same_with_the_default_settings(data_dir: Path) -> None:
+    host = Supervised(data_dir, seed=AGENTS, **STUCK)
+    try:
+        hang_and_heal(host.start())
+    finally:
+        host.stop()
+
+
+def test_processes_that_stand_still_are_started_again(host: Supervised) -> None:
+    """Frozen web and worker: nobody was there to notice but ``up``."""
+    frozen = [pid for pid, line in host.pids().items() if "granian" in line or "pulse" in line]
+    assert len(frozen) == 3
+    for pid in frozen:
+        os.kill(pid, signal.SIGSTOP)
+    web = r"web did not answer /health for \d+ s and was killed; starting it again"
+    wait_for(lambda: host.said(web), "web to be killed")
+    wait_for(lambda: host.log().count("worker gave no sign of life") == 2, "the worker, too")
+    host.wait_ready()
+    host.wait_status(host.begin(script=TWO)["id"], "succeeded")
+
+
+def test_a_database_that_is_away_is_no_reason_to_kill(host: Supervised) -> None:
+    before, killed = host.pids(), host.log().count("was killed")
+    frozen = [pid for pid, line in before.items() if "postgres" in line.partition(" ")[0]]
+    assert len(frozen) > 3
+    for pid in frozen:
+        os.kill(pid, signal.SIGSTOP)  # connections stand, and nothing answers
+    try:
+        until, answers = time.monotonic() + 3 * SILENCE, 0
+        while time.monotonic() < until:
+            answers += httpx.get(f"{host.url}/health", timeout=5).status_code == 200
+            time.sleep(0.1)
+    finally:
+        for pid in frozen:
+            os.kill(pid, signal.SIGCONT)
+    assert answers > 5
+    host.wait_status(host.begin(script=TWO)["id"], "succeeded")
+    assert host.log().count("was killed") == killed
+    assert host.pid_of("--pulse") in before
+
+
+@pytest.mark.parametrize("hung", [False, True], ids=["busy", "hung"])
+def test_nothing_outlives_an_up_that_was_killed(host: Supervised, hung: bool) -> None:
+    """Its engines die with it, so the worker cannot store a thing, and leaves all the same."""
+    host.start()
+    runs = [host.begin("cli")["id"], host.begin(script=FOREVER)["id"]]
+    for run_id in runs:
+        wait_for(lambda run_id=run_id: len(host.events(run_id)) > 2, "the first events")
+    if hung:
+        host.wait_status(host.begin("stuck")["id"], "running")
+    below = host.pids()
+    assert sum("time.sleep(600)" in line for line in below.values()) >= 3
+    assert host.process is not None
+    host.process.kill()
+    host.process.wait()
+    # A hung worker is ended by its own timer, which a supervisor would have preceded.
+    limit = 2 * SILENCE if hung else time_to_leave(1.0)
+    wait_for(lambda: not living(below), f"{living(below)} to be gone", limit + 5.0)
