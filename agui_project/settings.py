@@ -20,6 +20,8 @@ AGUI_DATA_DIR = folders.data_dir()
 SECRET_KEY: str = env.str("SECRET_KEY", default="") or embedded.secret_key(AGUI_DATA_DIR)
 AGUI_PUBLIC_URL: str = env.str("AGUI_PUBLIC_URL", default="")
 AGUI_PUBLIC_URL = AGUI_PUBLIC_URL.rstrip("/")
+# Where this host is without it: links in mails go there, wherever a request says it came to.
+AGUI_LOCAL_URL = f"http://127.0.0.1:{env.str('PORT', default='8000')}"
 ALLOWED_HOSTS: list[str] = env.list(
     "AGUI_ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"]
 )

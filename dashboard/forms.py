@@ -1,13 +1,15 @@
 """The forms of signing in and up, and of the team page."""
 
+from datetime import date
 from typing import Any
 
 from allauth.account import forms as account
 from allauth.core import context
 from django import forms
+from django.utils import timezone
 
 from dashboard.accounts import invitation_of
-from teams.models import Role
+from teams.models import Role, Scope
 
 
 class LoginForm(account.LoginForm):  # type: ignore[misc]
@@ -32,6 +34,42 @@ class SignupForm(account.SignupForm):  # type: ignore[misc]
             self.fields["email"].disabled = True  # what a browser sends instead is ignored
         for field in self.fields.values():
             field.widget.attrs.pop("placeholder", None)
+
+
+class KeyForm(forms.Form):
+    """A new API key; what it may do is weighed by the verb."""
+
+    name = forms.CharField(label="Name", max_length=50)
+    role = forms.ChoiceField(label="Role", initial=Role.MEMBER)
+    scopes = forms.MultipleChoiceField(
+        label="May",
+        choices=Scope.choices,
+        initial=[Scope.READ, Scope.RUN],
+        widget=forms.CheckboxSelectMultiple,
+    )
+    agents = forms.RegexField(
+        label="Agents (empty: all)",
+        regex=r"^[-\w]*(\s+[-\w]+)*\s*$",
+        required=False,
+        max_length=2000,
+        error_messages={"invalid": "Slugs of agents, with spaces between them."},
+    )
+    until = forms.DateField(
+        label="Until", required=False, widget=forms.DateInput(attrs={"type": "date"})
+    )
+
+    def __init__(self, *args: Any, roles: list[tuple[str, str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        role = self.fields["role"]
+        assert isinstance(role, forms.ChoiceField)  # noqa: S101
+        role.choices = roles
+
+    def clean_until(self) -> date | None:
+        """A day that has not passed."""
+        until: date | None = self.cleaned_data["until"]
+        if until is not None and until < timezone.now().date():
+            raise forms.ValidationError("This is in the past.")
+        return until
 
 
 class InvitationForm(forms.Form):

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render, resolve_url
 from django.utils.cache import patch_cache_control
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.http import HttpResponseClientRedirect
 
 from agui_project.errors import HostError, Unauthenticated
@@ -38,6 +38,11 @@ def page(view: View[P]) -> Guarded[P]:
 def action(view: View[P]) -> Guarded[P]:
     """The same for what a form of a page posts; Django's middleware has checked its token."""
     return uncached(require_POST(_guarded(view)))
+
+
+def both(view: View[P]) -> Guarded[P]:
+    """The same for a page whose own form posts to its address."""
+    return uncached(require_http_methods(["GET", "HEAD", "POST"])(_guarded(view)))
 
 
 def _guarded(view: View[P]) -> Guarded[P]:

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods
 from agui_project.errors import HostError, Invalid, NotFound
 from dashboard.accounts import SESSION
 from dashboard.forms import InvitationForm
-from dashboard.pages import action, page, refused, uncached
+from dashboard.pages import action, both, page, refused, uncached
 from teams import invitations, members
 from teams.authentication import Principal
 from teams.models import Invitation, Membership, Role
@@ -34,6 +34,7 @@ def _team(request: HttpRequest, principal: Principal, form: InvitationForm) -> H
         ),
         "roles": [choice for choice in Role.choices if reaches(principal.role, choice[0])],
         "manages": manages,
+        "owns": principal.can("manage_team"),
         "invitations": invitations.pending(principal.team) if manages else [],
         "form": form,
     }
@@ -46,9 +47,8 @@ def invite(request: HttpRequest, principal: Principal) -> HttpResponse:
     form = InvitationForm(request.POST)
     if form.is_valid():
         email, role = form.cleaned_data["email"], Role(form.cleaned_data["role"])
-        site = request.build_absolute_uri("/")
         try:
-            row = invitations.invite(principal, email, role, site=site)
+            row = invitations.invite(principal, email, role)
         except HostError as error:
             form.add_error(None, error.message)
         else:
@@ -74,10 +74,24 @@ def change_role(request: HttpRequest, principal: Principal, member_id: int) -> H
     return redirect("team")
 
 
-@action
+@both
 def remove(request: HttpRequest, principal: Principal, member_id: int) -> HttpResponse:
-    """Take a member out of the team."""
-    members.remove(principal, member_id)
+    """Ask what becomes of the keys that a member has made, then take them out of the team."""
+    if request.method != "POST":
+        row = members.find(principal, member_id)
+        context = {
+            "member": row,
+            "keys": members.leaves_behind(principal, member_id),
+            "oneself": row.user_id == principal.user_id,
+        }
+        return render(request, "team/remove.html", context)
+    wanted = request.POST.get("keys", "revoke")
+    if wanted not in ("revoke", "keep"):
+        raise Invalid("keys must be revoke or keep.", details={"path": "keys"})
+    removal = members.remove(principal, member_id, keep_keys=wanted == "keep")
+    verb = "go on working" if removal.kept else "are revoked"
+    named = ", ".join(f"{key.name} ({key.prefix})" for key in removal.keys)
+    messages.success(request, f"They are out of the team. Keys that {verb}: {named or 'none'}.")
     return redirect("team")
 
 

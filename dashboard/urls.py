@@ -1,6 +1,6 @@
 from django.urls import URLPattern, path
 
-from dashboard import account_urls, people, shared, views
+from dashboard import account_urls, people, shared, team_grants, team_keys, team_rules, views
 from runs.api.remarks import SharedComments
 
 urlpatterns: list[URLPattern] = [
@@ -24,6 +24,12 @@ urlpatterns: list[URLPattern] = [
     path("team/invitations/<uuid:invitation_id>/revoke", people.revoke, name="team-revoke"),
     path("team/members/<int:member_id>/role", people.change_role, name="team-member"),
     path("team/members/<int:member_id>/remove", people.remove, name="team-remove"),
+    path("team/rules", team_rules.change, name="team-rules"),
+    path("team/keys/", team_keys.keys, name="team-keys"),
+    path("team/keys/<uuid:key_id>/rotate", team_keys.rotate, name="team-key-rotate"),
+    path("team/keys/<uuid:key_id>/revoke", team_keys.revoke, name="team-key-revoke"),
+    path("team/shared/", team_grants.grants, name="team-shared"),
+    path("team/shared/<uuid:grant_id>/revoke", team_grants.revoke, name="team-grant-revoke"),
     path("invitations/<str:token>/", people.invitation, name="invitation"),
     path("login", views.with_slash),
     path("signup", views.with_slash),

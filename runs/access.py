@@ -17,6 +17,7 @@ from runs.grants import ACTIONS, live
 from runs.models import Grant, Interrupt, Run, Thread, Visibility
 from teams import authentication
 from teams.authentication import Principal
+from teams.models import Membership
 from teams.tenancy import TeamQuerySet
 
 M = TypeVar("M", bound=Model)
@@ -116,7 +117,7 @@ def require_for(principal: Principal, action: str, run: Run) -> None:
     To cancel somebody else's takes more than to cancel one's own.
     """
     own = run.team_id == principal.team.pk and _is_own(principal, run.thread)
-    others = action == "cancel" and run.started_by != principal.label
+    others = action == "cancel" and run.starter != principal.actor_id
     needed = [action, "cancel_others"] if others else [action]
     if own and all(map(principal.can, needed)):
         return
@@ -145,7 +146,7 @@ def sees_thread(principal: Principal, run: Run) -> bool:
 
 def is_creator(principal: Principal, thread: Thread) -> bool:
     """Whether the principal's run began this thread."""
-    return thread.team_id == principal.team.pk and thread.created_by == _label(principal)
+    return thread.team_id == principal.team.pk and thread.creator == principal.actor_id
 
 
 def still_readable(principal: Principal, run_id: UUID) -> bool:
@@ -165,7 +166,14 @@ def grants_to(principal: Principal) -> QuerySet[Grant]:
         return rows if signed_in else rows.filter(sign_in=False)
     to_me = Q(to_team=principal.team)
     if principal.user_id is not None:
-        to_me |= Q(to_user=principal.user_id)
+        # However the membership ended, what was granted through it ended with it.
+        mine = Membership.objects.filter(
+            team=OuterRef("through"),
+            user=principal.user_id,
+            user__is_active=True,
+            team__archived_at=None,
+        )
+        to_me |= Q(Exists(mine), to_user=principal.user_id)
     return rows.filter(to_me)
 
 
@@ -226,7 +234,7 @@ def _threads(principal: Principal, path: str = "") -> Q:
         return Q(**{f"{path}pk__in": _shared(principal, "thread")})
     return (
         Q(**{f"{path}visibility": Visibility.TEAM})
-        | Q(**{f"{path}created_by": _label(principal)})
+        | Q(**{f"{path}creator": principal.actor_id})
         | Q(**{f"{path}pk__in": _shared(principal, "thread")})
     )
 
@@ -248,14 +256,7 @@ def _is_own(principal: Principal, thread: Thread) -> bool:
     """Whether a thread of the principal's team is open to it without any grant."""
     if principal.kind == "link":
         return False
-    return thread.visibility == Visibility.TEAM or thread.created_by == _label(principal)
-
-
-def _label(principal: Principal) -> str:
-    """As whom the principal began threads; a ticket is the hand of a person or a key."""
-    if principal.key_prefix is not None:
-        return f"key:{principal.key_prefix}"
-    return f"user:{principal.name}"
+    return thread.visibility == Visibility.TEAM or thread.creator == principal.actor_id
 
 
 def _joined(runs: QuerySet[Run]) -> TeamQuerySet[Run]:

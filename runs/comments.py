@@ -11,6 +11,7 @@ from agui_project.errors import Forbidden, Invalid, NotFound
 from runs import access
 from runs.models import Comment, Feedback, Mention, Thumb
 from teams import audit
+from teams.actors import Actor, actor
 from teams.authentication import Principal
 from teams.models import Membership
 
@@ -34,7 +35,12 @@ def write(principal: Principal, run_id: UUID, text: str, seq: int | None) -> Com
         raise Invalid("seq is no event of this run.", details={"path": "seq"})
     with transaction.atomic():
         comment = Comment.objects.create(
-            team=run.team, run=run, seq=seq, text=text, author=author(principal)
+            team=run.team,
+            run=run,
+            seq=seq,
+            text=text,
+            author=author(principal).label,
+            writer=principal.actor_id,
         )
         Mention.objects.bulk_create(
             [
@@ -53,7 +59,7 @@ def delete(principal: Principal, run_id: UUID, comment_id: UUID) -> None:
     if comment is None:
         raise NotFound("There is no such comment.")
     own_team = run.team_id == principal.team.pk and principal.kind != "link"
-    if comment.author != author(principal) and not (own_team and principal.can("manage_members")):
+    if comment.writer != principal.actor_id and not (own_team and principal.can("manage_members")):
         raise Forbidden("This comment is somebody else's.")
     with transaction.atomic():
         comment.delete()
@@ -63,8 +69,9 @@ def delete(principal: Principal, run_id: UUID, comment_id: UUID) -> None:
 def rate(principal: Principal, run_id: UUID, thumb: Thumb, text: str) -> Feedback:
     """Say what one thinks of a run; a second time changes it."""
     run = access.find(principal, run_id, "comment")
+    values = {"author": author(principal).label, "thumb": thumb, "text": text}
     feedback, _ = Feedback.objects.update_or_create(
-        team=run.team, run=run, author=author(principal), defaults={"thumb": thumb, "text": text}
+        team=run.team, run=run, writer=principal.actor_id, defaults=values
     )
     return feedback
 
@@ -74,11 +81,11 @@ def ratings(principal: Principal, run_id: UUID) -> QuerySet[Feedback]:
     return access.find(principal, run_id).feedback.order_by("pk")
 
 
-def author(principal: Principal) -> str:
-    """Who speaks: behind a link, the person that is signed in."""
+def author(principal: Principal) -> Actor:
+    """Who speaks: behind a link, the person who is signed in."""
     if principal.kind == "link" and principal.user_id is not None:
-        return f"user:{User.objects.get(pk=principal.user_id).get_username()}"
-    return principal.label
+        return audit.of_user(User.objects.get(pk=principal.user_id))
+    return actor(principal)
 
 
 def _named(principal: Principal, comment: Comment) -> list[User]:

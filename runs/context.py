@@ -35,7 +35,8 @@ async def provided(run: Run, body: Wire) -> Wire:
         return _with(body, handed)
     team = await db(Team.objects.get, pk=run.team_id)
     kind, _, name = run.started_by.partition(":")
-    asked = Asked(team, name if kind == "user" else "", RunRequest(body).text)
+    text = RunRequest(body).text
+    asked = Asked(team, name if kind == "user" else "", text, run.starter)
     try:
         found = await chain.gather(providers, asked)
     except BadEntries as bad:

@@ -55,7 +55,7 @@ def _key(team: Team, user: User, api_key: str | None) -> str | None:
             keys.adopt_key(team, api_key, NAME, Role.OWNER)
         except keys.KeyRetired:
             # Somebody revoked it on purpose; the host must start all the same.
-            log.warning("demo.key_retired", prefix=api_key[: keys.PREFIX])
+            log.warning("demo.key_retired", prefix=keys.beginning(api_key))
         else:
             return api_key
     if any(keys.usable(row) for row in ApiKey.objects.for_team(team).filter(name=NAME)):

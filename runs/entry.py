@@ -86,7 +86,7 @@ def enter(
         principal.team,
         find_agent(principal, request.agent or _asker(principal, request)),
         request,
-        started_by=principal.label,
+        started_by=principal,
         idempotency_key=key,
         displacing=partial(access.require_for, principal, "cancel"),
     )
@@ -107,7 +107,7 @@ def answer(principal: Principal, interrupt_id: UUID, given: dict[str, Any]) -> R
         asked,
         _agent_of(asked.team, asked.run.agent.slug, principal.agents),
         {"interruptId": name, **picked(given, ("status", "payload", "metadata"))},
-        by=principal.label,
+        by=principal,
     )
 
 

@@ -14,7 +14,7 @@ from events.models import Journal
 from runs import admission, family, lifecycle
 from runs.models import ACTIVE, Run, Thread
 from teams import audit
-from teams.audit import Labelled
+from teams.actors import Acting
 from teams.models import Team
 from teams.revocation import revoked
 
@@ -33,7 +33,7 @@ class TeamBusy(Conflict):
     code = "team_busy"
 
 
-def erase_thread(by: Labelled | str, thread: Thread) -> None:
+def erase_thread(by: Acting | str, thread: Thread) -> None:
     """Erase a thread with its runs and those they spawned; only the audit log says that it was.
 
     Raises LegalHold, and ThreadBusy while a run has not ended: cancel it first.

@@ -9,6 +9,7 @@ from django.utils.text import slugify
 from agui_project.errors import Conflict
 from runtimes import registry
 from teams import audit
+from teams.actors import Acting
 from teams.models import Membership, Role, Team
 
 if TYPE_CHECKING:
@@ -23,7 +24,9 @@ class SlugTaken(Conflict):
     code = "slug_taken"
 
 
-def found_team(slug: str, name: str, owner: "User | None" = None, by: str = "operator") -> Team:
+def found_team(
+    slug: str, name: str, owner: "User | None" = None, by: Acting | str = "operator"
+) -> Team:
     """The new team; ``by`` is what its log says of who made it. Raises SlugTaken."""
     try:
         with transaction.atomic():
@@ -46,4 +49,4 @@ def found_own_team(user: "User") -> Team:
     for attempt in (slug, f"{slug}-{secrets.token_hex(4)}"):
         if not Team.objects.filter(slug=attempt).exists():
             break
-    return found_team(attempt, f"{name}'s team", user, by=f"user:{name}")
+    return found_team(attempt, f"{name}'s team", user, by=audit.of_user(user))

@@ -11,6 +11,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from teams.actors import LONGEST
 from teams.tenancy import TeamOwned
 
 
@@ -35,6 +36,8 @@ ACTIONS: Mapping[str, frozenset[str]] = {
 class Grant(TeamOwned):
     """Lets a person, another team or whoever has a link see one thread or one run of ``team``.
 
+    A person has it as a member of the team ``through``, and no longer than that.
+    ``creator`` is the ``actor_id`` of whoever made it, ``created_by`` the label.
     ``token_hash`` is the SHA-256 of a link's token, which is shown once. ``redact`` are dotted
     member names that a link's readers do not see (``events/redaction.py``).
     """
@@ -53,7 +56,9 @@ class Grant(TeamOwned):
     name = models.CharField(max_length=120, blank=True, default="")
     sign_in = models.BooleanField(default=False)
     redact = ArrayField(models.CharField(max_length=200), default=list, blank=True)
+    through = models.ForeignKey("teams.Team", on_delete=models.CASCADE, null=True, related_name="+")
     created_by = models.CharField(max_length=200)
+    creator = models.CharField(max_length=LONGEST, blank=True, default="", db_default="")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     expires_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
@@ -71,6 +76,10 @@ class Grant(TeamOwned):
                 | Q(to_user=None, to_team__isnull=False, token_hash=None)
                 | Q(to_user=None, to_team=None, token_hash__isnull=False),
                 name="grant_to_a_person_a_team_or_a_link",
+            ),
+            models.CheckConstraint(
+                condition=Q(to_user=None) | Q(through__isnull=False) | Q(revoked_at__isnull=False),
+                name="grant_to_a_person_through_a_team",
             ),
             models.CheckConstraint(
                 condition=Q(to_team=None) | ~Q(to_team=F("team")), name="grant_to_another_team"

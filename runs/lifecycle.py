@@ -25,6 +25,7 @@ from runs.inputs import RunRequest
 from runs.models import ACTIVE, Interrupt, Run, Status, Thread, Visibility
 from runtimes.models import Agent, OnBusy
 from teams import audit
+from teams.actors import Acting, Actor, actor
 from teams.limits import Limits, limits_of
 from teams.models import Team
 
@@ -89,7 +90,7 @@ def start(
     agent: Agent,
     request: RunRequest,
     *,
-    started_by: str,
+    started_by: Acting | str,
     idempotency_key: str | None = None,
     displacing: Callable[[Run], None] | None = None,
 ) -> Started:
@@ -104,7 +105,7 @@ def start(
     """
     try:
         with transaction.atomic():
-            return _start(team, agent, request, started_by, idempotency_key, displacing)
+            return _start(team, agent, request, actor(started_by), idempotency_key, displacing)
     except IntegrityError:
         if earlier := _earlier(team, idempotency_key, request):
             return Started(earlier, created=False)
@@ -118,7 +119,8 @@ def spawn(parent: Run, agent: Agent, request: RunRequest) -> Claimed:
     its children could otherwise wait for ever. Other limits count. Raises as ``start``.
     """
     with transaction.atomic():
-        run = _start(parent.team, agent, request, parent.started_by, None, parent=parent).run
+        starter = Actor(parent.started_by, parent.starter)
+        run = _start(parent.team, agent, request, starter, None, parent=parent).run
         claimed = claim(run.pk)
         if claimed is None:
             raise IllegalTransition
@@ -129,7 +131,7 @@ def _start(
     team: Team,
     agent: Agent,
     request: RunRequest,
-    started_by: str,
+    starter: Actor,
     key: str | None,
     displacing: Callable[[Run], None] | None = None,
     parent: Run | None = None,
@@ -138,7 +140,8 @@ def _start(
     thread, is_new = thread_lock.made(
         team,
         request.thread_id,
-        created_by=seen_by.created_by if seen_by else started_by,
+        created_by=seen_by.created_by if seen_by else starter.label,
+        creator=seen_by.creator if seen_by else starter.actor_id,
         visibility=seen_by.visibility if seen_by else Visibility.TEAM,
     )
     if earlier := _earlier(team, key, request):
@@ -153,7 +156,7 @@ def _start(
     admission.check(team.pk, limits)
     policy = request.on_busy or OnBusy(agent.on_busy)
     asked = displacing if request.on_busy else None
-    stopped = [] if is_new else _make_way(thread, policy, started_by, asked)
+    stopped = [] if is_new else _make_way(thread, policy, starter, asked)
     run = Run(
         journal=journal.create(),
         team=team,
@@ -167,18 +170,19 @@ def _start(
         input=dumps(answers.applied(request.body)),
         idempotency_key=key,
         request_digest=request.digest,
-        started_by=started_by,
+        started_by=starter.label,
+        starter=starter.actor_id,
         job_id=parent.job_id if parent else None,
     )
     run.save(force_insert=True)
-    audit.record(started_by, team, "run.started", str(run.pk), agent=agent.slug)
+    audit.record(starter, team, "run.started", str(run.pk), agent=agent.slug)
     answers.claim(run)
     if parent is None:
         admission.enter(run, limits, ended=stopped)
     return Started(run, created=True)
 
 
-def answer(asked: Interrupt, agent: Agent, entry: resume.Entry, *, by: str) -> Run | None:
+def answer(asked: Interrupt, agent: Agent, entry: resume.Entry, *, by: Acting) -> Run | None:
     """Store one answer; the run that brings all of them, once the last one is there.
 
     It waits for its turn in a busy thread, since a stored answer cannot be refused. Raises what
@@ -193,7 +197,7 @@ def answer(asked: Interrupt, agent: Agent, entry: resume.Entry, *, by: str) -> R
             return None
         body = {"threadId": asked.thread.thread_id, "resume": answers}
         request = inputs.parse(body, on_busy=OnBusy.ENQUEUE)
-        return _start(asked.team, agent, request, by, None).run
+        return _start(asked.team, agent, request, actor(by), None).run
 
 
 def claim(run_id: UUID) -> Claimed | None:
@@ -251,10 +255,10 @@ def status_of(terminal: dict[str, Any]) -> Status:
     }[outcome]
 
 
-def cancel(run: Run, by: str = "host") -> None:
+def cancel(run: Run, by: Acting | str = "host") -> None:
     """Stop a run on purpose: a queued one ends here, a running one is told to. Ended: nothing.
 
-    ``by`` is the label of whoever asked for it.
+    ``by`` is whoever asked for it.
 
     A worker may claim the run between our look and our takeover. Then the conditional update
     finds no queued row, the takeover is rolled back with the savepoint, and the run is asked
@@ -265,7 +269,7 @@ def cancel(run: Run, by: str = "host") -> None:
             admission.ended([run.pk])
 
 
-def _cancel(run: Run, by: str) -> bool:
+def _cancel(run: Run, by: Acting | str) -> bool:
     """Whether the run ended here: then the caller admits the next one, last of all.
 
     The run may have been admitted since it was read; the locks that we hold by now end that.
@@ -363,7 +367,7 @@ def _attempt(thread: Thread, run_id: str, answers: resume.Admission) -> int:
 
 
 def _make_way(
-    thread: Thread, policy: OnBusy, by: str, displacing: Callable[[Run], None] | None
+    thread: Thread, policy: OnBusy, by: Actor, displacing: Callable[[Run], None] | None
 ) -> list[UUID]:
     """Apply the policy; the runs that ended here, which the new run's admission makes up for."""
     active = list(Run.objects.filter(thread=thread, status__in=ACTIVE).select_related("thread"))

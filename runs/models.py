@@ -13,6 +13,7 @@ from events.models import Journal
 from runs.grants import Grant, Level
 from runs.remarks import Comment, Feedback, Mention, Thumb
 from runtimes.models import Agent
+from teams.actors import LONGEST
 from teams.models import Team
 from teams.tenancy import TeamOwned
 
@@ -60,13 +61,15 @@ ENDED = tuple(status for status in Status if status not in ACTIVE)
 class Thread(TeamOwned):
     """A conversation. ``thread_id`` is the client's name for it, unique inside the team only.
 
-    ``created_by`` is the label of the principal whose run began it. With
-    ``legal_hold`` nothing of the thread is purged or erased.
+    ``created_by`` is the label of the principal whose run began it; ``creator`` its ``actor_id``,
+    which decides who sees a private thread. With ``legal_hold`` nothing of the thread is purged
+    or erased.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
     thread_id = models.CharField(max_length=255)
     created_by = models.CharField(max_length=200, blank=True, default="")
+    creator = models.CharField(max_length=LONGEST, blank=True, default="", db_default="")
     legal_hold = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     visibility = models.CharField(
@@ -108,7 +111,8 @@ class Run(TeamOwned):
     """One attempt to answer inside a thread; its id is its journal's id.
 
     ``input`` and ``result`` are TEXT JSON as they go on the wire: jsonb refuses NUL and lone
-    surrogates. ``context`` is what context providers added to the input, for members only
+    surrogates. ``starter`` is the ``actor_id`` behind the label ``started_by``.
+    ``context`` is what context providers added to the input, for members only
     (``runs/context.py``). ``request_digest`` fingerprints what an Idempotency-Key was first
     used with.
     A queued run without ``job_id`` waits for its team's or its thread's turn.
@@ -140,6 +144,7 @@ class Run(TeamOwned):
     request_digest = models.CharField(max_length=64)
     job_id = models.BigIntegerField(null=True)
     started_by = models.CharField(max_length=200, help_text="The principal that asked for it.")
+    starter = models.CharField(max_length=LONGEST, blank=True, default="", db_default="")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)

@@ -6,17 +6,22 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from teams.actors import LONGEST
 from teams.tenancy import TeamOwned
 
 
 class Comment(TeamOwned):
-    """What somebody wrote about a run; ``seq`` is the event it is about, null for all of it."""
+    """What somebody wrote about a run; ``seq`` is the event it is about, null for all of it.
+
+    ``author`` is a label to show, ``writer`` the ``actor_id`` that decides whose it is.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
     run = models.ForeignKey("runs.Run", on_delete=models.CASCADE, related_name="comments")
     seq = models.PositiveIntegerField(null=True)
     text = models.TextField()
     author = models.CharField(max_length=200, help_text="The principal that wrote it.")
+    writer = models.CharField(max_length=LONGEST, blank=True, default="", db_default="")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
@@ -61,6 +66,7 @@ class Feedback(TeamOwned):
 
     run = models.ForeignKey("runs.Run", on_delete=models.CASCADE, related_name="feedback")
     author = models.CharField(max_length=200)
+    writer = models.CharField(max_length=LONGEST, blank=True, default="", db_default="")
     thumb = models.CharField(max_length=4, choices=Thumb.choices)
     text = models.TextField(blank=True, default="")
     updated_at = models.DateTimeField(auto_now=True)
@@ -68,7 +74,11 @@ class Feedback(TeamOwned):
     class Meta:
         ordering = ["pk"]
         constraints = [
-            models.UniqueConstraint(fields=["run", "author"], name="feedback_once_per_person"),
+            models.UniqueConstraint(
+                fields=["run", "writer"],
+                condition=~Q(writer=""),  # rows from before ids were kept, of lost accounts
+                name="feedback_once_per_person",
+            ),
             models.CheckConstraint(
                 condition=Q(thumb__in=Thumb.values), name="feedback_thumb_known"
             ),

@@ -19,6 +19,7 @@ from agui_project.strict_json import dumps
 from runs import interrupts, json_schema
 from runs.models import Interrupt, InterruptStatus, Run, Thread
 from teams import audit
+from teams.actors import Acting, Actor
 
 log = structlog.get_logger(__name__)
 
@@ -83,7 +84,7 @@ class Admission:
         Raises InterruptExpired, or InterruptAnswered for a row that something else has changed.
         """
         for row, entry in self.fresh:
-            _store(row, entry, run.started_by)
+            _store(row, entry, Actor(run.started_by, run.starter))
         interrupts.expire_rows([row.pk for row in self.told if row.status == InterruptStatus.OPEN])
         rows = Interrupt.objects.unscoped("questions just found").filter(
             pk__in=[row.pk for row in self.told], answering_run=None
@@ -122,7 +123,7 @@ def admit(thread: Thread, resume: Sequence[Entry]) -> Admission:
     )
 
 
-def store(key: UUID, entry: Entry, by: str) -> Run | None:
+def store(key: UUID, entry: Entry, by: Acting) -> Run | None:
     """Keep one answer under the thread's lock; the run that was told, if it was the same before.
 
     Raises InterruptAnswered, InterruptExpired, AnswerInvalid.
@@ -147,7 +148,7 @@ def complete(key: UUID, thread: UUID) -> list[Entry]:
     return [json.loads(row.answer) for row in rows if row.answer and row.answering_run is None]
 
 
-def _store(row: Interrupt, entry: Entry, by: str) -> None:
+def _store(row: Interrupt, entry: Entry, by: Acting) -> None:
     """The conditional update that takes an answer: a question is answered at most once.
 
     All who answer hold the thread's lock, so only the clock can have been faster.
@@ -160,7 +161,7 @@ def _store(row: Interrupt, entry: Entry, by: str) -> None:
         .update(
             status=InterruptStatus.ANSWERED if resolved else InterruptStatus.CANCELLED,
             answer=dumps(entry),
-            answered_by=by,
+            answered_by=by.label,
             answered_at=timezone.now(),
         )
     )

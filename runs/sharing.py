@@ -18,9 +18,11 @@ from events.redaction import BadPath, Redaction
 from runs import access, uses
 from runs.grants import ACTIONS, Grant, Level
 from runs.models import Run, Thread
-from teams import audit
+from teams import audit, members
+from teams.actors import HOST, Acting, actor
 from teams.authentication import Principal
 from teams.models import Membership, Role, Team
+from teams.offboarding import Ended, Leaving
 from teams.revocation import revoked
 
 TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")
@@ -55,8 +57,10 @@ class Opened:
 
 
 def managed(principal: Principal) -> QuerySet[Grant]:
-    """The grants on what the principal sees and may share, newest first."""
+    """The grants on what the principal sees and may share, newest first; to owners, all."""
     access.require(principal, "share")
+    if principal.can("manage_grants"):
+        return joined(Grant.objects.for_team(principal.team))
     runs = access.visible(principal).order_by().values("pk")
     threads = access.visible_threads(principal).values("pk")
     found = Grant.objects.for_team(principal.team).filter(Q(run__in=runs) | Q(thread__in=threads))
@@ -77,16 +81,18 @@ def share(principal: Principal, what: Thread | Run, to: To, terms: Terms) -> tup
     _check_sharer(principal, thread, what if isinstance(what, Run) else None, terms.level)
     if terms.expires_at is not None and terms.expires_at <= timezone.now():
         raise Invalid("expires_at has passed.", details={"path": "expires_at"})
-    user, team = _receiver(principal, to)
+    user, team, through = _receiver(principal, to)
     is_link = user is None and team is None
     _check_options(terms, is_link)
     token = secrets.token_urlsafe(32) if is_link else ""
-    with transaction.atomic():
+    # Of a removal at the same time, one waits for the other: nothing outlives the sharer's right.
+    with members.holding(principal):
         grant = Grant.objects.create(
             team=thread.team,
             thread=what if isinstance(what, Thread) else None,
             run=what if isinstance(what, Run) else None,
             to_user=user,
+            through=through,
             to_team=team,
             token_hash=_hash(token) if is_link else None,
             level=terms.level,
@@ -94,6 +100,7 @@ def share(principal: Principal, what: Thread | Run, to: To, terms: Terms) -> tup
             sign_in=terms.sign_in,
             redact=list(terms.redact),
             created_by=principal.label,
+            creator=principal.actor_id,
             expires_at=terms.expires_at,
         )
         audit.record(
@@ -115,12 +122,35 @@ def revoke(principal: Principal, grant_id: UUID) -> None:
     """End a grant and, at once, what is read through it; doing it again changes nothing."""
     grant = find(principal, grant_id)
     thread = grant.thread or Thread.objects.unscoped("the grant itself").get(runs=grant.run_id)
-    if grant.created_by != principal.label:
+    if grant.creator != principal.actor_id and not principal.can("manage_grants"):
         _check_sharer(principal, thread, None, Level.VIEW)
+    _end(grant, principal)
+
+
+def withdraw(leaving: Leaving) -> Ended:
+    """End what a leaver could get in by: what named them through the team, in any team's hands,
+    and what they opened to the outside. What they shared with team mates stays."""
+    named = Grant.objects.unscoped("what others have granted").filter(
+        to_user=leaving.user_id, to_user__isnull=False, through=leaving.team, revoked_at=None
+    )
+    outside = Q(token_hash__isnull=False) | Q(to_team__isnull=False)
+    outside |= Q(to_user__isnull=False) & ~Q(through=leaving.team)
+    opened = Grant.objects.for_team(leaving.team).filter(
+        outside, creator__in=leaving.actors, revoked_at=None
+    )
+    grants = [grant for rows in (named, opened) for grant in rows.select_related("team")]
+    for grant in grants:
+        # another team's log does not name people who are no business of theirs
+        _end(grant, leaving.by if grant.team_id == leaving.team.pk else HOST)
+    links = sum(grant.token_hash is not None for grant in grants)
+    return Ended(grants=len(grants) - links, links=links)
+
+
+def _end(grant: Grant, by: Acting | str) -> None:
     with transaction.atomic():
         open_rows = Grant.objects.for_team(grant.team).filter(pk=grant.pk, revoked_at=None)
-        if open_rows.update(revoked_at=timezone.now(), revoked_by=principal.label):
-            audit.record(principal, grant.team, "grant.revoked", str(grant.pk))
+        if open_rows.update(revoked_at=timezone.now(), revoked_by=actor(by).label):
+            audit.record(by, grant.team, "grant.revoked", str(grant.pk))
             _ring(grant)
 
 
@@ -182,8 +212,11 @@ def _check_sharer(principal: Principal, thread: Thread, run: Run | None, level: 
             access.require(principal, action)
 
 
-def _receiver(principal: Principal, to: To) -> tuple[User | None, Team | None]:
-    """Another team is named by its id, which nobody guesses: names would tell who is here."""
+def _receiver(principal: Principal, to: To) -> tuple[User | None, Team | None, Team | None]:
+    """The person or team, and the team that the person is named through.
+
+    Another team is named by its id, which nobody guesses: names would tell who is here.
+    """
     team = principal.team
     if to.team is not None:
         found = Team.objects.filter(pk=to.team, archived_at=None).first()
@@ -193,12 +226,12 @@ def _receiver(principal: Principal, to: To) -> tuple[User | None, Team | None]:
             raise Invalid("Your own team sees it already.", details={"path": "team"})
         team = found
     if to.member is None:
-        return None, (team if to.team is not None else None)
+        return None, (team if to.team is not None else None), None
     rows = Membership.objects.for_team(team).select_related("user")
     member = rows.filter(user__username=to.member, user__is_active=True).first()
     if member is None:
         raise NotFound("There is nobody of that name in the team.")
-    return member.user, None
+    return member.user, None, team
 
 
 def _check_options(terms: Terms, is_link: bool) -> None:

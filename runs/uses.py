@@ -13,15 +13,15 @@ from django.utils import timezone
 from runs.admission import moment
 from runs.grants import Grant
 from teams import audit
-from teams.audit import Labelled
+from teams.actors import Acting, actor
 from teams.models import AuditEntry
 
 EVERY = timedelta(minutes=1)
 
 
-def note(grant: Grant, who: Labelled | str, action: str, **details: Any) -> None:
+def note(grant: Grant, who: Acting | str, action: str, **details: Any) -> None:
     """``who`` has used the grant; ``action`` is what the audit log calls that."""
-    now, label = timezone.now(), who if isinstance(who, str) else who.label
+    now, label = timezone.now(), actor(who).label
     lines = AuditEntry.objects.for_team(grant.team).filter(action=action, who=label)
     since = moment((now - EVERY).timestamp())
     if lines.filter(target=str(grant.pk), pk__gt=since).exists():
@@ -30,4 +30,4 @@ def note(grant: Grant, who: Labelled | str, action: str, **details: Any) -> None
     with transaction.atomic():
         rows = Grant.objects.unscoped("the grant itself").filter(stale, pk=grant.pk)
         rows.update(last_used_at=now)
-        audit.record(label, grant.team, action, str(grant.pk), **details)
+        audit.record(who, grant.team, action, str(grant.pk), **details)

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from rest_framework_api_key.admin import APIKeyModelAdmin as _  # noqa: F401  (registers, see below)
 from rest_framework_api_key.models import APIKey
 
-from teams import audit, keys
+from teams import audit, keys, members, notices
 from teams.models import ApiKey, Membership, Scope, Team, TeamLimits
 from teams.revocation import revoked
 
@@ -67,7 +67,7 @@ class Audited(ModelAdmin[M]):
     def _record(self, request: HttpRequest, obj: Model, action: str, **details: Any) -> None:
         team = obj if isinstance(obj, Team) else obj.team  # type: ignore[attr-defined]
         target = f"{self.opts.model_name}:{obj.pk}"
-        audit.record(f"user:{request.user.get_username()}", team, action, target, **details)
+        audit.record(audit.of_user(_operator(request)), team, action, target, **details)
         revoked(team.pk)  # it may have been anybody's right to read
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[M]) -> None:
@@ -76,6 +76,11 @@ class Audited(ModelAdmin[M]):
         super().delete_queryset(request, queryset)
         for team_id in teams:
             revoked(team_id)
+
+
+def _operator(request: HttpRequest) -> User:
+    assert isinstance(request.user, User)  # noqa: S101  (the admin needs a login)
+    return request.user
 
 
 def _fields(message: Any) -> list[str]:
@@ -116,6 +121,13 @@ class TeamAdmin(Audited[Team]):
         counted = Subquery(mine.annotate(n=Count("pk")).values("n"))
         return super().get_queryset(request).annotate(member_count=Coalesce(counted, 0))
 
+    def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
+        """Whoever is taken out of the team keeps nothing to get in again by."""
+        super().save_formset(request, form, formset, change)
+        for row in formset.deleted_objects:
+            if isinstance(row, Membership):
+                members.left(row.team, row.user, audit.of_user(_operator(request)))
+
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Never here: erasing a team is more than deleting a row (manage.py delete_team)."""
         return False
@@ -136,6 +148,18 @@ class MembershipAdmin(Audited[Membership]):
     search_fields = ["user__username", "user__email", "team__name", "team__slug"]
     autocomplete_fields = ["user", "team"]
     readonly_fields = ["created_at"]
+
+    def delete_model(self, request: HttpRequest, obj: Membership) -> None:
+        """Whoever is taken out keeps nothing to get in again by."""
+        super().delete_model(request, obj)
+        members.left(obj.team, obj.user, audit.of_user(_operator(request)))
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Membership]) -> None:
+        """The same for all that were chosen."""
+        rows = list(queryset.select_related("team", "user"))
+        super().delete_queryset(request, queryset)
+        for row in rows:
+            members.left(row.team, row.user, audit.of_user(_operator(request)))
 
 
 @admin.register(ApiKey)
@@ -159,6 +183,17 @@ class ApiKeyAdmin(Audited[ApiKey]):
             )
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
+    def delete_model(self, request: HttpRequest, obj: ApiKey) -> None:
+        """End what its holder could get in again by, too."""
+        keys.revoke(obj, audit.of_user(_operator(request)))
+        super().delete_model(request, obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
+        """The same for all that were chosen."""
+        for row in queryset:
+            keys.revoke(row, audit.of_user(_operator(request)))
+        super().delete_queryset(request, queryset)
+
     @admin.display(boolean=True)
     def usable(self, row: ApiKey) -> bool:
         """Neither revoked nor expired."""
@@ -177,12 +212,20 @@ class ApiKeyAdmin(Audited[ApiKey]):
     def save_model(
         self, request: HttpRequest, obj: ApiKey, form: "forms.ModelForm[ApiKey]", change: bool
     ) -> None:
-        """Make the key's text on adding, and show it this once."""
+        """Make the key's text on adding, and show it this once; the keys it has made follow it.
+
+        It is the operator's, whatever becomes of this one: nobody of the team answers for it.
+        """
         if not change:
             key = ApiKey.objects.assign_key(obj)
-            obj.created_by = request.user  # type: ignore[assignment]  # the admin needs a login
         super().save_model(request, obj, form, change)
         if not change:
+            notices.key_made(obj, audit.of_user(_operator(request)).label)
+        if change:
+            keys.bound_minted(obj)
+            if obj.revoked:
+                keys.revoke(obj, audit.of_user(_operator(request)))
+        else:
             self.message_user(
                 request,
                 f'The key "{obj.name}" is {key} - copy it now, it is not shown again.',
@@ -192,10 +235,33 @@ class ApiKeyAdmin(Audited[ApiKey]):
 
 @admin.register(User)
 class PersonAdmin(UserAdminBase):
-    """Django's own, and the open streams ask again: the person may have been deactivated."""
+    """Django's own; whoever is deactivated or deleted keeps nothing to get in again by."""
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
-        """Save, and ring for each team of the person."""
+        """Save, and let the open streams of each team of the person ask again."""
         super().save_model(request, obj, form, change)
-        for team_id in Membership.objects.filter(user=obj).values_list("team", flat=True):
-            revoked(team_id)
+        for row in _memberships(obj):
+            if obj.is_active:
+                revoked(row.team_id)
+            else:
+                members.left(row.team, obj, audit.of_user(_operator(request)))
+
+    def delete_model(self, request: HttpRequest, obj: User) -> None:
+        """From all their teams first."""
+        self._take_out(request, obj)
+        super().delete_model(request, obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        """The same for all that were chosen."""
+        for person in queryset:
+            self._take_out(request, person)
+        super().delete_queryset(request, queryset)
+
+    def _take_out(self, request: HttpRequest, person: User) -> None:
+        for row in _memberships(person):
+            members.left(row.team, person, audit.of_user(_operator(request)))
+
+
+def _memberships(person: User) -> list[Membership]:
+    rows = Membership.objects.unscoped("one person, all teams").filter(user=person)
+    return list(rows.select_related("team"))

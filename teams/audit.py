@@ -2,36 +2,32 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from django.db import connection, transaction
 
 from agui_project.request_id import ADDRESS
 from agui_project.strict_json import dumps
+from teams.actors import Acting, Actor, actor, user_id
 from teams.models import AuditEntry, Team
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 
-class Labelled(Protocol):
-    """A Principal, or whatever else has a label."""
-
-    @property
-    def label(self) -> str: ...
-
-
-def record(who: Labelled | str, team: Team, action: str, target: str = "", **details: Any) -> None:
+def record(who: Acting | str, team: Team, action: str, target: str = "", **details: Any) -> None:
     """Note an act in the team's log, in the caller's transaction.
 
-    ``who`` is a principal or its label, ``action`` a name like ``key.revoked`` (docs/audit.md
-    lists them all), ``target`` the id or name of what was acted on. ``details`` are small JSON
-    values: never secrets, and nothing that people or agents have said.
+    ``who`` is a principal, or the label of a part of the host; ``action`` a name like
+    ``key.revoked`` (docs/audit.md lists them all), ``target`` the id or name of what was acted
+    on. ``details`` are small JSON values: never secrets, and nothing that people or agents have
+    said.
     """
-    label = who if isinstance(who, str) else who.label
+    known = actor(who)
     AuditEntry.objects.create(
         team=team,
-        who=label,
+        who=known.label,
+        actor=known.actor_id,
         action=action,
         target=target.replace("\x00", ""),
         details=dumps(details),
@@ -42,7 +38,12 @@ def record(who: Labelled | str, team: Team, action: str, target: str = "", **det
 def signed_in(sender: Any, *, user: "User", **kwargs: Any) -> None:
     """Note a sign-in in the log of every team that the person is in."""
     for team in Team.objects.filter(pk__in=user.memberships.values("team")):
-        record(f"user:{user.get_username()}", team, "session.started")
+        record(of_user(user), team, "session.started")
+
+
+def of_user(user: "User") -> Actor:
+    """A person, as the log names them."""
+    return Actor(f"user:{user.get_username()}", user_id(user.pk))
 
 
 @contextmanager

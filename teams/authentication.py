@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from uuid import UUID
 
+from allauth.mfa.models import Authenticator
 from django.conf import settings
 from django.contrib import auth
 from django.contrib.auth.models import AnonymousUser, User
@@ -16,7 +17,7 @@ from rest_framework.request import Request
 
 from agui_project import cors
 from agui_project.errors import Forbidden, Unauthenticated, UnsupportedMediaType
-from teams import keys
+from teams import actors, keys
 from teams.models import ApiKey, Membership, Role, Team
 from teams.permissions import allowed, within
 
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
     from rest_framework.views import APIView  # DRF's views import this module
 
 CHALLENGE = "Bearer"
+
+
+class SecondFactorRequired(Forbidden):
+    """This team asks everybody for a second factor: set yours up at /account/mfa/."""
+
+    code = "second_factor_required"
 
 
 class Bound(NamedTuple):
@@ -55,11 +62,22 @@ class Principal:
     session_key: str | None = field(default=None, compare=False, repr=False)
     bound: Bound | None = None
     behind: "Principal | None" = None
+    key_id: UUID | None = None
 
     @property
     def label(self) -> str:
-        """What Run.started_by remembers: ``user:alice`` or ``key:abcd1234``."""
+        """What people read, like ``user:alice`` or ``key:abcd1234``; it decides no right."""
         return f"{self.kind}:{self.name}"
+
+    @property
+    def actor_id(self) -> str:
+        """As whom rows remember this principal (``teams.actors``).
+
+        A ticket acts as its person or key; behind a link acts the person who is signed in.
+        """
+        if self.key_id is not None:
+            return actors.key_id(self.key_id)
+        return actors.user_id(self.user_id) if self.user_id is not None else self.label
 
     def can(self, action: str) -> bool:
         """Whether role and credential both allow ``action`` (``permissions.ACTIONS``)."""
@@ -124,7 +142,17 @@ def refreshed(principal: Principal) -> Principal | None:
         .filter(user=principal.user_id, user__is_active=True, team__archived_at=None)
         .first()
     )
-    return replace(principal, team=mine.team, role=Role(mine.role)) if mine else None
+    if mine is None or not meets_rules(mine.user_id, mine.team):
+        return None
+    return replace(principal, team=mine.team, role=Role(mine.role))
+
+
+def meets_rules(user_id: int, team: Team) -> bool:
+    """Whether a person has the second factor that the team may ask for; codes alone are none."""
+    if not team.second_factor:
+        return True
+    factors = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
+    return bool(Authenticator.objects.filter(user=user_id, type__in=factors).exists())
 
 
 def still_valid(principal: Principal) -> bool:
@@ -220,8 +248,9 @@ def _of_key(row: ApiKey) -> Principal:
         "key",
         row.prefix,
         row.team,
-        Role(row.role),
+        keys.role_of(row),
         key_prefix=row.prefix,
+        key_id=row.pk,
         only=within(row.scopes),
         agents=None if row.agents is None else frozenset(row.agents),
     )
@@ -267,7 +296,12 @@ def _by_session(user: User, session: _ReadOnlySession) -> Principal:
     if not memberships:
         raise Forbidden("You are signed in, but in no team: ask an owner of a team to add you.")
     chosen = str(session.get("team"))
-    mine = next((m for m in memberships if str(m.team_id) == chosen), memberships[0])
+    mine = next((m for m in memberships if str(m.team_id) == chosen), None)
+    if mine is None:
+        # Nobody chose: one team's rule does not shut the others.
+        mine = next((m for m in memberships if meets_rules(user.pk, m.team)), memberships[0])
+    if not meets_rules(user.pk, mine.team):
+        raise SecondFactorRequired
     return Principal(
         "user",
         user.get_username(),

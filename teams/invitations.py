@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from allauth.account.models import EmailAddress
-from django.conf import settings
 from django.core.mail import send_mail
 from django.db import transaction
 from django.db.models import QuerySet
@@ -20,10 +19,11 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 
 from agui_project.errors import Conflict, Forbidden, HostError, NotFound, Unavailable
-from teams import audit
+from agui_project.links import absolute
+from teams import audit, members
+from teams.actors import actor
 from teams.limits import LimitReached
 from teams.models import Invitation, Membership, Role, Team
-from teams.permissions import reaches
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -61,26 +61,23 @@ class MailLost(Unavailable):
     code = "mail_lost"
 
 
-def invite(
-    principal: "Principal", email: str, role: Role, *, site: str, days: int = DAYS
-) -> Invitation:
+def invite(principal: "Principal", email: str, role: Role, *, days: int = DAYS) -> Invitation:
     """Invite an address into the principal's team and mail it the link, which nobody else sees.
 
-    ``site`` is this host's address as people reach it. An open invitation of the same address
+    An open invitation of the same address
     ends. Raises Forbidden, AlreadyMember, LimitReached and MailLost.
     """
     principal.require("manage_members")
-    if not reaches(principal.role, role):
-        raise Forbidden("Nobody gives a role above their own.", details={"role": role})
-    return send(principal.team, email, role, by=principal.label, site=site, days=days)[0]
+    members.require_may_give(principal, role)
+    return send(principal.team, email, role, by=principal, days=days)[0]
 
 
 def send(
-    team: Team, email: str, role: Role, *, by: str, site: str, days: int = DAYS
+    team: Team, email: str, role: Role, *, by: "Principal | str", days: int = DAYS
 ) -> tuple[Invitation, str]:
     """Invite without asking who may: the invitation and its link, which only operators see."""
     row, token = _make(team, email.lower(), role, by, days)
-    link = f"{(settings.AGUI_PUBLIC_URL or site).rstrip('/')}/invitations/{token}/"
+    link = absolute(f"/invitations/{token}/")
     try:
         _mail(row, link)
     except OSError as error:  # SMTPException is one
@@ -92,10 +89,16 @@ def send(
 
 
 @transaction.atomic
-def _make(team: Team, email: str, role: Role, by: str, days: int) -> tuple[Invitation, str]:
+def _make(
+    team: Team, email: str, role: Role, by: "Principal | str", days: int
+) -> tuple[Invitation, str]:
     now, token = timezone.now(), secrets.token_urlsafe(32)
     # The team's row is the lock: of two at once for one address, the second ends the first.
     Team.objects.select_for_update(no_key=True).get(pk=team.pk)
+    if not isinstance(by, str):
+        now_by = members.standing(by)  # whoever was removed meanwhile sends no more
+        now_by.require("manage_members")
+        members.require_may_give(now_by, role)
     theirs = Invitation.objects.for_team(team)
     if theirs.filter(created_at__gt=now - A_DAY).count() >= MOST_PER_DAY:
         raise LimitReached.of("invitations_per_day", MOST_PER_DAY, after=3600)
@@ -108,7 +111,8 @@ def _make(team: Team, email: str, role: Role, by: str, days: int) -> tuple[Invit
         email=email,
         role=role,
         token_hash=_hash(token),
-        invited_by=by,
+        invited_by=actor(by).label,
+        inviter=actor(by).actor_id,
         expires_at=now + days * A_DAY,
     )
     audit.record(by, team, "invitation.sent", str(row.pk), email=email, role=role)
@@ -185,8 +189,9 @@ def accept(row: Invitation, user: "User") -> Membership:
     membership, _ = Membership.objects.get_or_create(
         team=row.team, user=user, defaults={"role": row.role}
     )
-    who = f"user:{user.get_username()}"
-    audit.record(who, row.team, "invitation.accepted", str(row.pk), role=membership.role)
+    audit.record(
+        audit.of_user(user), row.team, "invitation.accepted", str(row.pk), role=membership.role
+    )
     return membership
 
 

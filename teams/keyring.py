@@ -5,9 +5,10 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.contrib.auth.models import User
+from django.utils import timezone
 
-from agui_project.errors import Forbidden, NotFound
-from teams import keys
+from agui_project.errors import Forbidden, Invalid, NotFound, Unauthenticated
+from teams import keys, members
 from teams.authentication import Principal
 from teams.models import ApiKey, Role
 from teams.permissions import reaches, within
@@ -18,7 +19,7 @@ def visible(principal: Principal) -> TeamQuerySet[ApiKey]:
     """The team's keys, for who may manage them; Forbidden for others."""
     principal.require("manage_keys")
     rows: TeamQuerySet[ApiKey] = ApiKey.objects.for_team(principal.team)
-    return rows.select_related("created_by", "replaces", "replaced_by")
+    return rows.select_related("created_by", "made_with", "replaces", "replaced_by")
 
 
 def find(principal: Principal, key_id: UUID) -> ApiKey:
@@ -38,20 +39,38 @@ def create(
     agents: Sequence[str] | None = None,
     expires: datetime | None = None,
 ) -> tuple[ApiKey, str]:
-    """A new key, and the only sight of its text. Raises Forbidden for one that may do more."""
+    """A new key, and the only sight of its text.
+
+    Raises Forbidden for one that may do more than the principal, Invalid for one that would
+    outlive it.
+    """
     principal.require("manage_keys")
-    _require_within(principal, role, scopes, agents)
-    return keys.create_key(
-        principal.team, name, role, _person(principal), expires,
-        scopes=scopes, agents=agents, by=principal,
-    )  # fmt: skip
+    with members.holding(principal) as now:
+        now.require("manage_keys")
+        _require_within(now, role, scopes, agents)
+        maker = _maker(now)
+        latest = _latest(now, maker)
+        if expires is not None and latest is not None and expires > latest:
+            raise Invalid(
+                f"This key may last until {latest:%Y-%m-%d %H:%M} UTC at most.",
+                details={"path": "expires_at", "latest": latest.isoformat()},
+            )
+        return keys.create_key(
+            now.team, name, role, _person(now, maker), expires or latest,
+            scopes=scopes, agents=agents, by=principal, made_with=maker,
+        )  # fmt: skip
 
 
 def rotate(principal: Principal, key_id: UUID, overlap: timedelta) -> tuple[ApiKey, str]:
     """``keys.rotate`` for one that may do no more than the principal: the new text is shown."""
-    row = find(principal, key_id)
-    _require_within(principal, Role(row.role), row.scopes, row.agents)
-    return keys.rotate(row, overlap=overlap, created_by=_person(principal), by=principal)
+    with members.holding(principal) as now:
+        row = find(now, key_id)
+        _require_within(now, Role(row.role), row.scopes, row.agents)
+        maker = _maker(now)
+        return keys.rotate(
+            row, overlap=overlap, created_by=_person(now, maker), by=principal,
+            made_with=maker, latest=_latest(now, maker),
+        )  # fmt: skip
 
 
 def revoke(principal: Principal, key_id: UUID) -> ApiKey:
@@ -74,5 +93,27 @@ def _require_within(
         raise Forbidden("That key may do more than you may.", details={"action": "manage_keys"})
 
 
-def _person(principal: Principal) -> User | None:
+def _maker(principal: Principal) -> ApiKey | None:
+    """The key that asks, under its lock: whoever revokes it finds what it has made."""
+    if principal.key_id is None:
+        return None
+    rows = ApiKey.objects.for_team(principal.team).select_for_update(of=("self",))
+    row: ApiKey | None = rows.filter(pk=principal.key_id).first()
+    if row is None or not keys.usable(row):
+        raise Unauthenticated("This API key is unknown, revoked or expired.")
+    return row
+
+
+def _person(principal: Principal, maker: ApiKey | None) -> User | None:
+    """Who answers for a new key: the person who asks, or who answers for the key that asks."""
+    if maker is not None:
+        return maker.created_by
     return User.objects.filter(pk=principal.user_id).first() if principal.user_id else None
+
+
+def _latest(principal: Principal, maker: ApiKey | None) -> datetime | None:
+    """When a key that is made now ends at the latest: with its maker, and by the team's rule."""
+    ends = [maker.expiry_date if maker else None]
+    if principal.team.key_days is not None:
+        ends.append(timezone.now() + timedelta(days=principal.team.key_days))
+    return min(filter(None, ends), default=None)

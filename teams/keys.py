@@ -4,16 +4,18 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
 from agui_project.errors import Conflict, Invalid
 from agui_project.request_id import ADDRESS
-from teams import audit
-from teams.audit import Labelled
-from teams.models import ApiKey, Role, Scope, Team
+from teams import audit, notices, offboarding
+from teams.actors import HOST, Acting, Actor, key_id
+from teams.models import SCANNABLE, ApiKey, Membership, Role, Scope, Team
+from teams.permissions import lower
 from teams.revocation import revoked
 
 if TYPE_CHECKING:
@@ -51,11 +53,13 @@ def create_key(
     *,
     scopes: Sequence[str] = tuple(Scope),
     agents: Sequence[str] | None = None,
-    by: Labelled | None = None,
+    by: Acting | None = None,
+    made_with: ApiKey | None = None,
 ) -> tuple[ApiKey, str]:
     """A new key of the team, and the only sight of its text.
 
     ``by`` is who the log names; unless said, the person, else the host's operator.
+    ``made_with`` is the key that asked for it, if one did.
     """
     with transaction.atomic():
         row, key = ApiKey.objects.create_key(
@@ -66,11 +70,13 @@ def create_key(
             expiry_date=expires,
             scopes=list(scopes),
             agents=None if agents is None else list(agents),
+            made_with=made_with,
         )
         audit.record(
             by or _maker(created_by), team, "key.created", row.prefix,
             role=str(role), scopes=list(map(str, scopes)),
         )  # fmt: skip
+        notices.key_made(row, (by or _maker(created_by)).label)
     return row, key
 
 
@@ -79,11 +85,14 @@ def rotate(
     *,
     overlap: timedelta,
     created_by: "User | None" = None,
-    by: Labelled | None = None,
+    by: Acting | None = None,
+    made_with: ApiKey | None = None,
+    latest: datetime | None = None,
 ) -> tuple[ApiKey, str]:
     """A new key that may do the same; the old one works for ``overlap`` longer, at most.
 
-    A key that was to expire hands its length of life on. Raises KeyRetired, and KeyRotated for
+    A key that was to expire hands its length of life on, until ``latest`` at most. The keys that
+    the old one has made end with it. Raises KeyRetired, and KeyRotated for
     one that has a successor already: of two rotations at once the second waits for the row.
     """
     with transaction.atomic():
@@ -96,14 +105,16 @@ def rotate(
             raise KeyRotated
         now = timezone.now()
         life = None if old.expiry_date is None else now + (old.expiry_date - old.created)
+        life = min(filter(None, (life, latest)), default=None)
         new, key = create_key(
             old.team, old.name, Role(old.role), created_by, life,
-            scopes=old.scopes, agents=old.agents, by=by,
+            scopes=old.scopes, agents=old.agents, by=by, made_with=made_with,
         )  # fmt: skip
         ApiKey.objects.unscoped("the key itself").filter(pk=new.pk).update(replaces=old)
         new.replaces = old
         old.expiry_date = min(filter(None, (old.expiry_date, now + overlap)))
         old.save(update_fields=["expiry_date"])
+        bound_minted(old)
         revoked(old.team_id)  # without an overlap it has ended
         maker = by or _maker(created_by)
         audit.record(maker, old.team, "key.rotated", old.prefix, by=new.prefix)
@@ -123,7 +134,7 @@ def adopt_key(team: Team, key: str, name: str, role: Role) -> ApiKey:
     # get_or_create: of two hosts that start at once, one inserts and the other finds its row.
     row: ApiKey
     row, created = ApiKey.objects.unscoped("whose key it is").get_or_create(
-        prefix=key[:PREFIX],
+        prefix=_place(key),
         defaults={
             "team": team,
             "name": name,
@@ -145,19 +156,48 @@ def find(key: str) -> ApiKey | None:
     rows = (
         ApiKey.objects.unscoped("whose key it is")
         .select_related("team__limits")
-        .filter(prefix=key[:PREFIX])
+        .filter(prefix__in={key[:PREFIX], beginning(key)})
     )
-    row: ApiKey | None = rows.first()
-    if row is None or not row.is_valid(key):  # compares in constant time
-        return None
-    return row if usable(row) and row.team.archived_at is None else None
+    valid = (row for row in _with_maker(rows) if row.is_valid(key))  # compares in constant time
+    row = next(valid, None)
+    return row if row is not None and _opens(row) else None
+
+
+def beginning(key: str) -> str:
+    """The eight characters that find a key's row and stand for it in lists and logs."""
+    return key.removeprefix(SCANNABLE)[:PREFIX]
+
+
+def _place(key: str) -> str:
+    """``beginning``, but for a key that was adopted before keys had the scannable prefix."""
+    older = ApiKey.objects.unscoped("whose key it is").filter(prefix=key[:PREFIX]).first()
+    return key[:PREFIX] if older is not None and older.is_valid(key) else beginning(key)
 
 
 def standing(team: Team, prefix: str) -> ApiKey | None:
     """The team's key with that beginning, if it is usable and its team not archived."""
     rows = ApiKey.objects.for_team(team).select_related("team").filter(prefix=prefix)
-    row: ApiKey | None = rows.first()
-    return row if row is not None and usable(row) and row.team.archived_at is None else None
+    row = _with_maker(rows).first()
+    return row if row is not None and _opens(row) else None
+
+
+def role_of(row: ApiKey) -> Role:
+    """What a key of ``find`` or ``standing`` may do: no more than its maker may today."""
+    maker = getattr(row, "maker_role", None)
+    return Role(row.role) if maker is None else lower(row.role, maker)
+
+
+def _with_maker(rows: QuerySet[ApiKey]) -> QuerySet[ApiKey]:
+    makers = Membership.objects.filter(
+        team=OuterRef("team"), user=OuterRef("created_by"), user__is_active=True
+    )
+    return rows.annotate(maker_role=Subquery(makers.values("role")[:1]))
+
+
+def _opens(row: ApiKey) -> bool:
+    """However a person's membership ended, their keys ended with it."""
+    orphan = row.created_by_id is not None and getattr(row, "maker_role", None) is None
+    return usable(row) and not orphan and row.team.archived_at is None
 
 
 def usable(row: ApiKey) -> bool:
@@ -179,22 +219,50 @@ def touch(row: ApiKey) -> None:
     noted.update(last_used_at=now, last_used_from=_address(ADDRESS.get()))
 
 
-def revoke(row: ApiKey, by: Labelled | str = "host") -> None:
-    """End the key for good, and its open streams; revoking it again changes nothing."""
+def revoke(row: ApiKey, by: Acting | str = "host") -> None:
+    """End the key for good, with its open streams and what would let its holder in again.
+
+    The keys that it has made end, too, and so do its links and invitations. Revoking it again
+    changes nothing.
+    """
     row.revoked = True
     with transaction.atomic():
-        if (
-            ApiKey.objects.unscoped("the key itself")
-            .filter(pk=row.pk, revoked=False)
-            .update(revoked=True)
-        ):
-            audit.record(by, row.team, "key.revoked", row.prefix)
-        revoked(row.team_id)
+        ended = _revoke_with_minted(row, by)
+        offboarding.end(offboarding.Leaving(row.team, [key_id(pk) for pk in ended], by))
 
 
-def _maker(person: "User | None") -> str:
+def _revoke_with_minted(row: ApiKey, by: Acting | str) -> list[UUID]:
+    """The ids of the key and of all that were made with it, which are revoked now.
+
+    Whoever makes a key locks the one that it asks with, so what is made meanwhile is found here.
+    """
+    rows = ApiKey.objects.for_team(row.team)
+    level, ended = [row.pk], [row.pk]
+    while level:
+        for key in rows.select_for_update(of=("self",)).filter(pk__in=level, revoked=False):
+            rows.filter(pk=key.pk).update(revoked=True)
+            audit.record(by, row.team, "key.revoked", key.prefix)
+        minted = rows.filter(made_with__in=level).exclude(pk__in=ended)
+        level = list(minted.values_list("pk", flat=True))
+        ended += level
+    return ended
+
+
+def bound_minted(row: ApiKey) -> None:
+    """Let the keys that ``row`` has made end no later than ``row``, its successor excepted."""
+    if row.expiry_date is None:
+        return
+    rows = ApiKey.objects.for_team(row.team).filter(made_with=row)
+    later = Q(expiry_date=None) | Q(expiry_date__gt=row.expiry_date)
+    for minted in rows.filter(later).exclude(replaces=row):
+        minted.expiry_date = row.expiry_date
+        minted.save(update_fields=["expiry_date"])
+        bound_minted(minted)
+
+
+def _maker(person: "User | None") -> Actor:
     """Who makes a key, for the audit log; without a person it is the host's operator."""
-    return f"user:{person.get_username()}" if person else "host"
+    return audit.of_user(person) if person else HOST
 
 
 def _address(client: str) -> str | None:

@@ -1,24 +1,47 @@
 """The people of a team, and the end of it. Every change holds the team's row."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
 from agui_project.errors import Conflict, Forbidden, NotFound, Unauthenticated
-from teams import audit, authentication
+from teams import audit, authentication, keys, offboarding
+from teams.actors import Acting, key_id, user_id
 from teams.authentication import Principal
-from teams.models import Membership, Role, Team
-from teams.permissions import reaches
+from teams.models import ApiKey, Membership, Role, Team
+from teams.offboarding import Ended, Leaving
+from teams.permissions import ACTIONS, allowed, lower, reaches
 from teams.revocation import revoked
 from teams.tenancy import TeamQuerySet
+
+
+class NoFactor(Conflict):
+    """Set up a second factor of your own first, or you would shut yourself out."""
+
+    code = "no_factor"
+
+
+MOST_KEY_DAYS = 3650
 
 
 class LastOwner(Conflict):
     """A team keeps at least one owner: make somebody else an owner first."""
 
     code = "last_owner"
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What a person's leaving comes to: the keys they had made that still worked, and the rest."""
+
+    keys: list[ApiKey]
+    kept: bool
+    ended: Ended
 
 
 def visible(principal: Principal) -> TeamQuerySet[Membership]:
@@ -49,10 +72,11 @@ def teams_of(principal: Principal) -> list[tuple[Team, Role]]:
 
 def change_role(principal: Principal, member_id: int, role: Role) -> Membership:
     """Give a person another role. Raises NotFound, Forbidden, LastOwner."""
-    with _holding(principal) as now:
+    with holding(principal) as now:
         row = find(now, member_id)
         now.require("manage_members")
         _require_reach(now, Role(row.role), role)
+        require_may_give(now, role)
         before, row.role = row.role, role
         if role != before:
             _require_other_owner(row, before)
@@ -63,34 +87,91 @@ def change_role(principal: Principal, member_id: int, role: Role) -> Membership:
         return row
 
 
-def remove(principal: Principal, member_id: int) -> None:
-    """Take a person out of the team, and end their streams. Everybody may take out themselves.
+def remove(principal: Principal, member_id: int, *, keep_keys: bool = False) -> Removal:
+    """Take a person out of the team, with all that would let them in again.
 
-    Keys that the person has made are the team's, and stay.
+    Grants that named them through this team, their links and invitations end, and their streams.
+    The keys they have made are revoked, or go over to the remover with ``keep_keys``. Everybody
+    may take out themselves, without keeping keys. Raises NotFound, Forbidden, LastOwner.
     """
-    with _holding(principal) as now:
+    with holding(principal) as now:
         row = find(now, member_id)
-        if now.kind != "user" or row.user_id != now.user_id:
+        oneself = now.kind == "user" and row.user_id == now.user_id
+        if not oneself:
             now.require("manage_members")
             _require_reach(now, Role(row.role))
+        if keep_keys:
+            now.require("manage_keys")
+            if oneself:
+                raise Forbidden("Somebody who stays in the team can take your keys over.")
         _require_other_owner(row, row.role)
+        role, user = Role(row.role), row.user
         row.delete()
-        audit.record(principal, now.team, "member.removed", row.user.get_username(), role=row.role)
-        revoked(now.team.pk)
+        audit.record(principal, now.team, "member.removed", user.get_username(), role=role)
+        kept = hand_over(now.team, user, role, _person(now), principal) if keep_keys else []
+        removal = left(now.team, user, principal)
+        return Removal(kept or removal.keys, keep_keys, removal.ended)
 
 
-def rename(principal: Principal, name: str) -> Team:
-    """Give the team another name; its slug stays. Raises Forbidden."""
-    with _holding(principal) as now:
+def leaves_behind(principal: Principal, member_id: int) -> list[ApiKey]:
+    """The keys of a member that work, for whoever may remove them. Raises NotFound, Forbidden."""
+    row = find(principal, member_id)
+    if principal.kind != "user" or row.user_id != principal.user_id:
+        principal.require("manage_members")
+        _require_reach(principal, Role(row.role))
+    return _working_keys(principal.team, row.user)
+
+
+def left(team: Team, user: User, by: Acting | str) -> Removal:
+    """End what a person who is out of ``team`` could get in again by; idempotent.
+
+    Their keys are revoked, those that were handed over before are no longer theirs.
+    """
+    mine = ApiKey.objects.for_team(team).filter(created_by=user)
+    actors = [user_id(user.pk), *(key_id(pk) for pk in mine.values_list("pk", flat=True))]
+    ended = _working_keys(team, user)
+    for key in ended:
+        keys.revoke(key, by)
+    return Removal(ended, False, offboarding.end(Leaving(team, actors, by, user.pk)))
+
+
+def hand_over(
+    team: Team, user: User, role: Role, heir: User | None, by: Acting | str
+) -> list[ApiKey]:
+    """Let ``heir`` (None: the operator) answer for a person's keys, which may do no more by it."""
+    mine = _working_keys(team, user)
+    for key in mine:
+        key.created_by, key.role = heir, lower(key.role, role)
+        key.save(update_fields=["created_by", "role"])
+        audit.record(by, team, "key.handed_over", key.prefix, was=user.get_username())
+    return mine
+
+
+def change_team(principal: Principal, changes: Mapping[str, Any]) -> Team:
+    """Set ``name``, ``key_days`` and ``second_factor``, as far as they are given. Raises Forbidden.
+
+    The slug stays. ``key_days`` holds for keys that are made from then on.
+    """
+    with holding(principal) as now:
         now.require("manage_team")
-        Team.objects.filter(pk=now.team.pk).update(name=name)
-        audit.record(principal, now.team, "team.renamed", name=name, was=now.team.name)
+        if changes.get("second_factor") and now.user_id is not None:
+            probe = Team(pk=now.team.pk, second_factor=True)
+            if not authentication.meets_rules(now.user_id, probe):
+                raise NoFactor
+        was = {name: getattr(now.team, name) for name in changes}
+        different = {name: value for name, value in changes.items() if value != was[name]}
+        Team.objects.filter(pk=now.team.pk).update(**changes)
+        if "name" in different:
+            audit.record(principal, now.team, "team.renamed", name=changes["name"], was=was["name"])
+        if rules := {name: value for name, value in different.items() if name != "name"}:
+            audit.record(principal, now.team, "team.rules", **rules)
+            revoked(now.team.pk)  # those without a second factor lose their streams
         return Team.objects.get(pk=now.team.pk)
 
 
 def archive(principal: Principal) -> None:
     """Shut the team: nobody is let in any more, and its streams end. Operators can undo it."""
-    with _holding(principal) as now:
+    with holding(principal) as now:
         now.require("manage_team")
         Team.objects.filter(pk=now.team.pk).update(archived_at=timezone.now())
         audit.record(principal, now.team, "team.archived")
@@ -98,17 +179,52 @@ def archive(principal: Principal) -> None:
 
 
 @contextmanager
-def _holding(principal: Principal) -> Iterator[Principal]:
+def holding(principal: Principal) -> Iterator[Principal]:
     """Hold the team's row, and ask again who the principal is now that nobody can change it.
 
     So of two owners who remove each other at once, the second finds itself removed, or alone.
     """
     with transaction.atomic():
         Team.objects.select_for_update(no_key=True).get(pk=principal.team.pk)
-        now = authentication.refreshed(principal)
-        if now is None:
-            raise Unauthenticated("You are no longer in this team.")
-        yield now
+        yield standing(principal)
+
+
+def standing(principal: Principal) -> Principal:
+    """The principal as it stands now. Raises Unauthenticated for one that is let in no more."""
+    now = authentication.refreshed(principal)
+    if now is None:
+        raise Unauthenticated("You are no longer in this team.")
+    return now
+
+
+def _working_keys(team: Team, user: User) -> list[ApiKey]:
+    rows = ApiKey.objects.for_team(team).select_related("team").filter(created_by=user)
+    return [row for row in rows.filter(revoked=False).order_by("pk") if keys.usable(row)]
+
+
+def _person(principal: Principal) -> User | None:
+    """The person who asks, or who answers for the key that asks."""
+    if principal.key_id is not None:
+        rows = ApiKey.objects.for_team(principal.team).select_related("created_by")
+        made_by: User | None = rows.get(pk=principal.key_id).created_by
+        return made_by
+    return User.objects.filter(pk=principal.user_id).first() if principal.user_id else None
+
+
+def require_may_give(principal: Principal, role: Role) -> None:
+    """Raises Forbidden for a role above one's own.
+
+    A key gives none that may do more than its scopes, and only people make owners.
+    """
+    if not reaches(principal.role, role):
+        raise Forbidden("Nobody gives a role above their own.", details={"role": role})
+    if principal.kind != "key":
+        return
+    if role == Role.OWNER:
+        raise Forbidden("Only a person makes somebody an owner.", details={"role": role})
+    actions = {name for name in ACTIONS if allowed(role, name)}
+    if principal.agents is not None or (principal.only is not None and actions - principal.only):
+        raise Forbidden("That role may do more than this key.", details={"role": role})
 
 
 def _require_reach(principal: Principal, *roles: Role) -> None:

@@ -5,10 +5,13 @@ from typing import ClassVar
 import uuid6
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
+from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models.functions import Lower, Now
+from rest_framework_api_key.crypto import KeyGenerator
 from rest_framework_api_key.models import AbstractAPIKey, BaseAPIKeyManager
 
+from teams.actors import LONGEST
 from teams.tenancy import TeamOwned, TeamQuerySet
 
 
@@ -47,6 +50,24 @@ class Team(models.Model):
         default=False, db_default=False, help_text="Nothing of it is purged or erased."
     )
 
+    key_days = models.PositiveSmallIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="How long a new key lasts at most; empty: for ever.",
+    )
+    second_factor = models.BooleanField(
+        default=False, db_default=False, help_text="People without one get nothing to see."
+    )
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(key_days=None) | models.Q(key_days__gte=1),
+                name="team_key_days_positive",
+            )
+        ]
+
     def __str__(self) -> str:
         return self.name
 
@@ -72,8 +93,24 @@ class Membership(TeamOwned):
         return f"{self.user} in {self.team}"
 
 
+SCANNABLE = "agui_"
+"""How the text of every key begins that was made here: secret scanners look for it."""
+
+
+class ScannableKeys(KeyGenerator):
+    """Keys like ``agui_<8 characters>.<32 characters>``; the eight find the row."""
+
+    def generate(self) -> tuple[str, str, str]:
+        """The text, the eight characters, the hash of the text."""
+        prefix = self.get_prefix()
+        text = f"{SCANNABLE}{prefix}.{self.get_secret_key()}"
+        return text, prefix, self.hash(text)
+
+
 class ApiKeyManager(BaseAPIKeyManager.from_queryset(TeamQuerySet)):  # type: ignore[misc]
     """The library's ``create_key``, with the team scope of every other object."""
+
+    key_generator = ScannableKeys()
 
     def assign_key(self, obj: "ApiKey") -> str:
         """Give ``obj`` a new key and return its text, which is not stored."""
@@ -82,9 +119,11 @@ class ApiKeyManager(BaseAPIKeyManager.from_queryset(TeamQuerySet)):  # type: ign
 
 
 class ApiKey(TeamOwned, AbstractAPIKey):
-    """A machine's credential: shown once, kept as a hash, found by its first eight characters.
+    """A machine's credential: shown once, kept as a hash, found by eight of its first characters.
 
-    ``agents`` None: every agent. ``replaces`` is the key that it was rotated from.
+    ``agents`` None: every agent. ``replaces`` is the key that it was rotated from, ``made_with``
+    the key that asked for it: it never outlives that. ``created_by`` is the person who answers for
+    it, and it works while they are an active member; None: the host's operator.
     """
 
     # The library's own primary key holds the hash, which would show in every address of the key.
@@ -93,7 +132,10 @@ class ApiKey(TeamOwned, AbstractAPIKey):
     )
     role = models.CharField(max_length=10, choices=Role.choices, default=Role.MEMBER)
     created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, editable=False
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, blank=True, editable=False
+    )
+    made_with = models.ForeignKey(
+        "self", on_delete=models.CASCADE, null=True, editable=False, related_name="minted"
     )
     scopes = ArrayField(models.CharField(max_length=10, choices=Scope.choices), default=every_scope)
     agents = ArrayField(
@@ -130,13 +172,15 @@ class AuditEntry(TeamOwned):
     """One line of a team's audit log: ``teams.audit`` writes it, and nothing can change it.
 
     A trigger refuses every UPDATE, and every DELETE but that of a whole team
-    (``teams.audit.erasing``). ``who`` is a label, so that a line outlives the person; ``details``
+    (``teams.audit.erasing``). ``who`` is a label, so that a line outlives the person, and ``actor``
+    the id behind it (``teams.actors``); ``details``
     is TEXT JSON; ``address`` is where the request came from, empty for commands and tasks.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
     at = models.DateTimeField(db_default=Now(), editable=False)
     who = models.CharField(max_length=200)
+    actor = models.CharField(max_length=LONGEST, blank=True, default="", db_default="")
     action = models.CharField(max_length=40)
     target = models.TextField(blank=True)
     details = models.TextField(default="{}")
@@ -180,7 +224,8 @@ class TeamLimits(models.Model):
 class Invitation(TeamOwned):
     """Asks whoever reads an address to join; its link is mailed once and kept as a hash.
 
-    Open until it is accepted, revoked or expired. ``invited_by`` is a principal's label.
+    Open until it is accepted, revoked or expired. ``invited_by`` is a principal's label,
+    ``inviter`` its ``actor_id``.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
@@ -188,6 +233,9 @@ class Invitation(TeamOwned):
     role = models.CharField(max_length=10, choices=Role.choices, default=Role.MEMBER)
     token_hash = models.CharField(max_length=64, unique=True, editable=False)
     invited_by = models.CharField(max_length=200, editable=False)
+    inviter = models.CharField(
+        max_length=LONGEST, blank=True, default="", db_default="", editable=False
+    )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     expires_at = models.DateTimeField()
     accepted_at = models.DateTimeField(null=True, editable=False)

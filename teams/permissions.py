@@ -54,6 +54,9 @@ ACTIONS: Mapping[str, Action] = {
         "invite and remove people, change their role", RUNNING_THE_TEAM, Scope.ADMIN
     ),
     "manage_keys": _action("make, rotate and revoke API keys", RUNNING_THE_TEAM, Scope.ADMIN),
+    "manage_grants": _action(
+        "see and end every grant of the team, also on private threads", OWNING, Scope.ADMIN
+    ),
     "manage_team": _action("rename and archive the team", OWNING, Scope.ADMIN),
     "see_audit": _action(
         "read and export the [audit log](audit.md)", RUNNING_THE_TEAM, Scope.ADMIN
@@ -76,6 +79,11 @@ def reaches(role: str, other: str) -> bool:
     """Whether who has ``role`` may give or take ``other``: nobody's is above their own."""
     ranks = list(Role)
     return ranks.index(Role(role)) <= ranks.index(Role(other))
+
+
+def lower(role: str, other: str) -> Role:
+    """The one of two roles that may do less."""
+    return Role(other) if reaches(role, other) else Role(role)
 
 
 def as_markdown() -> str:

@@ -76,7 +76,9 @@ def _behind(ticket: StreamTicket) -> Principal:
     """Whose credential it is; what that may do today, ``refreshed`` knows."""
     if ticket.api_key is not None:
         prefix = ticket.api_key.prefix
-        return Principal("key", prefix, ticket.team, Role.VIEWER, key_prefix=prefix)
+        return Principal(
+            "key", prefix, ticket.team, Role.VIEWER, key_prefix=prefix, key_id=ticket.api_key.pk
+        )
     assert ticket.user is not None  # noqa: S101  (ticket_of_somebody)
     name, session_key = ticket.user.get_username(), ticket.session_key or None
     return Principal(

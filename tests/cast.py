@@ -48,6 +48,11 @@ class Actor:
         return {"authorization": f"Bearer {self.key}"}
 
     @property
+    def key_prefix(self) -> str:
+        """What lists and logs call the key."""
+        return keys.beginning(self.key)
+
+    @property
     def cookie(self) -> dict[str, str]:
         """What the browser of this person sends by itself."""
         return {"cookie": f"{settings.SESSION_COOKIE_NAME}={self.session}"}
@@ -124,7 +129,7 @@ def start(actor: Actor, agent: Agent | None = None, key: str | None = None, **bo
         actor.team,
         agent,
         inputs.parse(body),
-        started_by=actor.principal.label,
+        started_by=actor.principal,
         idempotency_key=key,
     ).run
 

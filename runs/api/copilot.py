@@ -44,7 +44,7 @@ class Stop(APIView):
         for run in active:
             access.require_for(principal, "cancel", run)
         for run in active:
-            lifecycle.cancel(run, principal.label)
+            lifecycle.cancel(run, principal)
         if active:
             return Response({"stopped": True, "interrupt": STOPPED})
         what = "No active run" if run_id is None else f"'{run_id}' is not an active run"

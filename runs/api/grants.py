@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 import django_filters
+from django.conf import settings
 from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import generics, serializers
@@ -12,6 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from agui_project.errors import Invalid
+from agui_project.links import absolute
 from runs import access, sharing, topics
 from runs.models import Grant, Level, Run, Thread
 from teams.api.pages import NewestFirst
@@ -28,6 +30,12 @@ class GrantSerializer(serializers.ModelSerializer[Grant]):
         source="to_user.username", read_only=True, default=None, allow_null=True
     )
     to_team = serializers.UUIDField(source="to_team_id", read_only=True, allow_null=True)
+    through = serializers.UUIDField(
+        source="through_id",
+        read_only=True,
+        allow_null=True,
+        help_text="The team as whose member the person has it.",
+    )
     live = serializers.BooleanField(source="is_live", read_only=True)
 
     class Meta:
@@ -39,6 +47,7 @@ class GrantSerializer(serializers.ModelSerializer[Grant]):
             "kind",
             "member",
             "to_team",
+            "through",
             "level",
             "name",
             "sign_in",
@@ -110,7 +119,10 @@ class GrantList(generics.ListAPIView[Grant]):
         ]
     )
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """What the team shares, newest first; with ``received=true`` what is shared with you."""
+        """What the team shares, newest first: to owners all of it, to others what they see.
+
+        With ``received=true`` what is shared with you.
+        """
         return super().get(request, *args, **kwargs)
 
     @extend_schema(request=ShareSerializer, responses={201: GrantedSerializer})
@@ -135,7 +147,9 @@ class GrantList(generics.ListAPIView[Grant]):
         )
         grant.refresh_from_db()
         shown = GrantSerializer(grant).data
-        url = request.build_absolute_uri(f"/shared/{token}/") if token else None
+        path = f"/shared/{token}/"
+        at = absolute(path) if settings.AGUI_PUBLIC_URL else request.build_absolute_uri(path)
+        url = at if token else None
         return Response({**shown, "url": url}, status=201)
 
     def _what(self, data: dict[str, Any]) -> Thread | Run:

@@ -63,7 +63,7 @@ class RunCancel(APIView):
     def post(self, request: Request, run_id: UUID) -> Response:
         """Stop a run on purpose. Ended runs are left as they are: cancelling twice is fine."""
         principal = principal_of(request)
-        lifecycle.cancel(access.find(principal, run_id, "cancel"), principal.label)
+        lifecycle.cancel(access.find(principal, run_id, "cancel"), principal)
         return Response(RunSerializer(access.find(principal, run_id)).data, status=202)
 
 

@@ -16,11 +16,15 @@ Entry = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The run that is about to start: ``user`` is a login ("" for a key), ``question`` its text."""
+    """The run that is about to start: ``user`` is a login ("" for a key), ``question`` its text.
+
+    ``starter`` is the ``actor_id`` of whoever started it (``teams.actors``).
+    """
 
     team: Team
     user: str
     question: str
+    starter: str = ""
 
 
 class Options(BaseModel):

@@ -27,7 +27,7 @@ from teams.models import AuditEntry
 PAGE = 1_000
 Encode = Callable[[list[AuditEntry], bool], str]
 FORMULA = tuple("=+-@\t\r")
-FIELDS = ["id", "at", "who", "action", "target", "details", "address"]
+FIELDS = ["id", "at", "who", "action", "target", "details", "address", "actor"]
 
 
 class AuditSerializer(serializers.ModelSerializer[AuditEntry]):

@@ -54,7 +54,6 @@ class InvitationList(generics.ListAPIView[Invitation]):
             principal_of(request),
             wanted["email"],
             Role(wanted["role"]),
-            site=request.build_absolute_uri("/"),
             days=wanted["days"],
         )
         return Response(InvitationSerializer(row).data, status=201)

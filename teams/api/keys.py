@@ -26,6 +26,10 @@ class KeySerializer(serializers.ModelSerializer[ApiKey]):
     expires_at = serializers.DateTimeField(source="expiry_date", allow_null=True)
     created_at = serializers.DateTimeField(source="created")
     created_by = serializers.CharField(source="created_by.username", default=None, allow_null=True)
+    made_with = serializers.CharField(
+        source="made_with.prefix", default=None, allow_null=True,
+        help_text="The key that asked for it, which it never outlives.",
+    )  # fmt: skip
     replaces = serializers.CharField(source="replaces.prefix", default=None, allow_null=True)
     replaced_by = serializers.CharField(source="replaced_by.prefix", default=None, allow_null=True)
     usable = serializers.SerializerMethodField()
@@ -34,7 +38,8 @@ class KeySerializer(serializers.ModelSerializer[ApiKey]):
         model = ApiKey
         fields = [
             "id", "prefix", "name", "role", "scopes", "agents", "usable", "revoked", "expires_at",
-            "created_at", "created_by", "replaces", "replaced_by", "last_used_at", "last_used_from",
+            "created_at", "created_by", "made_with", "replaces", "replaced_by", "last_used_at",
+            "last_used_from",
         ]  # fmt: skip
         read_only_fields = fields
 

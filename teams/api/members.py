@@ -4,17 +4,23 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import generics, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from agui_project.errors import NotFound
+from agui_project.errors import Invalid, NotFound
 from teams import members
 from teams.api.pages import NewestFirst
 from teams.authentication import Principal, principal_of
-from teams.models import Membership, Role, Team
+from teams.models import ApiKey, Membership, Role, Team
+
+REVOKE, KEEP = "revoke", "keep"
+KEYS = OpenApiParameter(
+    "keys", str, enum=[REVOKE, KEEP], default=REVOKE,
+    description="What becomes of the keys that the person has made.",
+)  # fmt: skip
 
 
 def number(text: str) -> int:
@@ -48,6 +54,23 @@ class MemberSerializer(serializers.ModelSerializer[Membership]):
         return row.user.email if managing else None
 
 
+class KeyLeftSerializer(serializers.ModelSerializer[ApiKey]):
+    class Meta:
+        model = ApiKey
+        fields = ["id", "prefix", "name", "role", "scopes"]
+        read_only_fields = fields
+
+
+class RemovalSerializer(serializers.Serializer[Any]):
+    """The keys that the person had made and that still worked, and how many of the rest ended."""
+
+    keys = KeyLeftSerializer(many=True)
+    kept = serializers.BooleanField(help_text="False: the keys are revoked.")
+    grants = serializers.IntegerField(source="ended.grants")
+    links = serializers.IntegerField(source="ended.links")
+    invitations = serializers.IntegerField(source="ended.invitations")
+
+
 class RoleSerializer(serializers.Serializer[Any]):
     role = serializers.ChoiceField(Role.choices)
 
@@ -77,11 +100,16 @@ class MemberDetail(APIView):
         role = Role(asked.validated_data["role"])
         return self._shown(request, members.change_role(principal_of(request), member_id, role))
 
-    @extend_schema(responses={204: None})
+    @extend_schema(parameters=[KEYS], responses={200: RemovalSerializer})
     def delete(self, request: Request, member_id: int) -> Response:
-        """Remove the person, and end their open streams. Everybody may remove themselves."""
-        members.remove(principal_of(request), member_id)
-        return Response(status=204)
+        """Remove the person with all that would let them in again: their grants through this team,
+        links, invitations, streams and, unless ``keys=keep``, the keys they have made. Everybody
+        may remove themselves."""
+        wanted = request.query_params.get("keys", REVOKE)
+        if wanted not in (REVOKE, KEEP):
+            raise Invalid(f"keys must be {REVOKE} or {KEEP}.", details={"path": "keys"})
+        removal = members.remove(principal_of(request), member_id, keep_keys=wanted == KEEP)
+        return Response(RemovalSerializer(removal).data)
 
     def _shown(self, request: Request, row: Membership) -> Response:
         return Response(MemberSerializer(row, context={"request": request}).data)
@@ -95,14 +123,31 @@ class TeamSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     role = serializers.ChoiceField(Role.choices)
     current = serializers.BooleanField()
+    key_days = serializers.IntegerField(allow_null=True)
+    second_factor = serializers.BooleanField()
 
 
 class TeamsSerializer(serializers.Serializer[Any]):
     results = TeamSerializer(many=True)
 
 
-class RenameSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField(max_length=120)
+class ChangeTeamSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=120, required=False)
+    key_days = serializers.IntegerField(
+        min_value=1,
+        max_value=members.MOST_KEY_DAYS,
+        required=False,
+        allow_null=True,
+        help_text="How long a key that is made from now on lasts at most; null: for ever.",
+    )
+    second_factor = serializers.BooleanField(
+        required=False, help_text="Whether people need a second factor to get in."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if not attrs:
+            raise serializers.ValidationError("Send name, key_days or second_factor.")
+        return attrs
 
 
 class TeamList(APIView):
@@ -115,13 +160,13 @@ class TeamList(APIView):
 
 
 class TeamDetail(APIView):
-    @extend_schema(request=RenameSerializer, responses={200: TeamSerializer})
+    @extend_schema(request=ChangeTeamSerializer, responses={200: TeamSerializer})
     def patch(self, request: Request, team_id: UUID) -> Response:
-        """Rename the team that this request speaks for; its slug stays."""
+        """Rename the team that this request speaks for, or set its rules; its slug stays."""
         principal = _of_team(request, team_id)
-        given = RenameSerializer(data=request.data)
+        given = ChangeTeamSerializer(data=request.data)
         given.is_valid(raise_exception=True)
-        team = members.rename(principal, given.validated_data["name"])
+        team = members.change_team(principal, given.validated_data)
         return Response(TeamSerializer(_seen(team, principal.role, principal)).data)
 
 
@@ -144,5 +189,6 @@ def _of_team(request: Request, team_id: UUID) -> Principal:
 def _seen(team: Team, role: Role, principal: Principal) -> dict[str, Any]:
     current = team == principal.team
     return {
-        "id": team.pk, "slug": team.slug, "name": team.name, "role": role, "current": current
+        "id": team.pk, "slug": team.slug, "name": team.name, "role": role, "current": current,
+        "key_days": team.key_days, "second_factor": team.second_factor,
     }  # fmt: skip

@@ -34,11 +34,12 @@ for name in %r:
     guests = Team.objects.create(slug=f"{name}-guests", name="Guests")
     house = {"team": str(team.pk), "name": name, "guests": str(guests.pk)}
     for who, where, role in (
-        ("owner", team, Role.OWNER), ("reader", team, Role.MEMBER), ("guest", guests, Role.OWNER)
+        ("owner", team, Role.OWNER), ("reader", team, Role.MEMBER), ("guest", guests, Role.MEMBER)
     ):
         user = User.objects.create_user(f"{name}-{who}")
         row = Membership.objects.create(team=where, user=user, role=role)
-        key, text = keys.create_key(where, who, role)
+        maker = user if who == "reader" else None  # the others' work on when they have left
+        key, text = keys.create_key(where, who, role, created_by=maker)
         house[who] = {"key": text, "key_id": str(key.pk), "user": user.pk, "member": row.pk,
                       "session": session(user)}
     seen[name] = house
@@ -151,6 +152,16 @@ def with_grant(house: House) -> Opening:
     return "", house.by_key("guest")
 
 
+def with_personal_grant(house: House) -> Opening:
+    """As a member of the other team, whose browser it is."""
+    if not house.grant:
+        guest = f"{house.name}-guest"
+        to = {"to_team": house.guests, "member": guest}
+        made = house.call("POST", "grants", house.by_key("owner"), run=house.run, **to)
+        house.grant = made.json()["id"]
+    return "", house.by_cookie("guest")
+
+
 # --- what takes the right away
 
 
@@ -165,6 +176,10 @@ def rotate_key_at_once(house: House) -> None:
 
 def remove_member(house: House) -> None:
     house.call("DELETE", f"members/{house.reader['member']}", house.by_cookie("owner"))
+
+
+def remove_guest(house: House) -> None:
+    house.operate(f"teams/membership/{house.guest['member']}/delete", post="yes")
 
 
 def leave(house: House) -> None:
@@ -211,6 +226,9 @@ SCENARIOS = [
     Scenario("member-removed", with_cookie, remove_member),
     Scenario("member-left", with_cookie, leave),
     Scenario("ticket-of-removed-member", with_ticket_of_cookie, remove_member),
+    Scenario("key-of-removed-member", with_key, remove_member),
+    Scenario("ticket-of-key-of-removed-member", with_ticket_of_key, remove_member),
+    Scenario("grant-through-a-team-that-was-left", with_personal_grant, remove_guest),
     Scenario("person-deactivated", with_cookie, deactivate_person),
     Scenario("team-archived", with_key, archive_team, for_all=True),
     Scenario("grant-revoked", with_grant, revoke_grant),

@@ -16,7 +16,8 @@ from agui_project.errors import Unauthenticated
 from teams import authentication
 from teams.models import Membership, Role
 from tests.asgi import ask_now
-from tests.cast import Cast
+from tests.cast import Cast, start
+from tests.dashboard.conftest import Browse
 from tests.dashboard.signing import PASSWORD, browser, is_signed_in, person, sign_in, totp
 
 pytestmark = pytest.mark.usefixtures("no_attempts_yet")
@@ -39,6 +40,29 @@ def dora(cast: Cast) -> tuple[Client, str]:
     assert answer.status_code == 302
     cache.clear()  # a code is taken once
     return client, secret
+
+
+def test_a_team_may_ask_everybody_for_one(cast: Cast, browse: Browse) -> None:
+    run, alice, bob = start(cast.alice), browse(cast.alice), browse(cast.bob)
+    rule = {"second_factor": "on", "key_days": ""}
+    assert alice.post("/team/rules", rule).status_code == 409
+    factor = Authenticator.objects.create(user=cast.alice.user, type="totp", data={})
+    assert alice.post("/team/rules", rule)["Location"] == "/team/"
+    assert alice.get(f"/runs/{run.pk}/").status_code == 200
+    page = bob.get(f"/runs/{run.pk}/")
+    assert page.status_code == 403
+    assert "/account/mfa/" in page.content.decode()
+    refusal = bob.get(f"/api/v1/runs/{run.pk}", headers={"accept": "application/json"})
+    assert (refusal.status_code, refusal.json()["error"]["code"]) == (403, "second_factor_required")
+    assert not authentication.still_valid(cast.bob.principal)
+    assert bob.get("/account/mfa/").status_code == 200
+    machine = {"authorization": f"Bearer {cast.bob.key}", "accept": "application/json"}
+    assert bob.get("/api/v1/runs", headers=machine).status_code == 200
+    # another team of theirs stays open to them
+    Membership.objects.create(user=cast.bob.user, team=cast.other_team, role="viewer")
+    assert bob.get("/runs/").status_code == 200
+    factor.delete()
+    assert alice.get("/runs/").status_code == 403
 
 
 def test_half_signed_in_is_not_signed_in(dora: tuple[Client, str]) -> None:

@@ -83,7 +83,7 @@ class TestStart:
         assert shown["id"] == str(run.pk)
         assert (shown["run_id"], shown["thread_id"], shown["agent"]) == ("r", "t", "echo")
         assert (shown["status"], shown["events"], shown["error"]) == ("queued", 0, None)
-        assert shown["started_by"] == f"key:{cast.bob.key[:8]}"
+        assert shown["started_by"] == f"key:{cast.bob.key_prefix}"
         assert shown["events_url"] == f"{RUNS}/{run.pk}/events"
         assert shown["websocket_url"] == f"/ws/runs/{run.pk}/"
         assert "input" not in shown
@@ -255,4 +255,4 @@ class TestEventPages:
 
 def test_keys_remember_that_they_were_used(cast: Cast) -> None:
     ask_now("GET", RUNS, cast.alice.headers)
-    assert ApiKey.objects.get(prefix=cast.alice.key[:8]).last_used_at is not None
+    assert ApiKey.objects.get(prefix=cast.alice.key_prefix).last_used_at is not None

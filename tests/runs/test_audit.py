@@ -27,7 +27,7 @@ def test_a_run_that_is_started_and_cancelled(cast: Cast) -> None:
     run = answer.json["id"]
     for _ in range(2):
         ask_now("POST", f"/api/v1/runs/{run}/cancel", cast.bob.headers)
-    bob = f"key:{cast.bob.key[:8]}"
+    bob = f"key:{cast.bob.key_prefix}"
     assert acts(cast.team) == [(bob, "run.started", run), (bob, "run.cancelled", run)]
     assert acts(cast.other_team) == []
 
@@ -43,7 +43,7 @@ def test_who_makes_way_is_cancelled_by_who_comes(cast: Cast) -> None:
     first = start(cast.alice, threadId="t")
     body = {"input": {"threadId": "t"}, "on_busy": "cancel_running"}
     ask_now("POST", "/api/v1/runs", cast.alice.headers, json=body)
-    assert (f"key:{cast.alice.key[:8]}", "run.cancelled", str(first.pk)) in acts(cast.team)
+    assert (f"key:{cast.alice.key_prefix}", "run.cancelled", str(first.pk)) in acts(cast.team)
 
 
 @pytest.mark.parametrize("by_run", [True, False])
@@ -60,7 +60,7 @@ def test_an_answer_is_there_without_its_content(cast: Cast, by_run: bool) -> Non
         answer = ask_now("POST", address, cast.bob.headers, json=given)
     assert answer.status in (200, 202)
     line = AuditEntry.objects.for_team(cast.team).get(action="interrupt.answered")
-    assert (line.who, line.target) == (f"key:{cast.bob.key[:8]}", str(asked.pk))
+    assert (line.who, line.target) == (f"key:{cast.bob.key_prefix}", str(asked.pk))
     assert json.loads(line.details) == {"status": "resolved"}
 
 

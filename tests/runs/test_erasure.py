@@ -69,7 +69,7 @@ class TestThread:
         erase(cast.alice, thread)
         line = AuditEntry.objects.for_team(cast.team).get(action="thread.erased")
         assert (line.target, line.details) == (str(thread.pk), '{"runs":1}')
-        assert line.who == f"key:{cast.alice.key[:8]}"
+        assert line.who == f"key:{cast.alice.key_prefix}"
 
     @pytest.mark.parametrize(("who", "status"), [("bob", 403), ("vera", 403), ("charlie", 404)])
     def test_not_by_everybody(self, cast: Cast, thread: Thread, who: str, status: int) -> None:

@@ -158,7 +158,7 @@ class TestAnswering:
             {"x": 1},
             None,
         )
-        assert kept["answered_by"] == f"key:{cast.bob.key[:8]}"
+        assert kept["answered_by"] == f"key:{cast.bob.key_prefix}"
         last = send(cast.alice, "b", status="cancelled").json
         run = Run.objects.get(pk=last["run"]["id"])
         assert (run.status, run.agent, run.thread.thread_id) == (Status.QUEUED, cast.echo, "t")
@@ -208,7 +208,7 @@ class TestAnswering:
         run = resume(cast.alice, yes("b", 2))
         assert json.loads(run.input)["resume"] == [yes("b", 2), yes("a", 1)]
         row = Interrupt.objects.get(interrupt_id="a")
-        assert (row.answering_run, row.answered_by) == (run, f"key:{cast.bob.key[:8]}")
+        assert (row.answering_run, row.answered_by) == (run, f"key:{cast.bob.key_prefix}")
 
     def test_a_busy_thread_only_delays_it(self, cast: Cast) -> None:
         asking(cast.alice, "i")

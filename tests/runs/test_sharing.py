@@ -156,7 +156,7 @@ class TestGrants:
         assert answer.status == 200, answer.body
         told = Run.objects.get(pk=answer.json["run"]["id"])
         assert (told.team, told.agent) == (cast.team, cast.echo)
-        assert told.started_by == f"key:{cast.charlie.key[:8]}"
+        assert told.started_by == f"key:{cast.charlie.key_prefix}"
 
     def test_a_viewer_of_the_other_team_stays_one(self, cast: Cast) -> None:
         run = start(cast.alice, threadId="t")

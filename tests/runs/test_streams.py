@@ -184,7 +184,7 @@ class TestServerSentEvents:
 
 
 def revoke(key: str) -> None:
-    keys.revoke(ApiKey.objects.get(prefix=key[:8]))
+    keys.revoke(ApiKey.objects.get(prefix=keys.beginning(key)))
 
 
 async def test_a_reader_may_leave_at_any_moment(cast: Cast, live: LiveRun) -> None:

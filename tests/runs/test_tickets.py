@@ -162,7 +162,7 @@ class TestReopening:
 
 
 def revoke(cast: Cast) -> None:
-    keys.revoke(ApiKey.objects.get(prefix=cast.vera.key[:8]))
+    keys.revoke(ApiKey.objects.get(prefix=cast.vera.key_prefix))
 
 
 def leave(cast: Cast) -> None:
@@ -182,11 +182,11 @@ def archive(cast: Cast) -> None:
 
 
 def delete_key(cast: Cast) -> None:
-    ApiKey.objects.filter(prefix=cast.vera.key[:8]).delete()
+    ApiKey.objects.filter(prefix=cast.vera.key_prefix).delete()
 
 
 def narrow(cast: Cast) -> None:
-    ApiKey.objects.filter(prefix=cast.vera.key[:8]).update(scopes=["ingest"])
+    ApiKey.objects.filter(prefix=cast.vera.key_prefix).update(scopes=["ingest"])
 
 
 @pytest.mark.parametrize(

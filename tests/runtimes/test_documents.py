@@ -93,7 +93,7 @@ class TestApi:
         assert made.status == 201, made.body
         row = made.json
         assert row["size"] == len(body["text"].encode())
-        assert row["uploaded_by"] == f"key:{cast.alice.key[:8]}"
+        assert row["uploaded_by"] == f"key:{cast.alice.key_prefix}"
         assert row["created_at"]
         one = f"{LIST}/{row['id']}"
         assert ask_now("GET", LIST, cast.vera.headers).json["results"] == [row]

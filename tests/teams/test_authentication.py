@@ -39,9 +39,15 @@ class TestKeys:
         row, key = keys.create_key(team, "ci", Role.VIEWER)
         principal = resolve(bearer(key), {})
         assert principal == Principal(
-            "key", key[:8], team, Role.VIEWER, key_prefix=row.prefix, only=within(Scope)
+            "key",
+            keys.beginning(key),
+            team,
+            Role.VIEWER,
+            key_prefix=row.prefix,
+            only=within(Scope),
+            key_id=row.pk,
         )
-        assert principal.label == f"key:{key[:8]}"
+        assert principal.label == f"key:{keys.beginning(key)}"
         assert principal.can("view")
         assert not principal.can("run")
 
@@ -71,7 +77,12 @@ class TestKeys:
 
     def test_the_prefix_alone_opens_nothing(self, team: Team) -> None:
         key = keys.create_key(team, "ci", Role.MEMBER)[1]
-        for wrong in (key[:8], key[:-1], key + "x", key[:-1] + ("a" if key[-1] != "a" else "b")):
+        for wrong in (
+            keys.beginning(key),
+            key[:-1],
+            key + "x",
+            key[:-1] + ("a" if key[-1] != "a" else "b"),
+        ):
             refused(bearer(wrong), {})
 
     def test_revoked(self, team: Team) -> None:

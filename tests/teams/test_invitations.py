@@ -18,7 +18,6 @@ from teams.invitations import AlreadyMember, InvitationGone, MailLost, OtherAddr
 from teams.limits import LimitReached
 from teams.models import AuditEntry, Invitation, Membership, Role, Team
 
-SITE = "https://host.example/"
 DORA = "dora@example.com"
 
 
@@ -39,8 +38,8 @@ def invite(
     user: User, team: Team, email: str = DORA, role: Role = Role.MEMBER, **more: Any
 ) -> tuple[Invitation, str]:
     """The invitation, and the token from its mail."""
-    row = invitations.invite(principal(user, team), email, role, site=SITE, **more)
-    found = re.search(r"https://host\.example/invitations/([\w-]+)/", str(mail.outbox[-1].body))
+    row = invitations.invite(principal(user, team), email, role, **more)
+    found = re.search(r"http://127\.0\.0\.1:8000/invitations/([\w-]+)/", str(mail.outbox[-1].body))
     assert found
     return row, found[1]
 

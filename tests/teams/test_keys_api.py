@@ -61,7 +61,7 @@ class TestMaking:
     def test_it_is_in_the_log(self, cast: Cast) -> None:
         made = make(cast.alice, scopes=["read"]).json
         line = AuditEntry.objects.filter(action="key.created").latest("pk")
-        assert (line.who, line.target) == (f"key:{cast.alice.key[:8]}", made["prefix"])
+        assert (line.who, line.target) == (f"key:{cast.alice.key_prefix}", made["prefix"])
         assert made["key"] not in line.details
 
     @pytest.mark.parametrize("scopes", [["read"], ["run"], ["ingest"], ["admin"]])

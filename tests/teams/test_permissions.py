@@ -18,7 +18,7 @@ MEMBER = {"view", "run", "cancel", "answer", "comment", "share", "ingest"}
     [
         ("viewer", {"view"}),
         ("member", MEMBER),
-        ("admin", set(ACTIONS) - {"manage_team"}),
+        ("admin", set(ACTIONS) - {"manage_grants", "manage_team"}),
         ("owner", set(ACTIONS)),
     ],
 )

@@ -118,7 +118,7 @@ DJANGO: dict[str, Door] = {
     "api/v1/keys/<uuid:key_id>/revoke": Door({"POST": OBJECT}, "api/v1/keys/{apikey}/revoke"),
     "api/v1/members": Door({"GET": LIST}),
     "api/v1/members/<int:member_id>": Door(
-        {"GET": OBJECT, "PATCH": OBJECT, "DELETE": Who(401, 401, 404, 204)},
+        {"GET": OBJECT, "PATCH": OBJECT, "DELETE": OBJECT},
         "api/v1/members/{member}",
         body={"role": "viewer"},
     ),

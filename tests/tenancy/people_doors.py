@@ -28,7 +28,15 @@ PEOPLE: dict[str, Door] = {
         {"POST": FORGED}, "team/invitations/{invitation}/revoke"
     ),
     "team/members/<int:member_id>/role": Door({"POST": FORGED}, "team/members/{member}/role"),
-    "team/members/<int:member_id>/remove": Door({"POST": FORGED}, "team/members/{member}/remove"),
+    "team/members/<int:member_id>/remove": Door(
+        {"GET": Who(302, 302, 404, 200), "POST": FORGED}, "team/members/{member}/remove"
+    ),
+    "team/keys/": Door({"GET": PAGE, "POST": FORGED}),
+    "team/keys/<uuid:key_id>/rotate": Door({"POST": FORGED}, "team/keys/{apikey}/rotate"),
+    "team/keys/<uuid:key_id>/revoke": Door({"POST": FORGED}, "team/keys/{apikey}/revoke"),
+    "team/shared/": Door({"GET": PAGE}),
+    "team/shared/<uuid:grant_id>/revoke": Door({"POST": FORGED}, "team/shared/{grant}/revoke"),
+    "team/rules": Door({"POST": FORGED}),
     "invitations/<str:token>/": Door(
         {"GET": Who(404, 404, 404, 404), "POST": FORGED}, f"invitations/{TOKEN}/"
     ),

@@ -135,7 +135,7 @@ def house(cast: Cast) -> House:
     late, token = sharing.share(cast.alice.principal, run, sharing.To(), sharing.Terms())
     Grant.objects.filter(pk=late.pk).update(expires_at=timezone.now())
     email = f"{SECRET}@example.com"
-    invited = invitations.send(cast.team, email, Role.MEMBER, by="user:alice", site="http://x")[0]
+    invited = invitations.send(cast.team, email, Role.MEMBER, by="user:alice")[0]
     asked = Interrupt.objects.get()
     values = {"title": SECRET, "media_type": "text/plain", "text": SECRET}
     document = documents.upload(cast.alice.principal, values)

@@ -4,7 +4,6 @@ from argparse import ArgumentParser
 from typing import Any
 
 from allauth.account.models import EmailAddress
-from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.core.validators import validate_email, validate_slug
@@ -35,8 +34,7 @@ class Command(BaseCommand):
             if known:
                 self.stdout.write(f"{known.user.get_username()} owns {team.slug}.")
                 return
-            site = settings.AGUI_PUBLIC_URL or "http://127.0.0.1:8000"
-            _, link = invitations.send(team, owner, Role.OWNER, by="operator", site=site)
+            _, link = invitations.send(team, owner, Role.OWNER, by="operator")
         except HostError as error:
             raise CommandError(error.message) from error
         self.stdout.write(f"{owner} was invited to own {team.slug}: {link}")

@@ -1,0 +1,28 @@
+"""The page of what the team shares: owners see and end all of it, others what they may see."""
+
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+
+from dashboard.pages import action, page
+from runs import sharing
+from runs.grants import live
+from teams.authentication import Principal
+
+MOST = 200
+
+
+@page
+def grants(request: HttpRequest, principal: Principal) -> HttpResponse:
+    """The grants that let somebody in, newest first."""
+    rows = sharing.managed(principal).filter(live())[:MOST] if principal.can("share") else []
+    context = {"grants": rows, "everything": principal.can("manage_grants"), "most": MOST}
+    return render(request, "team/shared.html", context)
+
+
+@action
+def revoke(request: HttpRequest, principal: Principal, grant_id: UUID) -> HttpResponse:
+    """End one."""
+    sharing.revoke(principal, grant_id)
+    return redirect("team-shared")

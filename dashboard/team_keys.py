@@ -1,0 +1,80 @@
+"""The page of the team's API keys: make one, which is shown once, rotate, revoke."""
+
+from datetime import UTC, datetime, time, timedelta
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+
+from agui_project.errors import HostError, Invalid
+from dashboard.forms import KeyForm
+from dashboard.pages import action, both
+from teams import keyring
+from teams import keys as credentials
+from teams.authentication import Principal
+from teams.models import Role, Scope
+from teams.permissions import reaches
+
+MOST = 200
+LONGEST_OVERLAP = 30 * 24
+
+
+@both
+def keys(request: HttpRequest, principal: Principal) -> HttpResponse:
+    """The keys, and the form that makes one: the answer to it is the only sight of its text."""
+    if request.method != "POST":
+        return _page(request, principal, _form(principal))
+    form = _form(principal, request)
+    if not form.is_valid():
+        return _page(request, principal, form)
+    wanted, until = form.cleaned_data, form.cleaned_data["until"]
+    try:
+        _, text = keyring.create(
+            principal,
+            wanted["name"],
+            Role(wanted["role"]),
+            scopes=[scope for scope in Scope if scope in wanted["scopes"]],
+            agents=wanted["agents"].split() or None,
+            expires=datetime.combine(until, time.max, UTC) if until else None,
+        )
+    except HostError as error:
+        form.add_error(None, error.message)
+        return _page(request, principal, form)
+    return _page(request, principal, _form(principal), text)
+
+
+@action
+def rotate(request: HttpRequest, principal: Principal, key_id: UUID) -> HttpResponse:
+    """Make a successor, shown on the page that answers."""
+    hours = request.POST.get("overlap", "24")
+    if not hours.isdecimal() or int(hours) > LONGEST_OVERLAP:
+        raise Invalid(f"overlap must be 0 to {LONGEST_OVERLAP} hours.", details={"path": "overlap"})
+    _, text = keyring.rotate(principal, key_id, timedelta(hours=int(hours)))
+    return _page(request, principal, _form(principal), text)
+
+
+@action
+def revoke(request: HttpRequest, principal: Principal, key_id: UUID) -> HttpResponse:
+    """End a key, with the keys, links and invitations that it made."""
+    keyring.revoke(principal, key_id)
+    return redirect("team-keys")
+
+
+def _form(principal: Principal, request: HttpRequest | None = None) -> KeyForm:
+    roles = [choice for choice in Role.choices if reaches(principal.role, choice[0])]
+    return KeyForm(request.POST if request else None, roles=roles)
+
+
+def _page(
+    request: HttpRequest, principal: Principal, form: KeyForm, text: str = ""
+) -> HttpResponse:
+    manages = principal.can("manage_keys")
+    rows = keyring.visible(principal).order_by("-id")[:MOST] if manages else []
+    context = {
+        "rows": [(row, credentials.usable(row)) for row in rows],
+        "manages": manages,
+        "form": form,
+        "text": text,
+        "key_days": principal.team.key_days,
+    }
+    return render(request, "team/keys.html", context, status=422 if form.errors else 200)

@@ -1,0 +1,26 @@
+"""What an owner demands of everybody in the team."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+
+from agui_project.errors import Invalid
+from dashboard.pages import action
+from teams import members
+from teams.authentication import Principal
+
+
+@action
+def change(request: HttpRequest, principal: Principal) -> HttpResponse:
+    """Set the longest life of a new key, and whether everybody needs a second factor."""
+    text = request.POST.get("key_days", "").strip()
+    if text and not (text.isdecimal() and 1 <= int(text) <= members.MOST_KEY_DAYS):
+        raise Invalid(
+            f"key_days must be 1 to {members.MOST_KEY_DAYS}, or nothing.",
+            details={"path": "key_days"},
+        )
+    factor = bool(request.POST.get("second_factor"))
+    changes = {"key_days": int(text) if text else None, "second_factor": factor}
+    members.change_team(principal, changes)
+    messages.success(request, "The rules of the team are set.")
+    return redirect("team")

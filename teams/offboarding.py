@@ -1,0 +1,71 @@
+"""What ends with a person who leaves a team, or with a key that is revoked.
+
+Whoever leaves keeps nothing that they or their keys have made to get in again: links, grants to
+other teams, invitations, keys. What lives in rooms above this one registers itself in ``ENDERS``.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from django.utils import timezone
+
+from teams import audit
+from teams.actors import Acting
+from teams.models import Invitation, Membership, Team
+from teams.revocation import revoked
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """Who leaves ``team``: ``actors`` are their ``actor_id``s, ``user_id`` is None for a key."""
+
+    team: Team
+    actors: Collection[str]
+    by: Acting | str
+    user_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How many things of each kind have ended."""
+
+    grants: int = 0
+    links: int = 0
+    invitations: int = 0
+
+    def __add__(self, other: "Ended") -> "Ended":
+        return Ended(
+            self.grants + other.grants,
+            self.links + other.links,
+            self.invitations + other.invitations,
+        )
+
+
+ENDERS: list[Callable[[Leaving], Ended]] = []
+"""Each ends what it knows of, in the caller's transaction, and writes the audit lines."""
+
+
+def end(leaving: Leaving) -> Ended:
+    """End everything that would let the leaver in again; open streams ask after the commit."""
+    ended = _withdraw_invitations(leaving)
+    for ender in ENDERS:
+        ended += ender(leaving)
+    revoked(leaving.team.pk)
+    if leaving.user_id is not None:
+        # They may read what was granted through this team in the name of another team of theirs.
+        others = Membership.objects.unscoped("one person, all teams").filter(user=leaving.user_id)
+        for team_id in others.values_list("team_id", flat=True):
+            revoked(team_id)
+    return ended
+
+
+def _withdraw_invitations(leaving: Leaving) -> Ended:
+    rows = Invitation.objects.for_team(leaving.team).filter(
+        inviter__in=leaving.actors, accepted_at=None, revoked_at=None
+    )
+    count = 0
+    for key in list(rows.values_list("pk", flat=True)):
+        if rows.filter(pk=key).update(revoked_at=timezone.now()):
+            audit.record(leaving.by, leaving.team, "invitation.revoked", str(key))
+            count += 1
+    return Ended(invitations=count)

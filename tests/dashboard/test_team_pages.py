@@ -1,0 +1,118 @@
+"""The pages of the team's keys, of what it shares, of its rules, and of taking somebody out."""
+
+import re
+
+import pytest
+
+from runs import sharing
+from runs.models import Grant, Thread, Visibility
+from teams import keyring, keys
+from teams.authentication import Principal
+from teams.models import ApiKey, Membership, Role
+from tests.cast import Cast, start
+from tests.dashboard.conftest import Browse
+
+KEYS = "/team/keys/"
+KEY = re.compile(r"agui_[A-Za-z0-9]{8}\.[A-Za-z0-9]{32}")
+FORM = {"name": "nightly", "role": "member", "scopes": ["read", "run"], "agents": "", "until": ""}
+
+
+def test_a_key_is_made_and_shown_once(cast: Cast, browse: Browse) -> None:
+    browser = browse(cast.alice)
+    answer = browser.post(KEYS, FORM)
+    assert answer["Cache-Control"] == "private, no-store" or "no-store" in answer["Cache-Control"]
+    found = KEY.search(answer.content.decode())
+    assert found
+    row = keys.find(found[0])
+    assert row is not None
+    assert (row.name, row.role, row.scopes, row.agents) == (
+        "nightly", "member", ["read", "run"], None,
+    )  # fmt: skip
+    assert row.created_by == cast.alice.user
+    page = browser.get(KEYS).content.decode()
+    assert row.prefix in page
+    assert not KEY.search(page)
+
+
+def test_rotated_and_revoked(cast: Cast, browse: Browse) -> None:
+    browser = browse(cast.alice)
+    row, key = keys.create_key(cast.team, "nightly", Role.MEMBER)
+    found = KEY.search(browser.post(f"{KEYS}{row.pk}/rotate", {"overlap": "0"}).content.decode())
+    assert found
+    assert keys.find(key) is None
+    new = keys.find(found[0])
+    assert new is not None
+    assert browser.post(f"{KEYS}{new.pk}/revoke")["Location"] == KEYS
+    assert keys.find(found[0]) is None
+    assert browser.post(f"{KEYS}{new.pk}/rotate").status_code == 409
+    assert browser.post(f"{KEYS}{row.pk}/rotate", {"overlap": "-1"}).status_code == 422
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"name": ""}, {"role": "king"}, {"scopes": ["all"]}, {"scopes": []}, {"agents": "a/b"},
+     {"until": "2020-01-01"}, {"until": "soon"}],
+    ids=str,
+)  # fmt: skip
+def test_a_wrong_form_is_said(cast: Cast, browse: Browse, wrong: dict[str, str]) -> None:
+    before = ApiKey.objects.count()
+    answer = browse(cast.alice).post(KEYS, FORM | wrong)
+    assert answer.status_code == 422
+    assert 'role="alert"' in answer.content.decode()
+    assert ApiKey.objects.count() == before
+
+
+def test_others_make_and_end_no_key(cast: Cast, browse: Browse) -> None:
+    row, _ = keys.create_key(cast.team, "secret-name", Role.MEMBER)
+    for actor in (cast.bob, cast.vera, cast.charlie):
+        browser = browse(actor)
+        assert "secret-name" not in browser.get(KEYS).content.decode()
+        assert browser.post(f"{KEYS}{row.pk}/revoke").status_code in (403, 404)
+        assert browser.post(f"{KEYS}{row.pk}/rotate").status_code in (403, 404)
+    assert browse(cast.bob).post(KEYS, FORM).status_code == 422
+    row.refresh_from_db()
+    assert not row.revoked
+
+
+def test_owners_set_the_rules(cast: Cast, browse: Browse) -> None:
+    assert browse(cast.alice).post("/team/rules", {"key_days": "30"})["Location"] == "/team/"
+    cast.team.refresh_from_db()
+    assert cast.team.key_days == 30
+    for text in ("0", "x", "99999"):
+        assert browse(cast.alice).post("/team/rules", {"key_days": text}).status_code == 422
+    assert browse(cast.bob).post("/team/rules", {"key_days": ""}).status_code == 403
+    assert "Rules of the team" not in browse(cast.bob).get("/team/").content.decode()
+    cast.team.refresh_from_db()
+    assert cast.team.key_days == 30
+
+
+def test_the_removal_asks_about_keys(cast: Cast, browse: Browse) -> None:
+    member = Membership.objects.get(user=cast.bob.user)
+    Membership.objects.filter(pk=member.pk).update(role=Role.ADMIN)
+    bob = Principal("user", "bob", cast.team, Role.ADMIN, cast.bob.user.pk)
+    row, key = keyring.create(bob, "nightly", Role.MEMBER, scopes=["read"])
+    place = f"/team/members/{member.pk}/remove"
+    alice = browse(cast.alice)
+    page = alice.get(place).content.decode()
+    assert "nightly" in page
+    assert row.prefix in page
+    assert browse(cast.vera).get(place).status_code == 403
+    assert browse(cast.charlie).get(place).status_code == 404
+    assert alice.post(place, {"keys": "some"}).status_code == 422
+    assert keys.find(key)
+    shown = alice.post(place, {"keys": "revoke"}, follow=True).content.decode()
+    assert f"nightly ({row.prefix})" in shown
+    assert keys.find(key) is None
+    assert not Membership.objects.filter(pk=member.pk).exists()
+
+
+def test_owners_see_and_end_what_is_shared(cast: Cast, browse: Browse) -> None:
+    run = start(cast.bob, threadId="his-own")
+    Thread.objects.update(visibility=Visibility.PRIVATE)
+    grant, _ = sharing.share(cast.bob.principal, run, sharing.To("vera"), sharing.Terms())
+    for actor, sees in ((cast.alice, True), (cast.bob, True), (cast.vera, False)):
+        assert ("vera</td>" in browse(actor).get("/team/shared/").content.decode()) is sees
+    revoke = f"/team/shared/{grant.pk}/revoke"
+    assert browse(cast.charlie).post(revoke).status_code == 404
+    assert browse(cast.alice).post(revoke)["Location"] == "/team/shared/"
+    assert not Grant.objects.get().is_live()
