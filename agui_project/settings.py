@@ -11,6 +11,7 @@ import environ
 from csp.constants import NONCE, NONE, SELF
 
 from agui_project import durations, embedded, folders, logs
+from agui_project.postgres import address, deadlines
 
 BASE_DIR = folders.FILES
 env = environ.Env()
@@ -35,6 +36,7 @@ AGUI_TRUSTED_PROXIES: int = env.int("AGUI_TRUSTED_PROXIES", default=0)
 AGUI_AGENT_MODULES: list[str] = env.list("AGUI_AGENT_MODULES", default=[])
 AGUI_SCRIPTED_AGENT: bool = env.bool("AGUI_SCRIPTED_AGENT", default=False)
 AGUI_DB_THREADS: int = env.int("AGUI_DB_THREADS", default=8)
+AGUI_DATABASE_DEADLINE: float = env.float("AGUI_DATABASE_DEADLINE", default=15.0)
 AGUI_PROCESS_KEEP: bool = env.bool("AGUI_PROCESS_KEEP", default=False)
 AGUI_MAX_BODY_BYTES: int = env.int("AGUI_MAX_BODY_BYTES", default=5_000_000)
 AGUI_BODY_TIMEOUT: float = env.float("AGUI_BODY_TIMEOUT", default=30.0)
@@ -149,23 +151,22 @@ TEMPLATES = [
 
 DATABASES: dict[str, dict[str, Any]] = {
     "default": (
-        env.db_url("DATABASE_URL")
-        if env.str("DATABASE_URL", default="")
-        else embedded.database(AGUI_DATA_DIR)
+        address.database(url)
+        if (url := env.str("DATABASE_URL", default=""))
+        else embedded.database(AGUI_DATA_DIR) | {"OPTIONS": address.with_defaults({})}
     )
 }
 # Without the pool, 54 of 300 concurrent POSTs got 500 and CONN_MAX_AGE leaked connections.
 DATABASES["default"] |= {
-    "ENGINE": "django.db.backends.postgresql",
+    "ENGINE": "agui_project.postgres",
     "CONN_MAX_AGE": 0,
     "CONN_HEALTH_CHECKS": True,  # a pooled connection may have died with a restart of Postgres
-    "OPTIONS": {
-        "pool": {
-            "min_size": 2,
-            "max_size": env.int("AGUI_DB_POOL", default=AGUI_DB_THREADS + 2),
-            "timeout": 10,
-        }
-    },
+}
+DATABASES["default"]["OPTIONS"]["pool"] = {
+    "connection_class": deadlines.Connection,
+    "min_size": 2,
+    "max_size": env.int("AGUI_DB_POOL", default=AGUI_DB_THREADS + 2),
+    "timeout": 10,
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

@@ -51,6 +51,11 @@ def fold_at(journal_id: UUID, position: int, base: Base = Fold) -> Fold:
     return _advance(journal_id, position, base)[0]
 
 
+def whole(journal_id: UUID, base: Fold) -> Fold:
+    """The fold of an ended log behind ``base``; reads what is newer than its last checkpoint."""
+    return fold_at(journal_id, NEWEST_EVENT, lambda: base)
+
+
 def save(journal_id: UUID, seq: int, fold: Fold) -> int:
     """Store the fold of everything up to ``seq``; its size in bytes. Another's is kept."""
     text = fold.dump()
@@ -85,6 +90,16 @@ class Checkpointer:
         """Wait for the checkpoint that is being stored."""
         if self._storing is not None:
             await self._storing
+
+    async def settle(self, store: Callable[[], object]) -> None:
+        """Call ``store``, which folds the ended log for good, where much lies behind the newest
+        checkpoint: else the thread's next claim would do it, and its run would wait."""
+        if self._events < EVERY_EVENTS and self._bytes < EVERY_BYTES:
+            return
+        try:
+            await db(store)
+        except Exception as error:
+            log.warning("checkpoint.failed", journal=str(self._journal_id), error=str(error))
 
     async def _store(self) -> None:
         try:

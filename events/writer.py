@@ -14,10 +14,11 @@ from typing import Any
 from uuid import UUID
 
 import structlog
-from django.db import InterfaceError, OperationalError, connection, connections, transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 
 from agui_project import bell
 from agui_project.errors import HostError
+from agui_project.postgres.base import own_connection
 from events import announce, journal
 from events.journal import Batch, Claim
 from events.lease import Also, AppendFailed, Lease, LostLease
@@ -26,7 +27,8 @@ log = structlog.get_logger(__name__)
 
 COMMIT_ROWS = 2_000
 RETRY_SECONDS = (0.05, 0.2, 0.5, 1.0)
-TRANSACTION_TIMEOUT = "30s"
+DEADLINE = 8.0
+TRANSACTION_SECONDS = 30
 
 Work = list[tuple[Batch, list[Also]]]
 Verdicts = dict[UUID, HostError | None]
@@ -165,16 +167,9 @@ def _one_by_one(work: Work, then: Then | None, error: Exception) -> Verdicts:
 
 def _connect() -> None:
     """Give this thread a connection outside the pool, named so that a takeover can find it."""
-    settings = connection.settings_dict
-    if settings["OPTIONS"].get("application_name") == journal.WRITER_APPLICATION:
-        return
-    options = {key: value for key, value in settings["OPTIONS"].items() if key != "pool"}
-    options |= {
-        "application_name": journal.WRITER_APPLICATION,
-        "options": f"-c transaction_timeout={TRANSACTION_TIMEOUT}",
-    }
-    own = type(connections["default"])({**settings, "OPTIONS": options}, "default")
-    connections["default"] = own
+    own_connection(
+        journal.WRITER_APPLICATION, deadline=DEADLINE, transaction_seconds=TRANSACTION_SECONDS
+    )
 
 
 def _usable() -> bool:

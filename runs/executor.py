@@ -139,12 +139,24 @@ class Execution:
                 await self.children.close()
                 await self._end(how)
             await self.lease.flush()
+            await self._settle()
         except LostLease:
             self.log.warning("run.lost_lease")
         except AppendFailed:
             await self._end_refused()
         finally:
             await self.checkpoints.close()
+
+    async def _settle(self) -> None:
+        """Store a long log's fold within its own job: the thread's next claim finds it there."""
+        if self._why() is Stop.SHUTDOWN:
+            return
+        store = functools.partial(history.current, self.run.thread_id)
+        settling = asyncio.ensure_future(self.checkpoints.settle(store))
+        ends: set[asyncio.Future[Any]] = {settling}
+        if not self.stopping.done():
+            ends.add(self.stopping)
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
 
     def _state(self) -> dict[str, Any]:
         return {"type": "STATE_SNAPSHOT", "snapshot": self.input["state"]}

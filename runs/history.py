@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from events import journal
+from events import checkpoints, journal
 from events.fold import Fold
 from events.models import Checkpoint
 from runs.models import ENDED, Run, Thread, ThreadHistory
@@ -62,9 +62,11 @@ def current(thread_id: UUID, thread: Thread | None = None) -> Fold:
         if status not in ENDED:
             break
         ended.append(run_id)
-    for run_id in ended:
-        feed(fold, run_id)
     if ended:
+        # Checkpoints of a run contain what stood before it, which is what is stored here.
+        fold = checkpoints.whole(ended[0], fold)
+        for run_id in ended[1:]:
+            feed(fold, run_id)
         _store(thread_id, fold, before=through, through=ended[-1])
         Checkpoint.objects.filter(journal_id__in=ended).delete()  # only live runs are joined
     return fold

@@ -6,17 +6,31 @@ fetch is under way, or that waits for its thread's lock, is found by the next po
 """
 
 import asyncio
+import copy
+import time
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Any
 
+import psycopg
 import structlog
+from procrastinate import App
 from procrastinate.connector import Notify
 from procrastinate.exceptions import ConnectorException
+from procrastinate.periodic import PeriodicDeferrer, PeriodicRegistry, PeriodicTask
 from procrastinate.psycopg_connector import PsycopgConnector
 from procrastinate.worker import Worker
 
 log = structlog.get_logger(__name__)
 PAUSE = 0.5
+LISTEN_CHECK = 5.0
+UNSURE = 30.0  # seconds in which a statement whose answer was lost may still take effect
+LOOK = 10.0  # seconds between two looks for jobs that are ours, but not here
+MAKE_UP = 86_400  # a daily task that was due while nobody could defer it is deferred this late
+LOST_JOBS = """
+select id from procrastinate_jobs
+ where worker_id = %(worker_id)s and status = 'doing' and id <> all(%(running)s)
+"""
 
 
 class PatientConnector(PsycopgConnector):
@@ -30,6 +44,21 @@ class PatientConnector(PsycopgConnector):
             except ConnectorException as error:
                 log.warning("worker.listening_again", error=repr(error))
             await asyncio.sleep(PAUSE)
+
+    async def _loop_notify(
+        self,
+        on_notification: Notify,
+        connection: psycopg.AsyncConnection[Any],
+        timeout: float = LISTEN_CHECK,
+    ) -> None:
+        """Return when the connection is dead; one that hears nothing is asked for a word."""
+        try:
+            while True:
+                async for each in connection.notifies(timeout=timeout):
+                    await on_notification(channel=each.channel, payload=each.payload)
+                await connection.execute("select 1")
+        except psycopg.OperationalError as error:
+            log.warning("worker.listening_again", error=repr(error))
 
 
 class Wakeups(asyncio.Event):
@@ -57,28 +86,71 @@ class PatientWorker(Worker):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._new_job_event = Wakeups()
+        self._unsure_until = self._look_at = 0.0
 
     async def _persist_job_status(self, *args: Any, **kwargs: Any) -> None:
         """A job that is over has let go of its lock: the thread's next one was waiting for that."""
-        await super()._persist_job_status(*args, **kwargs)
+        try:
+            await super()._persist_job_status(*args, **kwargs)
+        except ConnectorException as error:
+            self._lost_an_answer("worker.finishing_again", error)
         self._new_job_event.set()
 
     async def _fetch_and_process_jobs(self) -> None:
         try:
+            now = time.monotonic()
+            if now < self._unsure_until or now >= self._look_at:
+                self._look_at = now + LOOK
+                await self._put_back_lost_jobs()
             await super()._fetch_and_process_jobs()  # type: ignore[no-untyped-call]
         except ConnectorException as error:
-            log.warning("worker.fetching_again", error=repr(error))
+            self._lost_an_answer("worker.fetching_again", error)
             await asyncio.sleep(PAUSE)
+
+    def _lost_an_answer(self, event: str, error: ConnectorException) -> None:
+        log.warning(event, error=repr(error.__cause__ or error))
+        self._unsure_until = time.monotonic() + UNSURE
+
+    async def _put_back_lost_jobs(self) -> None:
+        """Queue again what is ours, but not here: the answer to a fetch or to an end was lost.
+
+        Nothing else fetches meanwhile, so nobody has just got such a job. An executor finds a run
+        that has ended, and leaves it alone.
+        """
+        running = [context.job.id for context in self._running_jobs.values()]
+        rows = await self.app.connector.execute_query_all_async(
+            LOST_JOBS, worker_id=self.worker_id, running=running
+        )
+        for row in rows:
+            log.warning("worker.put_job_back", job=row["id"])
+            await self.app.job_manager.retry_job_by_id_async(row["id"], datetime.now(UTC))
 
     async def _periodic_deferrer(self) -> None:
         """Whatever was due while the database was away is deferred once; it keeps count."""
         while True:
             try:
-                await super()._periodic_deferrer()  # type: ignore[no-untyped-call]
+                deferrer = PeriodicDeferrer(registry_of(self.app), max_delay=MAKE_UP)
+                await deferrer.worker()
                 return
             except ConnectorException as error:
-                log.warning("worker.deferring_again", error=repr(error))
+                log.warning("worker.deferring_again", error=repr(error.__cause__ or error))
                 await asyncio.sleep(PAUSE)
 
     async def _update_heartbeat(self) -> None:
         await asyncio.Event().wait()
+
+
+def registry_of(app: App) -> PeriodicRegistry:
+    """The periodic tasks, deferred through the worker's pool.
+
+    As they come they go back to Django's app, whose connection belongs to one thread of asgiref
+    that nobody ever closes it in: after a restart of PostgreSQL it stays dead.
+    """
+    registry = PeriodicRegistry()  # type: ignore[no-untyped-call]
+    for key, periodic in app.periodic_registry.periodic_tasks.items():
+        task = copy.copy(periodic.task)
+        task.blueprint = app
+        registry.periodic_tasks[key] = PeriodicTask(
+            task, periodic.cron, periodic.periodic_id, periodic.configure_kwargs
+        )
+    return registry

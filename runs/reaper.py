@@ -27,19 +27,23 @@ select run.journal_id from runs_run run
    and (job.id is null
         or job.status not in ('todo', 'doing')
         or job.status = 'doing' and (
-            worker.id is null or worker.last_heartbeat < now() - make_interval(secs => %(lost)s))
-        -- fetched, but the worker never heard of it: the answer died with its connection
-        or job.status = 'doing' and run.status = 'queued' and exists (
-            select from procrastinate_events started
-             where started.job_id = job.id and started.type = 'started'
-               and started.at < now() - make_interval(secs => %(lost)s)))
+            worker.id is null or worker.last_heartbeat < now() - make_interval(secs => %(lost)s)))
 """
 # A worker that died between its run's end and its job's: the thread would stay locked.
 LEFT_JOBS = """
 select procrastinate_finish_job_v1(job.id, 'failed', true)
   from procrastinate_jobs job join runs_run run on run.journal_id = (job.args ->> 'run_id')::uuid
+  left join procrastinate_workers worker on worker.id = job.worker_id
  where job.status = 'doing' and run.ended_at < now() - make_interval(secs => %(lost)s)
+   and (worker.id is null or worker.last_heartbeat < now() - make_interval(secs => %(lost)s))
 """
+# The lock of a process that is frozen, or cut off without a word: its session stays, and idles.
+FREE_LOCK = """
+select pg_terminate_backend(pid) from pg_locks join pg_stat_activity using (pid)
+ where locktype = 'advisory' and classid = 0 and objid = %(lock)s and objsubid = 1 and granted
+   and state like 'idle%%' and state_change < now() - make_interval(secs => %(idle)s)
+"""
+IDLE = 15
 PRUNE = "select * from procrastinate_prune_stalled_workers_v1(%(lost)s)"
 
 
@@ -48,6 +52,7 @@ def run_once() -> list[UUID]:
     with connection.cursor() as cursor:
         cursor.execute("select pg_try_advisory_lock(%s)", [LOCK])
         if not cursor.fetchone()[0]:
+            cursor.execute(FREE_LOCK, {"lock": LOCK, "idle": IDLE})
             return []
         try:
             lost = {"lost": settings.AGUI_WORKER_LOST_AFTER}

@@ -26,10 +26,12 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
 from agui_project.liveness import EVERY, time_to_leave
+from agui_project.postgres.base import own_connection
 
 log = structlog.get_logger(__name__)
 EXIT_BLOCKED = 76
 EXIT_LATE = 77
+BEAT_DEADLINE = 4.0
 TIMERS = 2.0  # the timer waits that many AGUI_LIVENESS_SECONDS: a supervisor comes first
 BEAT = "update procrastinate_workers set last_heartbeat = now() where id = %s"
 
@@ -127,6 +129,8 @@ class Heartbeat(threading.Thread):
         self._pruned = False
 
     def run(self) -> None:
+        # Requests that wait for the database hold all of the pool; no worker is lost for that.
+        own_connection("agui-heartbeat", deadline=BEAT_DEADLINE)
         pause = min(1.0, settings.AGUI_HEARTBEAT)
         while not self._ended.wait(pause):
             pause = settings.AGUI_HEARTBEAT if self._worker_id() else pause

@@ -10,10 +10,11 @@ from contextlib import suppress
 from django.conf import settings
 from procrastinate import App
 from procrastinate.contrib.django import app as django_app
-from procrastinate.contrib.django.utils import connector_params
+from procrastinate.contrib.django.db_cleanup import close_db_connections
 from procrastinate.jobs import DeleteJobCondition
 
 from agui_project.bridge import db
+from agui_project.postgres.base import queue_parameters
 from events.hub import hub
 from events.writer import JournalWriter
 from runs import admission, jobs, reaper, tasks
@@ -36,7 +37,7 @@ async def work(watchdog: Watchdog) -> None:
     gc.collect()
     gc.freeze()
     writer = JournalWriter(then=admission.ended)
-    app = django_app.with_connector(PatientConnector(kwargs=connector_params()))
+    app = django_app.with_connector(PatientConnector(**queue_parameters()))
     async with app.open_async(), asyncio.TaskGroup() as group:
         group.create_task(writer.run(), name="journal-writer")
         worker = _worker(app, writer)
@@ -78,6 +79,8 @@ def _worker(app: App, writer: JournalWriter) -> PatientWorker:
         additional_context={tasks.WRITER: writer},
         install_signal_handlers=False,
         stalled_worker_timeout=settings.AGUI_WORKER_LOST_AFTER,
+        # The threads of periodic tasks would keep a connection each, also one that died.
+        task_middleware=[close_db_connections],
     )
 
 

@@ -126,7 +126,11 @@ class Proxy:
         if isinstance(self.target, tuple):
             return socket.create_connection(self.target)
         server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        server.connect(self.target)
+        try:
+            server.connect(self.target)
+        except OSError:
+            server.close()
+            raise
         return server
 
     def _pass(self, link: _Link, direction: Direction) -> None:

@@ -2,17 +2,18 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 
 import pytest
 from django.conf import settings
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from runs import jobs, lifecycle, reaper
 from runs.models import Run
+from tests.acceptance.host import wait_for
 from tests.cast import Cast, fresh, start, types_of
 
 TOO_LATE = settings.AGUI_WORKER_LOST_AFTER + 1
@@ -110,17 +111,18 @@ class TestOrphans:
         assert lost(running)
         assert lost(queued)
 
-    def test_a_job_that_its_live_worker_never_heard_of(self, cast: Cast, worker: int) -> None:
-        """Fetched, but the answer died with its connection: nobody will ever claim the run."""
+    def test_a_claim_may_take_its_time(self, cast: Cast, worker: int) -> None:
+        """A fetched job of a live worker is the worker's affair, however long nothing is seen."""
         run = start(cast.alice)
         set_job(run, "doing", worker)
-        assert reaper.run_once() == [], "it may be claimed any moment"
         with connection.cursor() as cursor:
             cursor.execute(
                 "update procrastinate_events set at = now() - make_interval(secs => %s)"
                 " where job_id = %s",
                 [TOO_LATE, run.job_id],
             )
+        assert reaper.run_once() == []
+        bury(worker)
         assert reaper.run_once() == [run.pk]
         assert lost(run)
 
@@ -130,6 +132,9 @@ class TestOrphans:
         run = run_on(worker, cast)
         lifecycle.finish(run.pk, {"type": "RUN_FINISHED"})
         Run.objects.update(ended_at=timezone.now() - timedelta(seconds=TOO_LATE))
+        assert reaper.run_once() == []
+        assert ProcrastinateJob.objects.filter(pk=run.job_id).exists(), "its worker lives"
+        bury(worker)
         assert reaper.run_once() == []
         assert not ProcrastinateJob.objects.filter(pk=run.job_id).exists()
         assert fresh(run).status == "succeeded"
@@ -219,7 +224,8 @@ def another_reaper() -> Iterator[None]:
             cursor.execute("select pg_advisory_lock(%s)", [reaper.LOCK])
             locked.set()
             done.wait(20)
-            cursor.execute("select pg_advisory_unlock(%s)", [reaper.LOCK])
+            with suppress(DatabaseError):  # somebody may have ended this session
+                cursor.execute("select pg_advisory_unlock(%s)", [reaper.LOCK])
         connection.close()
 
     thread = threading.Thread(target=hold)
@@ -241,6 +247,18 @@ class TestManyReapers:
             assert reaper.run_once() == []
             assert fresh(run).status == "running"
         assert reaper.run_once() == [run.pk]
+        assert lost(run)
+
+    def test_a_reaper_that_was_cut_off_does_not_keep_the_lock(
+        self, cast: Cast, worker: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Its session idles with the lock for as long as the server takes it for alive."""
+        monkeypatch.setattr(reaper, "IDLE", 0)
+        run = run_on(worker, cast)
+        bury(worker)
+        with another_reaper():
+            assert reaper.run_once() == []
+            wait_for(lambda: reaper.run_once() == [run.pk], "the lock to be free")
         assert lost(run)
 
     def test_the_lock_is_given_back_after_an_error(

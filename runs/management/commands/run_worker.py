@@ -9,6 +9,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from agui_project.postgres.base import reach
+
 
 class Command(BaseCommand):
     help = "Execute runs until SIGTERM; their ends are stored before the process leaves."
@@ -29,6 +31,7 @@ class Command(BaseCommand):
         loop = _new_loop()
         watchdog = Watchdog(loop, pulse)
         watchdog.start()
+        reach()
         # Not asyncio.run, which waits for every task: an agent that swallows its cancellation
         # would keep the process. Its run has ended; it may not hold up the next start.
         loop.run_until_complete(work(watchdog))

@@ -17,6 +17,7 @@ from django.db.backends.postgresql.base import DatabaseWrapper
 from agui_project import child, embedded, places, supervisor
 from agui_project.errors import HostError
 from agui_project.liveness import health
+from agui_project.postgres.base import reach
 from agui_project.watch import Watch, roots_of
 from runs.demo import Demo, ensure_demo
 
@@ -68,6 +69,7 @@ class Command(BaseCommand):
     def serve(self, data: Path, port: int | None) -> None:
         """Prepare the database, start the processes and look after them until a signal."""
         self.supervisor.listen()
+        reach()
         call_command("migrate", interactive=False, verbosity=0)
         demo = prepare_demo(data)
         # The children have connections of their own; ours would only hold a place.

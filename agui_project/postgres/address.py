@@ -1,0 +1,84 @@
+"""DATABASE_URL as Django's settings. Every option holds, or the start stops with one line."""
+
+import os
+from typing import Any
+from urllib.parse import urlsplit
+
+import psycopg
+from django.core.exceptions import ImproperlyConfigured
+from psycopg.conninfo import conninfo_to_dict
+
+# A network that swallows packets must not look like a slow database: the kernel gives up on a
+# silent peer after about 20 s instead of two hours. Options of the address win.
+CLIENT = {
+    "connect_timeout": "5",
+    "keepalives_idle": "10",
+    "keepalives_interval": "3",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "10000",
+}
+# The server's side of it: a session whose client is gone must not keep its locks.
+SERVER = (
+    "-c idle_in_transaction_session_timeout=15s -c tcp_user_timeout=30s"
+    " -c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3"
+)
+SSLMODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+ENCRYPTED = SSLMODES[3:]
+FILES = ("sslrootcert", "sslcert", "sslkey", "sslcrl", "sslcrldir")
+LIBPQ = os.environ  # its own variables count, too
+PLACES = {"host": "HOST", "port": "PORT", "user": "USER", "password": "PASSWORD", "dbname": "NAME"}
+
+
+def database(url: str) -> dict[str, Any]:
+    """The part of Django's DATABASES that the address decides: where, who, and its options.
+
+    libpq reads the address, so several hosts, sockets and options mean what PostgreSQL's manual
+    says. Raises ImproperlyConfigured for an option that is unknown or would not hold.
+    """
+    options = _parse(url)
+    _check_tls(options)
+    place = {name: str(options.pop(key, "")) for key, name in PLACES.items()}
+    return {**place, "OPTIONS": with_defaults(options)}
+
+
+def with_defaults(options: dict[str, Any]) -> dict[str, Any]:
+    """libpq's parameters with the deadlines of this host, where they say nothing else."""
+    own = str(options.get("options", ""))
+    return {**CLIENT, **options, "options": f"{SERVER} {own}".rstrip()}
+
+
+def _parse(url: str) -> dict[str, Any]:
+    if urlsplit(url).scheme not in ("postgres", "postgresql"):
+        raise ImproperlyConfigured("DATABASE_URL must begin with postgres:// or postgresql://.")
+    try:
+        return dict(conninfo_to_dict(url))
+    except psycopg.Error as error:
+        # libpq quotes the address, which holds a password.
+        reason = str(error).strip().replace(url, "the address")
+        raise ImproperlyConfigured(f"DATABASE_URL cannot be read: {reason}.") from None
+
+
+def _check_tls(options: dict[str, Any]) -> None:
+    """Refuse what libpq would pass over in silence."""
+    mode = options.get("sslmode", LIBPQ.get("PGSSLMODE", "prefer"))
+    if mode not in SSLMODES:
+        raise ImproperlyConfigured(
+            f"DATABASE_URL: sslmode is {mode!r}; it is one of {', '.join(SSLMODES)}."
+        )
+    for name in FILES:
+        path = options.get(name)
+        if path is None:
+            continue
+        if mode not in ENCRYPTED:
+            raise ImproperlyConfigured(
+                f"DATABASE_URL has {name}, but with sslmode={mode} the connection may be"
+                " unencrypted. Add sslmode=verify-full."
+            )
+        if not (name == "sslrootcert" and path == "system") and not os.access(path, os.R_OK):
+            raise ImproperlyConfigured(f"DATABASE_URL: {name}={path} cannot be read.")
+    if mode in ENCRYPTED and not options.get("hostaddr"):
+        hosts = str(options.get("host", LIBPQ.get("PGHOST", ""))).split(",")
+        if any(not host or host.startswith(("/", "@")) for host in hosts):
+            raise ImproperlyConfigured(
+                f"DATABASE_URL has sslmode={mode}, but a Unix socket knows no TLS: name a host."
+            )

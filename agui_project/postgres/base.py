@@ -1,0 +1,101 @@
+"""Django's PostgreSQL engine with deadlines, and with connections of a thread's own."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import psycopg
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connection, connections
+from django.db.backends.postgresql import base
+from django.db.backends.postgresql.schema import DatabaseSchemaEditor
+from procrastinate.contrib.django.utils import connector_params
+
+from agui_project.postgres import deadlines
+
+TRANSACTION_TIMEOUT_SINCE = 170_000
+PREDECESSOR = """
+select pg_terminate_backend(pid) from pg_stat_activity
+ where pid = %s and application_name = %s and usename = current_user
+"""
+
+
+class SchemaEditor(DatabaseSchemaEditor):
+    """Migrations take as long as they take."""
+
+    def __enter__(self) -> "SchemaEditor":
+        self._patience = deadlines.allowing(None)
+        self._patience.__enter__()
+        super().__enter__()
+        return self
+
+    def __exit__(self, *args: Any) -> None:
+        try:
+            super().__exit__(*args)
+        finally:
+            self._patience.__exit__(*args)
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """Connections that miss no answer for ever; see ``deadlines``."""
+
+    Database: Any = SimpleNamespace(**{**vars(psycopg), "connect": deadlines.Connection.connect})
+    SchemaEditorClass = SchemaEditor
+    deadline: float | None = None
+    transaction_seconds: int | None = None
+    _backend: int | None = None
+
+    def init_connection_state(self) -> None:
+        super().init_connection_state()
+        if self.deadline is not None:
+            self.connection.deadline = self.deadline
+        if self.transaction_seconds is not None:
+            self._bound_transactions(self.transaction_seconds)
+        if not self.pool:
+            self._bury_predecessor()
+
+    def _bound_transactions(self, seconds: int) -> None:
+        """PostgreSQL 15 and 16 know no limit for a transaction, but one for each of its parts."""
+        names = ["transaction_timeout"]
+        if self.connection.info.server_version < TRANSACTION_TIMEOUT_SINCE:
+            names = ["statement_timeout", "idle_in_transaction_session_timeout"]
+        for name in names:
+            self.connection.execute(f"set {name} = '{seconds}s'")
+
+    def _bury_predecessor(self) -> None:
+        """End the session of this thread's last connection: the server may not know it is gone,
+        and then keeps its locks, in the midst of a COPY for ever."""
+        name = self.settings_dict["OPTIONS"].get("application_name")
+        if self._backend is not None and name:
+            self.connection.execute(PREDECESSOR, [self._backend, name])
+        self._backend = self.connection.info.backend_pid
+
+
+def own_connection(
+    name: str, *, deadline: float | None = None, transaction_seconds: int | None = None
+) -> None:
+    """Give this thread a connection outside the pool, which others may have emptied.
+
+    ``name`` is its application_name. A second call does nothing.
+    """
+    values = connection.settings_dict
+    if values["OPTIONS"].get("application_name") == name:
+        return
+    options = {key: value for key, value in values["OPTIONS"].items() if key != "pool"}
+    own = DatabaseWrapper({**values, "OPTIONS": {**options, "application_name": name}}, "default")
+    own.deadline, own.transaction_seconds = deadline, transaction_seconds
+    connections["default"] = own
+
+
+def queue_parameters() -> dict[str, Any]:
+    """Keyword arguments of Procrastinate's pool: the same address, the same TLS, deadlines."""
+    return {"kwargs": connector_params(), "connection_class": deadlines.AsyncConnection}
+
+
+def reach() -> None:
+    """Connect once, outside the pool. Raises ImproperlyConfigured with PostgreSQL's own words."""
+    parameters = connector_params()
+    try:
+        psycopg.connect(**parameters).close()
+    except psycopg.OperationalError as error:
+        reason = " ".join(str(error).split())
+        raise ImproperlyConfigured(f"PostgreSQL cannot be used: {reason}") from None

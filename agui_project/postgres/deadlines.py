@@ -1,0 +1,115 @@
+"""Connections that give up on a server that does not answer.
+
+A failover without resets, or a proxy that swallows, leaves a connection that looks alive for ever.
+The kernel's timers see only packets that nobody acknowledges, and the server's only its own work;
+so the client counts, too. A connection that missed its deadline is closed, and whoever waited on
+it gets an OperationalError, as after a restart.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from typing import Any
+
+import psycopg
+import structlog
+from django.conf import settings
+from psycopg import waiting
+from psycopg.errors import _WaitTimeout
+from psycopg.pq import TransactionStatus
+from psycopg_pool import ConnectionPool
+
+log = structlog.get_logger(__name__)
+
+PING = 3.0
+QUEUE = 5.0
+CANCEL = 2.0
+LONGEST = 600.0  # of nightly work and management commands
+INTERVAL = 0.1  # seconds between two looks for a Ctrl-C, as psycopg has it
+_UNSET = -1.0
+_allowed: ContextVar[float | None] = ContextVar("deadline", default=_UNSET)
+
+
+@contextmanager
+def allowing(seconds: float | None) -> Iterator[None]:
+    """Let each statement of this block take so long; None: for ever."""
+    token = _allowed.set(seconds)
+    try:
+        yield
+    finally:
+        _allowed.reset(token)
+
+
+def current() -> float | None:
+    """The seconds a statement has here: ``AGUI_DATABASE_DEADLINE``, unless a block says else."""
+    seconds = _allowed.get()
+    return settings.AGUI_DATABASE_DEADLINE or None if seconds == _UNSET else seconds
+
+
+class Connection(psycopg.Connection[Any]):
+    """A connection with a deadline for each answer: its own, or the one of ``current``."""
+
+    deadline: float | None = None
+    drained_at = 0.0
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.opened_at = time.monotonic()
+
+    def wait(self, gen: Any, interval: float = INTERVAL, timeout: float | None = None) -> Any:
+        seconds = self.deadline or current()
+        if timeout is not None or seconds is None:
+            return super().wait(gen, interval, timeout)
+        try:
+            return super().wait(gen, interval, seconds)
+        except _WaitTimeout:
+            # Where only this statement is slow, the server should stop working on it.
+            with suppress(Exception):
+                self.cancel_safe(timeout=CANCEL)
+            self._renew_pool()
+            raise _given_up(self, seconds) from None
+
+    def execute(self, query: Any, *args: Any, **kwargs: Any) -> Any:
+        if query != "":
+            return super().execute(query, *args, **kwargs)
+        # A pool asks like this whether a connection is alive.
+        try:
+            with allowing(PING):
+                return super().execute(query, *args, **kwargs)
+        except psycopg.OperationalError:
+            self._renew_pool()
+            raise
+
+    def _renew_pool(self) -> None:
+        """One connection is dead, so all that are older are: a request would try them in turn."""
+        pool = getattr(self, "_pool", None)
+        if isinstance(pool, ConnectionPool) and self.opened_at >= Connection.drained_at:
+            Connection.drained_at = time.monotonic()
+            pool.drain()
+
+
+class AsyncConnection(psycopg.AsyncConnection[Any]):
+    """The same for the job queue, whose statements are short."""
+
+    async def wait(self, gen: Any, interval: float = INTERVAL, timeout: float | None = None) -> Any:
+        try:
+            seconds = QUEUE if timeout is None else timeout
+            return await waiting.wait_async(gen, self.pgconn.socket, interval, seconds)
+        except _WaitTimeout:
+            if timeout is not None:
+                raise
+            raise _given_up(self, QUEUE) from None
+        except asyncio.CancelledError:
+            # psycopg would ask the server to cancel, and wait for its answer without an end.
+            if self.pgconn.transaction_status == TransactionStatus.ACTIVE:
+                self.pgconn.finish()
+            raise
+
+
+def _given_up(connection: Connection | AsyncConnection, seconds: float) -> psycopg.OperationalError:
+    """Close the connection without a word to the server; the error to raise."""
+    connection.pgconn.finish()
+    log.warning("database.silent", seconds=seconds)
+    return psycopg.OperationalError(f"PostgreSQL did not answer within {seconds:g} s")
