@@ -15,6 +15,7 @@ from uuid import UUID
 
 import structlog
 from django.db import InterfaceError, OperationalError, connection, transaction
+from psycopg.errors import DiskFull
 
 from agui_project import bell
 from agui_project.errors import HostError
@@ -126,7 +127,7 @@ def _commit(work: Work, then: Then | None) -> Verdicts:
     _connect()
     for delay in (*RETRY_SECONDS, None):
         try:
-            return _transact(work, then, again=delay != RETRY_SECONDS[0])
+            return _with_room(work, then, again=delay != RETRY_SECONDS[0])
         except (OperationalError, InterfaceError) as error:
             while not _usable():
                 log.warning("writer.reconnecting", error=str(error))
@@ -137,6 +138,18 @@ def _commit(work: Work, then: Then | None) -> Verdicts:
         except Exception as error:
             return _one_by_one(work, then, error)
     raise AssertionError("unreachable")
+
+
+def _with_room(work: Work, then: Then | None, *, again: bool) -> Verdicts:
+    """``_transact``; on a full disk it waits for room, as it does for a database that is away."""
+    while True:
+        try:
+            return _transact(work, then, again=again)
+        except OperationalError as error:
+            if not isinstance(error.__cause__, DiskFull):
+                raise
+            log.warning("writer.disk_full", error=str(error))
+            time.sleep(RETRY_SECONDS[-1])
 
 
 def _transact(work: Work, then: Then | None, *, again: bool) -> Verdicts:

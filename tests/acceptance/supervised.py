@@ -1,12 +1,17 @@
 """A whole host as people start it, by ``manage.py up``, and what can be seen of it from outside."""
 
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from agui_project import child
 from tests.acceptance.host import ROOT, SEED, Host, child_pids, wait_for
+from tests.conftest import remove
 
 FAST = {
     "AGUI_LIVENESS_SECONDS": "3",
@@ -23,6 +28,7 @@ class Supervised(Host):
     def __init__(self, data: Path, *, seed: str = "", **settings: str) -> None:
         """``seed`` is code that the first start runs."""
         super().__init__(data, **settings)
+        self.log_path = data / "up.log"
         self.process: subprocess.Popen[bytes] | None = None
         self._seed = SEED + seed
 
@@ -53,10 +59,6 @@ class Supervised(Host):
             self.process.terminate()
             self.process.wait(60)
 
-    @property
-    def log_path(self) -> Path:
-        return self.data / "up.log"
-
     def log(self) -> str:
         return self.log_path.read_text(errors="replace")
 
@@ -69,9 +71,39 @@ class Supervised(Host):
         assert self.process is not None
         return {int(pid): command_line(int(pid)) for pid in child_pids(self.process.pid)}
 
+    def postmaster(self) -> int:
+        return next(pid for pid, line in self.pids().items() if "bin/postgres -D" in line)
+
     def pid_of(self, words: str) -> int:
         """The process whose command line holds these words; the deepest, where several do."""
         return max(pid for pid, line in self.pids().items() if words in line)
+
+
+@contextmanager
+def small_disk() -> Iterator[Path]:
+    """A data directory on a disk of its own, gone afterwards. Needs root."""
+    folder = Path(tempfile.mkdtemp(prefix="agui-disk-"))
+    folder.chmod(0o711)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=320m,mode=0711", "tmpfs", str(folder)]
+    subprocess.run(mount, check=True)
+    try:
+        yield folder / "data"
+    finally:
+        remove(folder / "data")
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+        folder.rmdir()
+
+
+def fill(folder: Path) -> Path:
+    """Take all the room that the disk of ``folder`` has; the file to be removed for it."""
+    filler = folder / "filler"
+    with filler.open("wb", buffering=0) as file:
+        for size in (2**20, 4096):
+            with suppress(OSError):
+                while file.write(bytes(size)):
+                    pass
+    assert shutil.disk_usage(folder).free < 4096, "the disk has still room"
+    return filler
 
 
 def command_line(pid: int) -> str:

@@ -13,8 +13,9 @@ import pytest
 from agui_project.liveness import time_to_leave
 from tests.acceptance.fairness import B_KEY, TEAM_B
 from tests.acceptance.host import wait_for
-from tests.acceptance.supervised import FAST, Supervised, living
+from tests.acceptance.supervised import FAST, Supervised, fill, living, small_disk
 from tests.conftest import own_data_dir
+from tests.needs import need_root
 
 TWO = [{"text": "hello ", "n": 2}]
 FOREVER = [{"text": "tick ", "n": 1_000_000, "rate": 20}]
@@ -39,10 +40,11 @@ AGENTS = (
 
 
 @pytest.fixture(scope="module")
-def host() -> Iterator[Supervised]:
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Supervised]:
     """A host that the tests of this file hurt one after the other: it has to heal in between."""
-    with own_data_dir() as data:
+    with small_disk() if os.geteuid() == 0 else own_data_dir() as data:
         host = Supervised(data, seed=AGENTS, **STUCK, **FAST)
+        host.log_path = tmp_path_factory.mktemp("up") / "up.log"
         try:
             yield host.start()
         finally:
@@ -116,6 +118,34 @@ def test_a_database_that_is_away_is_no_reason_to_kill(host: Supervised) -> None:
     host.wait_status(host.begin(script=TWO)["id"], "succeeded")
     assert host.log().count("was killed") == killed
     assert host.pid_of("--pulse") in before
+
+
+@pytest.mark.parametrize("crash", [False, True], ids=["by itself", "killed"])
+def test_a_full_disk_is_waited_for(host: Supervised, crash: bool) -> None:
+    """PostgreSQL refuses, panics or cannot start; once there is room, all goes on by itself."""
+    need_root()
+    run = host.begin(script=FOREVER)
+    wait_for(lambda: host.events(run["id"]), "the first events")
+    server, filler = host.postmaster(), fill(host.data.parent)
+    try:
+        wait_for(lambda: "writer.disk_full" in host.log(), "the writer to meet it")
+        assert host.ready()["database"] == "disk full"
+        if crash:
+            os.kill(server, signal.SIGKILL)
+            wait_for(lambda: host.said(r"postgres stopped: the disk of \S+ is full"), "the news")
+            # Recovery may succeed on what is left of the disk, or fail until there is room.
+            answer = httpx.get(f"{host.url}/ready", timeout=60).json()
+            assert answer["database"] == "disk full"
+            assert answer["status"] in ("unavailable", "degraded")
+    finally:
+        filler.unlink()
+    wait_for(lambda: host.ready().get("status") == "ready", "the host to be ready by itself")
+    succeeds_soon(host, host.key, 60)
+    with host.client() as client:
+        client.post(f"/api/v1/runs/{run['id']}/cancel")
+    # An outage that is longer than AGUI_WORKER_LOST_AFTER may cost the run, never its end.
+    host.wait_status(run["id"], "cancelled", *["failed"] * crash)
+    assert "was killed" not in host.log().partition("disk of")[2]
 
 
 @pytest.mark.parametrize("hung", [False, True], ids=["busy", "hung"])
