@@ -11,7 +11,7 @@ import structlog
 from django.conf import settings
 from django.db import connection
 
-from runs import admission, lifecycle
+from runs import admission, jobs, lifecycle
 from runs.models import Run
 
 log = structlog.get_logger(__name__)
@@ -45,6 +45,13 @@ select pg_terminate_backend(pid) from pg_locks join pg_stat_activity using (pid)
 """
 IDLE = 15
 PRUNE = "select * from procrastinate_prune_stalled_workers_v1(%(lost)s)"
+# A periodic task whose worker died would keep its lock, and none after it would ever run.
+LEFT_CHORES = """
+select procrastinate_finish_job_v1(job.id, 'failed', true)
+  from procrastinate_jobs job left join procrastinate_workers worker on worker.id = job.worker_id
+ where job.status = 'doing' and job.task_name <> %(runs)s
+   and (worker.id is null or worker.last_heartbeat < now() - make_interval(secs => %(lost)s))
+"""
 
 
 def run_once() -> list[UUID]:
@@ -61,6 +68,7 @@ def run_once() -> list[UUID]:
             # A worker that was only frozen finds its row gone when it wakes, and stops.
             cursor.execute(PRUNE, lost)
             cursor.execute(LEFT_JOBS, lost)
+            cursor.execute(LEFT_CHORES, {**lost, "runs": jobs.TASK})
             if missed := admission.sweep():
                 log.info("admission.swept", runs=missed)
             return ended
