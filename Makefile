@@ -36,7 +36,7 @@ test-quick: .venv/dev.stamp node
 	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not soak" $(ARGS)
 
 soak: .venv/dev.stamp node
-	$(BIN)/python -m pytest -m soak $(ARGS)
+	$(BIN)/python -m pytest -m soak -rP $(ARGS)
 
 check: .venv/dev.stamp
 	$(BIN)/ruff check .

@@ -83,10 +83,14 @@ class Host:
             self.engines.stop()
 
     def manage(self, *args: str) -> str:
-        return subprocess.run(
+        done = subprocess.run(
             [sys.executable, "manage.py", *args],
-            cwd=ROOT, env=self.env, check=True, capture_output=True, text=True, timeout=120,
-        ).stdout  # fmt: skip
+            cwd=ROOT, env=self.env, capture_output=True, text=True, timeout=120,
+        )  # fmt: skip
+        if done.returncode:
+            print(done.stderr[-3000:])
+        done.check_returncode()
+        return done.stdout
 
     def python(self, code: str) -> str:
         """Run code with the host's settings, in a process of its own; what it prints."""

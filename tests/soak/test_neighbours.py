@@ -1,0 +1,141 @@
+"""One team attacks the host with everything at once; its neighbour notices as good as nothing."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from benchmarks.report import keep, percentile
+from tests.acceptance.fairness import B_KEY, TEAM_B
+from tests.acceptance.host import ROOT
+from tests.acceptance.supervised import Supervised
+from tests.soak.attacks import SEED
+from tests.soak.watching import Outcome, Watching, watching
+
+SECONDS = float(os.environ.get("SOAK_SECONDS", "300"))
+IDLE = min(30.0, max(10.0, SECONDS / 5))
+RECOVERY = 30.0
+"""Seconds in which a killed process works again."""
+RATIO, ALWAYS_FINE = 5.0, 0.05
+AGAIN = "starting it again"
+
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(SECONDS + 600)]
+
+
+@dataclass
+class Restarts:
+    """When ``up`` said that it starts a process again, by process."""
+
+    host: Supervised
+    times: dict[str, list[float]] = field(default_factory=lambda: {"web": [], "worker": []})
+
+    def look(self) -> None:
+        lines = [line for line in self.host.log().splitlines() if AGAIN in line]
+        for name, times in self.times.items():
+            count = sum(line.startswith(f"up: {name} ") for line in lines)
+            times += [time.time()] * (count - len(times))
+
+    def near(self, name: str, began: float, ended: float) -> bool:
+        """Whether such a restart belongs to this time."""
+        return any(began - 1 <= moment <= ended + RECOVERY for moment in self.times[name])
+
+
+def attack(host: Supervised, restarts: Restarts) -> dict[str, dict[str, int]]:
+    """The attackers in a process of their own; what they were answered."""
+    command = [sys.executable, "-m", "tests.soak.attacks", host.url, host.key, str(SECONDS)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as attackers:
+        while attackers.poll() is None:
+            restarts.look()
+            time.sleep(0.5)
+        restarts.look()
+        assert attackers.returncode == 0
+        assert attackers.stdout
+        answers: dict[str, dict[str, int]] = json.load(attackers.stdout)
+    return answers
+
+
+def delays(outcomes: list[Outcome]) -> list[float]:
+    return [delay for outcome in outcomes for _, delay in outcome.delays]
+
+
+def longest_silence(outcomes: list[Outcome]) -> float:
+    """The longest time in which no run brought an event."""
+    arrivals = sorted(moment for outcome in outcomes for moment, _ in outcome.delays)
+    return max((later - earlier for earlier, later in pairwise(arrivals)), default=float("inf"))
+
+
+def row(name: str, watch: Watching) -> str:
+    times = [value * 1000 for value in delays(watch.outcomes)]
+    first = [(each.first - each.began) * 1000 for each in watch.outcomes if each.first]
+    good = [took for _, took in watch.probes if took != float("inf")]
+    delay = f"p50 {percentile(times, 0.5):.1f}  p99 {percentile(times, 0.99):.1f}"
+    return (
+        f"{name:<14} {len(watch.outcomes):>5} runs   event {delay}, most {max(times):.0f} ms"
+        f"   first p50 {percentile(first, 0.5):.0f} ms   /health max {max(good):.2f} s"
+    )
+
+
+def test_neighbours(data_dir: Path) -> None:
+    """Of the runs of B only those fail whose worker was killed, since an agent of A held it."""
+    host = Supervised(
+        data_dir,
+        seed=TEAM_B + SEED,
+        AGUI_AGENT_MODULES="tests.acceptance.stuck",
+        AGUI_LIMIT_RUNS_PER_MINUTE="0",
+    )
+    restarts = Restarts(host)
+    try:
+        host.start(fsync=True)
+        with watching(host, B_KEY) as idle:
+            time.sleep(IDLE)
+        with watching(host, B_KEY) as busy:
+            answers = attack(host, restarts)
+        restarts.look()
+    finally:
+        host.stop()
+        print(host.log()[-3000:])
+
+    def with_its_worker(outcome: Outcome) -> bool:
+        code = outcome.code == "worker_lost"
+        return code and restarts.near("worker", outcome.began, outcome.ended)
+
+    lost = [outcome for outcome in busy.outcomes if with_its_worker(outcome)]
+    wrong = [
+        f"{each.status or 'not ended'} {each.code} {'' if each.whole else 'with holes'}"
+        for each in [*idle.outcomes, *busy.outcomes]
+        if each not in lost and not (each.status == "succeeded" and each.whole)
+    ]
+    gaps = busy.gaps()
+    slow = [gap for gap in gaps if not restarts.near("web", gap.began, gap.ended)]
+    calm, loud = (percentile(delays(watch.outcomes), 0.99) for watch in (idle, busy))
+    killed = sum(map(len, restarts.times.values()))
+    silence = longest_silence(busy.outcomes)
+    without_health = ", ".join(f"{gap.seconds:.1f} s" for gap in gaps) or "never"
+    keep(
+        "neighbours",
+        [
+            f"team A attacks for {SECONDS:.0f} s; of the runs of team B:",
+            row("idle host", idle),
+            row("under attack", busy),
+            f"p99 ratio {loud / calm:.1f}; {len(lost)} runs lost with a killed worker,"
+            f" {len(wrong)} others not succeeded, {len(busy.refused)} starts refused",
+            f"killed and started again: worker {len(restarts.times['worker'])}, web"
+            f" {len(restarts.times['web'])}; longest time without an event {silence:.1f} s",
+            f"/health silent for over 1 s: {without_health}",
+            *(f"  {name:<24} {json.dumps(counts)}" for name, counts in answers.items()),
+        ],
+    )
+    assert all(answers.values()), "every attack took place"
+    assert not wrong, wrong[:5]
+    assert not busy.refused, busy.refused[:5]
+    assert loud <= max(RATIO * calm, ALWAYS_FINE)
+    assert not slow, slow
+    assert all(gap.seconds <= RECOVERY for gap in gaps), gaps
+    assert restarts.times["worker"], "the agent that holds the interpreter cost its worker"
+    assert silence <= RECOVERY, f"{killed} processes were killed"
