@@ -28,9 +28,16 @@ SLOW = (
     "tests/house/",  # `make check` runs it
     "tests/agui_project/test_embedded", "tests/agui_project/test_safe_by_default",
     "tests/dashboard/test_openid_connect", "tests/runs/test_bad_requests",
-    "tests/runs/test_citations_example", "tests/runs/test_connect", "tests/runtimes/test_http",
+    "tests/runs/test_citations_example", "tests/runs/test_connect", "tests/runs/test_long_logs",
+    "tests/runs/test_lost_connections", "tests/runs/test_neighbours", "tests/runtimes/test_http",
     "tests/runtimes/test_process_hostile",
 )  # fmt: skip
+
+ALONE = (
+    "tests/acceptance/test_edge", "tests/acceptance/test_revoking",
+    "tests/acceptance/test_supervision", "tests/runs/test_neighbours",
+)  # fmt: skip
+"""Files that judge time; a single test is marked ``alone`` where it stands."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -73,6 +80,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid.startswith(SLOW):
             item.add_marker("slow")
+        if item.nodeid.startswith(ALONE):
+            item.add_marker("alone")
     items.sort(key=_place)
 
 

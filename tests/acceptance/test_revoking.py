@@ -19,7 +19,7 @@ from tests.acceptance.host import Host
 from tests.acceptance.revoking import SCENARIOS, House, Opening, Scenario, house_of, seed
 from tests.conftest import own_data_dir
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone]
+pytestmark = pytest.mark.slow
 DEADLINE = 60.0
 BELL, HEARTBEAT = 2.0, 30.0
 ONE_OF = {401, 403, 404}
