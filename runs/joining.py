@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
 
+from django.db.models import Q, Subquery
+
 from events import checkpoints
 from events.fold import Fold
 from events.journal import Purged
@@ -72,27 +74,38 @@ class Standing:
 def standing(thread_id: UUID) -> Standing | None:
     """All of a thread, with the run that is live; None without any run.
 
-    A run that ends between the look at it and the history's would be counted twice: look again.
     Raises Purged when nothing is left of it.
     """
-    runs = (
-        Run.objects.unscoped("of one thread")
-        .filter(thread_id=thread_id)
-        .select_related("journal")
-        .order_by("journal_id")
-    )
-    while (last := runs.last()) is not None:
-        first = runs.filter(status__in=ACTIVE).first()
-        if first is None:
-            if last.purged_at is not None:
-                raise Purged("All that was said in this thread was purged.")
-            return Standing(history.current(thread_id), last.journal.head, [last.pk])
-        position = first.journal.head
-        fold = _fold_at(first, position)
-        if _is_active(first):
-            follow = runs.filter(journal_id__gte=first.pk).values_list("journal_id", flat=True)
-            return Standing(fold, position, list(follow))
+    rows = _relevant(thread_id)
+    while rows:
+        first = next((run for run in rows if run.status in ACTIVE), None)
+        last = rows[-1]
+        if first is None and last.purged_at is not None:
+            raise Purged("All that was said in this thread was purged.")
+        position = (first or last).journal.head
+        fold = history.current(thread_id) if first is None else _fold_at(first, position)
+        # What ended or began while it was folded may be in the history by now, and would be sent
+        # twice or not at all: look again, until nothing of that kind has happened.
+        rows = _relevant(thread_id)
+        if first is None and [run.pk for run in rows] == [last.pk]:
+            return Standing(fold, position, [last.pk])
+        if first is not None and rows and rows[0].pk == first.pk and rows[0].status in ACTIVE:
+            return Standing(fold, position, _from(first))
     return None
+
+
+def _relevant(thread_id: UUID) -> list[Run]:
+    """The active runs of a thread, in order, and its newest: one statement, so one moment."""
+    runs = Run.objects.unscoped("of one thread").filter(thread_id=thread_id)
+    newest = Subquery(runs.order_by("-journal_id").values("journal_id")[:1])
+    relevant = runs.filter(Q(status__in=ACTIVE) | Q(journal_id=newest))
+    return list(relevant.select_related("journal").order_by("journal_id"))
+
+
+def _from(run: Run) -> list[UUID]:
+    runs = Run.objects.unscoped("of one thread").filter(thread_id=run.thread_id)
+    later = runs.filter(journal_id__gte=run.pk).order_by("journal_id")
+    return list(later.values_list("journal_id", flat=True))
 
 
 def thread(thread_id: UUID) -> tuple[Cut, list[UUID]] | None:
