@@ -15,9 +15,11 @@ from events.models import Checkpoint
 from runs.models import ENDED, Run, Thread, ThreadHistory
 
 NOT_SENT = frozenset({"activity", "reasoning"})
-"""Roles that clients may leave out of an input, so that their absence says nothing."""
+"""Roles that clients may leave out of an input."""
 OURS = frozenset({"assistant", "reasoning", "activity"})
 """Roles that only a run may bring into a thread that has a history."""
+MOST_TURNS = 200
+"""Runs that are looked at for who said what a regenerate would leave behind."""
 
 Wire = dict[str, Any]
 
@@ -84,7 +86,8 @@ def feed(fold: Fold, run_id: UUID) -> None:
 def prepare(run: Run, fold: Fold) -> Prepared:
     """Join a claimed run's input to its thread; a regenerate is stored at once."""
     body = json.loads(run.input)
-    merged = merge(fold.messages, body["messages"])
+    stored = fold.messages
+    merged = merge(stored, body["messages"], keep=_kept(run, stored, body))
     if merged.superseded:
         base = Fold(merged.messages[: len(merged.messages) - len(merged.fresh)], fold.state)
         base.raised = fold.raised
@@ -104,24 +107,80 @@ def echo(run: Run) -> Wire:
     return {**body, "messages": merged.fresh}
 
 
-def merge(stored: list[Wire], sent: list[Wire]) -> Merged:
+def merge(stored: list[Wire], sent: list[Wire], keep: int | None = None) -> Merged:
     """Client messages joined to the stored ones by id.
 
     Known ids keep their stored form, whatever the client now says of them. Unknown ones are
     appended; what only runs can say (``OURS``) is taken from a client only into an empty thread.
-    Stored messages behind the last known one were left out on purpose: a regenerate.
+    ``keep``: a regenerate, which leaves behind all but the first ``keep`` stored messages.
     """
-    known = {message["id"]: index for index, message in enumerate(stored)}
-    fresh, last = [], None
-    for message in sent:
-        if message["id"] in known:
-            last = known[message["id"]]
-        elif not stored or message["role"] not in OURS:
-            fresh.append(message)
-    tail = [] if last is None else stored[last + 1 :]
-    superseded = any(message["role"] not in NOT_SENT for message in tail)
-    kept = stored[: last + 1] if superseded and last is not None else stored
-    return Merged([*kept, *fresh], fresh, superseded)
+    known = {message["id"] for message in stored}
+    fresh = [
+        message
+        for message in sent
+        if message["id"] not in known and not (stored and message["role"] in OURS)
+    ]
+    kept = stored[:keep]
+    return Merged([*kept, *fresh], fresh, len(kept) < len(stored))
+
+
+def regenerates(stored: list[Wire], body: Wire) -> tuple[int, bool] | None:
+    """How many stored messages an input wants to keep, and whether it says so; None for all.
+
+    It says so by ``forwardedProps.regenerate``: what follows the last known message goes, or
+    with nothing sent, what follows the user's last one. Without it, an input that brings nothing
+    new and ends with a stored message of the user asks for another answer to that: clients know
+    no other way to say it. All else, a whole history from before a team mate's turn among it,
+    leaves what it does not mention where it is.
+    """
+    places = {message["id"]: index for index, message in enumerate(stored)}
+    sent = [message for message in body["messages"] if message["role"] not in NOT_SENT]
+    props = body.get("forwardedProps")
+    if isinstance(props, dict) and props.get("regenerate") is True:
+        roles = {place: stored[place]["role"] for place in places.values()}
+        last = [places[message["id"]] for message in sent if message["id"] in places]
+        if not sent:
+            last = [place for place, role in roles.items() if role == "user"]
+        return (max(last) + 1, True) if last else None
+    brings = any(each["id"] not in places and each["role"] not in OURS for each in sent)
+    if not sent or brings or body.get("resume") or sent[-1]["id"] not in places:
+        return None
+    place = places[sent[-1]["id"]]
+    return (place + 1, False) if stored[place]["role"] == "user" else None
+
+
+def _kept(run: Run, stored: list[Wire], body: Wire) -> int | None:
+    """The same, unless an input that does not say so would take another person's turn away.
+
+    Then it comes from a tab that was left open, and asks for the last answer that the tab has.
+    """
+    wanted = regenerates(stored, body)
+    if wanted is None:
+        return None
+    keep, explicit = wanted
+    said = {message["id"] for message in stored[keep:] if message["role"] == "user"}
+    return keep if explicit or not _by_others(run, said) else None
+
+
+def _by_others(run: Run, said: set[str]) -> bool:
+    """Whether another principal's run brought one of these messages into the thread.
+
+    A log echoes what its run brought, so as many are read as turns would go.
+    """
+    earlier = Run.objects.unscoped("of one thread").filter(
+        thread_id=run.thread_id, journal_id__lt=run.pk, purged_at=None
+    )
+    rows = earlier.order_by("-journal_id").values_list("journal_id", "started_by")
+    for run_id, started_by in rows[:MOST_TURNS] if said else ():
+        first = journal.read_after(run_id, 0, 1).rows
+        echoed = json.loads(first[0][2]).get("input", {}) if first else {}
+        brought = said & {message["id"] for message in echoed.get("messages", ())}
+        if brought and started_by != run.started_by:
+            return True
+        said = said - brought
+        if not said:
+            break
+    return False
 
 
 def _store(thread_id: UUID, fold: Fold, *, before: UUID | None, through: UUID) -> None:

@@ -70,6 +70,21 @@ def test_a_reload_finds_the_same_conversation(packages: None, host: Host, thread
     assert visit(host, thread, CONNECT)["messages"] == third["messages"]
 
 
+def test_an_answer_is_told_anew(packages: None, host: Host, thread: str) -> None:
+    visit(host, thread, say({"text": "one"}), say({"text": "worse"}))
+    visit(host, thread, CONNECT, {**say({"text": "better"}), "say": None, "keep": 3})
+    again = visit(host, thread, CONNECT)
+    answers = [message["content"] for message in again["messages"]][1::2]
+    assert answers == ["one", "better"]
+
+
+def test_an_old_tab_takes_nobodys_turn_away(packages: None, host: Host, thread: str) -> None:
+    visit(host, thread, say({"text": "one"}), say({"text": "two"}))
+    visit(host, thread, CONNECT, say({"text": "three"}, keep=2))
+    again = visit(host, thread, CONNECT)
+    assert [message["content"] for message in again["messages"]][1::2] == ["one", "two", "three"]
+
+
 def test_a_new_thread_is_empty(packages: None, host: Host, thread: str) -> None:
     seen = visit(host, thread, CONNECT)
     assert (seen["messages"], seen["steps"][0]["types"]) == ([], [])

@@ -6,7 +6,8 @@ import pytest
 
 from events.encoding import encode
 from runs import history, lifecycle
-from tests.cast import Cast, log_of, start
+from tests.cast import Actor, Cast, log_of, start
+from tests.runs.conversing import tell, text
 
 
 def message(role: str, id: str, content: str = "") -> dict[str, Any]:
@@ -21,29 +22,52 @@ def ids(messages: list[dict[str, Any]]) -> list[str]:
     return [item["id"] for item in messages]
 
 
-@pytest.mark.parametrize(
-    ("sent", "expected", "fresh", "superseded"),
-    [
-        ([message("user", "u3")], ["u1", "a1", "u2", "a2", "u3"], ["u3"], False),
-        ([*STORED, message("user", "u3")], ["u1", "a1", "u2", "a2", "u3"], ["u3"], False),
-        ([*STORED], ["u1", "a1", "u2", "a2"], [], False),
-        ([], ["u1", "a1", "u2", "a2"], [], False),
-        (STORED[:3], ["u1", "a1", "u2"], [], True),
-        ([*STORED[:2], message("user", "u9")], ["u1", "a1", "u9"], ["u9"], True),
-        ([message("tool", "t1")], ["u1", "a1", "u2", "a2", "t1"], ["t1"], False),
-        ([message("assistant", "a9")], ["u1", "a1", "u2", "a2"], [], False),
-        ([message("reasoning", "r9")], ["u1", "a1", "u2", "a2"], [], False),
-    ],
-    ids=["only the new one", "full history", "nothing new", "nothing", "regenerate",
-         "another question instead", "tool result", "forged answer", "forged reasoning"],
-)  # fmt: skip
-def test_merge(
-    sent: list[dict[str, Any]], expected: list[str], fresh: list[str], superseded: bool
-) -> None:
-    merged = history.merge(STORED, sent)
+ALL = ["u1", "a1", "u2", "a2"]
+SAYS_SO: dict[str, Any] = {"forwardedProps": {"regenerate": True}}
+ANSWER: dict[str, Any] = {"resume": [{"interruptId": "q", "status": "resolved"}]}
+RULE: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[str]]] = {
+    # name: (what the client sends, what else is in its input, what the thread then holds)
+    "only the new one": ([message("user", "u3")], {}, [*ALL, "u3"]),
+    "full history": ([*STORED, message("user", "u3")], {}, [*ALL, "u3"]),
+    "nothing new": ([*STORED], {}, ALL),
+    "nothing": ([], {}, ALL),
+    "an old tab asks something": ([*STORED[:2], message("user", "u3")], {}, [*ALL, "u3"]),
+    "an old tab brings a result": ([*STORED[:2], message("tool", "t1")], {}, [*ALL, "t1"]),
+    "an old tab brings an answer": (STORED[:1], ANSWER, ALL),
+    "an old tab, nothing new": (STORED[:2], {}, ALL),
+    "a tool result": ([message("tool", "t1")], {}, [*ALL, "t1"]),
+    "a forged answer": ([message("assistant", "a9")], {}, ALL),
+    "forged reasoning": ([message("reasoning", "r9")], {}, ALL),
+    "regenerate": (STORED[:3], {}, ["u1", "a1", "u2"]),
+    "regenerate, only that message": (STORED[2:3], {}, ["u1", "a1", "u2"]),
+    "regenerate an earlier answer": (STORED[:1], {}, ["u1"]),
+    "regenerate, reasoning behind": (
+        [*STORED[:3], message("reasoning", "r1")], {}, ["u1", "a1", "u2"],
+    ),
+    "regenerate, an answer unknown here": (
+        [STORED[0], message("assistant", "a9"), STORED[2]], {}, ["u1", "a1", "u2"],
+    ),
+    "said: from a question": (STORED[:3], SAYS_SO, ["u1", "a1", "u2"]),
+    "said: from an answer": (STORED[:2], SAYS_SO, ["u1", "a1"]),
+    "said: another question instead": (
+        [*STORED[:2], message("user", "u9")], SAYS_SO, ["u1", "a1", "u9"],
+    ),
+    "said: nothing sent": ([], SAYS_SO, ["u1", "a1", "u2"]),
+    "said: nothing known": ([message("user", "u9")], SAYS_SO, [*ALL, "u9"]),
+    "said otherwise": (STORED[:2], {"forwardedProps": {"regenerate": "a2"}}, ALL),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", RULE)
+def test_what_becomes_of_the_thread(case: str) -> None:
+    sent, more, expected = RULE[case]
+    wanted = history.regenerates(STORED, {"messages": sent, **more})
+    merged = history.merge(STORED, sent, keep=wanted and wanted[0])
     assert ids(merged.messages) == expected
-    assert ids(merged.fresh) == fresh
-    assert merged.superseded == superseded
+    assert ids(merged.fresh) == [name for name in expected if name not in ALL]
+    assert merged.superseded == (not set(ALL) <= set(expected))
+    explicit = more is SAYS_SO
+    assert wanted is None or wanted[1] == explicit
 
 
 def test_a_stored_message_is_never_rewritten() -> None:
@@ -59,9 +83,43 @@ def test_an_empty_thread_takes_a_whole_conversation_over() -> None:
 
 def test_what_clients_do_not_send_back_is_no_regenerate() -> None:
     stored = [*STORED, message("reasoning", "r1"), message("activity", "x1")]
-    merged = history.merge(stored, [*STORED, message("user", "u3")])
+    sent = [*STORED, message("user", "u3")]
+    assert history.regenerates(stored, {"messages": sent}) is None
+    merged = history.merge(stored, sent)
     assert not merged.superseded
     assert ids(merged.messages) == ["u1", "a1", "u2", "a2", "r1", "x1", "u3"]
+
+
+def turn(actor: Actor, number: int, *sent: dict[str, Any], **more: Any) -> list[str]:
+    """A run that sends these messages and answers; what the thread then says."""
+    run = tell(
+        actor, *text(f"a{number}", f"answer {number}"),
+        {"type": "TEXT_MESSAGE_END", "messageId": f"a{number}"},
+        runId=f"r{number}", messages=list(sent), **more,
+    )  # fmt: skip
+    return ids(history.current(run.thread_id).messages)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_team_mates_turn_stays_whatever_an_old_tab_sends(cast: Cast) -> None:
+    asked, again = message("user", "u1"), message("user", "u3")
+    turn(cast.alice, 1, asked)
+    assert turn(cast.bob, 2, message("user", "u2")) == ALL
+    old_tab = [asked, message("assistant", "a1")]
+    assert turn(cast.alice, 3, *old_tab, again) == [*ALL, "u3", "a3"]
+    assert turn(cast.alice, 4, asked) == [*ALL, "u3", "a3", "a4"], "another answer to u1, kept"
+    said = {"forwardedProps": {"regenerate": True}}
+    assert turn(cast.alice, 5, asked, **said) == ["u1", "a5"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_ones_own_turns_may_be_told_anew(cast: Cast) -> None:
+    turn(cast.bob, 1, message("user", "u1"))
+    turn(cast.alice, 2, message("user", "u2"))
+    turn(cast.alice, 3, message("user", "u3"))
+    sent = [message("user", "u1"), message("assistant", "a1"), message("user", "u2")]
+    assert turn(cast.alice, 4, *sent) == ["u1", "a1", "u2", "a4"]
+    assert turn(cast.bob, 5, *sent) == ["u1", "a1", "u2", "a5"], "nobody's question goes"
 
 
 @pytest.mark.django_db(transaction=True)

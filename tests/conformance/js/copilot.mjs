@@ -75,6 +75,8 @@ async function take(step) {
   if (step.connect) {
     await core.connectAgent({ agent });
   } else {
+    // As CopilotKit's `reloadMessages` does it: cut behind the user's message, and run.
+    if (step.keep) agent.setMessages(agent.messages.slice(0, step.keep));
     if (step.say) agent.addMessage({ role: "user", ...step.say });
     await core.runAgent({ agent, forwardedProps: step.forwardedProps, resume: step.resume });
   }

@@ -16,7 +16,7 @@ class Turn:
 
     ``ends``: ``success``, ``interrupt``, ``cancelled``, or the code of a RUN_ERROR after "error ".
     ``pending``: the calls that wait for the application. ``answer`` goes to every open question,
-    ``keep`` cuts the client's messages before it sends, ``fresh`` makes a new client that holds
+    ``keep`` cuts the client's messages before it sends, ``props`` are more forwardedProps, ``fresh`` makes a new client that holds
     nothing, ``joined`` counts the readers that come meanwhile.
     """
 
@@ -29,6 +29,7 @@ class Turn:
     at: Mapping[str, Sequence[str | Wire]] = field(default_factory=dict)
     answer: Wire | None = None
     keep: int | None = None
+    props: Mapping[str, Any] = field(default_factory=dict)
     state: Any = None
     fresh: bool = False
     reader: str = "http"
@@ -103,7 +104,7 @@ def _turn(turn: Turn, index: int, gates: str, left_out: set[str]) -> Wire:
         "agent": turn.agent,
         "says": list(says),
         "parameters": {
-            "forwardedProps": {"script": [_op(op, gates) for op in turn.script]},
+            "forwardedProps": {"script": [_op(op, gates) for op in turn.script], **turn.props},
             **turn.parameters,
         },
         "at": {

@@ -155,11 +155,21 @@ AGAIN = [
         [
             Turn(text("m1", "one")),
             Turn(text("m2", "two")),
-            Turn(text("m3", "three"), keep=2, says=[go(3)]),
+            Turn(text("m3", "three"), keep=2, says=[go(3)], props={"regenerate": True}),
             Turn(text("m4", "four")),
         ],
         [go(), said("m1", "one"), go(3), said("m3", "three"), go(4), said("m4", "four")],
         replays=False,
+    ),
+    Scenario(
+        "an old tab that has not seen the newest turn",
+        [
+            Turn(text("m1", "one")),
+            Turn(text("m2", "two")),
+            Turn(text("m3", "three"), keep=2, says=[go(3)]),
+        ],
+        [go(), said("m1", "one"), go(2), said("m2", "two"), go(3), said("m3", "three")],
+        reads=[go(), said("m1", "one"), go(3), said("m3", "three")],
     ),
     Scenario(
         "a late reader of an answer told anew",
