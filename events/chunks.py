@@ -5,8 +5,10 @@ being an owner: the parent agent (None) or one subagent. A log of triads can be 
 point, a log of chunks cannot.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 from events.violation import Event, Owner, Violation, named
 
@@ -60,10 +62,16 @@ class Stream:
 
 
 class Chunks:
-    """The lanes of one run."""
+    """The lanes of one run.
 
-    def __init__(self) -> None:
+    With ``mended``, which hears of it, a chunk that names nothing where nothing is open goes on
+    with what its lane had open last, or begins something of its own.
+    """
+
+    def __init__(self, mended: Callable[[], object] | None = None) -> None:
         self.lanes: dict[Owner, Stream] = {}
+        self._mended = mended
+        self._last: dict[tuple[str, Owner], dict[str, Any]] = {}
 
     def expand(self, event: Event) -> list[dict[str, Any]]:
         """What stands in the log for this event: itself, unless it is or ends a chunk.
@@ -102,7 +110,7 @@ class Chunks:
         if stream is None or not continues:
             events, stream = self._begin(form, chunk, lane)
         else:
-            _check_repeats(stream, chunk)
+            self._check_repeats(stream, chunk)
         if "delta" in chunk or "rawEvent" in chunk or (continues and "metadata" in chunk):
             content = {"type": form.content, form.key: stream.id, "delta": chunk.get("delta", "")}
             content |= _only(stream.opener, "subagentRunId")
@@ -111,6 +119,8 @@ class Chunks:
         return events
 
     def _begin(self, form: Form, chunk: Event, lane: Owner) -> tuple[list[dict[str, Any]], Stream]:
+        if self._mended is not None and form.key not in chunk:
+            chunk = self._completed(form, chunk, lane)
         for key in form.needed:
             if key not in chunk:
                 raise Violation("chunks", f"{chunk['type']}: the first one needs '{key}'.")
@@ -118,7 +128,28 @@ class Chunks:
         opener |= _only(chunk, *form.settled, "subagentRunId", "metadata", "timestamp")
         events = [*self._close(lane), opener]
         stream = self.lanes[lane] = Stream(form, chunk[form.key], opener)
+        self._last[form.name, lane] = _only(opener, form.key, *form.settled)
         return events, stream
+
+    def _completed(self, form: Form, chunk: Event, lane: Owner) -> Event:
+        """A first chunk without id: what something else has closed is opened again."""
+        begun = self._last.get((form.name, lane))
+        if begun is None and form.needed == (form.key,):
+            begun = {form.key: str(uuid4())}
+        if begun is None or self._mended is None:
+            return chunk
+        self._mended()
+        return {**chunk, **begun}
+
+    def _check_repeats(self, stream: Stream, chunk: Event) -> None:
+        for key in stream.form.settled:
+            if key in chunk and chunk[key] != stream.opener.get(key):
+                if self._mended is not None and not chunk[key]:
+                    continue  # an empty name is said by those that have no other any more
+                raise Violation(
+                    "chunks",
+                    f"{chunk['type']}: '{key}' differs from what '{stream.id}' began with.",
+                )
 
     def _lane(self, form: Form, chunk: Event) -> Owner:
         """The lane a chunk belongs to: by its id, else its tag, else by what is open."""
@@ -144,15 +175,6 @@ class Chunks:
                 "chunks", f"{chunk['type']}: several lanes have an open {form.name}; name one."
             )
         return holding[0]
-
-
-def _check_repeats(stream: Stream, chunk: Event) -> None:
-    for key in stream.form.settled:
-        if key in chunk and chunk[key] != stream.opener.get(key):
-            raise Violation(
-                "chunks",
-                f"{chunk['type']}: '{key}' differs from what '{stream.id}' began with.",
-            )
 
 
 def _only(event: Event, *keys: str) -> dict[str, Any]:

@@ -14,6 +14,10 @@ from events.fold_parts import ENDS, KEYS, Parts
 from events.patch import PatchFailed, apply
 from events.violation import Event
 
+QUESTIONS = frozenset({"on_interrupt"})
+"""CUSTOM events by which adapters from before AG-UI 1.0 ask; only CopilotKit knows them."""
+MOST_QUESTIONS = 32
+
 FORMAT = 1
 """The format of ``dump``: a checkpoint of another one is not read."""
 
@@ -27,7 +31,8 @@ class Fold:
 
     ``started`` is the last RUN_STARTED without the input it echoes, ``terminal`` what ended that
     run, if it has ended. ``raised`` are RUN_STARTED and RUN_FINISHED of the run whose
-    ``interrupts`` are still open.
+    ``interrupts`` are still open. ``questions`` are CUSTOM events that ask and were not answered:
+    until a run ends otherwise than in failure or by a stop. ``asking`` are those of a live run.
     """
 
     def __init__(self, messages: Iterable[Event] = (), state: Any = UNSET) -> None:
@@ -35,6 +40,8 @@ class Fold:
         self.started: dict[str, Any] | None = None
         self.terminal: Event | None = None
         self.raised: list[Event] = []
+        self.questions: list[Event] = []
+        self.asking: list[Event] = []
         self.parts = Parts()
         self._messages = Messages(messages)
         self._set_state({} if state is UNSET else state)
@@ -102,6 +109,8 @@ class Fold:
             "started": self.started,
             "terminal": self.terminal,
             "raised": self.raised,
+            "questions": self.questions,
+            "asking": self.asking,
             "parts": self.parts.dump(),
             "state_known": self._state_known,
         }
@@ -116,6 +125,7 @@ class Fold:
             raise ValueError(f"not a fold of format {FORMAT}")
         fold = cls(map(json.loads, messages), json.loads(state))
         fold.started, fold.terminal, fold.raised = run["started"], run["terminal"], run["raised"]
+        fold.questions, fold.asking = run.get("questions", []), run.get("asking", [])
         fold.parts = Parts.load(run["parts"])
         fold._state_known = run["state_known"]
         return fold
@@ -168,6 +178,7 @@ class Fold:
             key: value for key, value in event.items() if key not in ("input", "rawEvent")
         }
         self.terminal = None
+        self.asking = []
         self.parts = Parts()
         self.parts.history(echoed.get("messages") or (), overrides=False)
         self._messages.add_unknown(echoed.get("messages") or ())
@@ -180,9 +191,18 @@ class Fold:
         outcome = event.get("outcome") or {}
         interrupted = self.started is not None and outcome.get("type") == "interrupt"
         self.raised = [self.started or {}, event] if interrupted else []
+        if self.asking or outcome.get("type") != "cancelled":
+            self.questions = self.asking
+        self.asking = []
 
     def _run_error(self, event: Event) -> None:
         self.terminal = event
+        self.asking = []
+
+    def _custom(self, event: Event) -> None:
+        if event["name"] in QUESTIONS:
+            question = {key: value for key, value in event.items() if key != "rawEvent"}
+            self.asking = [*self.asking[1 - MOST_QUESTIONS :], question]
 
     # Functions, not bound methods: a fold is no cycle, and its memory goes when it does.
     _rules: Mapping[str, Callable[["Fold", Event], None]] = {
@@ -200,6 +220,7 @@ class Fold:
         "RUN_STARTED": _run_started,
         "RUN_FINISHED": _run_finished,
         "RUN_ERROR": _run_error,
+        "CUSTOM": _custom,
     }
 
 

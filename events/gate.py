@@ -18,8 +18,9 @@ from typing import Any
 from ag_ui.core import ReasoningMessageContentEvent, TextMessageContentEvent, ToolCallArgsEvent
 
 from agui_project.errors import RunErrorCode, RunFailed
+from events.coerce import coerced, is_plain_data
 from events.encoding import DELTA_IDS, clean_delta, clean_text
-from events.legacy import Legacy, unmirrored
+from events.legacy import THINKING, Legacy, unmirrored
 from events.schema import EVENTS
 from events.shapes import Choice, Field, Leaf, Many, Shape, Variants
 from events.values import (
@@ -32,10 +33,13 @@ from events.values import (
     text_value,
 )
 
+Mended = Callable[[str, str], object]
+
 DROPPED = object()
 """Says that a value is an unknown member of a union, which the spec strips."""
 
 _IDENTIFIED = frozenset({"RUN_STARTED", "RUN_FINISHED"})
+_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-. ]")
 _POINTER = re.compile(r"(?:/(?:[^/~]|~[01])*)*")
 
 _HOT_MODELS: dict[type, tuple[str, str, str]] = {
@@ -51,19 +55,25 @@ def gate(
     ids: Mapping[str, str] | None = None,
     legacy: Legacy | None = None,
     unknown: Callable[[str], object] = lambda kind: None,
+    mended: Mended | None = None,
 ) -> dict[str, Any]:
     """The event as a new dict of wire names and plain JSON values.
 
     Takes mappings and pydantic models (the SDK's or others). ``ids``, where given, replace the
     threadId and runId of RUN_STARTED and RUN_FINISHED, whatever the event says about them.
     ``legacy`` translates what 0.x said in another way; ``unknown`` hears of a type that is
-    wrapped, and may raise. Half a character at the edge of a delta is left to ``Seams``.
+    wrapped, and may raise. ``mended``, where given, hears the rule and the action of what is taken
+    for what it plainly means: a type in another spelling, a number or an object for text.
+    Half a character at the edge of a delta is left to ``Seams``.
     Raises RunFailed(INVALID_EVENT).
     """
     if (hot := _hot(event)) is not None:
         return hot
     try:
-        return _checked(members_of(event), ids, legacy, unknown)
+        members = members_of(event)
+        if mended is not None:
+            members = _respelled(members, mended)
+        return _checked(members, ids, legacy, unknown, mended)
     except Malformed as bad:
         where = ".".join(reversed(bad.path))
         text = f"{where}: {bad.problem}" if where else bad.problem
@@ -106,6 +116,7 @@ def _checked(
     ids: Mapping[str, str] | None,
     legacy: Legacy | None,
     unknown: Callable[[str], object],
+    mended: Mended | None,
 ) -> dict[str, Any]:
     kind = members.get("type")
     if not isinstance(kind, str):
@@ -123,12 +134,41 @@ def _checked(
         members = {**members, **ids}
         if legacy is not None and kind == "RUN_FINISHED":
             members = legacy.ending(members, ids["runId"])
+    if mended is not None and is_plain_data(kind, members):
+        members = coerced(kind, members)
+        mended("schema", "coerced")
     try:
         checked: dict[str, Any] = _object(known, members)
     except Malformed as bad:
-        bad.path.append(kind)
-        raise
+        checked = _coerced(kind, members, bad, mended)
     return {"type": kind} | checked
+
+
+def _coerced(
+    kind: str, members: Mapping[Any, Any], bad: Malformed, mended: Mended | None
+) -> dict[str, Any]:
+    """The event once its values are what they plainly mean. Raises ``bad`` if that is no help."""
+    bad.path.append(kind)
+    if mended is None:
+        raise bad
+    try:
+        checked: dict[str, Any] = _object(EVENTS[kind], coerced(kind, members))
+    except Malformed:
+        raise bad from None
+    mended("schema", "coerced")
+    return checked
+
+
+def _respelled(members: Mapping[Any, Any], mended: Mended) -> Mapping[Any, Any]:
+    """A type in lower case, with hyphens or in camel case as the protocol spells it."""
+    kind = members.get("type")
+    if kind.__class__ is not str or kind in EVENTS:
+        return members
+    spelled = _WORDS.sub("_", kind).upper()
+    if spelled == kind or not (spelled in EVENTS or spelled in THINKING):
+        return members
+    mended("unknown_type", "translated")
+    return {**members, "type": spelled}
 
 
 def _object(shape: Shape, members: Mapping[Any, Any]) -> Any:

@@ -12,7 +12,8 @@ stick to the client's messages.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from agui_project.errors import RunErrorCode, RunFailed
@@ -23,6 +24,7 @@ from events.findings import Finding, Findings
 from events.gate import gate
 from events.legacy import Legacy
 from events.repair import DROP, Fix, mend, subagent_ending
+from events.reused_ids import ReusedIds
 from events.schema import PROTOCOL_VERSION
 from events.seams import Seams
 from events.verifier import Verifier
@@ -55,9 +57,12 @@ class Intake:
         protocol_version: str = PROTOCOL_VERSION,
         max_bytes: int = MAX_EVENT_BYTES,
         repair: bool = True,
+        history: Iterable[Mapping[str, Any]] = (),
         clock: Callable[[], float] = time.time,
     ) -> None:
         """``input`` is echoed on RUN_STARTED; ``clock`` gives epoch seconds.
+
+        ``history`` are the messages of the thread, whose ids this run must not use again.
 
         Without ``repair`` every violation is refused.
         """
@@ -68,8 +73,13 @@ class Intake:
         self._max_bytes = max_bytes - FRAMING
         self._repair = repair
         self._clock = clock
-        self._chunks = Chunks()
-        self._early = Chunks()
+        self._mended = self._find if repair else None
+        continued = partial(self._find, "chunks", "continued") if repair else None
+        self._chunks = Chunks(continued)
+        self._early = Chunks(continued)
+        self._reused = ReusedIds(
+            self._ids["runId"], history, lambda: self._find("reused_id", "renamed")
+        )
         self._verifier = Verifier()
         self._documents = Documents({} if input is None else input.get("state", {}))
         self._seams = Seams()
@@ -117,10 +127,13 @@ class Intake:
         """
         self._refuse_after_end()
         try:
-            clean = gate(event, self._ids, self._legacy, self._unknown)
+            clean = gate(event, self._ids, self._legacy, self._unknown, self._mended)
             kind = clean["type"]
+            key = DELTA_IDS.get(kind)
+            if key is None or clean[key] in self._reused.used:
+                self._reused.rename(clean)
             if (
-                kind in DELTA_IDS
+                key is not None
                 and not self._chunks.lanes
                 and self._verifier.ids is not None
                 and not self._held
@@ -143,7 +156,8 @@ class Intake:
         Raises RunFailed as ``accept`` does; the order of events is not looked at.
         """
         try:
-            return self._early.expand(gate(event, self._ids, self._legacy, self._unknown))
+            clean = gate(event, self._ids, self._legacy, self._unknown, self._mended)
+            return self._early.expand(clean)
         except RunFailed as failed:
             self._refused(failed)
             raise

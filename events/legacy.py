@@ -13,6 +13,12 @@ from events.values import members_of
 
 Members = Mapping[Any, Any]
 
+THINKING = frozenset(
+    {
+        "THINKING_START", "THINKING_END", "THINKING_TEXT_MESSAGE_START",
+        "THINKING_TEXT_MESSAGE_CONTENT", "THINKING_TEXT_MESSAGE_END",
+    }
+)  # fmt: skip
 MEDIA = frozenset({"image", "audio", "video"})
 OUTCOMES = frozenset({"success", "interrupt", "cancelled"})
 DEFAULT_REASON = "input_required"

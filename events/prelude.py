@@ -30,6 +30,7 @@ def prelude(fold: Fold) -> Events:
         # will come, so it is opened; that builds a message, which a second snapshot drops again.
         *(_lost(fold, *key) for key in lost),
         *([snapshot] if lost else []),
+        *map(dict, fold.asking),
         *map(dict, parts.steps.values()),
         *(dict(event) for events in parts.subagents.values() for event in events),
         *(
@@ -50,7 +51,7 @@ def finished(fold: Fold) -> Events:
     ending = [] if fold.terminal is None else [dict(fold.terminal)]
     if fold.started is None:
         return ending
-    return [*_opening(fold), _snapshot(fold), *ending]
+    return [*_opening(fold), _snapshot(fold), *map(dict, fold.questions), *ending]
 
 
 def prelude_frames(fold: Fold, position: int) -> bytes | None:

@@ -1,5 +1,6 @@
 """Plain JSON out of whatever Python agents put into events."""
 
+import json
 import math
 from collections.abc import Mapping
 from enum import Enum
@@ -101,6 +102,11 @@ def _plain(value: Any) -> Any:
         return to_jsonable_python(value, by_alias=True)
     except (ValueError, RecursionError):
         raise Malformed(f"a {type(value).__name__} is not JSON") from None
+
+
+def compact(value: Any) -> str:
+    """The JSON text of a value that ``json_value`` has cleaned."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def key_value(key: Any) -> str:

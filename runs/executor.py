@@ -105,6 +105,7 @@ class Execution:
                 limits.event_bytes or settings.AGUI_MAX_EVENT_BYTES, settings.AGUI_MAX_EVENT_BYTES
             ),
             repair=run.agent.policy == Policy.REPAIR,
+            history=claimed.prepared.history,
         )
         # The run's base is the thread's history, which stands still while the run lives.
         base = functools.partial(history.current, run.thread_id)

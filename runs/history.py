@@ -38,10 +38,14 @@ class Merged:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The effective input of a run, and the input that RUN_STARTED echoes: only what is new."""
+    """The effective input of a run, and the input that RUN_STARTED echoes: only what is new.
+
+    ``history`` are all messages whose ids readers may hold, superseded ones too.
+    """
 
     input: Wire
     echo: Wire
+    history: list[Wire]
 
 
 def current(thread_id: UUID, thread: Thread | None = None) -> Fold:
@@ -90,13 +94,14 @@ def prepare(run: Run, fold: Fold) -> Prepared:
     merged = merge(stored, body["messages"], keep=_kept(run, stored, body))
     if merged.superseded:
         base = Fold(merged.messages[: len(merged.messages) - len(merged.fresh)], fold.state)
-        base.raised = fold.raised
+        base.raised, base.questions = fold.raised, fold.questions
         ThreadHistory.objects.filter(thread_id=run.thread_id).update(fold=base.dump())
     state = body["state"] if body["state"] not in (None, {}) else fold.state
     visible = [message for message in merged.messages if message["role"] != "activity"]
     return Prepared(
         input={**body, "messages": visible, "state": state},
         echo={**body, "messages": merged.fresh},
+        history=[*stored, *merged.fresh],
     )
 
 

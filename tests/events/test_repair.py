@@ -182,7 +182,7 @@ def test_an_unknown_type_is_wrapped_or_refused() -> None:
         ([HELLO], {**CALL, "parentMessageId": "m1", **S1}, "V11"),
         ([CALL, CALLED], {**ARGS, **S1}, "V10"),
         ([ACTIVITY], {**activity("add", "/x"), **S1}, "V12"),
-        ([], {"type": "TEXT_MESSAGE_CHUNK", "delta": "x"}, "chunks"),
+        ([], {"type": "TOOL_CALL_CHUNK", "delta": "x"}, "chunks"),
         ([], {**DELTA, "delta": None}, "schema"),
         ([], {**DELTA, "delta": "x" * 2000}, "size"),
         ([], {**DONE, "outcome": {"type": "interrupt",

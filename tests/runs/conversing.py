@@ -40,7 +40,10 @@ class Told:
         assert claimed
         self.run, self._held = claimed.run, claimed.claim
         self._head = claimed.claim.head
-        self._intake = Intake(run.thread.thread_id, run.run_id, input=claimed.prepared.echo)
+        prepared = claimed.prepared
+        self._intake = Intake(
+            run.thread.thread_id, run.run_id, input=prepared.echo, history=prepared.history
+        )
 
     def say(self, *events: Wire) -> "Told":
         self._append([record for event in events for record in self._intake.accept(event)])
