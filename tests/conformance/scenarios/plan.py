@@ -17,7 +17,8 @@ class Turn:
     ``ends``: ``success``, ``interrupt``, ``cancelled``, or the code of a RUN_ERROR after "error ".
     ``pending``: the calls that wait for the application. ``answer`` goes to every open question,
     ``keep`` cuts the client's messages before it sends, ``props`` are more forwardedProps,
-    ``fresh`` makes a new client that holds nothing, ``joined`` counts the readers that come meanwhile.
+    ``fresh`` makes a new client that holds nothing, ``joined`` counts the readers that come
+    meanwhile.
     """
 
     script: Sequence[Wire] = ()
