@@ -13,6 +13,8 @@ _ENCODER = json.JSONEncoder(
 _LINE_BREAKS = re.compile("[\x85\u2028\u2029]")
 """Line breaks to Python's ``splitlines``, by which many clients cut a stream into lines."""
 
+_HEAD = b'{"type":"'
+
 DELTA_IDS = {
     "TEXT_MESSAGE_CONTENT": "messageId",
     "TOOL_CALL_ARGS": "toolCallId",
@@ -50,6 +52,11 @@ def encode(event: Mapping[str, Any]) -> bytes:
         return text.encode()
     except UnicodeEncodeError:
         return clean_text(text).encode()
+
+
+def type_of(stored: bytes) -> bytes:
+    """The type of an encoded event, which stands first in it; empty where it does not."""
+    return stored[len(_HEAD) : stored.find(b'"', len(_HEAD))] if stored.startswith(_HEAD) else b""
 
 
 def clean_delta(text: str) -> str:

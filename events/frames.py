@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from events import raw
-from events.encoding import encode
+from events.encoding import encode, type_of
 from events.journal import TERMINAL, Page
 from events.link_view import LinkView
 
@@ -52,6 +52,11 @@ class Frames:
                 for seq, payload in said
             ]
         )
+
+    @cached_property
+    def types(self) -> frozenset[bytes]:
+        """The types of its events."""
+        return frozenset(map(type_of, self.payloads or ()))
 
     @cached_property
     def events(self) -> list[dict[str, Any]]:

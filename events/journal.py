@@ -7,7 +7,7 @@ so a reader never sees 5 before 4.
 """
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
@@ -17,7 +17,7 @@ from psycopg.errors import LockNotAvailable
 
 from agui_project.errors import HostError
 from events.encoding import Record
-from events.models import Journal
+from events.models import Event, Journal
 
 WRITER_APPLICATION = "agui-writer"
 TERMINAL = frozenset({"RUN_FINISHED", "RUN_ERROR"})
@@ -192,6 +192,13 @@ def confirm(batches: Sequence[Batch]) -> set[UUID]:
             ],
         )
         return {row[0] for row in cursor.fetchall()}
+
+
+def of_types(journal_id: UUID, types: Collection[str], last: int) -> Iterator[str]:
+    """The payloads of the events of these types up to ``last``, in order."""
+    if types:
+        rows = Event.objects.filter(journal_id=journal_id, seq__lte=last, type__in=types)
+        yield from rows.order_by("seq").values_list("payload", flat=True).iterator(chunk_size=1000)
 
 
 def read_after(journal_id: UUID, after: int, limit: int = PAGE_ROWS) -> Page:

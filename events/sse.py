@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
-from events import older
 from events.frames import Frames
 
 Message = dict[str, Any]
@@ -38,14 +37,9 @@ def whole(frames: Frames) -> bytes:
     return frames.sse
 
 
-def view(*, as_older: bool = False, raw: bool = True) -> View:
-    """What a reader of AG-UI 0.x gets, whose form of the ending differs; the log without RAW."""
-
-    def said(frames: Frames) -> bytes:
-        body = frames.sse if raw else frames.rawless_sse
-        return older.frames(body) if as_older and frames.final else body
-
-    return said if as_older or not raw else whole
+def rawless(frames: Frames) -> bytes:
+    """The same without RAW and ``rawEvent``."""
+    return frames.rawless_sse
 
 
 async def begin(send: Send, headers: Iterable[Header]) -> None:

@@ -1,13 +1,17 @@
 """Cursors: where in a run's log a reader stands (DESIGN section 6). Never a silent full replay.
 
-And what of it a reader wants: ``raw=false`` leaves out RAW events and every ``rawEvent``.
+And what of it a reader wants: ``raw=false`` leaves out RAW events and every ``rawEvent``,
+``protocol=0.0.43`` has it said as a client of that version can read it.
 """
 
 import re
 from collections.abc import Mapping
 
 from agui_project.errors import BadCursor, Invalid
+from events import older
 from events.journal import Purged
+from events.older import Version
+from events.schema import PROTOCOL_VERSION
 from runs.models import Run
 
 _SEQ = re.compile(r"[0-9]{1,10}")
@@ -51,3 +55,21 @@ def raw(query: Mapping[str, str]) -> bool:
     if value not in ("true", "false"):
         raise Invalid("raw must be true or false.", details={"path": "raw"})
     return value == "true"
+
+
+def protocol(query: Mapping[str, str], declared: str | None = PROTOCOL_VERSION) -> Version | None:
+    """The version of AG-UI 0.x that the reader understands; None for 1.0 and newer.
+
+    ``?protocol=`` says it, else what its input has ``declared``; a client that declares none is
+    of 0.x, and taken for the newest of those. Raises Invalid for a ``?protocol=`` that is none.
+    """
+    text = query.get("protocol")
+    try:
+        if text is not None:
+            return older.version_of(text)
+        return older.NEWEST if declared is None else older.version_of(declared)
+    except ValueError:
+        if text is None:
+            return None  # what a client declares is never refused
+        message = "protocol must be a version of AG-UI, such as 0.0.39 or 1.0."
+        raise Invalid(message, details={"path": "protocol"}) from None

@@ -32,13 +32,14 @@ class Entry:
     """A run, where its reader begins, and whether this request made it.
 
     ``after`` is None for a reader that has to join: it came without a cursor to a run that
-    was there before. ``older``: the reader declared no version, so it reads AG-UI 0.x.
+    was there before. ``declared`` is the reader's version of AG-UI; None for one
+    of 0.x, which says nothing of it.
     """
 
     run: Run
     after: int | None
     created: bool
-    older: bool = False
+    declared: str | None = None
 
 
 def enter_agui(
@@ -56,7 +57,7 @@ def enter_agui(
         found = enter(principal, request, key=key, cursor=cursor)
     except lifecycle.RunExists as error:
         found = Entry(access.find(principal, UUID(error.details["id"])), None, created=False)
-    return replace(found, older="protocolVersion" not in request.body)
+    return replace(found, declared=request.body.get("protocolVersion"))
 
 
 def enter_api(principal: Principal, data: Any, *, key: str | None) -> Entry:

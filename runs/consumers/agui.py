@@ -19,6 +19,7 @@ async def agui(request: Request, send: Send) -> None:
     """
     principal = await authenticate(request)
     raw = cursors.raw(request.query)
+    cursors.protocol(request.query)  # refused before anything is written
     async with opened(principal):
         started = await db(
             entry.enter_agui,
@@ -41,7 +42,7 @@ async def agui(request: Request, send: Send) -> None:
             [run.pk],
             owner=run.team_id,
             cut=cut,
-            older=started.older,
+            reads=cursors.protocol(request.query, started.declared),
             raw=raw,
         )
 

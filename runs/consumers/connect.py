@@ -17,7 +17,7 @@ from agui_project.bridge import db_read
 from agui_project.errors import BadRequest
 from events import sse
 from events.frames import Frames
-from runs import access, entry, joining
+from runs import access, cursors, entry, joining
 from runs.consumers.agui import authenticate
 from runs.consumers.opening import opened
 from runs.consumers.stream import stream_run
@@ -34,13 +34,14 @@ class Joined:
     cut: Cut
     runs: list[UUID]
     owner: UUID
-    older: bool
+    declared: str | None
 
 
 @endpoint
 async def connect(request: Request, send: Send) -> None:
     """Stream a thread: history, live run, runs that wait for it. An unknown thread is empty."""
     principal = await authenticate(request)
+    cursors.protocol(request.query)  # refused before anything is read
     body = await request.body()
     joined = await db_read(_join, principal, request.kwargs["slug"], body)
     if not joined.runs:
@@ -54,28 +55,29 @@ async def connect(request: Request, send: Send) -> None:
             joined.runs,
             owner=joined.owner,
             cut=joined.cut,
-            older=joined.older,
+            reads=cursors.protocol(request.query, joined.declared),
         )
 
 
 def _join(principal: Principal, slug: str, body: bytes) -> Joined:
-    thread_id, older = _asked(strict_json.loads(body))
+    thread_id, declared = _asked(strict_json.loads(body))
     thread = access.find_thread(principal, thread_id)
     entry.find_agent(principal, slug)
     found = joining.thread(thread.pk) if thread else None
     cut, runs = found or (Cut(0, b""), [])
-    return Joined(cut, runs, thread.team_id if thread else principal.team.pk, older)
+    return Joined(cut, runs, thread.team_id if thread else principal.team.pk, declared)
 
 
-def _asked(data: Any) -> tuple[str, bool]:
-    """The thread's name, and whether the reader speaks AG-UI 0.x. Raises BadRequest, Invalid."""
+def _asked(data: Any) -> tuple[str, str | None]:
+    """The thread's name, and the version that the reader declares. Raises BadRequest, Invalid."""
     if not isinstance(data, dict):
         raise BadRequest("The body must be a JSON object: a RunAgentInput.")
     data = rename(data, SNAKE)
     thread_id = data.get("threadId")
     if not isinstance(thread_id, str) or not thread_id:
         raise wrong("threadId", "a string that is not empty")
-    return thread_id, data.get("protocolVersion") is None
+    declared = data.get("protocolVersion")
+    return thread_id, declared if isinstance(declared, str) and declared else None
 
 
 async def _nothing(send: Send) -> None:

@@ -24,13 +24,15 @@ async def events(request: Request, send: Send) -> None:
     if run.journal.closed_at and after == run.journal.head:
         await answer(send, 204)
         return
-    raw = cursors.raw(request.query)
+    raw, reads = cursors.raw(request.query), cursors.protocol(request.query)
     async with opened(principal):
         cut: Cut | None = None
         if run.journal.closed_at is None and cursor is None:
             cut = await db_read(_join, principal, run)
         cut = cut or Cut(after, b"")
-        await stream_run(request, send, principal, [run.pk], owner=run.team_id, cut=cut, raw=raw)
+        await stream_run(
+            request, send, principal, [run.pk], owner=run.team_id, cut=cut, reads=reads, raw=raw
+        )
 
 
 def _join(principal: Principal, run: Run) -> Cut | None:

@@ -1,5 +1,6 @@
 """The one body of every stream of runs: follow, send, notice who leaves, ask again who may read."""
 
+import json
 from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import aclosing
 from functools import partial
@@ -9,10 +10,10 @@ from django.conf import settings
 
 from agui_project.asgi_http import Request, Send
 from agui_project.bridge import db_read
-from events import guard, sse
+from events import guard, journal, sse
 from events.follow import follow
 from events.frames import Frames
-from events.older import frames as older_frames
+from events.older import Older, Version
 from runs import access
 from runs.joining import Cut
 from teams import revocation
@@ -27,7 +28,7 @@ async def stream_run(
     *,
     owner: UUID,
     cut: Cut | None = None,
-    older: bool = False,
+    reads: Version | None = None,
     raw: bool = True,
     view: sse.View | None = None,
     headers: Sequence[sse.Header] | None = None,
@@ -37,11 +38,18 @@ async def stream_run(
 
     Ends early when the reader leaves or loses its right to read. ``owner`` is the team that owns
     the runs. Of the first run the reader gets what ``cut`` says, else all. A ``view`` decides
-    what it sees of each batch; without one, ``older`` is a reader of AG-UI 0.x, and without
-    ``raw`` there is neither RAW nor ``rawEvent``. ``stall``: seconds a reader may take nothing.
+    what it sees of each batch; without one, ``reads`` is the version of a reader of AG-UI 0.x,
+    and without ``raw`` there is neither RAW nor ``rawEvent``. ``stall``: seconds a reader may
+    take nothing.
     """
     first = run_ids[0]
     cut = cut or Cut(0, b"")
+    opening = cut.opening
+    if view is None and reads is not None:
+        view = older = Older(reads, raw=raw)
+        if cut.position and not opening:
+            await db_read(_remind, older, first, cut.position)
+        opening = older.opening(opening)
     if headers is None:
         headers = [(b"content-location", f"/api/v1/runs/{first}/events".encode())]
     await sse.begin(send, headers)
@@ -49,15 +57,21 @@ async def stream_run(
         sending = sse.stream(
             send,
             frames,
-            opening=older_frames(cut.opening) if older else cut.opening,
+            opening=opening,
             stall=stall or settings.AGUI_STALL_TIMEOUT,
-            view=view or sse.view(as_older=older, raw=raw),
+            view=view or (sse.whole if raw else sse.rawless),
         )
         refused = await while_allowed(
             sending, request, principal, first, owner, leaving="http.disconnect"
         )
     if refused:
         await sse.refuse(send)
+
+
+def _remind(older: Older, run_id: UUID, position: int) -> None:
+    """Tell it what was open at the cursor of a reader that comes back."""
+    for payload in journal.of_types(run_id, older.remembers, position):
+        older.events(json.loads(payload))
 
 
 async def while_allowed(
