@@ -17,12 +17,11 @@ Read from the schemas and verifiers of ``@ag-ui/client`` 0.0.39 to 0.0.59, and j
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from events import raw
 from events.encoding import encode, type_of
-from events.frames import Frames
 from events.older_messages import as_text, message_for
 
 Event = Mapping[str, Any]
@@ -57,6 +56,19 @@ def version_of(text: str) -> Version | None:
     if major:
         return None
     return NEWEST if minor else min((0, 0, patch), NEWEST)
+
+
+class Frames(Protocol):
+    """A batch as ``events.frames`` makes it: the part of it that is read here."""
+
+    first: int
+    payloads: Sequence[bytes] | None
+
+    @property
+    def types(self) -> frozenset[bytes]: ...
+
+    @property
+    def sse(self) -> bytes: ...
 
 
 class Older:
