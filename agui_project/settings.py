@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import environ
 from csp.constants import NONCE, NONE, SELF
 
-from agui_project import durations, embedded, folders, logs
+from agui_project import durations, embedded, folders, logs, valkey
 from agui_project.postgres import address, deadlines
 
 BASE_DIR = folders.FILES
@@ -170,7 +170,9 @@ DATABASES["default"]["OPTIONS"]["pool"] = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-REDIS_URL: str = env.str("REDIS_URL", default="") or embedded.valkey_url(AGUI_DATA_DIR)
+REDIS_URL: str = valkey.address(
+    env.str("REDIS_URL", default="") or embedded.valkey_url(AGUI_DATA_DIR)
+)
 CHANNEL_LAYERS = {
     "default": {"BACKEND": "agui_project.bell.BellLayer", "CONFIG": {"hosts": [REDIS_URL]}}
 }

@@ -131,7 +131,7 @@ class TestOrphans:
     ) -> None:
         run = run_on(worker, cast)
         lifecycle.finish(run.pk, {"type": "RUN_FINISHED"})
-        Run.objects.update(ended_at=timezone.now() - timedelta(seconds=TOO_LATE))
+        Run.objects.update(ended_at=timezone.now() - timedelta(seconds=10 * TOO_LATE))
         assert reaper.run_once() == []
         assert ProcrastinateJob.objects.filter(pk=run.job_id).exists(), "its worker lives"
         bury(worker)

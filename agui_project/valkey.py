@@ -1,0 +1,38 @@
+"""REDIS_URL, checked once: every option holds, or the start stops with one line.
+
+The channel layer, the cache and the counted seats all hand the address to redis-py, which reads
+the options itself; it passes on a name that it does not know until the first connection fails.
+"""
+
+import os
+from urllib.parse import parse_qsl, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+PLAIN = frozenset({"db", "username", "password", "client_name", "protocol"})
+FILES = frozenset({"ssl_keyfile", "ssl_certfile", "ssl_ca_certs", "ssl_ca_path"})
+TLS = FILES | {
+    "ssl_cert_reqs", "ssl_check_hostname", "ssl_password", "ssl_ciphers", "ssl_ca_data",
+}  # fmt: skip
+REQUIREMENTS = ("none", "optional", "required")
+
+
+def address(url: str) -> str:
+    """``url`` itself. Raises ImproperlyConfigured for an option that would not hold."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("redis", "rediss", "unix"):
+        raise ImproperlyConfigured("REDIS_URL must begin with redis://, rediss:// or unix://.")
+    for name, value in parse_qsl(parts.query, keep_blank_values=True):
+        if name not in PLAIN | TLS:
+            raise ImproperlyConfigured(f"REDIS_URL has the unknown option {name}.")
+        if name in TLS and parts.scheme != "rediss":
+            raise ImproperlyConfigured(
+                f"REDIS_URL has {name}, but {parts.scheme}:// does not encrypt: use rediss://."
+            )
+        if name in FILES and not os.access(value, os.R_OK):
+            raise ImproperlyConfigured(f"REDIS_URL: {name}={value} cannot be read.")
+        if name == "ssl_cert_reqs" and value not in REQUIREMENTS:
+            raise ImproperlyConfigured(
+                f"REDIS_URL: ssl_cert_reqs is {value!r}; it is one of {', '.join(REQUIREMENTS)}."
+            )
+    return url

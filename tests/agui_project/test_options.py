@@ -1,0 +1,92 @@
+"""Options of DATABASE_URL and REDIS_URL hold, or the start stops with one line."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from agui_project import valkey
+from agui_project.postgres import address
+
+HERE = str(Path(__file__))
+POSTGRES = "postgres://ann:se%20cret@db.example:5433/app"
+
+
+def test_all_parts_of_the_address_arrive() -> None:
+    found = address.database(
+        f"{POSTGRES}?sslmode=verify-full&sslrootcert={HERE}&options=-c%20x%3D1"
+    )
+    options = found.pop("OPTIONS")
+    assert found == {
+        "HOST": "db.example", "PORT": "5433", "USER": "ann", "PASSWORD": "se cret", "NAME": "app",
+    }  # fmt: skip
+    assert (options["sslmode"], options["sslrootcert"]) == ("verify-full", HERE)
+    assert options["options"].endswith(" -c x=1")
+    assert options["tcp_user_timeout"] == "10000"
+
+
+def test_what_the_address_says_wins_and_hosts_may_be_several() -> None:
+    found = address.database("postgres://one:1,two:2/app?connect_timeout=9&keepalives_idle=60")
+    assert (found["HOST"], found["PORT"]) == ("one,two", "1,2")
+    assert found["OPTIONS"]["connect_timeout"] == "9"
+    assert found["OPTIONS"]["keepalives_idle"] == "60"
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        (f"{POSTGRES}?sslmod=require", "sslmod"),
+        (f"{POSTGRES}?CONN_MAX_AGE=60", "CONN_MAX_AGE"),
+        (f"{POSTGRES}?sslmode=verify", "one of disable"),
+        (f"{POSTGRES}?sslmode=verify-full&sslrootcert=/nowhere", "cannot be read"),
+        (f"{POSTGRES}?sslrootcert={HERE}", "may be unencrypted"),
+        ("postgres:///app?sslmode=require", "Unix socket"),
+        ("postgres://%2Frun%2Fpg/app?sslmode=require", "Unix socket"),
+        ("mysql://db.example/app", "must begin with"),
+        (f"{POSTGRES}?sslmode", "cannot be read"),
+    ],
+)
+def test_postgres_options_that_would_not_hold_are_refused(url: str, why: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=why) as raised:
+        address.database(url)
+    assert "cret" not in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("rediss://cache?ssl_cacerts=/x", "unknown option ssl_cacerts"),
+        ("redis://cache?ssl_cert_reqs=required", "use rediss://"),
+        ("rediss://cache?ssl_ca_certs=/nowhere", "cannot be read"),
+        ("rediss://cache?ssl_cert_reqs=yes", "one of none"),
+        ("http://cache", "must begin with"),
+    ],
+)
+def test_valkey_options_that_would_not_hold_are_refused(url: str, why: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=why):
+        valkey.address(url)
+
+
+@pytest.mark.parametrize(
+    ("name", "url"),
+    [
+        ("DATABASE_URL", f"{POSTGRES}?sslmod=require"),
+        ("REDIS_URL", "redis://cache?ssl_cert_reqs=none"),
+        ("DATABASE_URL", "postgres://ann@127.0.0.1:1/app"),
+    ],
+)
+def test_a_start_stops_with_one_line(name: str, url: str, tmp_path: Path) -> None:
+    environment = os.environ | {
+        "AGUI_DATA_DIR": str(tmp_path), "DATABASE_URL": POSTGRES, "REDIS_URL": "redis://c",
+        name: url,
+    }  # fmt: skip
+    run = subprocess.run(
+        [sys.executable, "manage.py", "run_worker", "--skip-checks"],
+        env=environment, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert run.returncode != 0
+    assert len(run.stderr.strip().splitlines()) == 1, run.stderr
