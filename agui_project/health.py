@@ -1,11 +1,25 @@
 """/health (is this process alive) and /ready (can it do its work)."""
 
+from collections.abc import Callable
+
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 
 from agui_project import bell, embedded, places
+
+
+class Probes:
+    """Middleware: a probe asks by the machine's address, which is no name of this host."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        view = {"/health": health, "/ready": ready}.get(request.path_info)
+        return view(request) if view else self.get_response(request)
+
 
 WORKERS = """
 select count(*) from procrastinate_workers

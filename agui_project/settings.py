@@ -23,9 +23,13 @@ AGUI_PUBLIC_URL: str = env.str("AGUI_PUBLIC_URL", default="")
 AGUI_PUBLIC_URL = AGUI_PUBLIC_URL.rstrip("/")
 # Where this host is without it: links in mails go there, wherever a request says it came to.
 AGUI_LOCAL_URL = f"http://127.0.0.1:{env.str('PORT', default='8000')}"
+# A host that people reach by its name answers to that name, not to those of every machine.
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 ALLOWED_HOSTS: list[str] = env.list(
     "AGUI_ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"]
 )
+if AGUI_PUBLIC_URL:
+    ALLOWED_HOSTS = [name for name in ALLOWED_HOSTS if name not in LOOPBACK]
 ALLOWED_HOSTS += [host] if (host := urlsplit(AGUI_PUBLIC_URL).hostname) else []
 AGUI_ALLOWED_ORIGINS: list[str] = env.list("AGUI_ALLOWED_ORIGINS", default=[])
 AGUI_SECRETS_KEYS: list[str] = env.list("AGUI_SECRETS_KEYS", default=[])
@@ -117,6 +121,7 @@ INSTALLED_APPS = [
     "dashboard",
 ]
 MIDDLEWARE = [
+    "agui_project.health.Probes",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -210,6 +215,8 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 # How people sign in: by django-allauth, for which dashboard/accounts.py decides.
+AGUI_INVITATION_COOLDOWN: int = env.int("AGUI_INVITATION_COOLDOWN", default=600)
+AGUI_INVITATIONS_PER_DAY: int = env.int("AGUI_INVITATIONS_PER_DAY", default=1_000)
 AGUI_SIGNUP: str = env.str("AGUI_SIGNUP", default="invited")
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
 ACCOUNT_ADAPTER = "dashboard.accounts.AccountAdapter"

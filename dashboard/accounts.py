@@ -1,6 +1,8 @@
 """What django-allauth asks of this host: who may sign up, where a code is due."""
 
+from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
 
 import structlog
 from allauth.account.adapter import DefaultAccountAdapter
@@ -15,6 +17,7 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from agui_project.links import absolute
 from agui_project.request_id import ADDRESS
 from runs.founding import found_own_team
 from teams import invitations
@@ -80,12 +83,26 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return answer
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
-        """A mail server that is away makes a page that says so."""
+        """Addresses in it are this host's own, whatever Host the request named.
+
+        A mail server that is away makes a page that says so.
+        """
+        asked = self.request.build_absolute_uri("/").removesuffix("/")
+        ours = {
+            name: absolute(value.removeprefix(asked)) if _is_below(value, asked) else value
+            for name, value in context.items()
+        }
+        host = urlsplit(absolute("/")).netloc
+        site = {"current_site": SimpleNamespace(name=host, domain=host)}
         try:
-            super().send_mail(template_prefix, email, context)
+            super().send_mail(template_prefix, email, {**ours, **site})
         except OSError as error:  # SMTPException is one
             log.warning("mail.lost", error=repr(error))
             raise ImmediateHttpResponse(_mail_lost()) from error
+
+
+def _is_below(value: object, address: str) -> bool:
+    return isinstance(value, str) and value.startswith(f"{address}/")
 
 
 def _mail_lost() -> HttpResponse:

@@ -7,13 +7,14 @@ have verified the invited address, too.
 import hashlib
 import secrets
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from allauth.account.models import EmailAddress
+from django.conf import settings
 from django.core.mail import send_mail
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.template.loader import render_to_string
 from django.utils import timezone
@@ -83,7 +84,7 @@ def send(
     except OSError as error:  # SMTPException is one
         # An invitation that nobody got is none. Not one transaction with the mail: a slow mail
         # server would hold the team's lock.
-        Invitation.objects.for_team(team).filter(pk=row.pk).update(revoked_at=timezone.now())
+        Invitation.objects.for_team(team).filter(pk=row.pk).delete()
         raise MailLost from error
     return row, link
 
@@ -99,6 +100,7 @@ def _make(
         now_by = members.standing(by)  # whoever was removed meanwhile sends no more
         now_by.require("manage_members")
         members.require_may_give(now_by, role)
+        _require_calm(email, now)
     theirs = Invitation.objects.for_team(team)
     if theirs.filter(created_at__gt=now - A_DAY).count() >= MOST_PER_DAY:
         raise LimitReached.of("invitations_per_day", MOST_PER_DAY, after=3600)
@@ -117,6 +119,33 @@ def _make(
     )
     audit.record(by, team, "invitation.sent", str(row.pk), email=email, role=role)
     return row, token
+
+
+def _require_calm(email: str, now: datetime) -> None:
+    """Whichever teams ask: nobody's address is filled with mail, and the host sends no floods.
+
+    Revoked ones count. Raises LimitReached.
+    """
+    with connection.cursor() as cursor:
+        # one invitation of the host at a time, until the commit
+        cursor.execute("select pg_advisory_xact_lock(hashtext('teams.invitations'))")
+    sent = Invitation.objects.unscoped("whoever is invited by whom")
+    cooldown = timedelta(seconds=settings.AGUI_INVITATION_COOLDOWN)
+    last = sent.filter(email=email, created_at__gt=now - cooldown).order_by("-created_at").first()
+    if last is not None:
+        left = (last.created_at + cooldown - now).total_seconds()
+        raise LimitReached(
+            "This address was invited a moment ago; give its reader some time.",
+            details={"limit": "invitation_cooldown", "max": 1},
+            headers={"Retry-After": str(max(1, int(left + 0.999)))},
+        )
+    most = settings.AGUI_INVITATIONS_PER_DAY
+    if most and sent.filter(created_at__gt=now - A_DAY).count() >= most:
+        raise LimitReached(
+            "This host has sent as many invitations as it sends in a day; try again later.",
+            details={"limit": "invitations_of_the_host", "max": most},
+            headers={"Retry-After": "3600"},
+        )
 
 
 def find(token: str) -> Invitation:

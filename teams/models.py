@@ -262,6 +262,11 @@ class Invitation(TeamOwned):
                 condition=models.Q(email=Lower("email")), name="invitation_email_lower"
             ),
         ]
+        indexes = [
+            # what a cool-down and the host's cap look at
+            models.Index(fields=["email", "-created_at"], name="invitation_newest_of_email"),
+            models.Index(fields=["created_at"], name="invitation_by_age"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.email} to {self.team}"

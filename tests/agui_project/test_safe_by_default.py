@@ -50,12 +50,13 @@ def test_djangos_check_for_deployments_finds_nothing(tmp_path: Path) -> None:
 def test_an_https_address_makes_everything_strict(tmp_path: Path) -> None:
     show = (
         "from django.conf import settings as s; print(s.SESSION_COOKIE_SECURE, "
-        "s.CSRF_COOKIE_SECURE, s.SECURE_SSL_REDIRECT, s.SECURE_HSTS_SECONDS, s.ALLOWED_HOSTS[-1])"
+        "s.CSRF_COOKIE_SECURE, s.SECURE_SSL_REDIRECT, s.SECURE_HSTS_SECONDS, *s.ALLOWED_HOSTS)"
     )
     done = manage(tmp_path, "shell", "-v0", "-c", show, AGUI_PUBLIC_URL=f"{PUBLIC}/")
     assert done.stdout.split() == ["True", "True", "True", "31536000", "agents.example.com"]
     plain = manage(tmp_path, "shell", "-v0", "-c", show)
     assert plain.stdout.split()[:4] == ["False", "False", "False", "0"]
+    assert plain.stdout.split()[4:] == ["localhost", "127.0.0.1", "[::1]"]
 
 
 @pytest.fixture
@@ -148,3 +149,14 @@ def test_only_trusted_proxies_say_where_a_request_came_from(
 def test_the_scheme_of_a_proxy_is_believed_only_with_an_https_address() -> None:
     assert django_settings.SECURE_PROXY_SSL_HEADER is None
     assert ask_now("GET", "/health", BEHIND).headers.get("strict-transport-security") is None
+
+
+@pytest.mark.django_db
+def test_probes_may_name_any_host(client: Client, settings: Any) -> None:
+    """They ask by the machine's address, which is no name of a host that has one."""
+    settings.ALLOWED_HOSTS = ["agents.example.com"]
+    settings.SECURE_SSL_REDIRECT = True
+    probe = {"host": "127.0.0.1:8000"}
+    assert client.get("/health", headers=probe).status_code == 200
+    assert client.get("/ready", headers=probe).status_code == 200
+    assert client.get("/login/", headers=probe, follow=False).status_code in (301, 400)

@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.core import mail
 from django.db import IntegrityError
 from django.utils import timezone
+from pytest_django import Settings
 
 from agui_project.errors import Forbidden, NotFound
 from teams import invitations
@@ -24,6 +25,11 @@ DORA = "dora@example.com"
 def principal(user: User, team: Team) -> Principal:
     role = Role(Membership.objects.get(user=user, team=team).role)
     return Principal("user", user.get_username(), team, role, user.pk)
+
+
+@pytest.fixture(autouse=True)
+def no_cooldown(settings: Settings) -> None:
+    settings.AGUI_INVITATION_COOLDOWN = 0
 
 
 @pytest.fixture
@@ -172,3 +178,34 @@ def test_the_database_refuses_what_cannot_be(alice: User, team: Team, wrong: Any
     fields = {"accepted_at": now, "revoked_at": now} if "both" in wrong else wrong
     with pytest.raises(IntegrityError):
         Invitation.objects.filter(pk=row.pk).update(**fields)
+
+
+def test_an_address_is_left_alone_for_a_while(
+    alice: User, charlie: User, team: Team, other_team: Team, settings: Settings
+) -> None:
+    """By whatever team, in whatever case, also after the first one was revoked."""
+    settings.AGUI_INVITATION_COOLDOWN = 600
+    row, _ = invite(alice, team)
+    invitations.revoke(principal(alice, team), row.pk)
+    for user, where, email in ((alice, team, DORA), (charlie, other_team, DORA.upper())):
+        with pytest.raises(LimitReached) as caught:
+            invitations.invite(principal(user, where), email, Role.MEMBER)
+        assert caught.value.details["limit"] == "invitation_cooldown"
+        assert 0 < int(caught.value.headers["Retry-After"]) <= 600
+    assert len(mail.outbox) == 1
+    invitations.invite(principal(charlie, other_team), "eve@example.com", Role.MEMBER)
+    Invitation.objects.update(created_at=timezone.now() - timedelta(seconds=601))
+    invitations.invite(principal(charlie, other_team), DORA, Role.MEMBER)
+
+
+def test_the_host_sends_no_floods(
+    alice: User, charlie: User, team: Team, other_team: Team, settings: Settings
+) -> None:
+    settings.AGUI_INVITATIONS_PER_DAY = 2
+    invite(alice, team)
+    invitations.invite(principal(charlie, other_team), "eve@example.com", Role.MEMBER)
+    with pytest.raises(LimitReached) as caught:
+        invitations.invite(principal(alice, team), "f@example.com", Role.MEMBER)
+    assert caught.value.details == {"limit": "invitations_of_the_host", "max": 2}
+    settings.AGUI_INVITATIONS_PER_DAY = 0
+    invitations.invite(principal(alice, team), "f@example.com", Role.MEMBER)
