@@ -1,5 +1,6 @@
 """System checks: misconfiguration is said at start, with an id and a hint."""
 
+import zlib
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,6 +12,8 @@ from django.db import connections
 from agui_project.addresses import Allowed
 from agui_project.secrets import SHORTEST_KEY
 
+FEWEST_CHARACTERS = 8
+SAMPLE = "django-insecure-"
 OLDEST = 150_000
 LONGEST_HEARTBEAT = 25
 SHORTEST_LIVENESS = 3
@@ -31,6 +34,34 @@ def origins(**kwargs: Any) -> list[CheckMessage]:
                 )
             )
     return found
+
+
+@register(Tags.security)
+def secret_key(**kwargs: Any) -> list[CheckMessage]:
+    """SECRET_KEY signs sessions and seals secrets: whoever guesses it is everybody."""
+    found: list[CheckMessage] = []
+    if settings.DEBUG:
+        return found
+    for name, keys in (
+        ("SECRET_KEY", [settings.SECRET_KEY]),
+        ("SECRET_KEY_FALLBACKS", settings.SECRET_KEY_FALLBACKS),
+    ):
+        if any(map(_guessable, keys)):
+            found.append(
+                Error(
+                    f"{name} has fewer than {SHORTEST_KEY} characters, or repeats itself.",
+                    hint="Make one: python -c 'import secrets; print(secrets.token_urlsafe(50))'",
+                    id="agui.E010",
+                )
+            )
+    return found
+
+
+def _guessable(key: str) -> bool:
+    """Short, a sample, of few characters, or a pattern: that a compressor finds."""
+    squeezed = len(zlib.compress(key.encode(), 9))
+    few = len(set(key)) < FEWEST_CHARACTERS
+    return len(key) < SHORTEST_KEY or few or squeezed < SHORTEST_KEY or key.startswith(SAMPLE)
 
 
 @register(Tags.security)

@@ -19,6 +19,7 @@ env = environ.Env()
 DEBUG: bool = env.bool("DEBUG", default=False)
 AGUI_DATA_DIR = folders.data_dir()
 SECRET_KEY: str = env.str("SECRET_KEY", default="") or embedded.secret_key(AGUI_DATA_DIR)
+SECRET_KEY_FALLBACKS: list[str] = env.list("SECRET_KEY_FALLBACKS", default=[])
 AGUI_PUBLIC_URL: str = env.str("AGUI_PUBLIC_URL", default="")
 AGUI_PUBLIC_URL = AGUI_PUBLIC_URL.rstrip("/")
 # Where this host is without it: links in mails go there, wherever a request says it came to.
@@ -111,6 +112,7 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "allauth.mfa",
+    "allauth.usersessions",
     "allauth.socialaccount",
     "allauth.socialaccount.providers.openid_connect",
     "agui_project",
@@ -231,6 +233,8 @@ ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
 ACCOUNT_REAUTHENTICATION_REQUIRED = True
 ACCOUNT_SESSION_REMEMBER = True
 MFA_ADAPTER = "dashboard.second_factor.MfaAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_TOTP_ISSUER = "AG-UI run host"
 SOCIALACCOUNT_ADAPTER = "dashboard.accounts.SocialAdapter"
 SOCIALACCOUNT_OPENID_CONNECT_URL_PREFIX = ""

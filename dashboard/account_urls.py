@@ -9,6 +9,7 @@ from allauth.account import views as account
 from allauth.mfa.base import views as mfa
 from allauth.mfa.recovery_codes import views as codes
 from allauth.mfa.totp import views as totp
+from allauth.mfa.webauthn import views as webauthn
 from allauth.socialaccount import views as social
 from allauth.socialaccount.providers.openid_connect import views as oidc
 from csp.decorators import csp_update
@@ -18,6 +19,7 @@ from django.shortcuts import render
 from django.urls import URLPattern, path, re_path
 
 from agui_project.errors import Unavailable
+from dashboard import account_sessions
 from dashboard.pages import refused, uncached
 
 log = structlog.get_logger(__name__)
@@ -62,6 +64,8 @@ pages: dict[str, tuple[str, object]] = {
     "account_email": ("account/email/", account.email),
     "account_email_verification_sent": ("account/verify/", account.email_verification_sent),
     "account_change_password": ("account/password/", account.password_change),
+    "account_sessions": ("account/sessions/", account_sessions.listed),
+    "account_session_end": ("account/sessions/<int:session_id>/end", account_sessions.end),
     "account_set_password": ("account/password/set/", account.password_set),
     "account_reset_password": ("account/password/reset/", account.password_reset),
     "account_reset_password_done": ("account/password/reset/sent/", account.password_reset_done),
@@ -74,6 +78,12 @@ pages: dict[str, tuple[str, object]] = {
     "mfa_reauthenticate": (f"{MFA}reauthenticate/", mfa.reauthenticate),
     "mfa_activate_totp": (f"{MFA}totp/activate/", activate),
     "mfa_deactivate_totp": (f"{MFA}totp/deactivate/", totp.deactivate_totp),
+    "mfa_list_webauthn": (f"{MFA}keys/", webauthn.list_webauthn),
+    "mfa_add_webauthn": (f"{MFA}keys/add/", webauthn.add_webauthn),
+    "mfa_edit_webauthn": (f"{MFA}keys/<int:pk>/edit/", webauthn.edit_webauthn),
+    "mfa_remove_webauthn": (f"{MFA}keys/<int:pk>/remove/", webauthn.remove_webauthn),
+    "mfa_reauthenticate_webauthn": (f"{MFA}keys/reauthenticate/", webauthn.reauthenticate_webauthn),
+    "mfa_login_webauthn": (f"{MFA}keys/login/", webauthn.login_webauthn),
     "mfa_view_recovery_codes": (f"{MFA}codes/", codes.view_recovery_codes),
     "mfa_generate_recovery_codes": (f"{MFA}codes/generate/", codes.generate_recovery_codes),
     "mfa_download_recovery_codes": (f"{MFA}codes/download/", codes.download_recovery_codes),

@@ -24,6 +24,7 @@ from teams import invitations
 from teams.models import Invitation, Membership
 
 log = structlog.get_logger(__name__)
+NO_ADDRESS = "0.0.0.0"  # noqa: S104  (what allauth stores of a session must be an address)
 SESSION = "invitation"
 """Where a browser's session keeps the id of the invitation whose link it has opened."""
 
@@ -58,8 +59,8 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return may_sign_up(request)
 
     def get_client_ip(self, request: HttpRequest) -> str:
-        """As the audit log has it; one name for all who come over a UNIX socket."""
-        return ADDRESS.get() or request.META.get("REMOTE_ADDR") or "unknown"
+        """As the audit log has it; one address for all who come over a UNIX socket."""
+        return ADDRESS.get() or request.META.get("REMOTE_ADDR") or NO_ADDRESS
 
     def get_login_stages(self) -> list[str]:
         """The library's, with our rule for addresses."""

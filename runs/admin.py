@@ -4,12 +4,13 @@ from django.contrib import admin
 
 from events.admin import HistoryAdmin
 from runs.models import Run, Thread
+from teams.admin import Watched
 
 LONGEST = 4000
 
 
 @admin.register(Thread)
-class ThreadAdmin(HistoryAdmin[Thread]):
+class ThreadAdmin(Watched[Thread], HistoryAdmin[Thread]):
     """Conversations."""
 
     list_display = ["thread_id", "team", "created_at"]
@@ -20,7 +21,7 @@ class ThreadAdmin(HistoryAdmin[Thread]):
 
 
 @admin.register(Run)
-class RunAdmin(HistoryAdmin[Run]):
+class RunAdmin(Watched[Run], HistoryAdmin[Run]):
     """Runs. Inputs and results may weigh megabytes: the page shows how they begin."""
 
     list_display = ["journal_id", "status", "agent", "team", "thread", "started_by", "created_at"]

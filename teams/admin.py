@@ -1,5 +1,7 @@
 """Operators' view of teams, members and keys."""
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from django import forms
@@ -45,7 +47,44 @@ admin.site.unregister(APIKey)
 admin.site.unregister(User)
 
 
-class Audited(ModelAdmin[M]):
+class Watched(ModelAdmin[M]):
+    """What operators look at is in the log of the team that it belongs to."""
+
+    def render_change_form(
+        self,
+        request: HttpRequest,
+        context: Any,
+        add: bool = False,
+        change: bool = False,
+        form_url: str = "",
+        obj: Any = None,
+    ) -> Any:
+        """Called for the page of one object, also when its form is refused."""
+        if obj is not None and request.method == "GET":
+            for team in self._teams(obj):
+                target = f"{self.opts.model_name}:{obj.pk}"
+                audit.record(audit.of_user(_operator(request)), team, "admin.read", target)
+        return super().render_change_form(request, context, add, change, form_url, obj)
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        """One line for each team of which the list shows something."""
+        answer = super().changelist_view(request, extra_context)
+        page = getattr(answer, "context_data", None) or {}
+        shown = Counter(team for obj in _rows(page) for team in self._teams(obj))
+        for team, rows in shown.items():
+            who, name = audit.of_user(_operator(request)), str(self.opts.model_name)
+            audit.record(who, team, "admin.listed", name, rows=rows)
+        return answer
+
+    def _teams(self, obj: Any) -> list[Team]:
+        return [obj if isinstance(obj, Team) else obj.team]
+
+
+def _rows(page: Mapping[str, Any]) -> list[Any]:
+    return list(page["cl"].result_list) if "cl" in page else []
+
+
+class Audited(Watched[M]):
     """What operators change goes into the log of the team they change it for."""
 
     def log_addition(self, request: HttpRequest, obj: M, message: Any) -> Any:
@@ -65,10 +104,10 @@ class Audited(ModelAdmin[M]):
         return super().log_deletions(request, queryset)
 
     def _record(self, request: HttpRequest, obj: Model, action: str, **details: Any) -> None:
-        team = obj if isinstance(obj, Team) else obj.team  # type: ignore[attr-defined]
-        target = f"{self.opts.model_name}:{obj.pk}"
-        audit.record(audit.of_user(_operator(request)), team, action, target, **details)
-        revoked(team.pk)  # it may have been anybody's right to read
+        for team in self._teams(obj):
+            target = f"{self.opts.model_name}:{obj.pk}"
+            audit.record(audit.of_user(_operator(request)), team, action, target, **details)
+            revoked(team.pk)  # it may have been anybody's right to read
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[M]) -> None:
         """Delete the chosen ones, and let the streams ask behind that."""
@@ -234,8 +273,11 @@ class ApiKeyAdmin(Audited[ApiKey]):
 
 
 @admin.register(User)
-class PersonAdmin(UserAdminBase):
+class PersonAdmin(Audited[User], UserAdminBase):
     """Django's own; whoever is deactivated or deleted keeps nothing to get in again by."""
+
+    def _teams(self, obj: User) -> list[Team]:
+        return [row.team for row in _memberships(obj)]
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         """Save, and let the open streams of each team of the person ask again."""

@@ -35,12 +35,6 @@ def record(who: Acting | str, team: Team, action: str, target: str = "", **detai
     )
 
 
-def signed_in(sender: Any, *, user: "User", **kwargs: Any) -> None:
-    """Note a sign-in in the log of every team that the person is in."""
-    for team in Team.objects.filter(pk__in=user.memberships.values("team")):
-        record(of_user(user), team, "session.started")
-
-
 def of_user(user: "User") -> Actor:
     """A person, as the log names them."""
     return Actor(f"user:{user.get_username()}", user_id(user.pk))

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from teams.api import audit, invitations, keys, members
+from teams.api import audit, invitations, keys, members, sessions
 
 urlpatterns = [
     path("audit", audit.AuditList.as_view(), name="api-audit"),
@@ -12,6 +12,8 @@ urlpatterns = [
     path("keys/<uuid:key_id>/revoke", keys.KeyRevoke.as_view(), name="api-key-revoke"),
     path("members", members.MemberList.as_view(), name="api-members"),
     path("members/<int:member_id>", members.MemberDetail.as_view(), name="api-member"),
+    path("sessions", sessions.SessionList.as_view(), name="api-sessions"),
+    path("sessions/<int:session_id>", sessions.SessionDetail.as_view(), name="api-session"),
     path("teams", members.TeamList.as_view(), name="api-teams"),
     path("teams/<uuid:team_id>", members.TeamDetail.as_view(), name="api-team"),
     path("teams/<uuid:team_id>/archive", members.TeamArchive.as_view(), name="api-team-archive"),

@@ -31,7 +31,7 @@ def browser(alice: User, settings: Settings, tmp_path: Path) -> Client:
 def test_a_new_key_is_shown_once_and_works(browser: Client, alice: User, team: Team) -> None:
     form = {"team": str(team.pk), "name": "ci", "role": "viewer", "scopes": ["read"]}
     page = browser.post(f"{KEYS}add/", form, follow=True).content.decode()
-    shown = re.search(r"[A-Za-z0-9]{8}\.[A-Za-z0-9]{32}", page)
+    shown = re.search(r"agui_[A-Za-z0-9]{8}\.[A-Za-z0-9]{32}", page)
     assert shown
     row = keys.find(shown.group())
     assert row is not None

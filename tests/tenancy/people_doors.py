@@ -66,6 +66,19 @@ PEOPLE: dict[str, Door] = {
     "account/mfa/codes/": Door(NO_FACTOR),
     "account/mfa/codes/generate/": Door(OWN),
     "account/mfa/codes/download/": Door(NO_FACTOR),
+    "account/mfa/keys/": Door(OWN),
+    "account/mfa/keys/add/": Door(OWN_AGAIN),
+    "account/mfa/keys/<int:pk>/edit/": Door(OWN_AGAIN, "account/mfa/keys/1/edit/"),
+    "account/mfa/keys/<int:pk>/remove/": Door(OWN_AGAIN, "account/mfa/keys/1/remove/"),
+    "account/mfa/keys/reauthenticate/": Door(NO_PASSWORD),
+    "account/mfa/keys/login/": Door(ALL),
+    "account/sessions/": Door(OWN),
+    "account/sessions/<int:session_id>/end": Door({"POST": FORGED}, "account/sessions/1/end"),
+    # One's own, and a key has none.
+    "api/v1/sessions": Door({"GET": Who(401, 401, 403, 403)}),
+    "api/v1/sessions/<int:session_id>": Door(
+        {"DELETE": Who(401, 401, 403, 403)}, "api/v1/sessions/1"
+    ),
     "account/sso/": Door(OWN),
     "account/sso/signup/": Door(OWN_AGAIN),
     "account/sso/cancelled/": Door(ALL),

@@ -1,0 +1,97 @@
+"""What people do with their accounts, in the audit log of each of their teams.
+
+Django's and allauth's documented signals are connected here and nowhere else. Sign-ins, sign-outs
+and changes come from allauth's pages, the admin and identity providers; no view and no hook of an
+adapter sees all of them, and a failed sign-in reaches no view of ours at all.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+from allauth.account import signals as account
+from allauth.account.models import EmailAddress
+from allauth.mfa import signals as mfa
+from django.contrib.auth import signals as auth
+from django.contrib.auth.models import User
+from django.db.models import Q
+from django.dispatch import Signal
+
+from agui_project.request_id import ADDRESS
+from teams import audit
+from teams.models import Team
+from teams.revocation import revoked
+
+log = structlog.get_logger(__name__)
+Details = Callable[[dict[str, Any]], dict[str, str]]
+
+NOBODY = "nobody"
+"""Who the log names for a sign-in that failed: whoever tried is not the person of that name."""
+
+
+def note(user: User, action: str, **details: str) -> None:
+    """A line in the log of every team of the person, whose open streams ask again."""
+    for team in Team.objects.filter(pk__in=user.memberships.values("team")):
+        audit.record(audit.of_user(user), team, action, **details)
+        revoked(team.pk)
+
+
+def _nothing(sent: dict[str, Any]) -> dict[str, str]:
+    return {}
+
+
+def _address(sent: dict[str, Any]) -> dict[str, str]:
+    return {"email": sent["email_address"].email}
+
+
+def _new_address(sent: dict[str, Any]) -> dict[str, str]:
+    return {"email": sent["to_email_address"].email}
+
+
+def _kind(sent: dict[str, Any]) -> dict[str, str]:
+    row = sent["authenticator"]  # some flows send what wraps the row
+    return {"kind": str(getattr(row, "instance", row).type)}
+
+
+EVENTS: list[tuple[Signal, str, Details]] = [
+    (auth.user_logged_in, "session.started", _nothing),
+    (auth.user_logged_out, "session.ended", _nothing),
+    (account.password_set, "password.changed", _nothing),
+    (account.password_changed, "password.changed", _nothing),
+    (account.password_reset, "password.reset", _nothing),
+    (account.email_added, "email.added", _address),
+    (account.email_removed, "email.removed", _address),
+    (account.email_changed, "email.changed", _new_address),
+    (account.email_confirmed, "email.verified", _address),
+    (mfa.authenticator_added, "factor.added", _kind),
+    (mfa.authenticator_removed, "factor.removed", _kind),
+    (mfa.authenticator_reset, "factor.reset", _kind),
+    (mfa.authentication_failed, "factor.refused", _nothing),
+]
+
+
+def connect() -> None:
+    """Called once, when the app registry is ready."""
+    for signal, action, details in EVENTS:
+        signal.connect(_listener(action, details), weak=False, dispatch_uid=f"teams.{action}")
+    auth.user_login_failed.connect(_refused, dispatch_uid="teams.session.refused")
+
+
+def _listener(action: str, details: Details) -> Callable[..., None]:
+    def listener(sender: Any, **sent: Any) -> None:
+        user = sent.get("user") or getattr(sent.get("email_address"), "user", None)
+        if isinstance(user, User) and user.pk:
+            note(user, action, **details(sent))
+
+    return listener
+
+
+def _refused(sender: Any, *, credentials: dict[str, Any], **sent: Any) -> None:
+    """A failed sign-in. The typed name goes nowhere: people type passwords there, too."""
+    typed = str(credentials.get("username") or credentials.get("email") or "").replace("\x00", "")
+    log.warning("session.refused", address=ADDRESS.get())
+    owners = EmailAddress.objects.filter(email__iexact=typed, verified=True).values("user")
+    people = User.objects.filter(Q(username__iexact=typed) | Q(pk__in=owners)) if typed else []
+    for user in people:
+        for team in Team.objects.filter(pk__in=user.memberships.values("team")):
+            audit.record(NOBODY, team, "session.refused", user.get_username())
