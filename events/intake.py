@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any
 
 from agui_project.errors import RunErrorCode, RunFailed
+from events import response_schema
 from events.chunks import Chunks
 from events.documents import Documents
 from events.encoding import DELTA_IDS, Record, clean_text, encode, is_whole
@@ -232,6 +233,9 @@ class Intake:
             return [*self._closings(_subagent_error(clean["message"][:MAX_MESSAGE])), clean]
         if kind == "RUN_FINISHED":
             clean = self._finished(clean)
+            if "outcome" in clean:
+                outcome = response_schema.usable(clean["outcome"], self._unusable)
+                clean = clean | {"outcome": outcome}
         return self._chunks.expand(clean)
 
     def _commit(self, batch: Batch) -> list[Record]:
@@ -348,6 +352,15 @@ class Intake:
                 RunErrorCode.INVALID_EVENT, f"{kind[:80]}: AG-UI has no such event type."
             )
         self._find("unknown_type", "wrapped")
+
+    def _unusable(self, number: int, reason: str) -> None:
+        """A question is worth more than its form: it is asked without, unless we are strict."""
+        if not self._repair:
+            raise RunFailed(
+                RunErrorCode.INVALID_EVENT,
+                f"RUN_FINISHED.outcome.interrupts.{number}.responseSchema: {reason}.",
+            )
+        self._find("response_schema", "dropped")
 
     def _refused(self, failed: RunFailed) -> None:
         rules = {RunErrorCode.EVENT_TOO_LARGE: "size", RunErrorCode.INVALID_EVENT: "schema"}

@@ -103,9 +103,12 @@ def start(
     questions, return the run that the first request made. When both arrive at once, the second
     waits on the thread's lock or on the unique index, and then finds the first one's row.
     """
+    checked = _checked(team, request)
     try:
         with transaction.atomic():
-            return _start(team, agent, request, actor(started_by), idempotency_key, displacing)
+            return _start(
+                team, agent, request, actor(started_by), idempotency_key, checked, displacing
+            )
     except IntegrityError:
         if earlier := _earlier(team, idempotency_key, request):
             return Started(earlier, created=False)
@@ -118,13 +121,19 @@ def spawn(parent: Run, agent: Agent, request: RunRequest) -> Claimed:
     It never waits, and takes no place among the team's concurrent runs: a parent that waits for
     its children could otherwise wait for ever. Other limits count. Raises as ``start``.
     """
+    checked = _checked(parent.team, request)
     with transaction.atomic():
         starter = Actor(parent.started_by, parent.starter)
-        run = _start(parent.team, agent, request, starter, None, parent=parent).run
+        run = _start(parent.team, agent, request, starter, None, checked, parent=parent).run
         claimed = claim(run.pk)
         if claimed is None:
             raise IllegalTransition
         return claimed
+
+
+def _checked(team: Team, request: RunRequest) -> resume.Checked:
+    """A request's answers, checked before any lock is taken."""
+    return resume.check(team, request.thread_id, request.body.get("resume", []))
 
 
 def _start(
@@ -133,6 +142,7 @@ def _start(
     request: RunRequest,
     starter: Actor,
     key: str | None,
+    checked: resume.Checked,
     displacing: Callable[[Run], None] | None = None,
     parent: Run | None = None,
 ) -> Started:
@@ -147,7 +157,7 @@ def _start(
     if earlier := _earlier(team, key, request):
         transaction.set_rollback(True)  # a thread made for this request would stay empty
         return Started(earlier, created=False)
-    answers = resume.admit(thread, request.body.get("resume", []))
+    answers = resume.admit(thread, request.body.get("resume", []), checked)
     if answers.answered_by:
         return Started(answers.answered_by, created=False)
     attempt = 1 if is_new else _attempt(thread, request.run_id, answers)
@@ -188,16 +198,19 @@ def answer(asked: Interrupt, agent: Agent, entry: resume.Entry, *, by: Acting) -
     It waits for its turn in a busy thread, since a stored answer cannot be refused. Raises what
     ``resume.store`` raises.
     """
+    checked = resume.check_one(asked, entry)
     with transaction.atomic():
         thread_lock.take(asked.thread)
-        if told := resume.store(asked.pk, entry, by):
+        if told := resume.store(asked.pk, entry, by, checked):
             return told
         answers = resume.complete(asked.pk, asked.thread_id)
         if not answers:
             return None
         body = {"threadId": asked.thread.thread_id, "resume": answers}
         request = inputs.parse(body, on_busy=OnBusy.ENQUEUE)
-        return _start(asked.team, agent, request, actor(by), None).run
+        # All of these were checked when they were stored.
+        stored: resume.Checked = {row.pk: [] for row in interrupts.newest(asked.thread_id)}
+        return _start(asked.team, agent, request, actor(by), None, stored).run
 
 
 def claim(run_id: UUID) -> Claimed | None:

@@ -5,21 +5,24 @@ change questions without that lock.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import structlog
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from agui_project.errors import Conflict, Invalid
 from agui_project.strict_json import dumps
-from runs import interrupts, json_schema
+from events.response_schema import ResponseSchema, Unusable
+from runs import interrupts
 from runs.models import Interrupt, InterruptStatus, Run, Thread
 from teams import audit
 from teams.actors import Acting, Actor
+from teams.models import Team
 
 log = structlog.get_logger(__name__)
 
@@ -43,6 +46,12 @@ class InterruptExpired(Conflict):
     """The time to answer this has passed; it can only be cancelled."""
 
     code = "interrupt_expired"
+
+
+class AskedMeanwhile(Conflict):
+    """A question came up while its answer was on its way; send the answer again."""
+
+    code = "interrupt_asked_meanwhile"
 
 
 class AnswerInvalid(Invalid):
@@ -93,20 +102,52 @@ class Admission:
             raise InterruptAnswered
 
 
-def admit(thread: Thread, resume: Sequence[Entry]) -> Admission:
+Checked = Mapping[UUID, list[dict[str, str]]]
+"""What is wrong with the answer to each question, by the question's row."""
+
+
+def check(team: Team, thread_id: str, resume: Sequence[Entry]) -> Checked:
+    """Check answers against their schemas, before the thread's lock: that may take its time."""
+    if not resume:
+        return {}
+    entries = _by_id(resume)
+    rows = _asked(Interrupt.objects.for_team(team).filter(thread__thread_id=thread_id), entries)
+    return {row.pk: _problems(row, entries[name]) for name, row in rows.items()}
+
+
+def check_one(row: Interrupt, entry: Entry) -> Checked:
+    """The same for one question."""
+    return {row.pk: _problems(row, entry)}
+
+
+def _problems(row: Interrupt, entry: Entry) -> list[dict[str, str]]:
+    """None where the schema is one that older hosts let in and that cannot be checked."""
+    if row.response_schema is None or entry["status"] != "resolved":
+        return []
+    try:
+        schema = ResponseSchema(json.loads(row.response_schema))
+    except Unusable as reason:
+        log.warning("interrupts.unusable_schema", interrupt=str(row.pk), reason=str(reason))
+        return []
+    return schema.problems(entry.get("payload"))
+
+
+def admit(thread: Thread, resume: Sequence[Entry], checked: Checked) -> Admission:
     """Weigh a ``resume`` under the thread's lock; nothing is written before ``claim``.
 
-    Raises InterruptUncovered, InterruptAnswered, InterruptExpired, AnswerInvalid. Entries for
-    questions that were never asked here are left out with a warning.
+    ``checked`` comes from ``check``. Raises InterruptUncovered, InterruptAnswered,
+    InterruptExpired, AnswerInvalid, AskedMeanwhile. Entries for questions that were never asked
+    here are left out with a warning.
     """
     if not resume:
         return Admission()
     entries, now, newest = _by_id(resume), timezone.now(), list(interrupts.newest(thread.pk))
-    known = _asked(thread, entries) | {row.interrupt_id: row for row in newest}
+    rows = Interrupt.objects.filter(thread=thread)
+    known = _asked(rows, entries) | {row.interrupt_id: row for row in newest}
     if unknown := sorted(entries.keys() - known.keys()):
         log.warning("interrupts.unknown", thread=str(thread.pk), interrupts=unknown)
     given = {name: known[name] for name in entries if name in known}
-    used = [row for name, row in given.items() if not _takes(row, entries[name], now)]
+    used = [row for name, row in given.items() if not _takes(row, entries[name], now, checked)]
     if used and len(used) == len(given):
         return Admission(answered_by=max(used, key=lambda row: row.run_id).answering_run)
     others = [row for row in newest if row.interrupt_id not in given]
@@ -123,17 +164,18 @@ def admit(thread: Thread, resume: Sequence[Entry]) -> Admission:
     )
 
 
-def store(key: UUID, entry: Entry, by: Acting) -> Run | None:
+def store(key: UUID, entry: Entry, by: Acting, checked: Checked) -> Run | None:
     """Keep one answer under the thread's lock; the run that was told, if it was the same before.
 
-    Raises InterruptAnswered, InterruptExpired, AnswerInvalid.
+    ``checked`` comes from ``check_one``. Raises InterruptAnswered, InterruptExpired,
+    AnswerInvalid.
     """
     row = (
         Interrupt.objects.unscoped("questions just found")
         .select_related("answering_run")
         .get(pk=key)
     )
-    if not _takes(row, entry, timezone.now()):
+    if not _takes(row, entry, timezone.now(), checked):
         return row.answering_run
     if row.answer is None:
         _store(row, entry, by)
@@ -170,7 +212,7 @@ def _store(row: Interrupt, entry: Entry, by: Acting) -> None:
     audit.record(by, row.team, "interrupt.answered", str(row.pk), status=entry["status"])
 
 
-def _takes(row: Interrupt, entry: Entry, now: datetime) -> bool:
+def _takes(row: Interrupt, entry: Entry, now: datetime, checked: Checked) -> bool:
     """Whether a run has yet to be told this answer; False if one was, and it was the same."""
     where = {"id": str(row.pk), "interrupt_id": row.interrupt_id}
     if row.answer is not None:
@@ -180,8 +222,9 @@ def _takes(row: Interrupt, entry: Entry, now: datetime) -> bool:
         if entry["status"] != "cancelled":
             raise InterruptExpired(details=where)
     elif entry["status"] == "resolved" and row.response_schema is not None:
-        schema = json.loads(row.response_schema)
-        if errors := json_schema.problems(schema, entry.get("payload")):
+        if row.pk not in checked:
+            raise AskedMeanwhile(details=where)
+        if errors := checked[row.pk]:
             raise AnswerInvalid(details={**where, "errors": errors})
     return row.answering_run is None
 
@@ -212,8 +255,8 @@ def _by_id(resume: Sequence[Entry]) -> dict[str, Entry]:
     return found
 
 
-def _asked(thread: Thread, names: dict[str, Entry]) -> dict[str, Interrupt]:
+def _asked(rows: QuerySet[Interrupt], names: dict[str, Entry]) -> dict[str, Interrupt]:
     """The newest row of each name, of whichever run."""
-    rows = Interrupt.objects.filter(thread=thread, interrupt_id__in=names)
+    rows = rows.filter(interrupt_id__in=names)
     rows = rows.select_related("answering_run").order_by("interrupt_id", "-run_id")
     return {row.interrupt_id: row for row in rows.distinct("interrupt_id")}

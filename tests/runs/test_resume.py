@@ -6,10 +6,12 @@ from functools import partial
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from agui_project.errors import RunErrorCode
+from events.response_schema import ResponseSchema
 from runs import inputs, interrupts, lifecycle
 from runs import resume as answers
 from runs.models import Interrupt, InterruptStatus, Run
@@ -152,6 +154,34 @@ class TestTheFormOfAnAnswer:
         assert standing() == {"i": "answered"}
 
 
+class TestTheCheck:
+    """It may take its time, so nobody waits for it: neither for the thread's lock, nor at all."""
+
+    @pytest.mark.parametrize("how", ["with a run", "alone"])
+    def test_holds_no_lock(self, cast: Cast, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        interrupted(cast.alice, question("i", responseSchema=APPROVAL))
+        checks: list[bool] = []
+
+        def problems(schema: ResponseSchema, value: Any) -> list[dict[str, str]]:
+            checks.append(any("FOR NO KEY UPDATE" in query["sql"] for query in queries))
+            return []
+
+        monkeypatch.setattr(ResponseSchema, "problems", problems)
+        with CaptureQueriesContext(connection) as queries:
+            if how == "alone":
+                lifecycle.answer(only(), only().run.agent, yes("i", {}), by="user:alice")
+            else:
+                resume(cast.alice, yes("i", {}))
+        assert checks == [False]
+        assert any("FOR NO KEY UPDATE" in query["sql"] for query in queries)
+        assert standing() == {"i": "answered"}
+
+    def test_a_question_that_came_up_meanwhile_is_not_answered_unchecked(self, cast: Cast) -> None:
+        run = interrupted(cast.alice, question("i", responseSchema=APPROVAL))
+        with pytest.raises(answers.AskedMeanwhile):
+            answers.admit(run.thread, [yes("i", {})], {})
+
+
 class TestTheSameAnswerAgain:
     def test_gets_the_same_run(self, cast: Cast) -> None:
         asking(cast.alice, "a", "b")
@@ -276,11 +306,11 @@ class TestTheOldRunId:
 class TestRaces:
     def test_a_question_that_expires_between_the_look_and_the_update(self, cast: Cast) -> None:
         run = asking(cast.alice, "i")
-        admission = answers.admit(run.thread, [yes("i")])
+        admission = answers.admit(run.thread, [yes("i")], {})
         Interrupt.objects.update(status="expired")
         with pytest.raises(answers.InterruptExpired):
             admission.claim(run)
-        answers.admit(run.thread, [no("i")]).claim(run)
+        answers.admit(run.thread, [no("i")], {}).claim(run)
         assert standing() == {"i": "cancelled"}
 
     def test_of_two_answers_one_wins(self, cast: Cast) -> None:
