@@ -59,6 +59,11 @@ def type_of(stored: bytes) -> bytes:
     return stored[len(_HEAD) : stored.find(b'"', len(_HEAD))] if stored.startswith(_HEAD) else b""
 
 
+def size_of(value: Any) -> int:
+    """About the bytes of a value's wire JSON."""
+    return len(_ENCODER.encode(value))
+
+
 def clean_delta(text: str) -> str:
     """The same as ``clean_text``, but for a half at either edge: the other may be next door."""
     if text.isascii():

@@ -19,6 +19,7 @@ from typing import Any
 from agui_project.errors import RunErrorCode, RunFailed
 from events import response_schema
 from events.chunks import Chunks
+from events.documents import MAX_BYTES as MAX_STATE_BYTES
 from events.documents import Documents
 from events.encoding import DELTA_IDS, Record, clean_text, encode, is_whole
 from events.findings import Finding, Findings
@@ -32,11 +33,19 @@ from events.verifier import Verifier
 from events.violation import Violation
 
 MAX_EVENT_BYTES = 10 * 1024 * 1024
+MAX_TEXT = 100 * 1024 * 1024
 MAX_MESSAGE = 2000
 FRAMING = 64
 """Room for ``id:`` and ``data:``: a client's limit counts them too."""
 
 Batch = list[dict[str, Any]]
+
+_NO_TEXT = frozenset(
+    {"RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "STEP_STARTED", "STEP_FINISHED", "RAW", "CUSTOM"}
+    | {"STATE_SNAPSHOT", "STATE_DELTA", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA"}
+    | {"MESSAGES_SNAPSHOT"}
+)
+"""Events that add no text to what readers hold, or replace what they held."""
 
 _BARE: Mapping[str, Any] = {"type": "RUN_STARTED"}
 
@@ -57,15 +66,18 @@ class Intake:
         input: Mapping[str, Any] | None = None,
         protocol_version: str = PROTOCOL_VERSION,
         max_bytes: int = MAX_EVENT_BYTES,
+        max_state: int = MAX_STATE_BYTES,
+        max_text: int = MAX_TEXT,
         repair: bool = True,
         history: Iterable[Mapping[str, Any]] = (),
         clock: Callable[[], float] = time.time,
     ) -> None:
         """``input`` is echoed on RUN_STARTED; ``clock`` gives epoch seconds.
 
-        ``history`` are the messages of the thread, whose ids this run must not use again.
-
-        Without ``repair`` every violation is refused.
+        ``max_bytes`` bounds one event, ``max_state`` the state and activities of the run,
+        ``max_text`` the characters of its messages, calls and reasoning. ``history`` are the
+        messages of the thread, whose ids this run must not use again. Without ``repair`` every
+        violation is refused.
         """
         self.terminal: dict[str, Any] | None = None
         self._ids = {"threadId": clean_text(thread_id), "runId": clean_text(run_id)}
@@ -82,7 +94,8 @@ class Intake:
             self._ids["runId"], history, lambda: self._find("reused_id", "renamed")
         )
         self._verifier = Verifier()
-        self._documents = Documents({} if input is None else input.get("state", {}))
+        self._documents = Documents({} if input is None else input.get("state", {}), max_state)
+        self._max_text = self._room = max_text
         self._seams = Seams()
         self._held = self._seams.held
         self._findings = Findings()
@@ -138,11 +151,13 @@ class Intake:
                 and not self._chunks.lanes
                 and self._verifier.ids is not None
                 and not self._held
+                and self._room > 0
                 and is_whole(clean["delta"])
             ):
                 record = self._record(clean)
                 self._verifier.feed(clean)
                 self._head += 1
+                self._room -= len(clean["delta"])
                 return [record]
         except Violation:
             return self._take(kind, clean)
@@ -220,6 +235,7 @@ class Intake:
             return records
         lanes = self._chunks.lanes.copy()
         try:
+            self._check_room(kind)
             batch = self._seams.joined(self._batch(kind, clean))
             return self._commit([*self._unopened(), *batch])
         except RunFailed as failed:
@@ -245,10 +261,11 @@ class Intake:
             if self._held:
                 batch = self._seams.flushed(batch)
             records = [self._record(event) for event in batch]
-            if (fixed := self._verified(batch, mended)) is None:
+            if (fixed := self._verified(batch, records, mended)) is None:
                 break
             batch = fixed
         self._head += len(records)
+        self._room -= sum(len(r.payload) for r in records if r.type not in _NO_TEXT)
         for finding in mended:
             self._findings.add(finding.seq, finding.rule, finding.action)
         if self._verifier.ended is not None:
@@ -256,7 +273,7 @@ class Intake:
             self._chunks.lanes = {}
         return records
 
-    def _verified(self, batch: Batch, mended: list[Finding]) -> Batch | None:
+    def _verified(self, batch: Batch, records: list[Record], mended: list[Finding]) -> Batch | None:
         """Feed the batch: None if it is legal, else what to try instead.
 
         Each try mends one event: it goes, or what was missing comes before it. Raises Violation
@@ -266,18 +283,20 @@ class Intake:
         mark = verifier.mark() if len(batch) > 1 else None
         at = 0
         try:
-            for at, event in enumerate(batch):  # noqa: B007  the handler asks how far it came
+            for at, event in enumerate(batch):
                 verifier.feed(event)
-                self._documents.take(event)
-        except Violation as violation:
-            fix = self._fix(violation, event) if self._repair else None
+                self._documents.take(event, len(records[at].payload))
+        except RunFailed as failed:
+            rule, fix = getattr(failed, "rule", ""), None
+            if self._repair and isinstance(failed, Violation):
+                fix = self._fix(failed, event)
             if fresh:
                 self._verifier = Verifier()
             elif mark is not None:
                 verifier.restore(mark)
             if fix is None:
                 raise
-            mended.append(Finding(self._head + 1 + at, violation.rule, fix.action))
+            mended.append(Finding(self._head + 1 + at, rule, fix.action))
             return [*batch[:at], *fix.events, *batch[at + 1 :]]
         return None
 
@@ -286,7 +305,7 @@ class Intake:
         if fix is not None and fix.action == "restated":
             try:
                 self._record(fix.events[0])
-            except (RunFailed, RecursionError):
+            except RunFailed:
                 # Patches may have made the state too large to be sent; readers hold it anyway.
                 return DROP
         return fix
@@ -302,6 +321,14 @@ class Intake:
                 f"A {event['type']} event is larger than {self._max_bytes:,} bytes.",
             )
         return Record(event["type"], payload, at)
+
+    def _check_room(self, kind: str) -> None:
+        """The run's texts may still grow: readers and the worker hold all of them."""
+        if self._room <= 0 and kind not in _NO_TEXT:
+            raise RunFailed(
+                RunErrorCode.EVENT_TOO_LARGE,
+                f"The run's messages have more than {self._max_text:,} characters.",
+            )
 
     def _unopened(self) -> Batch:
         return [] if self.started else self._opening()

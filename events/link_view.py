@@ -12,6 +12,7 @@ like JSON. No Django, no I/O.
 from collections.abc import Mapping
 from typing import Any
 
+from events.fold_message import copied
 from events.patch import PatchFailed, apply
 from events.redaction import ANY, MASK, Redaction, looks_like_json, touches
 
@@ -25,15 +26,34 @@ _UNSET: Any = object()
 
 
 class Said:
-    """A text that comes in deltas: all of it so far, and the events that are held back."""
+    """A text that comes in deltas: all of it so far, and the events that are held back.
 
-    __slots__ = ("held", "is_json", "shown", "text")
+    ``blank`` while there is nothing in it but white space.
+    """
+
+    __slots__ = ("_parts", "blank", "held", "is_json", "shown")
 
     def __init__(self, text: str = "") -> None:
-        self.text = text
+        self._parts = [text] if text else []
+        self.blank = not text.strip()
         self.shown = bool(text)
         self.is_json = looks_like_json(text)
         self.held: list[Event] = []
+
+    @property
+    def text(self) -> str:
+        """All of it; put together when it is read, since a long text comes in many pieces."""
+        return "".join(self._parts)
+
+    def add(self, delta: str) -> None:
+        """The next piece."""
+        self._parts.append(delta)
+        self.blank = self.blank and not delta.strip()
+
+    def forget(self) -> None:
+        """Keep nothing of a text that need not be looked at."""
+        self._parts.clear()
+        self.blank = False
 
 
 class LinkView:
@@ -42,6 +62,8 @@ class LinkView:
     def __init__(self, redaction: Redaction) -> None:
         self.hidden = redaction
         self._state: Any = _UNSET
+        self._state_shared = True
+        self._own: set[str] = set()
         self._activities: dict[str, tuple[str, Any]] = {}
         self._texts: dict[str, Said] = {}
         self._calls: dict[str, Said] = {}
@@ -63,6 +85,7 @@ class LinkView:
 
     def _state_snapshot(self, event: Event) -> Shown:
         self._state = event["snapshot"] if self.hidden else None
+        self._state_shared = True
         return [self._with(event, "snapshot", self._value(event["snapshot"], "state"))]
 
     def _state_delta(self, event: Event) -> Shown:
@@ -70,19 +93,24 @@ class LinkView:
             return []  # it patches what the input brought
         if not self.hidden:
             return [event]
+        # An event that was shown may hold it, so it is copied before the first patch.
+        state = copied(self._state) if self._state_shared else self._state
         try:
-            self._state = apply(_copied(self._state), event["delta"])
+            self._state = apply(state, event["delta"])
         except PatchFailed:
             return []
+        self._state_shared = False
         if not touches(self.hidden, event["delta"], ("state",)):
             return [event]
         snapshot = self._value(self._state, "state")
+        self._state_shared = True
         return [_instead(event, "STATE_SNAPSHOT", "delta", snapshot=snapshot)]
 
     def _activity(self, event: Event) -> Shown:
         name, kind, content = event["messageId"], event["activityType"], event["content"]
         if name not in self._activities or event.get("replace") is not False:
             self._activities[name] = kind, content
+            self._own.discard(name)
         return [self._with(event, "content", self._object(content, kind))]
 
     def _activity_delta(self, event: Event) -> Shown:
@@ -91,15 +119,18 @@ class LinkView:
             return []
         if not self.hidden:
             return [event]
+        content = self._activities[name][1]
         try:
-            content = apply(_copied(self._activities[name][1]), event["patch"])
+            content = apply(content if name in self._own else copied(content), event["patch"])
         except PatchFailed:
             return []
+        self._own.add(name)
         before = self._activities[name][0]
         self._activities[name] = kind, content
         if before == kind and not touches(self.hidden, event["patch"], (kind,)):
             return [event]
         shown = self._object(content, kind)
+        self._own.discard(name)
         if not isinstance(shown, dict):
             return []
         return [_instead(event, "ACTIVITY_SNAPSHOT", "patch", content=shown, replace=True)]
@@ -110,14 +141,14 @@ class LinkView:
         if not self.hidden:
             return [event]
         said = self._texts.setdefault(event["messageId"], Said())
-        if not said.text.strip():
+        if said.blank:
             # white space tells nothing yet, and waits
             said.is_json = looks_like_json(event["delta"]) or not event["delta"].strip()
         if not said.is_json:
             blank = [_joined(said, said.text)] if said.held else []
-            said.text = "."  # prose: nothing of it is kept
+            said.forget()  # prose
             return [*blank, event]
-        said.text += event["delta"]
+        said.add(event["delta"])
         said.held.append(event)
         return []
 
@@ -135,7 +166,7 @@ class LinkView:
         if not self.hidden:
             return [event]
         said = self._calls.setdefault(event["toolCallId"], Said())
-        said.text += event["delta"]
+        said.add(event["delta"])
         said.held.append(event)
         return []
 
@@ -163,6 +194,7 @@ class LinkView:
         """What a snapshot says of a text counts from now on; what was held back is in it."""
         if message["role"] == "activity":
             self._activities[message["id"]] = message["activityType"], message["content"]
+            self._own.discard(message["id"])
         elif self.hidden:
             content = message.get("content")
             self._texts[message["id"]] = Said(content if isinstance(content, str) else "")
@@ -288,12 +320,6 @@ def _joined(said: Said, shown: str) -> Event:
 def _instead(event: Event, kind: str, without: str, **fields: Any) -> Event:
     kept = {name: value for name, value in event.items() if name not in ("type", without)}
     return {"type": kind, **kept, **fields}
-
-
-def _copied(value: Any) -> Any:
-    if value.__class__ is dict:
-        return {key: _copied(part) for key, part in value.items()}
-    return [_copied(part) for part in value] if value.__class__ is list else value
 
 
 _RULES = {

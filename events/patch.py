@@ -5,11 +5,21 @@ what applies here applies there, with the same result. So ``__proto__`` and
 ``constructor/prototype`` are refused, and the target of a ``move`` must exist before it too.
 """
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 MAX_COPIED = 1_000_000
 """Values that one patch may copy: a few ``copy`` of the root would double the document each."""
+MAX_GROWTH = 10 * 1024 * 1024
+"""Characters of JSON by which the ``copy`` operations of one patch may let the document grow."""
+MAX_SHIFTED = 50_000_000
+"""Elements that its insertions and removals may push along in arrays: 0.2 s."""
+MAX_STEPS = 100
+"""Steps of a path; with a value of 100 levels at its end a document stays within MAX_DEPTH."""
+MAX_DEPTH = 200
+
+_dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 Undo = list[tuple[Callable[..., Any], tuple[Any, ...]]]
 
@@ -25,27 +35,39 @@ def apply(document: Any, operations: Iterable[Mapping[str, Any]]) -> Any:
     What the operations carry is copied in, so that they share nothing with the document.
     Raises PatchFailed; then ``document`` equals what it was.
     """
+    return grown(document, operations)[0]
+
+
+def grown(
+    document: Any, operations: Iterable[Mapping[str, Any]], kind: type = object
+) -> tuple[Any, int]:
+    """The same, and by how many characters of JSON its ``copy`` operations let it grow.
+
+    A patch that makes the root something else than a ``kind`` fails.
+    """
     patch = _Patch()
     try:
         for operation in operations:
             document = patch.step(document, operation)
+        if not isinstance(document, kind):
+            raise PatchFailed(f"the content would not be {_NAMES[kind]} any more")
     except (PatchFailed, RecursionError) as failed:
         for reverse, arguments in reversed(patch.undo):
             reverse(*arguments)
         if isinstance(failed, PatchFailed):
             raise
         raise PatchFailed("nested too deep") from None
-    return document
+    return document, patch.growth
 
 
 class _Patch:
-    """One patch being applied: how to take its steps back, and how much it has copied."""
+    """One patch being applied: how to take its steps back, and how much work it was."""
 
-    __slots__ = ("copied", "undo")
+    __slots__ = ("copied", "growth", "shifted", "undo")
 
     def __init__(self) -> None:
         self.undo: Undo = []
-        self.copied = 0
+        self.copied = self.growth = self.shifted = 0
 
     def step(self, root: Any, operation: Mapping[str, Any]) -> Any:
         """Apply one operation; the new root."""
@@ -62,7 +84,7 @@ class _Patch:
                     return root
                 raise PatchFailed(f"test: another value is at {_shown(keys)}")
             case "copy":
-                return self.add(root, keys, self.fresh(_find(root, _keys(operation.get("from")))))
+                return self.copy(root, _keys(operation.get("from")), keys)
             case "move":
                 return self.move(root, _keys(operation.get("from")), keys)
         raise PatchFailed(f"unknown operation {kind!r}")
@@ -77,6 +99,7 @@ class _Patch:
             at = len(parent) if key == "-" else _index(key)
             if at > len(parent):
                 raise PatchFailed(f"there is nothing at {_shown(keys)}")
+            self._shift(parent, at)
             parent.insert(at, value)
             self.undo.append((parent.pop, (at,)))
         else:
@@ -97,10 +120,20 @@ class _Patch:
             return None, root
         parent = _find(root, keys[:-1])
         at = _place(parent, keys)
+        if parent.__class__ is list:
+            self._shift(parent, at)
         value = parent.pop(at)
         back = parent.insert if parent.__class__ is list else parent.__setitem__
         self.undo.append((back, (at, value)))
         return root, value
+
+    def copy(self, root: Any, source: list[str], target: list[str]) -> Any:
+        value = _find(root, source)
+        self.growth += len(_dumps(value))
+        if self.growth > MAX_GROWTH:
+            raise PatchFailed("the patch copies too much")
+        _check_depth(value, len(target))
+        return self.add(root, target, self.fresh(value))
 
     def move(self, root: Any, source: list[str], target: list[str]) -> Any:
         if source == target[: len(source)] and len(source) < len(target):
@@ -113,6 +146,8 @@ class _Patch:
         elif parent.__class__ is not list and parent.__class__ is not dict:
             raise PatchFailed(f"there is no object or array at {_shown(target[:-1])}")
         root, value = self.remove(root, source)
+        if len(target) > len(source):
+            _check_depth(value, len(target))
         return self.add(root, target, value)
 
     def fresh(self, value: Any) -> Any:
@@ -128,12 +163,38 @@ class _Patch:
             return {key: fresh(part) for key, part in value.items()}
         return [fresh(part) for part in value]
 
+    def _shift(self, array: list[Any], at: int) -> None:
+        self.shifted += len(array) - at
+        if self.shifted > MAX_SHIFTED:
+            raise PatchFailed("the patch pushes too many elements along")
+
     def _set(self, parent: Any, key: Any, value: Any) -> None:
         if parent.__class__ is dict and key not in parent:
             self.undo.append((parent.pop, (key,)))
         else:
             self.undo.append((parent.__setitem__, (key, parent[key])))
         parent[key] = value
+
+
+_NAMES: Mapping[type, str] = {dict: "an object"}
+
+
+def _check_depth(value: Any, above: int) -> None:
+    """Refuse a value that would lie too deep below so many steps; without recursion."""
+    level = [value]
+    while level:
+        if (above := above + 1) > MAX_DEPTH:
+            raise PatchFailed("nested too deep")
+        below: list[Any] = []
+        for part in level:
+            if part.__class__ is dict:
+                below += [each for each in part.values() if each.__class__ in _CONTAINERS]
+            elif part.__class__ is list:
+                below += [each for each in part if each.__class__ in _CONTAINERS]
+        level = below
+
+
+_CONTAINERS = (dict, list)
 
 
 def same(one: Any, other: Any) -> bool:
@@ -153,6 +214,8 @@ def _keys(pointer: Any) -> list[str]:
         return []
     if not isinstance(pointer, str) or pointer[0] != "/":
         raise PatchFailed(f"{pointer!r} is not a JSON Pointer")
+    if pointer.count("/") > MAX_STEPS:
+        raise PatchFailed(f"a path has more than {MAX_STEPS} steps")
     keys = pointer[1:].split("/")
     if "~" in pointer:
         keys = [key.replace("~1", "/").replace("~0", "~") for key in keys]

@@ -61,8 +61,8 @@ def mend(
             return DROP
         case "V9", "SUBAGENT_FINISHED" | "SUBAGENT_ERROR":
             return DROP
-        case "patch", "STATE_DELTA" if documents.changed:
-            return Fix("restated", [documents.restated()])
+        case "patch", "STATE_DELTA" if (state := documents.restated()) is not None:
+            return Fix("restated", [state])
         case "patch", _:
             return DROP
     return None

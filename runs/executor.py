@@ -104,6 +104,8 @@ class Execution:
             max_bytes=min(
                 limits.event_bytes or settings.AGUI_MAX_EVENT_BYTES, settings.AGUI_MAX_EVENT_BYTES
             ),
+            max_state=settings.AGUI_MAX_STATE_BYTES,
+            max_text=settings.AGUI_MAX_TEXT_BYTES,
             repair=run.agent.policy == Policy.REPAIR,
             history=claimed.prepared.history,
         )

@@ -5,7 +5,6 @@ reader's fold is fed from the log's start, whatever it has read already. One eve
 one or several frames, plain objects with ``type``, ``runId`` and ``timestamp``.
 """
 
-import copy
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from agui_project.durations import text_of
 from events.dialects.alpine_asking import task_of, what_is_asked
 from events.dialects.alpine_schema import EXTENSION_OF, EXTENSIONS, SCHEMA_VERSION
+from events.fold_message import copied
 from events.patch import PatchFailed, apply
 
 Event = Mapping[str, Any]
@@ -108,7 +108,7 @@ class Alpine:
     def _run_started(self, event: Event) -> list[Frame]:
         self._began = self._now
         asked = event.get("input") or {}
-        self._agent_state = copy.deepcopy(asked.get("state") or {})
+        self._agent_state = copied(asked.get("state") or {})
         task, plan_mode, worktree = task_of(asked)
         metadata: Frame = {
             "task": task,
@@ -213,7 +213,7 @@ class Alpine:
     # --- state
 
     def _state_snapshot(self, event: Event) -> list[Frame]:
-        self._agent_state = copy.deepcopy(event["snapshot"])
+        self._agent_state = copied(event["snapshot"])
         return self._state()
 
     def _state_delta(self, event: Event) -> list[Frame]:
@@ -248,7 +248,7 @@ class Alpine:
             key: value for key, value in own.items() if isinstance(value, kinds.get(key, object))
         }
         extra = {} if own is self._agent_state else {"value": self._agent_state}
-        state = copy.deepcopy({**known, **fits, **extra})  # patches change ours in place
+        state = copied({**known, **fits, **extra})  # patches change ours in place
         return [self._frame("state_snapshot", state=state)]
 
     # --- other agents, and what has no name of its own

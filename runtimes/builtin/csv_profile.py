@@ -21,6 +21,9 @@ DISTINCT_CAP = 100_000
 TOP = 5
 TOP_WIDTH = 200
 BINS = 10
+MOST_COLUMNS = 1_000
+LONGEST_NAME = 200
+REPORTS = 50
 SAFE_INTEGER = 2**53 - 1
 INTEGER = re.compile(r"[+-]?(?:0|[1-9][0-9]*)")  # "007" is a code, not a number
 NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -59,12 +62,12 @@ def delimiter_of(text: str) -> str:
 def column_names(header: Sequence[str]) -> list[str]:
     """The header's cells, with a name for each nameless column and no name twice."""
     names: dict[str, None] = {}
+    counts: dict[str, int] = {}  # where the last of a name stopped, so that none is tried twice
     for number, cell in enumerate(header, 1):
-        base = name = cell.strip() or f"column {number}"
-        count = 1
+        base = name = cell.strip()[:LONGEST_NAME] or f"column {number}"
         while name in names:
-            count += 1
-            name = f"{base} ({count})"
+            counts[base] = counts.get(base, 1) + 1
+            name = f"{base} ({counts[base]})"
         names[name] = None
     return list(names)
 
@@ -109,14 +112,14 @@ class Column:
         elif found == "text":
             self._numbers = array("d")
 
-    def profile(self) -> dict[str, Any]:
-        """The column as JSON."""
+    def profile(self, short: int = 0) -> dict[str, Any]:
+        """The column as JSON; ``short``: the rows that end before it."""
         kind = self._type or "text"
         found: dict[str, Any] = {
             "name": self.name,
             "type": kind,
             "count": self.count,
-            "missing": self.missing,
+            "missing": self.missing + short,
             "distinct": len(self._seen),
             "distinctCapped": self._capped,
         }
@@ -214,12 +217,44 @@ class Profile:
         self.columns = [Column(name) for name in column_names(header)]
         self.rows = 0
         self.ragged = 0
+        self._widths: Counter[int] = Counter()
 
     def add(self, row: Sequence[str]) -> None:
         """Take one row."""
         self.rows += 1
         if len(row) != len(self.columns):
             self.ragged += 1
-            row = [*row, *[""] * (len(self.columns) - len(row))]
+            # Counted, not filled up: a cell in each row and a wide header would be all the work.
+            self._widths[len(row)] += 1
         for column, cell in zip(self.columns, row, strict=False):
             column.add(cell)
+
+    def profiles(self) -> Iterator[dict[str, Any]]:
+        """Each column as JSON."""
+        short = 0
+        for at, column in enumerate(self.columns):
+            short += self._widths[at]
+            yield column.profile(short)
+
+
+def steps(text: str) -> Iterator[dict[str, Any]]:
+    """A CSV read from beginning to end, as JSON: ``{"delimiter", "names"}``, then ``{"rows"}`` now
+    and then, ``{"column"}`` for each, and ``{"rows", "ragged"}``. ``{"wide"}`` alone where it has
+    more than MOST_COLUMNS.
+    """
+    delimiter = delimiter_of(text)
+    rows = records(text, delimiter)
+    header = next(rows, [])
+    if len(header) > MOST_COLUMNS:
+        yield {"wide": len(header)}
+        return
+    profile = Profile(header)
+    yield {"delimiter": delimiter, "names": [column.name for column in profile.columns]}
+    every = max(1, text.count("\n") // REPORTS)
+    for row in rows:
+        profile.add(row)
+        if profile.rows % every == 0:
+            yield {"rows": profile.rows}
+    for column in profile.profiles():
+        yield {"column": column}
+    yield {"rows": profile.rows, "ragged": profile.ragged}

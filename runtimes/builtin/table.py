@@ -1,21 +1,21 @@
 """The ``table`` agent: takes a CSV and streams a profile of it into the state."""
 
 import asyncio
-import re
-import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing
 from typing import Any
 
 from runtimes import RunContext, agent
+from runtimes.aside import aside
 from runtimes.attachments import document
-from runtimes.builtin.csv_profile import DELIMITERS, Profile, delimiter_of, records
+from runtimes.builtin import csv_profile
+from runtimes.builtin.csv_profile import DELIMITERS, MOST_COLUMNS
 
-SLICE = 0.005  # seconds of work; as long a rest follows, since other runs share the process
-ROWS_A_LOOK = 50
-REPORTS = 50
+SMALL = 100_000
+"""Characters that are profiled here, in some ten milliseconds; a child takes longer to start."""
 SHOWN_COLUMNS = 30
-FENCED = re.compile(r"```[\w-]*\r?\n(.*?)```", re.DOTALL)
-ROWS = re.compile(r"\S[^\r\n]*[\r\n]\s*\S")  # two lines with something in them
+FENCE = "```"
+LONGEST_LABEL = 40
 HELP = (
     "Send me a CSV: as the text of your message, as a document part (text/csv, base64 data), or in "
     "the state under `csv`. I stream a profile of it into the state under `profile`: rows, "
@@ -32,46 +32,57 @@ SCHEMA = {
 
 @agent("table", description="Profiles a CSV while you watch.", state_schema=SCHEMA)
 async def table(ctx: RunContext) -> AsyncIterator[str]:
-    """Find the CSV, read it in slices, tell the progress and then each column."""
-    found = source(ctx)
-    if found is None:
+    """Find the CSV, read it, tell the progress and then each column."""
+    text = source(ctx)
+    if text is None:
         yield HELP
         return
-    text, delimiter = found, delimiter_of(found)
-    rows = records(text, delimiter)
-    profile = Profile(next(rows, []))
     state = ctx.state
-    state["profile"] = {
-        "delimiter": delimiter,
-        "rows": 0,
-        "raggedRows": 0,
-        "done": False,
-        "columns": [{"name": column.name} for column in profile.columns],
-    }
-    with ctx.step("read"):
-        every = max(1, text.count("\n") // REPORTS)
-        await read(ctx, profile, rows, every)
-    with ctx.step("profile"):
-        for index, column in enumerate(profile.columns):
-            state["profile"]["columns"][index] = column.profile()
-            await asyncio.sleep(0)
-        state["profile"].update(rows=profile.rows, raggedRows=profile.ragged, done=True)
+    columns: list[dict[str, Any]] = []
+    async with aclosing(reading(text)) as steps:
+        with ctx.step("read"):
+            async for step in steps:
+                if "wide" in step:
+                    yield f"This has {step['wide']:,} columns; I can profile {MOST_COLUMNS:,}."
+                    return
+                if "column" in step:
+                    columns.append(step["column"])
+                    break
+                if "names" in step:
+                    state["profile"] = {
+                        "delimiter": step["delimiter"],
+                        "rows": 0,
+                        "raggedRows": 0,
+                        "done": False,
+                        "columns": [{"name": name} for name in step["names"]],
+                    }
+                else:
+                    state["profile"]["rows"] = step["rows"]
+                await ctx.drain()
+        with ctx.step("profile"):
+            if columns:
+                state["profile"]["columns"][0] = columns[0]
+            async for step in steps:
+                if "column" in step:
+                    state["profile"]["columns"][len(columns)] = step["column"]
+                    columns.append(step["column"])
+                    await asyncio.sleep(0)
+                else:
+                    ragged = step.get("ragged", 0)
+                    state["profile"].update(rows=step["rows"], raggedRows=ragged, done=True)
     for line in summary(state["profile"].copy()):
         yield line
 
 
-async def read(ctx: RunContext, profile: Profile, rows: Iterator[list[str]], every: int) -> None:
-    """Take all rows; a report each ``every`` rows, a rest each ``SLICE`` seconds."""
-    until = time.perf_counter() + SLICE
-    shown = ctx.state["profile"]
-    for row in rows:
-        profile.add(row)
-        if profile.rows % every == 0:
-            shown["rows"] = profile.rows
-            await ctx.drain()
-        if profile.rows % ROWS_A_LOOK == 0 and time.perf_counter() > until:
-            await asyncio.sleep(SLICE)
-            until = time.perf_counter() + SLICE
+async def reading(text: str) -> AsyncGenerator[dict[str, Any], None]:
+    """The steps of ``csv_profile``: of a small text here, of a large one in a child process."""
+    if len(text) <= SMALL:
+        for step in csv_profile.steps(text):
+            yield step
+        return
+    async with aclosing(aside("runtimes.builtin.csv_profile:steps", text)) as steps:
+        async for step in steps:
+            yield step
 
 
 def summary(profile: dict[str, Any]) -> Iterator[str]:
@@ -110,14 +121,29 @@ def source(ctx: RunContext) -> str | None:
                 if text is not None:
                     return text
             break
-    fenced = FENCED.search(ctx.text)
-    text = fenced.group(1) if fenced else without_request(ctx.text)
+    fenced = fenced_in(ctx.text)
+    text = fenced if fenced is not None else without_request(ctx.text)
     given = ctx.state.get("csv")
-    has_rows = ROWS.search(text) is not None
+    trimmed = text.strip()
+    has_rows = "\n" in trimmed or "\r" in trimmed  # two lines with something in them
     tabular = has_rows and any(mark in text for mark in DELIMITERS)
     if isinstance(given, str) and given.strip() and not tabular:
         return given
     return text if has_rows else None
+
+
+def fenced_in(text: str) -> str | None:
+    """What stands between the first two fences; the first may name a language behind it."""
+    start, line_end = text.find(FENCE), -1
+    while start >= 0:
+        if line_end < start and (line_end := text.find("\n", start)) < 0:
+            return None
+        label = text[start + len(FENCE) : min(line_end, start + LONGEST_LABEL)].rstrip("\r")
+        if start + LONGEST_LABEL > line_end and all(c.isalnum() or c in "_-" for c in label):
+            end = text.find(FENCE, line_end)
+            return text[line_end + 1 : end] if end > 0 else None
+        start = text.find(FENCE, start + 1)
+    return None
 
 
 def without_request(text: str) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import os
 import random
 import statistics
 import time
@@ -11,11 +12,13 @@ from typing import Any
 import jsonpatch
 import pytest
 
+from agui_project.errors import RunErrorCode, RunFailed
 from runtimes import RunContext
+from runtimes.aside import aside
 from runtimes.builtin.approval import approval
 from runtimes.builtin.scripted import RUBBISH, scripted
 from runtimes.builtin.slow import slow
-from runtimes.builtin.table import table
+from runtimes.builtin.table import fenced_in, table
 from tests.runtimes.playing import asked, of, play, runtime, said, types
 
 
@@ -89,9 +92,60 @@ async def test_table_reads_many_rows_without_holding_up_the_loop() -> None:
     assert profile["rows"] == 50_000
     assert profile["columns"][0]["mean"] == pytest.approx(statistics.fmean(numbers), rel=1e-9)
     assert len(of(events, "STATE_DELTA")) >= 20
-    # Generous, for busy machines: a slice of work is meant to take 5 ms, a column's profile 20.
+    # Generous, for busy machines: the work itself is done in a child process.
     assert len(gaps) > 20
     assert statistics.median(gaps) < 0.05
+
+
+async def test_table_refuses_what_is_too_wide() -> None:
+    events = await play(table, asked("a," * 300_000 + "\n1,2"))
+    assert "300,001 columns" in said(events)
+    assert of(events, "STATE_DELTA") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "csv"),
+    [
+        ("see ```csv\na,b\n1,2\n``` there", "a,b\n1,2\n"),
+        ("```\r\na,b\r\n1,2```", "a,b\r\n1,2"),
+        ("a ``` b ```\na,b\n1,2\n```", "a,b\n1,2\n"),
+        ("```" + "x" * 50 + "\na\n```", None),
+        ("```" * 100_000, None),
+        ("```csv\na,b", None),
+        ("no fence", None),
+    ],
+)
+def test_table_finds_what_is_fenced(text: str, csv: str | None) -> None:
+    assert fenced_in(text) == csv
+
+
+async def test_a_cancelled_run_leaves_no_work_behind() -> None:
+    async with aclosing(aside("tests.runtimes.endless:work", None)) as items:
+        child = await anext(items)
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
+
+
+async def test_work_that_takes_too_long_is_ended() -> None:
+    children: list[int] = []
+
+    async def work() -> None:
+        async for child in aside("tests.runtimes.endless:work", None, seconds=1):
+            children.append(child)
+
+    with pytest.raises(RunFailed, match="longer than 1 seconds") as failed:
+        await work()
+    assert failed.value.reason is RunErrorCode.TIMEOUT
+    if children:  # on a busy machine it may not even have begun
+        with pytest.raises(ProcessLookupError):
+            os.kill(children[0], 0)
+
+
+async def test_work_that_needs_too_much_memory_fails_alone() -> None:
+    with pytest.raises(RunFailed, match="too much") as failed:
+        async for _ in aside("tests.runtimes.endless:memory", None):
+            pass
+    assert failed.value.reason is RunErrorCode.AGENT_ERROR
 
 
 async def test_slow_works_in_steps() -> None:

@@ -93,7 +93,7 @@ def test_missing_short_and_long_rows() -> None:
     profile = profiled("a,b,\n1,,\n\n2\n3,4,5,6\n")
     assert (profile.rows, profile.ragged) == (3, 2)
     assert [column.name for column in profile.columns] == ["a", "b", "column 3"]
-    assert [column.missing for column in profile.columns] == [0, 2, 2]
+    assert [column["missing"] for column in profile.profiles()] == [0, 2, 2]
 
 
 def test_names_are_told_apart() -> None:

@@ -1,0 +1,92 @@
+"""Heavy work of a built-in agent in a child process, which is ended when nobody wants it any more.
+
+A thread would not do: whatever holds the interpreter holds up every run of this worker, and a
+thread cannot be ended. A child is started for each call and lives no longer than it. It has
+bounds of its own, so that it ends even when its worker was killed.
+"""
+
+import asyncio
+import importlib
+import json
+import resource
+import sys
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from pathlib import Path
+from signal import SIGKILL
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from agui_project.child import die_with_parent
+from agui_project.errors import RunErrorCode, RunFailed
+
+ROOT = Path(__file__).parents[1]
+SECONDS = 60
+MEMORY = 1024 * 1024 * 1024
+LINE = 16 * 1024 * 1024
+AT_ONCE = 2
+"""Children of one worker; more calls wait for their turn."""
+
+_slots: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+
+
+async def aside(
+    function: str, argument: Any, seconds: float = SECONDS
+) -> AsyncGenerator[Any, None]:
+    """What ``function`` yields: ``"module:name"`` of a generator function of one JSON argument.
+
+    Items are JSON. Closing this ends the child. Raises RunFailed: TIMEOUT after ``seconds``,
+    AGENT_ERROR where the child fails.
+    """
+    loop = asyncio.get_running_loop()
+    async with _slots.setdefault(loop, asyncio.Semaphore(AT_ONCE)):
+        until = loop.time() + seconds
+        child = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", __name__, function, str(int(seconds) + 1)),
+            stdin=PIPE, stdout=PIPE, stderr=DEVNULL, cwd=ROOT, env={}, limit=LINE,
+            start_new_session=True,
+        )  # fmt: skip
+        assert child.stdin  # noqa: S101
+        assert child.stdout  # noqa: S101
+        try:
+            with suppress(OSError):  # it is gone, and has said so by an empty answer
+                async with asyncio.timeout_at(until):
+                    child.stdin.write(json.dumps(argument).encode())
+                    await child.stdin.drain()
+                    child.stdin.close()
+            while True:
+                async with asyncio.timeout_at(until):
+                    line = await child.stdout.readline()
+                item = json.loads(line or "{}")
+                if "item" not in item:
+                    break
+                yield item["item"]
+            if "end" not in item:
+                raise RunFailed(RunErrorCode.AGENT_ERROR, "This was too much for the agent.")
+        except TimeoutError:
+            raise RunFailed(
+                RunErrorCode.TIMEOUT, f"The agent's work took longer than {seconds:g} seconds."
+            ) from None
+        finally:
+            if child.returncode is None:
+                with suppress(ProcessLookupError):
+                    child.kill()
+            await asyncio.shield(child.wait())
+
+
+def main(function: str, seconds: str) -> None:
+    """The child: read the argument, write a line of JSON for each item, and a last one."""
+    die_with_parent(SIGKILL)
+    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds)))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    module, _, name = function.partition(":")
+    argument = json.loads(sys.stdin.buffer.read())
+    for item in getattr(importlib.import_module(module), name)(argument):
+        sys.stdout.write(json.dumps({"item": item}) + "\n")
+        sys.stdout.flush()
+    sys.stdout.write(json.dumps({"end": True}) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
