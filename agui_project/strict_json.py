@@ -13,7 +13,13 @@ from agui_project.errors import BadRequest
 
 MAX_DEPTH = 100
 MAX_INTEGER = 2**53 - 1
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+MAX_VALUES = 300_000
+"""Values of one text, an object or array counted three times: each takes far more memory than it
+takes of the text."""
+
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_HALF = re.compile("[\ud800-\udfff]")
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
 class BadJson(BadRequest):
@@ -24,6 +30,8 @@ class BadJson(BadRequest):
 
 def loads(data: bytes) -> Any:
     """Parse UTF-8 JSON. Raises BadJson for anything that could not be stored and sent on."""
+    if has_too_many_values(data):
+        raise BadJson(f"The JSON holds more than {MAX_VALUES:,} values.")
     try:
         value = _decoder.decode(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
@@ -32,8 +40,21 @@ def loads(data: bytes) -> Any:
         raise BadJson(f"The JSON is nested deeper than {MAX_DEPTH} levels.") from None
     except json.JSONDecodeError as error:
         raise BadJson(f"The body is not JSON: {error.msg} at position {error.pos}.") from None
-    _check(value)
+    _check_depth(value)
+    if b"\\u" in data:  # only an escape can bring them
+        _check_texts(value)
     return value
+
+
+def has_too_many_values(data: bytes) -> bool:
+    """Whether a JSON text would fill the memory when it is parsed."""
+    if _values(data) <= MAX_VALUES:
+        return False
+    return _values(_STRING.sub(b"", data)) > MAX_VALUES
+
+
+def _values(data: bytes) -> int:
+    return data.count(b",") + 2 * (data.count(b"{") + data.count(b"["))
 
 
 def dumps(value: Any) -> str:
@@ -41,27 +62,23 @@ def dumps(value: Any) -> str:
     return _encoder.encode(value)
 
 
-def _check(root: Any) -> None:
-    """Walk without recursion: the depth and the strings."""
+def _check_depth(root: Any) -> None:
+    """Walk the objects and arrays, without recursion."""
     level, depth = [root], 0
     while level:
         if (depth := depth + 1) > MAX_DEPTH:
             raise BadJson(f"The JSON is nested deeper than {MAX_DEPTH} levels.")
         below: list[Any] = []
         for value in level:
-            if isinstance(value, str):
-                _check_text(value)
-            elif isinstance(value, dict):
-                for key in value:
-                    _check_text(key)
-                below.extend(value.values())
-            elif isinstance(value, list):
-                below.extend(value)
+            parts = value.values() if isinstance(value, dict) else value
+            if isinstance(value, dict | list):
+                below += [part for part in parts if part.__class__ in (dict, list)]
         level = below
 
 
-def _check_text(text: str) -> None:
-    if _UNSTORABLE.search(text):
+def _check_texts(value: Any) -> None:
+    text = _encoder.encode(value)
+    if _HALF.search(text) or _NUL.search(text):
         raise BadJson("A string holds a NUL character or half a surrogate pair.")
 
 

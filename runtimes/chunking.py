@@ -36,12 +36,13 @@ def _rows(text: str) -> Iterator[Piece]:
 def _fitting(text: str) -> Iterator[str]:
     """Its lines; one that is too long is cut, between words where it has any."""
     for line in text.split("\n"):
-        while len(line) > MOST:
-            space = line.rfind(" ", MOST // 2, MOST)
-            cut = space if space > 0 else MOST
-            yield line[:cut]
-            line = line[cut:].lstrip()
-        yield line
+        at = 0
+        while len(line) - at > MOST:
+            space = line.rfind(" ", at + MOST // 2, at + MOST)
+            cut = space if space > 0 else at + MOST
+            yield line[at:cut]
+            at = cut + len(line[cut : cut + MOST]) - len(line[cut : cut + MOST].lstrip())
+        yield line[at:]
 
 
 def _packed(lines: Iterable[str]) -> Iterator[str]:

@@ -10,6 +10,11 @@ if TYPE_CHECKING:
 INPUT_DEFAULTS: dict[str, Any] = {"state": {}, "tools": [], "context": [], "forwardedProps": {}}
 
 
+def beginning(text: str, most: int) -> str:
+    """Its first ``most`` characters, on one line, whatever white space is between the words."""
+    return " ".join(text.lstrip()[: 10 * most].split())[:most]
+
+
 class RunRequest:
     """The input of a run; ``body`` is the RunAgentInput in wire form."""
 

@@ -4,6 +4,7 @@ import json
 from typing import Any, NoReturn
 
 from runtimes import RunContext, agent
+from runtimes.request import beginning
 
 TOOL = "perform_action"
 ASKED = "approve:"
@@ -37,7 +38,7 @@ async def approval(ctx: RunContext) -> str | None:
         asked, _, call_id = str(entry.get("interruptId", "")).partition(":")
         if f"{asked}:" == ASKED and call_id:
             return conclude(ctx, call_id, entry)
-    wanted = " ".join(ctx.text.split())[:MOST]
+    wanted = beginning(ctx.text, MOST)
     if not wanted:
         return HELP
     propose(ctx, wanted)
@@ -89,7 +90,7 @@ def proposed(ctx: RunContext, call_id: str) -> dict[str, Any] | None:
             if call.get("id") == call_id:
                 try:
                     args = json.loads(call["function"]["arguments"])
-                except (KeyError, TypeError, ValueError):
+                except (KeyError, TypeError, ValueError, RecursionError):
                     continue
                 if isinstance(args, dict):
                     return args
@@ -106,5 +107,5 @@ def read_answer(entry: dict[str, Any]) -> tuple[bool, str]:
     edited = payload.get("edited")
     return (
         payload.get("approved") is True,
-        " ".join(edited.split())[:MOST] if isinstance(edited, str) else "",
+        beginning(edited, MOST) if isinstance(edited, str) else "",
     )

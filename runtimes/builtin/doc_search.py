@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import connection
 
 FENCE = ("```", "~~~")
-HEADING = re.compile(r"(#{1,6})\s+(.+?)\s*#*$")
+LONGEST_HEADING = 200
 MOST_WORDS = 40
 # The text search reads headings as the more telling part; nothing is stored, the docs are few.
 SEARCH = """
@@ -49,15 +49,24 @@ def split(file: str, text: str) -> Iterator[Section]:
         mark = line.lstrip()[:3]
         if mark in FENCE and (not fence or mark == fence):
             fence = "" if fence else mark
-        found = None if fence else HEADING.match(line)
+        found = None if fence else _heading(line)
         if found is None:
             body.append(line)
             continue
         yield from _section(file, path, body)
         body = []
-        level = len(found.group(1))
-        path = [*(part for part in path if part[0] < level), (level, found.group(2))]
+        path = [*(part for part in path if part[0] < found[0]), found]
     yield from _section(file, path, body)
+
+
+def _heading(line: str) -> tuple[int, str] | None:
+    """The level and text of a heading. Cut, since every section below it repeats it."""
+    title = line.lstrip("#")
+    level = len(line) - len(title)
+    if not 1 <= level <= 6 or not title[:1].isspace():
+        return None
+    title = title.strip().rstrip("#").rstrip() or title.strip()
+    return (level, title[:LONGEST_HEADING]) if title else None
 
 
 def _section(file: str, path: list[tuple[int, str]], body: list[str]) -> Iterator[Section]:

@@ -6,6 +6,7 @@ from agui_project.bridge import db
 from runtimes import RunContext, agent
 from runtimes.builtin import doc_search
 from runtimes.builtin.doc_search import Section
+from runtimes.request import beginning
 
 QUOTED = 1_500
 MOST_ASKED = 1_000
@@ -37,7 +38,7 @@ HELP = (
 )
 async def docs(ctx: RunContext) -> None:
     """Search, quote the best section, list where it and the next ones are."""
-    question = " ".join(ctx.text.split())[:MOST_ASKED]
+    question = beginning(ctx.text, MOST_ASKED)
     if not question:
         say(ctx, HELP)
         return

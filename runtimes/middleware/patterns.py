@@ -1,65 +1,158 @@
 """Secrets in text that arrives in pieces: what may go on, and what must wait for more."""
 
 import re
+import warnings
 from re import _parser  # type: ignore[attr-defined]  # the only way to ask a pattern its width
-from typing import Any
+from typing import NamedTuple
 
-SLICE = 1024
-"""Characters looked at in one go, so that a slow pattern meets short texts only."""
+import re2
+
+SLICE = 16 * 1024
+"""Characters looked at in one go."""
 
 MOST_HELD = 64 * 1024
 """A match that is still growing at this size: the rest of its text is left out."""
 
 CONTEXT = 64
-"""Characters that have gone on and that a look-behind may still see."""
+"""Characters that have gone on and that a boundary (``\b``) may still see."""
 
-_REPEATS = frozenset({"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"})
-_LONG = 64
+LOOKS = 16
+"""Small pieces are looked at together: each character about this often, and once more."""
+
+LONGEST_PATTERN = 1000
+MOST_STATES = 6000
+"""How large a compiled pattern may be: this times the text is the most that a search can take."""
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_WORD = (
+    r"0-9A-Z_a-z\x{AA}\x{B5}\x{BA}\x{C0}-\x{1FFF}\x{2C00}-\x{2FFF}\x{3005}-\x{D7FF}"
+    r"\x{F900}-\x{10FFFF}"
+)
+_CLASSES = {"w": _WORD, "d": r"\p{Nd}", "s": r"\s\x0b\x{1c}-\x{1f}\x{85}\p{Z}"}
+"""To RE2 these know ASCII only, and a redaction must not see less than its author thinks."""
 
 
-def compiled(pattern: str, hold: int) -> "re.Pattern[str]":
+class Span(NamedTuple):
+    """Where something matches, in characters."""
+
+    start: int
+    end: int
+
+
+class Pattern:
+    """A regular expression that takes time in proportion to the text, whatever both are.
+
+    Python's syntax as far as RE2 has it: no lookaround, no back references. Raises ValueError.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        options = re2.Options()
+        options.log_errors = False
+        options.max_mem = 4 * 1024 * 1024
+        try:
+            self._engine = re2.compile(_translated(pattern), options)
+        except re2.error as error:
+            reason = error.args[0]
+            text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+            raise ValueError(
+                f"{pattern!r} cannot be searched for in linear time (lookaround and back "
+                f"references cannot): {text}"
+            ) from None
+        if max(self._engine.programsize, self._engine.reverseprogramsize) > MOST_STATES:
+            raise ValueError(f"{pattern!r} is too large: repeat less, or fewer kinds of characters")
+
+    def spans(self, text: str, at: int = 0) -> list[Span]:
+        """Every match that begins at ``at`` or later and is not empty, in order."""
+        if not text.isascii():
+            text = _SURROGATES.sub("\ufffd", text)  # halves of a character, at the edges of deltas
+        matches = self._engine.finditer(text, at)
+        return [Span(*match.span()) for match in matches if match.end() > match.start()]
+
+
+def compiled(pattern: str, hold: int) -> Pattern:
     """The pattern; ValueError if it is none, or one that could stop the worker or miss a secret."""
+    if len(pattern) > LONGEST_PATTERN:
+        raise ValueError(f"a pattern has at most {LONGEST_PATTERN} characters")
     try:
-        found, tree = re.compile(pattern), _parser.parse(pattern)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # of sets in sets, which we escape
+            tree = _parser.parse(pattern)
     except (re.error, RecursionError, OverflowError) as error:
         raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
-    if found.search(""):
-        raise ValueError(f"{pattern!r} matches nothing at all, so it would match everywhere")
-    if _explodes(tree, False):
-        raise ValueError(
-            f"{pattern!r} has a choice, a repeat or a back reference inside a repeat (or refers "
-            "back), which can take for ever"
-        )
     least, most = tree.getwidth()
+    if least == 0:
+        raise ValueError(f"{pattern!r} matches nothing at all, so it would match everywhere")
     width = most if most < _parser.MAXREPEAT else least
     if width > hold:
         raise ValueError(f"{pattern!r} needs {width} characters to match: hold at least as many")
-    return found
+    return Pattern(pattern)
 
 
-def _explodes(tree: Any, repeated: bool) -> bool:
-    """Whether backtracking could grow exponentially with the text."""
-    for op, argument in tree:
-        name = str(op)
-        if name in ("GROUPREF", "GROUPREF_EXISTS") or (repeated and name == "BRANCH"):
-            return True
-        inside = repeated
-        if name in _REPEATS:
-            low, high, _ = argument
-            if repeated and low != high:
-                return True
-            inside = repeated or high >= _LONG
-        if any(_explodes(part, inside) for part in _parts(argument)):
-            return True
-    return False
+def _translated(pattern: str) -> str:
+    """What RE2 would read in another way than Python, in words that both read alike."""
+    parts: list[str] = []
+    in_class, at = False, 0
+    while at < len(pattern):
+        two = pattern[at : at + 2]
+        if two[0] == "\\" and len(two) == 2:
+            code = _HEX.match(pattern, at)
+            parts.append(rf"\x{{{code[1]}}}" if code else _escape(two[1], in_class))
+            at = code.end() if code else at + 2
+            continue
+        if two == "{," and not in_class:
+            parts.append("{0,")
+            at += 2
+            continue
+        if two[0] == "[" and not in_class:
+            in_class = True
+            opening = _OPENING.match(pattern, at)
+            parts.append(opening[0] if opening else two[0])
+            at = opening.end() if opening else at + 1
+            continue
+        if two[0] == "[":
+            parts.append(r"\[")  # in a class, RE2 takes "[:" for the beginning of a name
+        else:
+            in_class = in_class and two[0] != "]"
+            parts.append(two[0])
+        at += 1
+    return "".join(parts)
 
 
-def _parts(argument: Any) -> list[Any]:
-    if isinstance(argument, _parser.SubPattern):
-        return [argument]
-    if isinstance(argument, tuple | list):
-        return [part for inner in argument for part in _parts(inner)]
-    return []
+_HEX = re.compile(r"\\(?:u|U000)([0-9a-fA-F]{4,5})")
+_OPENING = re.compile(r"\[\^?\]?")
+
+
+def _escape(letter: str, in_class: bool) -> str:
+    if letter == "Z" and not in_class:
+        return r"\z"
+    if letter in _CLASSES:
+        return _CLASSES[letter] if in_class else f"[{_CLASSES[letter]}]"
+    if letter.lower() in _CLASSES and not in_class:
+        return f"[^{_CLASSES[letter.lower()]}]"
+    return f"\\{letter}"
+
+
+def apart(text: str, patterns: list[Pattern], at: int = 0) -> list[Span]:
+    """Where any of the patterns matches from ``at`` on, in order; what overlaps is one."""
+    found = sorted(span for pattern in patterns for span in pattern.spans(text, at))
+    merged: list[Span] = []
+    for span in found:
+        if merged and span.start < merged[-1].end:
+            merged[-1] = Span(merged[-1].start, max(span.end, merged[-1].end))
+        else:
+            merged.append(span)
+    return merged
+
+
+def replaced(text: str, spans: list[Span], replacement: str) -> str:
+    """The text with ``replacement`` in place of each span."""
+    if not spans:
+        return text
+    parts, at = [], 0
+    for start, end in spans:
+        parts += [text[at:start], replacement]
+        at = end
+    return "".join([*parts, text[at:]])
 
 
 class Veil:
@@ -69,9 +162,10 @@ class Veil:
     that a secret cut in two is seen whole. Only an unfinished match longer than ``hold`` passes.
     """
 
-    def __init__(self, patterns: list["re.Pattern[str]"], replacement: str, hold: int) -> None:
+    def __init__(self, patterns: list[Pattern], replacement: str, hold: int) -> None:
         self._patterns, self._replacement, self._hold = patterns, replacement, hold
         self._before = self._held = ""
+        self._due = hold + 1
         self._muted = False
 
     def feed(self, text: str) -> str:
@@ -81,7 +175,7 @@ class Veil:
 
     def end(self) -> str:
         """The rest."""
-        shown = self._shown(self._spans(), len(self._held))
+        shown = replaced(self._held, self._spans(), self._replacement)
         self._before = self._held = ""
         return shown
 
@@ -89,42 +183,28 @@ class Veil:
         if self._muted:
             return ""
         self._held += piece
+        if len(self._held) < self._due:
+            return ""
+        shown = self._look()
+        # The next look is worth it when this much more has come: small pieces come in thousands.
+        self._due = len(self._held) + max(1, max(self._hold, len(self._held)) // LOOKS)
+        return shown
+
+    def _look(self) -> str:
         cut = len(self._held) - self._hold
-        spans = self._spans() if cut > 0 else []
+        spans = self._spans()
         for start, end in spans:
             if end > cut:
                 cut = min(cut, start)
+        shown = replaced(self._held[:cut], [s for s in spans if s.end <= cut], self._replacement)
         if len(self._held) - cut > MOST_HELD:
-            shown = self._shown([span for span in spans if span[1] <= cut], cut)
             self._muted, self._held = True, ""
             return shown + self._replacement
-        if cut <= 0:
-            return ""
-        shown = self._shown([span for span in spans if span[1] <= cut], cut)
         self._before = (self._before + self._held[:cut])[-CONTEXT:]
         self._held = self._held[cut:]
         return shown
 
-    def _spans(self) -> list[tuple[int, int]]:
+    def _spans(self) -> list[Span]:
         """Where something matches in what is held, in order and apart."""
         text, skip = self._before + self._held, len(self._before)
-        found = [
-            (match.start() - skip, match.end() - skip)
-            for pattern in self._patterns
-            for match in pattern.finditer(text, skip)
-            if match.end() > match.start()
-        ]
-        apart: list[tuple[int, int]] = []
-        for start, end in sorted(found):
-            if apart and start < apart[-1][1]:
-                apart[-1] = (apart[-1][0], max(end, apart[-1][1]))
-            else:
-                apart.append((start, end))
-        return apart
-
-    def _shown(self, spans: list[tuple[int, int]], cut: int) -> str:
-        parts, at = [], 0
-        for start, end in spans:
-            parts += [self._held[at:start], self._replacement]
-            at = end
-        return "".join([*parts, self._held[at:cut]])
+        return [Span(s.start - skip, s.end - skip) for s in apart(text, self._patterns, skip)]

@@ -5,16 +5,17 @@ they are whole, since they are JSON. Passed-through originals (RAW, ``rawEvent``
 they hold the same text in pieces that nobody can put together.
 """
 
+import asyncio
 import json
-import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from itertools import islice
 from typing import Any
 
 from pydantic import Field, PrivateAttr, model_validator
 
 from runtimes.base import RunContext
 from runtimes.middleware.base import DELTAS, ENDS, Middleware, Options, Wire
-from runtimes.middleware.patterns import Veil, compiled
+from runtimes.middleware.patterns import Pattern, Veil, apart, compiled, replaced
 
 MOST_ARGS = 1024 * 1024
 """Characters of one call's arguments; longer ones are replaced as a whole."""
@@ -22,6 +23,23 @@ MOST_ARGS = 1024 * 1024
 PATCHES = {"STATE_DELTA": "delta", "ACTIVITY_DELTA": "patch"}
 KEPT = frozenset({"type", "role", "timestamp", "encryptedValue"})
 MESSAGE_IDS = frozenset({"id", "toolCallId", "parentMessageId", "subagentRunId"})
+
+
+LARGE = 8_000
+"""Characters, or values, of an event above which it is looked at in a thread."""
+
+
+def is_large(value: Any) -> bool:
+    """Whether there is much in an event; looks at no more of it than that."""
+    room, waiting = LARGE, [value]
+    while waiting and room > 0:
+        part = waiting.pop()
+        room -= len(part) if isinstance(part, str) else 8
+        if isinstance(part, dict):
+            waiting.extend(islice(part.values(), LARGE))
+        elif isinstance(part, list):
+            waiting.extend(islice(part, LARGE))
+    return room <= 0
 
 
 class RedactOptions(Options):
@@ -35,7 +53,7 @@ class RedactOptions(Options):
     replacement: str = Field("[redacted]", max_length=100)
     hold: int = Field(128, ge=8, le=8192)
     raw: bool = False
-    _compiled: list["re.Pattern[str]"] = PrivateAttr([])
+    _compiled: list[Pattern] = PrivateAttr([])
 
     @model_validator(mode="after")
     def _check(self) -> "RedactOptions":
@@ -80,6 +98,10 @@ class Redact(Middleware):
 
     async def stream(self, events: AsyncIterator[Wire]) -> AsyncGenerator[Wire, None]:
         async for event in events:
+            if is_large(event):
+                for out in await asyncio.to_thread(lambda event=event: list(self.feed(event))):
+                    yield out
+                continue
             for out in self.feed(event):
                 yield out
         for out in self._flushed(self._texts):
@@ -146,8 +168,7 @@ class Redact(Middleware):
                     text = json.dumps(cleaned, ensure_ascii=False)
             except (ValueError, RecursionError):
                 pass
-        veil = self._veil()
-        return veil.feed(text) + veil.end()
+        return replaced(text, apart(text, self._patterns), self.options.replacement)
 
     def _operation(self, operation: Wire) -> Wire | None:
         """One of a JSON Patch. None if it goes below a place that was replaced."""

@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 LONGEST = 4500
 """Characters of the longest citation: what may be cut in two while text streams in."""
 
+SLICE = 100_000
+
 _FORMS = re.compile(
     r"""["“«](?P<quote>[^"“”«»\[\]]{3,2000})["”»][\s.,;:]{0,3}\[\^?(?P<label>[^\[\]\n]{1,100})\]"""
-    r"""|<cite(?P<attributes>\s[^<>]{1,2400}?)?\s*(?:/>|>(?P<body>[^<>]{0,2000})</cite>)"""
+    r"""|<cite(?P<attributes>\s[^<>]{1,2400}?)?\s{0,9}(?:/>|>(?P<body>[^<>]{0,2000})</cite>)"""
 )
 _ATTRIBUTE = re.compile(r"""([\w-]{1,40})\s?=\s?(?:"([^"]*)"|'([^']*)')""")
 _QUOTE = ("quote", "full_phrase", "fullphrase")
@@ -37,6 +39,12 @@ class Citation(NamedTuple):
 
 def plain(text: str) -> str:
     """Text as it is compared: case, spaces, and the shapes of quotes and dashes do not matter."""
+    # In slices: one call holds the interpreter for as long as it takes.
+    slices = [text[at : at + SLICE] for at in range(0, len(text), SLICE)]
+    return " ".join(" ".join(map(_folded, slices)).split()) if len(slices) > 1 else _folded(text)
+
+
+def _folded(text: str) -> str:
     folded = unicodedata.normalize("NFKC", text).translate(_PLAIN).casefold()
     return " ".join(folded.split())
 

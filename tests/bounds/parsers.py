@@ -1,0 +1,117 @@
+"""Whatever reads bytes, JSON, Markdown or lines."""
+
+import base64
+from typing import Any
+
+from agui_project import strict_json
+from runs import inputs
+from runtimes.attachments import document
+from runtimes.chunking import pieces
+from runtimes.process.lines import DIALECTS, Lines
+from runtimes.sse import SseParser
+from tests.bounds.cases import MB, case
+
+BODIES = {
+    "arrays": lambda: b"[" + b"[]," * MB + b"1]",
+    "objects": lambda: b"[" + b'{"a":1},' * (MB // 2) + b"1]",
+    "numbers": lambda: b"[" + b"1," * MB + b"1]",
+    "keys": lambda: b"{" + b",".join(b'"%d":1' % n for n in range(MB // 4)) + b'"a":1}',
+    "deep": lambda: b"[" * (3 * MB),
+    "digits": lambda: b"1" * (3 * MB),
+    "escapes": lambda: b'"' + b"\\u0061" * (MB // 2) + b'"',
+    "backslashes": lambda: b'"' + b"\\\\" * MB + b'\\u0061"',
+    "an open text": lambda: b'"' + b"{" * (3 * MB),
+    "quotes": lambda: b'"' * (3 * MB),
+}
+for name, make in BODIES.items():
+    case("strict_json", name, make, strict_json.loads, size=3 * MB)
+
+
+def sse(step: int) -> Any:
+    def run(data: bytes) -> None:
+        parser = SseParser(2 * MB)
+        for at in range(0, len(data), step):
+            parser.feed(data[at : at + step])
+        parser.close()
+
+    return run
+
+
+STREAMS = {
+    "line ends": lambda: b"\r" * MB,
+    "empty data": lambda: b"data:\n" * (MB // 6),
+    "one line": lambda: b"data:" + b"x" * MB,
+    "events": lambda: b"data:x\n\n" * (MB // 8),
+}
+for name, make in STREAMS.items():
+    case("sse", name, make, sse(64 * 1024))
+    case("sse", f"{name}, in small pieces", lambda make=make: make()[: MB // 4], sse(16))
+
+
+def lines(output: str) -> Any:
+    def run(data: bytes) -> None:
+        reader = Lines(output, "p")
+        for _ in reader.feed(data.split(b"\n")):
+            pass
+        for _ in reader.close():
+            pass
+
+    return run
+
+
+PRINTED = {
+    "short lines": lambda: b"x\n" * (MB // 2),
+    "one line": lambda: b"x" * MB,
+    "open objects": lambda: b'{"type":' * (MB // 8),
+    "deep": lambda: b'{"type":"assistant","message":' + b"[" * MB,
+    "objects": lambda: b'{"type":"assistant","message":{"content":[]}}\n' * (MB // 46),
+}
+for output in ("auto", "text", *DIALECTS):
+    for name, make in PRINTED.items():
+        case(f"lines {output}", name, make, lines(output))
+
+
+def cut(media_type: str) -> Any:
+    def run(text: str) -> None:
+        for _ in pieces("title", media_type, text):
+            pass
+
+    return run
+
+
+DOCUMENTS = {
+    "one word": lambda: "a" * MB,
+    "white space": lambda: "# a" + " " * MB + "b",
+    "marks": lambda: "#" * MB,
+    "marks at the end": lambda: "# a" + " #" * (MB // 2) + "b",
+    "headings": lambda: "# " + "x" * (MB // 2) + "\n" + "## a\nb\n" * (MB // 14),
+    "words": lambda: "ab " * (MB // 3),
+    "lines": lambda: "a\n" * (MB // 2),
+    "empty lines": lambda: "a" + "\n" * MB + "b",
+}
+for kind in ("text/plain", "text/markdown", "text/csv"):
+    for name, make in DOCUMENTS.items():
+        case(kind, name, make, cut(kind))
+
+
+def parsed(**body: Any) -> Any:
+    return lambda: body
+
+
+MESSAGE = {"role": "user", "content": "x"}
+INPUTS = {
+    "messages": parsed(messages=[MESSAGE] * (MB // 33)),
+    "unknown roles": parsed(messages=[{"role": "x"}] * (MB // 14)),
+    "unknown parts": parsed(messages=[{"role": "user", "content": [{"type": "x"}] * (MB // 14)}]),
+    "tools": parsed(tools=[{"name": "x"}] * (MB // 14)),
+    "context": parsed(context=[{"value": [0]}] * (MB // 14)),
+    "answers": parsed(resume=[{"interruptId": "i"}] * (MB // 20)),
+}
+for name, make in INPUTS.items():
+    case("inputs", name, make, inputs.parse)
+
+case(
+    "attachments", "base64",
+    lambda: base64.b64encode(b"\xff" * MB).decode(),
+    lambda data: document({"type": "document", "source": {"type": "data", "value": data}}),
+)  # fmt: skip
