@@ -40,7 +40,7 @@ DROPPED = object()
 
 _IDENTIFIED = frozenset({"RUN_STARTED", "RUN_FINISHED"})
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-. ]")
-_POINTER = re.compile(r"(?:/(?:[^/~]|~[01])*)*")
+_BAD_ESCAPE = re.compile("~(?![01])")
 
 _HOT_MODELS: dict[type, tuple[str, str, str]] = {
     TextMessageContentEvent: ("TEXT_MESSAGE_CONTENT", "messageId", "message_id"),
@@ -264,6 +264,10 @@ def _is_legacy(kind: Any, entry: Any) -> bool:
     return members_of(entry).get(kind.tag) in kind.legacy
 
 
+def _is_pointer(text: str) -> bool:
+    return not text or (text[0] == "/" and not _BAD_ESCAPE.search(text))
+
+
 def _leaf(kind: Leaf, value: Any) -> Any:
     match kind:
         case Leaf.JSON:
@@ -278,7 +282,7 @@ def _leaf(kind: Leaf, value: Any) -> Any:
         case Leaf.COUNT if isinstance(value, int) and not isinstance(value, bool):
             if 0 <= value <= MAX_SAFE_INTEGER:
                 return int(value)
-        case Leaf.POINTER if _POINTER.fullmatch(pointer := text_value(value)):
+        case Leaf.POINTER if _is_pointer(pointer := text_value(value)):
             return pointer
     raise Malformed(_WANTED[kind])
 

@@ -42,20 +42,24 @@ def clean_messages(value: Any, *, seed: str) -> list[dict[str, Any]]:
         return []
     if not isinstance(value, list):
         raise wrong("messages", "a list")
-    cleaned = []
+    cleaned, unknown = [], list[str]()
     for index, message in enumerate(value):
         path = f"messages.{index}"
         if not isinstance(message, dict):
             raise wrong(path, "an object")
-        if (kept := _message(rename(message, SNAKE), path, seed)) is not None:
+        if (kept := _message(rename(message, SNAKE), path, seed, unknown)) is not None:
             cleaned.append(kept)
+    if unknown:
+        log.warning("input.unknown", count=len(unknown), first=unknown[:5])
     return cleaned
 
 
-def _message(message: dict[str, Any], path: str, seed: str) -> dict[str, Any] | None:
+def _message(
+    message: dict[str, Any], path: str, seed: str, unknown: list[str]
+) -> dict[str, Any] | None:
     role = text(message, "role", path)
     if role not in MEMBERS:
-        log.warning("input.unknown_role", path=path, role=role[:40])
+        unknown.append(f"{path}.role: {role[:40]}")
         return None
     kept = {"id": _identifier(message, path, seed), **picked(message, MEMBERS[role])}
     check_texts(kept, TEXTS, path)
@@ -69,7 +73,7 @@ def _message(message: dict[str, Any], path: str, seed: str) -> dict[str, Any] | 
         if not isinstance(kept.get("content"), dict):
             raise wrong(f"{path}.content", "an object")
     else:
-        kept["content"] = _content(kept.get("content", ""), role, f"{path}.content")
+        kept["content"] = _content(kept.get("content", ""), role, f"{path}.content", unknown)
     if role == "tool":
         text(kept, "toolCallId", path)
     return kept
@@ -83,14 +87,14 @@ def _identifier(message: dict[str, Any], path: str, seed: str) -> str:
     return text(message, "id", path)
 
 
-def _content(content: Any, role: str, path: str) -> Any:
+def _content(content: Any, role: str, path: str, unknown: list[str]) -> Any:
     if isinstance(content, str):
         return content
     if role not in WITH_PARTS:
         raise wrong(path, "a string")
     if not isinstance(content, list):
         raise wrong(path, "a string or a list of parts")
-    return clean_parts(content, path)
+    return clean_parts(content, path, unknown)
 
 
 def _tool_calls(calls: Any, path: str) -> list[dict[str, Any]]:

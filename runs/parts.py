@@ -6,11 +6,7 @@ place, as ``@ag-ui/client`` 1.0.0 does it.
 
 from typing import Any
 
-import structlog
-
 from runs.fields import check_texts, picked, rename, text, wrong
-
-log = structlog.get_logger(__name__)
 
 MEDIA = ("image", "audio", "video", "document")
 SOURCES: dict[str, tuple[str, ...]] = {
@@ -21,8 +17,11 @@ SOURCES: dict[str, tuple[str, ...]] = {
 SNAKE = {"mime_type": "mimeType"}
 
 
-def clean_parts(content: list[Any], path: str) -> list[dict[str, Any]]:
-    """The parts that are understood, in wire form. Raises Invalid."""
+def clean_parts(content: list[Any], path: str, unknown: list[str]) -> list[dict[str, Any]]:
+    """The parts that are understood, in wire form; the others are named in ``unknown``.
+
+    Raises Invalid.
+    """
     cleaned = []
     for index, part in enumerate(content):
         where = f"{path}.{index}"
@@ -30,7 +29,7 @@ def clean_parts(content: list[Any], path: str) -> list[dict[str, Any]]:
             raise wrong(where, "an object with a type")
         kept = _part(rename(part, SNAKE), where)
         if kept is None:
-            log.warning("input.unknown_part", path=where, type=part["type"][:40])
+            unknown.append(f"{where}.type: {part['type'][:40]}")
         else:
             cleaned.append(kept)
     return cleaned

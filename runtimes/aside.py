@@ -41,7 +41,7 @@ async def aside(
     """
     loop = asyncio.get_running_loop()
     async with _slots.setdefault(loop, asyncio.Semaphore(AT_ONCE)):
-        until = loop.time() + seconds
+        until, item = loop.time() + seconds, dict[str, Any]()
         child = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", __name__, function, str(int(seconds) + 1)),
             stdin=PIPE, stdout=PIPE, stderr=DEVNULL, cwd=ROOT, env={}, limit=LINE,
@@ -69,17 +69,24 @@ async def aside(
                 RunErrorCode.TIMEOUT, f"The agent's work took longer than {seconds:g} seconds."
             ) from None
         finally:
-            if child.returncode is None:
+            if child.returncode is None and "end" not in item:
                 with suppress(ProcessLookupError):
                     child.kill()
             await asyncio.shield(child.wait())
 
 
+def limit(what: int, most: int) -> None:
+    """Lower a limit of this process, which may have a lower one already."""
+    hard = resource.getrlimit(what)[1]
+    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(what, (most, most))
+
+
 def main(function: str, seconds: str) -> None:
     """The child: read the argument, write a line of JSON for each item, and a last one."""
     die_with_parent(SIGKILL)
-    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds)))
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    limit(resource.RLIMIT_CPU, int(seconds))
+    limit(resource.RLIMIT_AS, MEMORY)
     module, _, name = function.partition(":")
     argument = json.loads(sys.stdin.buffer.read())
     for item in getattr(importlib.import_module(module), name)(argument):

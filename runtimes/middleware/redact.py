@@ -99,13 +99,16 @@ class Redact(Middleware):
     async def stream(self, events: AsyncIterator[Wire]) -> AsyncGenerator[Wire, None]:
         async for event in events:
             if is_large(event):
-                for out in await asyncio.to_thread(lambda event=event: list(self.feed(event))):
+                for out in await asyncio.to_thread(self._fed, event):
                     yield out
                 continue
             for out in self.feed(event):
                 yield out
         for out in self._flushed(self._texts):
             yield out
+
+    def _fed(self, event: Wire) -> list[Wire]:
+        return list(self.feed(event))
 
     def rest(self) -> Iterable[Wire]:
         """Nothing: a text that was cut short may end in most of a secret."""

@@ -15,6 +15,10 @@ WINDOW = 20_000
 """Characters compared in one call, which holds the interpreter: 20 ms at worst."""
 
 
+MOST_COMPARED = 40_000_000
+"""Characters that one run's quotes are compared with: what is beyond stays pending."""
+
+
 class Found(NamedTuple):
     """Where a quote is like a source: ``score`` 0 to 100, which source, and the words there."""
 
@@ -34,6 +38,7 @@ class LocalVerifier(Verifier):
         self._ctx = ctx
         self._names: list[str] = []
         self._texts: list[str] = []
+        self._left = MOST_COMPARED
         self._read: asyncio.Task[None] | None = None
 
     async def verify(self, citation: Citation) -> dict[str, Any]:
@@ -68,6 +73,8 @@ class LocalVerifier(Verifier):
             if best.score == 100:
                 break
         if best.score < self._options.partial_at:
+            if self._left <= 0:
+                return {"status": "pending", "error": "There was too much to compare."}
             return {"status": "missed", "score": round(best.score / 100, 3)}
         right = best.source in named or citation.source is None
         verified = right and best.score >= self._options.verified_at
@@ -92,6 +99,9 @@ class LocalVerifier(Verifier):
             return Found(100.0, number, quote)
         best = Found(0.0, number, "")
         for part in _windows(text, len(quote)):
+            self._left -= len(part)
+            if self._left <= 0:
+                break
             cutoff = max(best.score, self._options.partial_at / 2)
             # The quote must be what is looked for in the text, never the other way round.
             if len(part) < len(quote):

@@ -1,0 +1,28 @@
+"""A new agent, middleware or dialect has its lines in the table of hostile input."""
+
+import pkgutil
+
+from events import dialects as folds
+from runtimes import registry
+from runtimes.middleware.kinds import MIDDLEWARE
+from runtimes.process.lines import DIALECTS
+from tests.bounds.agents import OTHERS
+from tests.bounds.cases import CASES
+
+HELP = "add its cases to tests/bounds"
+PARTS = ("_asking", "_schema")
+
+
+def test_everything_is_in_the_table() -> None:
+    subjects = {case.subject for case in CASES.values()}
+    agents = {
+        slug
+        for slug, entry in registry.all().items()
+        if entry.origin.startswith("runtimes.builtin.") and slug not in OTHERS
+    }
+    assert agents
+    assert agents <= subjects, HELP
+    assert set(MIDDLEWARE) <= subjects, HELP
+    assert {f"lines {name}" for name in DIALECTS} <= subjects, HELP
+    names = [module.name for module in pkgutil.iter_modules(folds.__path__)]
+    assert {name for name in names if not name.endswith(PARTS)} <= subjects, HELP
