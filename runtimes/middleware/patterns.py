@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from collections.abc import Iterable
 from re import _parser  # type: ignore[attr-defined]  # the only way to ask a pattern its width
 from typing import NamedTuple
 
@@ -45,12 +46,12 @@ class Pattern:
     Python's syntax as far as RE2 has it: no lookaround, no back references. Raises ValueError.
     """
 
-    def __init__(self, pattern: str) -> None:
-        options = re2.Options()
-        options.log_errors = False
-        options.max_mem = 4 * 1024 * 1024
+    def __init__(self, pattern: str, least: int) -> None:
+        """``least`` is the length of the shortest text that it matches."""
+        self.least = least
+        self.source = _translated(pattern)
         try:
-            self._engine = re2.compile(_translated(pattern), options)
+            self._engine = re2.compile(self.source, _options())
         except re2.error as error:
             reason = error.args[0]
             text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
@@ -63,8 +64,6 @@ class Pattern:
 
     def spans(self, text: str, at: int = 0) -> list[Span]:
         """Every match that begins at ``at`` or later and is not empty, in order."""
-        if not text.isascii():
-            text = _SURROGATES.sub("\ufffd", text)  # halves of a character, at the edges of deltas
         matches = self._engine.finditer(text, at)
         return [Span(*match.span()) for match in matches if match.end() > match.start()]
 
@@ -85,7 +84,44 @@ def compiled(pattern: str, hold: int) -> Pattern:
     width = most if most < _parser.MAXREPEAT else least
     if width > hold:
         raise ValueError(f"{pattern!r} needs {width} characters to match: hold at least as many")
-    return Pattern(pattern)
+    return Pattern(pattern, least)
+
+
+class Patterns:
+    """Several patterns, and one engine that knows in one go whether any of them matches."""
+
+    def __init__(self, patterns: Iterable[Pattern]) -> None:
+        self._all = list(patterns)
+        self._least = min((pattern.least for pattern in self._all), default=0)
+        sources = "|".join(f"(?:{pattern.source})" for pattern in self._all)
+        try:
+            engine = re2.compile(sources, _options())
+        except re2.error:  # too large together: then each is asked
+            engine = None
+        self._any = engine if engine is None or engine.programsize <= MOST_STATES else None
+
+    def apart(self, text: str, at: int = 0) -> list[Span]:
+        """Where any of them matches from ``at`` on, in order; what overlaps is one."""
+        if not self._all or len(text) - at < self._least:
+            return []
+        if not text.isascii():
+            text = _SURROGATES.sub("\ufffd", text)  # halves of a character, at the edges of deltas
+        if self._any is not None and self._any.search(text, at) is None:
+            return []
+        merged: list[Span] = []
+        for span in sorted(span for pattern in self._all for span in pattern.spans(text, at)):
+            if merged and span.start < merged[-1].end:
+                merged[-1] = Span(merged[-1].start, max(span.end, merged[-1].end))
+            else:
+                merged.append(span)
+        return merged
+
+
+def _options() -> re2.Options:
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = 1024 * 1024
+    return options
 
 
 def _translated(pattern: str) -> str:
@@ -132,18 +168,6 @@ def _escape(letter: str, in_class: bool) -> str:
     return f"\\{letter}"
 
 
-def apart(text: str, patterns: list[Pattern], at: int = 0) -> list[Span]:
-    """Where any of the patterns matches from ``at`` on, in order; what overlaps is one."""
-    found = sorted(span for pattern in patterns for span in pattern.spans(text, at))
-    merged: list[Span] = []
-    for span in found:
-        if merged and span.start < merged[-1].end:
-            merged[-1] = Span(merged[-1].start, max(span.end, merged[-1].end))
-        else:
-            merged.append(span)
-    return merged
-
-
 def replaced(text: str, spans: list[Span], replacement: str) -> str:
     """The text with ``replacement`` in place of each span."""
     if not spans:
@@ -162,7 +186,7 @@ class Veil:
     that a secret cut in two is seen whole. Only an unfinished match longer than ``hold`` passes.
     """
 
-    def __init__(self, patterns: list[Pattern], replacement: str, hold: int) -> None:
+    def __init__(self, patterns: Patterns, replacement: str, hold: int) -> None:
         self._patterns, self._replacement, self._hold = patterns, replacement, hold
         self._before = self._held = ""
         self._due = hold + 1
@@ -207,4 +231,4 @@ class Veil:
     def _spans(self) -> list[Span]:
         """Where something matches in what is held, in order and apart."""
         text, skip = self._before + self._held, len(self._before)
-        return [Span(s.start - skip, s.end - skip) for s in apart(text, self._patterns, skip)]
+        return [Span(s.start - skip, s.end - skip) for s in self._patterns.apart(text, skip)]

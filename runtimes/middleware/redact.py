@@ -15,7 +15,7 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from runtimes.base import RunContext
 from runtimes.middleware.base import DELTAS, ENDS, Middleware, Options, Wire
-from runtimes.middleware.patterns import Pattern, Veil, apart, compiled, replaced
+from runtimes.middleware.patterns import Patterns, Veil, compiled, replaced
 
 MOST_ARGS = 1024 * 1024
 """Characters of one call's arguments; longer ones are replaced as a whole."""
@@ -53,13 +53,13 @@ class RedactOptions(Options):
     replacement: str = Field("[redacted]", max_length=100)
     hold: int = Field(128, ge=8, le=8192)
     raw: bool = False
-    _compiled: list[Pattern] = PrivateAttr([])
+    _compiled: Patterns = PrivateAttr(Patterns([]))
 
     @model_validator(mode="after")
     def _check(self) -> "RedactOptions":
         if not (self.patterns or self.keys):
             raise ValueError("name at least one pattern or key")
-        self._compiled.extend(compiled(pattern, self.hold) for pattern in self.patterns)
+        self._compiled = Patterns([compiled(pattern, self.hold) for pattern in self.patterns])
         return self
 
 
@@ -171,7 +171,7 @@ class Redact(Middleware):
                     text = json.dumps(cleaned, ensure_ascii=False)
             except (ValueError, RecursionError):
                 pass
-        return replaced(text, apart(text, self._patterns), self.options.replacement)
+        return replaced(text, self._patterns.apart(text), self.options.replacement)
 
     def _operation(self, operation: Wire) -> Wire | None:
         """One of a JSON Patch. None if it goes below a place that was replaced."""

@@ -12,7 +12,7 @@ from tests.conftest import ROOT
 
 LAG = 1.0
 MEMORY = 10
-FLOOR = 20_000_000
+FLOOR = 64_000_000
 """Memory that does not count: what is imported late, arenas, the table's own input."""
 
 

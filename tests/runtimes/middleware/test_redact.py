@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from runtimes.middleware import patterns, redact
 from runtimes.middleware.chain import BadChain, parse
-from runtimes.middleware.patterns import Veil, compiled
+from runtimes.middleware.patterns import Patterns, Veil, compiled
 from tests.runtimes.middleware.passing import (
     Wire,
     args,
@@ -67,20 +67,20 @@ def test_however_the_text_is_cut_it_reads_as_if_it_were_whole(
 
 
 async def test_text_flows_while_it_is_harmless() -> None:
-    veil = Veil([compiled("sk-[a-z0-9]{10,}", 16)], "*", 16)
+    veil = Veil(Patterns([compiled("sk-[a-z0-9]{10,}", 16)]), "*", 16)
     shown = veil.feed("harmless words that are long enough")
     assert shown == "harmless words that"
     assert shown + veil.end() == "harmless words that are long enough"
 
 
 async def test_what_stands_before_a_secret_counts_after_it_has_gone_on() -> None:
-    veil = Veil([compiled(r"\bkey=[a-z]+", 8)], "*", 8)
+    veil = Veil(Patterns([compiled(r"\bkey=[a-z]+", 8)]), "*", 8)
     found = "".join(veil.feed(letter) for letter in "a monkey=abcdefghijkl and a key=abcdefghi 1")
     assert found + veil.end() == "a monkey=abcdefghijkl and a * 1"
 
 
 async def test_a_match_without_end_is_cut_off() -> None:
-    veil = Veil([compiled("sk-[a-z]+", 8)], "*", 8)
+    veil = Veil(Patterns([compiled("sk-[a-z]+", 8)]), "*", 8)
     found = veil.feed("so: sk-" + "a" * (2 * patterns.MOST_HELD)) + veil.feed("bc") + veil.end()
     assert found == "so: *"
 
