@@ -8,12 +8,15 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from hashlib import sha256
+from itertools import islice
 from typing import Any, NamedTuple
 
 LONGEST = 4500
 """Characters of the longest citation: what may be cut in two while text streams in."""
 
 SLICE = 100_000
+MOST = 1_000
+"""Citations taken from one text: far more than are verified."""
 
 _FORMS = re.compile(
     r"""["“«](?P<quote>[^"“”«»\[\]]{3,2000})["”»][\s.,;:]{0,3}\[\^?(?P<label>[^\[\]\n]{1,100})\]"""
@@ -93,7 +96,7 @@ class Reader:
             if len(self._tail) > 2 * LONGEST:
                 self._tail = self._tail[-LONGEST:]
             return []
-        found = list(citations_in(self._tail))
+        found = list(islice(citations_in(self._tail), MOST))
         self._tail = self._tail[found[-1][1] if found else 0 :][-LONGEST:]
         return [citation for citation, _ in found]
 
@@ -101,4 +104,4 @@ class Reader:
         """The citations of the whole text."""
         text = "".join(self._parts)
         self._parts, self._tail = [], ""
-        return [citation for citation, _ in citations_in(text)]
+        return [citation for citation, _ in islice(citations_in(text), MOST)]
