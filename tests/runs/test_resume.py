@@ -15,6 +15,7 @@ from events.response_schema import ResponseSchema
 from runs import inputs, interrupts, lifecycle
 from runs import resume as answers
 from runs.models import Interrupt, InterruptStatus, Run
+from teams.actors import Actor
 from tests.cast import Cast, fresh, start
 from tests.runs.asking import (
     APPROVAL,
@@ -169,7 +170,7 @@ class TestTheCheck:
         monkeypatch.setattr(ResponseSchema, "problems", problems)
         with CaptureQueriesContext(connection) as queries:
             if how == "alone":
-                lifecycle.answer(only(), only().run.agent, yes("i", {}), by="user:alice")
+                lifecycle.answer(only(), only().run.agent, yes("i", {}), by=Actor("user:alice"))
             else:
                 resume(cast.alice, yes("i", {}))
         assert checks == [False]
