@@ -10,6 +10,12 @@ from events.patch import PatchFailed, grown
 from events.violation import Event, Violation
 
 MAX_BYTES = 10 * 1024 * 1024
+NO_TEXT = frozenset(
+    {"RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "STEP_STARTED", "STEP_FINISHED", "RAW", "CUSTOM"}
+    | {"STATE_SNAPSHOT", "STATE_DELTA", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA"}
+    | {"MESSAGES_SNAPSHOT"}
+)
+"""Events that add no text to what readers hold, or replace what they held."""
 
 
 class Documents:

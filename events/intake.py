@@ -20,12 +20,12 @@ from agui_project.errors import RunErrorCode, RunFailed
 from events import response_schema
 from events.chunks import Chunks
 from events.documents import MAX_BYTES as MAX_STATE_BYTES
-from events.documents import Documents
+from events.documents import NO_TEXT, Documents
 from events.encoding import DELTA_IDS, Record, clean_text, encode, is_whole
 from events.findings import Finding, Findings
 from events.gate import gate
 from events.legacy import Legacy
-from events.repair import DROP, Fix, mend, subagent_ending
+from events.repair import DROP, Fix, mend, subagent_ending, subagent_error
 from events.reused_ids import ReusedIds
 from events.schema import PROTOCOL_VERSION
 from events.seams import Seams
@@ -39,13 +39,6 @@ FRAMING = 64
 """Room for ``id:`` and ``data:``: a client's limit counts them too."""
 
 Batch = list[dict[str, Any]]
-
-_NO_TEXT = frozenset(
-    {"RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "STEP_STARTED", "STEP_FINISHED", "RAW", "CUSTOM"}
-    | {"STATE_SNAPSHOT", "STATE_DELTA", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA"}
-    | {"MESSAGES_SNAPSHOT"}
-)
-"""Events that add no text to what readers hold, or replace what they held."""
 
 _BARE: Mapping[str, Any] = {"type": "RUN_STARTED"}
 
@@ -207,7 +200,7 @@ class Intake:
             return []
         self._refuse_unknown_log()
         end = {"type": "RUN_FINISHED", **self._ids, "outcome": {"type": "cancelled"}}
-        closings = self._closings(_subagent_error("The run was cancelled.", "cancelled"))
+        closings = self._closings(subagent_error("The run was cancelled.", "cancelled"))
         return self._commit([*self._unopened(), *closings, end])
 
     def fail(self, code: RunErrorCode, message: str) -> list[Record]:
@@ -219,7 +212,7 @@ class Intake:
             return []
         text = clean_text(message)[:MAX_MESSAGE]
         end = {"type": "RUN_ERROR", "message": text, "code": code.value}
-        opening, closings = self._unopened(), self._closings(_subagent_error(text))
+        opening, closings = self._unopened(), self._closings(subagent_error(text))
         try:
             return self._commit([*opening, *closings, end])
         except RunFailed:
@@ -246,7 +239,7 @@ class Intake:
     def _batch(self, kind: str, clean: dict[str, Any]) -> Batch:
         if kind == "RUN_ERROR":
             # It may cut everything short; a log in which every part is closed reads better.
-            return [*self._closings(_subagent_error(clean["message"][:MAX_MESSAGE])), clean]
+            return [*self._closings(subagent_error(clean["message"][:MAX_MESSAGE])), clean]
         if kind == "RUN_FINISHED":
             clean = self._finished(clean)
             if "outcome" in clean:
@@ -265,7 +258,7 @@ class Intake:
                 break
             batch = fixed
         self._head += len(records)
-        self._room -= sum(len(r.payload) for r in records if r.type not in _NO_TEXT)
+        self._room -= sum(len(r.payload) for r in records if r.type not in NO_TEXT)
         for finding in mended:
             self._findings.add(finding.seq, finding.rule, finding.action)
         if self._verifier.ended is not None:
@@ -324,7 +317,7 @@ class Intake:
 
     def _check_room(self, kind: str) -> None:
         """The run's texts may still grow: readers and the worker hold all of them."""
-        if self._room <= 0 and kind not in _NO_TEXT:
+        if self._room <= 0 and kind not in NO_TEXT:
             raise RunFailed(
                 RunErrorCode.EVENT_TOO_LARGE,
                 f"The run's messages have more than {self._max_text:,} characters.",
@@ -402,7 +395,3 @@ class Intake:
             raise RunFailed(
                 RunErrorCode.INVALID_ORDER, "What this run left open is unknown: it can only fail."
             )
-
-
-def _subagent_error(message: str, code: str | None = None) -> dict[str, Any]:
-    return {"type": "SUBAGENT_ERROR", "message": message} | ({"code": code} if code else {})

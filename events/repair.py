@@ -87,3 +87,8 @@ def subagent_ending(outcome: Mapping[str, Any] | None) -> dict[str, Any]:
     kind: Literal["suspended", "success"]
     kind = "suspended" if (outcome or {}).get("type") == "interrupt" else "success"
     return {"type": "SUBAGENT_FINISHED", "outcome": {"type": kind}}
+
+
+def subagent_error(message: str, code: str | None = None) -> dict[str, Any]:
+    """What ends a subagent that was cut short."""
+    return {"type": "SUBAGENT_ERROR", "message": message} | ({"code": code} if code else {})
