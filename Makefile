@@ -9,7 +9,7 @@ JS := tests/conformance/js
 PEER := docs/examples/agent-framework
 # Two processes, a file at a time, in the order of tests/conftest.py; ARGS=-n0 for one process.
 PARALLEL := -n 2 --dist loadscope --no-loadscope-reorder
-BENCHMARKS := intake append latency memory hydration graceful_stop fairness purge
+BENCHMARKS := intake append latency memory hydration graceful_stop fairness purge overload
 
 export PIP_ROOT_USER_ACTION := ignore
 .DELETE_ON_ERROR:

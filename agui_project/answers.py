@@ -1,5 +1,6 @@
 """How DRF and Django say errors: the one shape, whatever raised it."""
 
+import sys
 from typing import Any
 
 import structlog
@@ -23,6 +24,7 @@ from agui_project.errors import (
     Unavailable,
     UnsupportedMediaType,
 )
+from agui_project.logs import sparingly
 
 log = structlog.get_logger(__name__)
 
@@ -46,8 +48,7 @@ OURS: list[tuple[type[Exception], type[HostError]]] = [
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
     """DRF's hook: any exception as its HostError, or as an internal error that says nothing."""
     ours = as_host_error(error)
-    if ours.status >= 500:
-        log.exception("request.failed", exc_info=error)
+    log_failure(error, ours)
     headers = dict(ours.headers)
     if isinstance(ours, Unauthenticated):
         headers.setdefault("WWW-Authenticate", "Bearer")
@@ -67,6 +68,14 @@ def as_host_error(error: Exception) -> HostError:
     return HostError()
 
 
+def log_failure(error: Exception, ours: HostError, **values: Any) -> None:
+    """Log what is the host's own fault; an outage, which fails all requests alike, sparingly."""
+    if isinstance(ours, Unavailable):
+        sparingly(log.warning, "request.unavailable", error=repr(error), **values)
+    elif ours.status >= 500:
+        log.exception("request.failed", exc_info=error, **values)
+
+
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """Django's 404, as JSON for machines."""
     return _page_or_json(request, NotFound())
@@ -78,8 +87,13 @@ def permission_denied(request: HttpRequest, exception: Exception | None = None) 
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Django's 500, as JSON for machines."""
-    return _page_or_json(request, HostError())
+    """Django's 500, as JSON for machines; a 503 while the database is away."""
+    error = sys.exc_info()[1]
+    ours = as_host_error(error) if isinstance(error, Exception) else HostError()
+    if not isinstance(ours, Unavailable):
+        return _page_or_json(request, HostError())
+    log_failure(error, ours, path=request.path)  # type: ignore[arg-type]
+    return _page_or_json(request, ours)
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
@@ -89,5 +103,8 @@ def bad_request(request: HttpRequest, exception: Exception | None = None) -> Htt
 
 def _page_or_json(request: HttpRequest, error: HostError) -> HttpResponse:
     if "text/html" in request.headers.get("accept", ""):
-        return render(request, "error.html", {"error": error}, status=error.status)
-    return JsonResponse(error.as_json(), status=error.status)
+        page = render(request, "error.html", {"error": error}, status=error.status)
+        for name, value in error.headers.items():
+            page[name] = value
+        return page
+    return JsonResponse(error.as_json(), status=error.status, headers=error.headers)

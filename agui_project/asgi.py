@@ -20,6 +20,7 @@ from agui_project import routing  # noqa: E402
 from agui_project.asgi_http import Receive, Scope, Send  # noqa: E402
 from agui_project.bodies import Bodies  # noqa: E402
 from agui_project.cors import Cors  # noqa: E402
+from agui_project.gated import Gated, Whole  # noqa: E402
 from agui_project.nul import RefuseNul  # noqa: E402
 from agui_project.request_id import RequestId  # noqa: E402
 from runs.worker import reap_forever  # noqa: E402
@@ -43,8 +44,8 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
 
 application = ProtocolTypeRouter(
     {
-        "http": RequestId(Cors(RefuseNul(Bodies(routing.http(django))))),
-        "websocket": RequestId(RefuseNul(routing.websocket())),
+        "http": RequestId(Cors(RefuseNul(Bodies(Gated(routing.http(Whole(django))))))),
+        "websocket": RequestId(RefuseNul(Gated(routing.websocket()))),
         "lifespan": lifespan,
     }
 )

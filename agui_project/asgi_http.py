@@ -13,9 +13,11 @@ import structlog
 from django.http import parse_cookie
 
 from agui_project import cors
-from agui_project.answers import as_host_error
+from agui_project.answers import as_host_error, log_failure
 from agui_project.errors import BadRequest, HostError
 
+SLOT = "agui.slot"
+"""Where a scope holds the request's place at the gate (``gated.py``)."""
 log = structlog.get_logger(__name__)
 
 Scope = dict[str, Any]
@@ -57,6 +59,11 @@ class Request:
         """http or https, for sockets too."""
         return cors.scheme_of(self.scope)
 
+    def release(self) -> None:
+        """Let the next request in: what comes now is only waited for, or sent."""
+        if (slot := self.scope.get(SLOT)) is not None:
+            slot.release()
+
     async def body(self) -> bytes:
         """The whole body, which ``Bodies`` has read and bounded before; once."""
         return bytes((await self.receive()).get("body", b""))
@@ -86,10 +93,11 @@ def endpoint(handle: Callable[[Request, Send], Awaitable[None]]) -> App:
             if started and isinstance(error, TimeoutError):
                 log.info("stream.too_slow", path=scope["path"])
                 return
-            log.exception("request.failed", path=scope["path"])
+            ours = as_host_error(error)
+            log_failure(error, ours, path=scope["path"])
             if started:
                 raise
-            await answer_error(send, as_host_error(error))
+            await answer_error(send, ours)
 
     return app
 

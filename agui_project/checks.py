@@ -155,6 +155,7 @@ def numbers(**kwargs: Any) -> list[CheckMessage]:
             "AGUI_MAX_BODY_BYTES",
             "AGUI_BODIES_MAX_BYTES",
             "AGUI_BODY_TIMEOUT",
+            "AGUI_REQUEST_SLOTS",
             "AGUI_WORKER_CONCURRENCY",
             "ALPINE_AG_UI_BUFFER_SIZE",
         )

@@ -1,5 +1,9 @@
 """Logging: structlog over the standard library, one line per record, as text or JSON."""
 
+import logging
+import threading
+import time
+from collections.abc import Callable
 from typing import Any
 
 import structlog
@@ -45,15 +49,42 @@ def config(*, level: str, json: bool) -> dict[str, Any]:
                 ],
             }
         },
+        "filters": {"outages": {"()": Outages}},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
         "root": {"handlers": ["stderr"], "level": level},
         "loggers": {
             "procrastinate": {"level": "WARNING"},
-            "django.request": {"level": "ERROR"},
+            "django.request": {"level": "ERROR", "filters": ["outages"]},
             "httpx": {"level": "WARNING"},
             "_granian": {"level": "WARNING"},
         },
     }
+
+
+class Outages(logging.Filter):
+    """Drops Django's lines about 503: ``answers.log_failure`` has said it, once a second."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return getattr(record, "status_code", None) != 503
+
+
+_seldom: dict[tuple[str, Any], tuple[float, int]] = {}
+_counting = threading.Lock()
+
+
+def sparingly(write: Callable[..., Any], event: str, **values: Any) -> None:
+    """Log an event at most once a second for each ``kind`` in ``values``.
+
+    ``left_out`` of the next line is how many were not written.
+    """
+    key, now = (event, values.get("kind")), time.monotonic()
+    with _counting:
+        since, left_out = _seldom.get(key, (now - 1, 0))
+        if now - since < 1:
+            _seldom[key] = since, left_out + 1
+            return
+        _seldom[key] = now, 0
+    write(event, **values, **({"left_out": left_out} if left_out else {}))
 
 
 def _plain(sio: Any, exc_info: Any) -> None:

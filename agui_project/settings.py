@@ -44,6 +44,8 @@ AGUI_DB_THREADS: int = env.int("AGUI_DB_THREADS", default=8)
 AGUI_DATABASE_DEADLINE: float = env.float("AGUI_DATABASE_DEADLINE", default=15.0)
 AGUI_PROCESS_KEEP: bool = env.bool("AGUI_PROCESS_KEEP", default=False)
 AGUI_MAX_BODY_BYTES: int = env.int("AGUI_MAX_BODY_BYTES", default=5_000_000)
+AGUI_REQUEST_SLOTS: int = env.int("AGUI_REQUEST_SLOTS", default=AGUI_DB_THREADS)
+AGUI_REQUEST_WAIT: float = env.float("AGUI_REQUEST_WAIT", default=10.0)
 AGUI_BODY_TIMEOUT: float = env.float("AGUI_BODY_TIMEOUT", default=30.0)
 AGUI_BODIES_MAX_BYTES: int = env.int("AGUI_BODIES_MAX_BYTES", default=100_000_000)
 AGUI_MAX_EVENT_BYTES: int = env.int("AGUI_MAX_EVENT_BYTES", default=10 * 1024 * 1024)
@@ -174,7 +176,7 @@ DATABASES["default"] |= {
 DATABASES["default"]["OPTIONS"]["pool"] = {
     "connection_class": deadlines.Connection,
     "min_size": 2,
-    "max_size": env.int("AGUI_DB_POOL", default=AGUI_DB_THREADS + 2),
+    "max_size": env.int("AGUI_DB_POOL", default=AGUI_DB_THREADS + AGUI_REQUEST_SLOTS + 2),
     "timeout": 10,
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

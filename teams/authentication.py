@@ -15,7 +15,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
-from agui_project import cors
+from agui_project import callers, cors
 from agui_project.errors import Forbidden, Unauthenticated, UnsupportedMediaType
 from teams import actors, keys
 from teams.models import ApiKey, Membership, Role, Team
@@ -240,6 +240,7 @@ def _by_key(authorization: str) -> Principal:
     if row is None:
         raise _unauthenticated("This API key is unknown, revoked or expired.")
     keys.touch(row)
+    callers.identified(row.team_id)
     return _of_key(row)
 
 
@@ -302,6 +303,7 @@ def _by_session(user: User, session: _ReadOnlySession) -> Principal:
         mine = next((m for m in memberships if meets_rules(user.pk, m.team)), memberships[0])
     if not meets_rules(user.pk, mine.team):
         raise SecondFactorRequired
+    callers.identified(mine.team_id)
     return Principal(
         "user",
         user.get_username(),

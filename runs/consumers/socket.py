@@ -2,11 +2,10 @@
 
 from contextlib import aclosing
 
-import structlog
 from django.conf import settings
 
 from agui_project import cors
-from agui_project.answers import as_host_error
+from agui_project.answers import as_host_error, log_failure
 from agui_project.asgi_http import Receive, Request, Scope, Send
 from agui_project.bridge import db
 from agui_project.errors import Forbidden, HostError
@@ -20,8 +19,6 @@ from runs.models import Run
 from teams import authentication
 from teams.authentication import Principal
 
-log = structlog.get_logger(__name__)
-
 
 async def run_socket(scope: Scope, receive: Receive, send: Send) -> None:
     """Accept, check, stream, close. Refusals are accepted first: browsers see no HTTP status."""
@@ -34,8 +31,7 @@ async def run_socket(scope: Scope, receive: Receive, send: Send) -> None:
         await _close(send, error.close, error.code)
     except Exception as error:
         ours = as_host_error(error)
-        if type(ours) is HostError:
-            log.exception("socket.failed", path=scope["path"])
+        log_failure(error, ours, path=scope["path"])
         await _close(send, ours.close, ours.code)
     else:
         if code is not None:

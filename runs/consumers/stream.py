@@ -85,8 +85,10 @@ async def while_allowed(
 ) -> bool:
     """Run ``sending`` until it ends, the reader leaves, or may not read the run any more (True).
 
-    Two teams can take that right away: the principal's own, and the run's ``owner``.
+    Two teams can take that right away: the principal's own, and the run's ``owner``. From here
+    on the request holds no slot of the gate.
     """
+    request.release()
     return await sse.beside(
         sending,
         sse.until_disconnect(request.receive, leaving),

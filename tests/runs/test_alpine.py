@@ -199,7 +199,11 @@ class TestStream:
                 stuck.set()
                 await asyncio.Event().wait()
 
+        received = [{"type": "http.request", "body": b"", "more_body": False}]
+
         async def receive() -> dict[str, Any]:
+            if received:
+                return received.pop()
             await asyncio.Event().wait()
             raise AssertionError
 

@@ -192,6 +192,7 @@ async def test_a_reader_may_leave_at_any_moment(cast: Cast, live: LiveRun) -> No
     for steps in [*range(30), 35, 40, 50, 60, 80]:
         scope = http_scope("GET", live.url, {**cast.vera.headers, **SSE})
         inbox: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        inbox.put_nowait({"type": "http.request", "body": b"", "more_body": False})
         started = asyncio.Event()
 
         async def send(message: dict[str, Any], started: asyncio.Event = started) -> None:

@@ -1,0 +1,68 @@
+"""Who a request counts for before it is known who asks: a team if its credential was seen before.
+
+Only for fairness between callers at the gate. Nobody is let in by what is remembered here.
+"""
+
+import hashlib
+from collections import OrderedDict
+from contextvars import ContextVar
+from uuid import UUID
+
+from django.conf import settings
+from django.http import parse_cookie
+
+from agui_project.cors import Scope, headers_of
+from agui_project.request_id import address_of, network_of
+
+REMEMBERED = 10_000
+
+
+class Caller:
+    """Who a request turned out to come from."""
+
+    def __init__(self) -> None:
+        self.team: UUID | None = None
+
+
+_caller: ContextVar[Caller | None] = ContextVar("caller", default=None)
+
+
+def identified(team: UUID) -> None:
+    """Note the team of the request in hand: its credential's next requests count for that team."""
+    if (caller := _caller.get()) is not None:
+        caller.team = team
+
+
+class Callers:
+    """The teams of the credentials that were used last."""
+
+    def __init__(self) -> None:
+        self._team_of: OrderedDict[str, UUID] = OrderedDict()
+
+    def name(self, scope: Scope) -> str:
+        """The team of the credential, else the address: whoever makes keys up gets one share."""
+        team = self._team_of.get(_digest(scope))
+        return f"team:{team}" if team else f"address:{network_of(address_of(scope))}"
+
+    def expect(self) -> Caller:
+        """What ``identified`` will fill in for the request in hand."""
+        caller = Caller()
+        _caller.set(caller)
+        return caller
+
+    def remember(self, scope: Scope, caller: Caller) -> None:
+        """Keep what was learned about the request's credential."""
+        if caller.team is None or not (digest := _digest(scope)):
+            return
+        self._team_of[digest] = caller.team
+        self._team_of.move_to_end(digest)
+        if len(self._team_of) > REMEMBERED:
+            self._team_of.popitem(last=False)
+
+
+def _digest(scope: Scope) -> str:
+    headers = headers_of(scope)
+    text = headers.get("authorization")
+    if text is None:
+        text = parse_cookie(headers.get("cookie", "")).get(settings.SESSION_COOKIE_NAME)
+    return hashlib.sha256(text.encode()).hexdigest() if text else ""

@@ -1,0 +1,120 @@
+"""The gate: how many requests a web process works on at once, and which of the others may wait.
+
+Django gives every request a thread of its own, and each thread wants a connection of the pool.
+Without a bound, 6,000 starts at 300 a second made thousands of threads that waited ten seconds
+each for nothing, and streams that were open stood still. So a request takes a slot before it may
+use the database, and gives it back when its answer begins: an open stream holds none.
+
+Slots go round the callers, and one caller (a team, or an address that nobody knows yet) holds at
+most half of them. A request that would wait too long is refused at once.
+"""
+
+import asyncio
+import math
+import time
+from collections import Counter, OrderedDict, deque
+
+from django.conf import settings
+
+from agui_project.errors import Overloaded
+
+PATIENCE = {"start": 1, "read": 1, "join": 6}
+"""Times ``AGUI_REQUEST_WAIT`` for each kind: thousands of readers come back after a restart."""
+MOST_WAITING = 4_000
+FIRST_GUESS = 0.02
+"""Seconds that a request takes, until some were measured."""
+WEIGHT = 0.1
+
+Key = tuple[str, str]
+
+
+class Slot:
+    """The right to use the database for one request; ``release`` may be called again."""
+
+    def __init__(self, gate: "Gate", caller: str, kind: str) -> None:
+        self._gate, self._caller, self._kind = gate, caller, kind
+        self._since = time.monotonic()
+        self._over = False
+
+    def release(self) -> None:
+        """Let the next request in."""
+        if not self._over:
+            self._over = True
+            self._gate.left(self._caller, self._kind, time.monotonic() - self._since)
+
+
+class Gate:
+    """The slots of one event loop, and the lanes of callers that wait for one."""
+
+    def __init__(self, slots: int) -> None:
+        self.slots = slots
+        self.share = max(1, slots // 2)
+        self._busy = 0
+        self._busy_of: Counter[str] = Counter()
+        self._lanes: OrderedDict[Key, deque[asyncio.Future[None]]] = OrderedDict()
+        self._waiting = 0
+        self._seconds = dict.fromkeys(PATIENCE, FIRST_GUESS)
+
+    async def enter(self, caller: str, kind: str) -> Slot:
+        """Take a slot, or wait for one. Raises Overloaded, at once, where that would take long."""
+        if (caller, kind) not in self._lanes and self._has_room(caller):
+            self._take(caller)
+            return Slot(self, caller, kind)
+        seconds = self.expected(caller, kind)
+        if seconds > settings.AGUI_REQUEST_WAIT * PATIENCE[kind] or self._waiting >= MOST_WAITING:
+            raise Overloaded(headers={"Retry-After": str(max(1, math.ceil(seconds)))})
+        turn = asyncio.get_running_loop().create_future()
+        self._lanes.setdefault((caller, kind), deque()).append(turn)
+        self._waiting += 1
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.left(caller, kind, None)  # it was called and left in the same moment
+            else:
+                self._remove((caller, kind), turn)
+            raise
+        return Slot(self, caller, kind)
+
+    def expected(self, caller: str, kind: str) -> float:
+        """Seconds that a request would wait behind those of its own lane."""
+        lanes = len(self._lanes) + ((caller, kind) not in self._lanes)
+        at_once = min(self.share, self.slots / lanes)
+        return len(self._lanes.get((caller, kind), ())) * self._seconds[kind] / at_once
+
+    def left(self, caller: str, kind: str, seconds: float | None) -> None:
+        """A slot is free again; its request took so many seconds, if it was one."""
+        if seconds is not None:
+            self._seconds[kind] += (seconds - self._seconds[kind]) * WEIGHT
+        self._busy -= 1
+        self._busy_of[caller] -= 1
+        if not self._busy_of[caller]:
+            del self._busy_of[caller]
+        self._call()
+
+    def _has_room(self, caller: str) -> bool:
+        return self._busy < self.slots and self._busy_of[caller] < self.share
+
+    def _take(self, caller: str) -> None:
+        self._busy += 1
+        self._busy_of[caller] += 1
+
+    def _call(self) -> None:
+        """Give free slots away: to the lane whose turn it is, which then goes to the end."""
+        for key in list(self._lanes):
+            if self._busy >= self.slots:
+                return
+            if not self._has_room(key[0]):
+                continue
+            self._take(key[0])
+            turn = self._lanes[key][0]
+            self._remove(key, turn)
+            if key in self._lanes:
+                self._lanes.move_to_end(key)
+            turn.set_result(None)
+
+    def _remove(self, key: Key, turn: "asyncio.Future[None]") -> None:
+        self._lanes[key].remove(turn)
+        self._waiting -= 1
+        if not self._lanes[key]:
+            del self._lanes[key]
