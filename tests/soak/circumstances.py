@@ -29,7 +29,7 @@ from tests.runs.past import JANUARY, made_in
 agent = Agent.objects.unscoped("a test").select_related("team").get(slug="scripted")
 request = inputs.parse({{"threadId": "old"}})
 with made_in(JANUARY):
-    run = lifecycle.start(agent.team, agent, request, started_by="user:a")
+    run = lifecycle.start(agent.team, agent, request, started_by="user:a").run
 end(run)
 then = datetime.datetime(2024, 1, 20, tzinfo=datetime.UTC)
 Run.objects.unscoped("a test").filter(pk=run.pk).update(
