@@ -66,10 +66,10 @@ class Watching:
             thread.start()
 
     def end(self) -> None:
-        """Let the last runs end."""
+        """Let the last runs end, and one after them."""
         self._ending.set()
         for thread in self._threads:
-            thread.join(180)
+            thread.join(300)
             assert not thread.is_alive(), "a reader hangs"
 
     def gaps(self, longest: float = 1.0) -> list[Gap]:
@@ -86,8 +86,10 @@ class Watching:
     def _play(self) -> None:
         script = [{"text": "tick", "n": LENGTH, "rate": RATE}]
         body = {"agent": "scripted", "input": {"forwardedProps": {"script": script}}}
+        last = False  # one more run when it ends: the host must work then
         with self.host.client(self.key) as client:
-            while not self._ending.is_set():
+            while not last:
+                last = self._ending.is_set()
                 began = time.time()
                 try:
                     answer = client.post("/api/v1/runs", json=body)
@@ -95,7 +97,7 @@ class Watching:
                     answer = httpx.Response(599, text=type(error).__name__)
                 if answer.status_code != 202:
                     self.refused.append(f"{answer.status_code} {answer.text[:200]}")
-                    self._ending.wait(PAUSE)
+                    time.sleep(PAUSE)
                     continue
                 outcome = Outcome(answer.json()["id"], began)
                 self.outcomes.append(outcome)
