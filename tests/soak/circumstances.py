@@ -4,6 +4,7 @@ import threading
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import httpx
@@ -19,22 +20,21 @@ from runtimes.models import Agent
 Agent.objects.unscoped("a test").filter(slug="scripted").update(on_busy="enqueue")
 """
 OLD_RUN = """
-import datetime
+import datetime, time
 from django.utils import timezone
 from runs import inputs, lifecycle, tasks
 from runtimes.models import Agent
 from runs.models import Run
-from tests.runs.asking import end
 from tests.runs.past import JANUARY, made_in
 agent = Agent.objects.unscoped("a test").select_related("team").get(slug="scripted")
-request = inputs.parse({{"threadId": "old"}})
+request = inputs.parse({{"threadId": "old", "forwardedProps": {{"script": []}}}})
+rows = Run.objects.unscoped("a test")
 with made_in(JANUARY):
     run = lifecycle.start(agent.team, agent, request, started_by="user:a").run
-end(run)
+while not rows.filter(pk=run.pk, ended_at__isnull=False).exists():
+    time.sleep(0.1)
 then = datetime.datetime(2024, 1, 20, tzinfo=datetime.UTC)
-Run.objects.unscoped("a test").filter(pk=run.pk).update(
-    created_at=then, started_at=then, ended_at=then
-)
+rows.filter(pk=run.pk).update(created_at=then, started_at=then, ended_at=then)
 when = timezone.now() + datetime.timedelta(seconds={due})
 tasks.purge_what_is_over.configure(schedule_at=when).defer(timestamp=0)
 print(run.pk)
@@ -46,7 +46,7 @@ class Ends:
     """How the four things ended. Times are seconds; None if it never came to that."""
 
     live: str
-    silent: float | None
+    silent: float
     queued: str
     queued_after: float | None
     expired_after: float | None
@@ -75,7 +75,7 @@ class Circumstances:
         with self.host.client() as client:
             read(client, self.live, seconds=240)
 
-    def ends(self, fault_at: float, seconds: float = 240.0) -> Ends:
+    def ends(self, fault_at: float, seconds: float = 1100.0) -> Ends:
         """Wait until everything has ended, but not for ever."""
         until = time.time() + seconds
         expired = purged = None
@@ -88,10 +88,11 @@ class Circumstances:
         self.reader.join(max(1.0, until - time.time()))
         queued = self._run(self.queued)
         after = [moment for moment, _ in self.live.delays if moment > fault_at]
+        moments = [fault_at, *after, self.live.ended or time.time()]
         began, live_ended = queued.get("started_at"), self._run(self.live.id).get("ended_at")
         return Ends(
             live=" ".join(filter(None, (self.live.status, self.live.code))) or "never ended",
-            silent=(after[0] if after else self.live.ended) - fault_at,
+            silent=max(later - earlier for earlier, later in pairwise(moments)),
             queued=queued.get("status", "unknown"),
             queued_after=stamp(began) - stamp(live_ended) if began and live_ended else None,
             expired_after=expired,

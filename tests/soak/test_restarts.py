@@ -12,12 +12,14 @@ from tests.acceptance.supervised import Supervised
 from tests.soak.circumstances import SEED, Circumstances, Ends
 from tests.soak.faults import FAULTS, fill_the_disk, hold_the_interpreter, kill_worker, small_disk
 
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(1500)]
 SILENT = 45.0
 """Seconds until a live run goes on, or its reader knows that it was lost."""
 NEXT = 30.0
 LATE = 120.0
 """Questions expire within a minute, and a minute is what a fault may add."""
+NEXT_PURGE = 15 * 60 + LATE
+"""A purge that meets the fault itself is made up for by the next one, 15 minutes later at most."""
 TABLE: list[str] = []
 
 
@@ -68,10 +70,10 @@ def test_everything_ends_as_it_should(data_dir: Path, name: str) -> None:
         assert ends.live == ("failed worker_lost" if lost else "succeeded")
         assert circumstances.whole()
         assert ends.queued == "succeeded"
-        assert (ends.silent or 0.0) <= SILENT
+        assert ends.silent <= SILENT
         assert ends.queued_after is not None
         assert ends.queued_after <= NEXT
         assert ends.expired_after is not None
         assert ends.expired_after <= LATE
         assert ends.purged_after is not None
-        assert ends.purged_after <= LATE
+        assert ends.purged_after <= NEXT_PURGE
