@@ -24,7 +24,7 @@ UNUSABLE: dict[str, tuple[dict[str, Any], str]] = {
     "lookahead": ({"pattern": "(?=a)a"}, "lookaround"),
     "back reference": ({"properties": {"x": {"pattern": r"(a)\1"}}}, "back references"),
     "a huge automaton": ({"pattern": r"((\w{100}){100}){100}"}, "pattern"),
-    "many patterns": ({"allOf": [{"pattern": "a"}] * 21}, "patterns"),
+    "many patterns": ({"allOf": [{"pattern": "a"} for _ in range(21)]}, "patterns"),
     "itself": ({"$ref": "#"}, "refers to itself"),
     "a circle": (
         {"properties": {"a": {"$ref": "#/$defs/t"}}, "$defs": {"t": {"items": {"$ref": "#"}}}},
