@@ -173,3 +173,4 @@ def test_a_passkey_is_offered_and_its_pages_are_there(cast: Cast, dora: User) ->
     )
     sign_in(client, "dora")
     assert "/account/mfa/keys/add/" in client.get("/account/mfa/").content.decode()
+    assert client.get("/account/mfa/keys/").status_code == 200
