@@ -50,11 +50,21 @@ class Postgres(Engine):
 
     def _prepare(self) -> None:
         self.account = places.account_for(self.data / "postgres")
-        self.binaries = places.postgres_binaries(self.account)
+        self.binaries = self._find_binaries()
         self.cluster = places.cluster_dir(self.data, self.account)
         places.make_socket_dir(self.data, self.account)
         if not (self.cluster / "PG_VERSION").exists():
             self._create_cluster()
+
+    def _find_binaries(self) -> Path:
+        return places.postgres_binaries(self.account)
+
+    def _initdb_options(self) -> list[str]:
+        # C.UTF-8 of PostgreSQL itself: the same order of text on every machine.
+        libc = "C.UTF-8" if sys.platform.startswith("linux") else "C"
+        locale = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", f"--locale={libc}"]
+        sync = ["--sync-method=syncfs"] if sys.platform.startswith("linux") else []
+        return [*locale, *(["--no-sync"] if "fsync=off" in self.options else sync)]
 
     def _create_cluster(self) -> None:
         # In a draft first: a start that dies in the middle must not leave half a cluster.
@@ -63,17 +73,11 @@ class Postgres(Engine):
         draft.mkdir(mode=0o700)
         if self.account:
             os.chown(draft, *self.account.ids)
-        # C.UTF-8 of PostgreSQL itself: the same order of text on every machine.
-        libc = "C.UTF-8" if sys.platform.startswith("linux") else "C"
-        locale = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", f"--locale={libc}"]
-        sync = ["--sync-method=syncfs"] if sys.platform.startswith("linux") else []
-        if "fsync=off" in self.options:
-            sync = ["--no-sync"]
         with self._log() as log:
             code = child.spawn(
                 [
                     str(self.binaries / "initdb"), "-D", str(draft), "-U", "postgres",
-                    "--auth=trust", "--encoding=UTF8", *locale, *sync,
+                    "--auth=trust", "--encoding=UTF8", *self._initdb_options(),
                 ],
                 death=signal.SIGKILL, user=self._ids, env=ENV, log=log,
             ).wait(START)  # fmt: skip

@@ -14,7 +14,7 @@ import pytest
 from django.conf import settings
 
 from agui_project import embedded, places
-from tests import emptying, turns
+from tests import emptying, machine_postgres, turns
 from tests.named_tests import NamedTests
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ SLOW = (
     "tests/acceptance/", "tests/agui_client/", "tests/api/", "tests/conformance/", "tests/tenancy/",
     "tests/house/",  # `make check` runs it
     "tests/agui_project/test_embedded", "tests/agui_project/test_safe_by_default",
+    "tests/agui_project/test_tls_engines",
     "tests/dashboard/test_openid_connect", "tests/runs/test_bad_requests",
     "tests/runs/test_citations_example", "tests/runs/test_connect", "tests/runs/test_long_logs",
     "tests/runs/test_lost_connections", "tests/runs/test_neighbours", "tests/runtimes/test_http",
@@ -58,6 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(NamedTests())
     turns.install(config)
     emptying.install()
+    machine_postgres.install()
     os.environ["AGUI_DATA_DIR"] = str(data)
     settings.AGUI_DATA_DIR = data
     wanted = embedded.wanted()

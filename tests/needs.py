@@ -15,7 +15,7 @@ import pytest
 
 
 def need(tool: str) -> Path:
-    """The executable of ``node`` or ``chromium``; the test is skipped, or fails with CI=true."""
+    """The executable of a tool in ``FINDERS``; the test is skipped, or fails with CI=true."""
     found = FINDERS[tool]()
     if found is None:
         missing(f"needs {tool}, which is not installed here")
@@ -59,4 +59,16 @@ def _chromium() -> Path | None:
     return next((Path(found) for name in names if (found := shutil.which(name))), None)
 
 
-FINDERS: dict[str, Callable[[], Path | None]] = {"node": _node, "chromium": _chromium}
+def _postgres() -> Path | None:
+    """Debian's, with TLS; its folders are named by version."""
+    return max(Path("/usr/lib/postgresql").glob("*/bin/postgres"), default=None)
+
+
+def _redis_server() -> Path | None:
+    found = shutil.which("redis-server")
+    return Path(found) if found else None
+
+
+FINDERS: dict[str, Callable[[], Path | None]] = {
+    "node": _node, "chromium": _chromium, "postgres": _postgres, "redis-server": _redis_server,
+}  # fmt: skip

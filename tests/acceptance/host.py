@@ -53,10 +53,11 @@ class Host:
             self.web.command = [*self.web.command[:-1], web_module]
         self.worker = supervisor.worker(2.0)
         self.engines: embedded.Engines | None = None
+        self.postgres_options: list[str] = []
 
     def start(self, *, fsync: bool = False) -> "Host":
         """Start everything; tests stop engines but never the machine, so they need no fsync."""
-        options = [] if fsync else ["fsync=off"]
+        options = [*self.postgres_options, *([] if fsync else ["fsync=off"])]
         self.engines = embedded.start(self.data, postgres_options=options)
         self.manage("migrate", "-v0")
         self.python(SEED)

@@ -1,0 +1,214 @@
+"""PostgreSQL and Redis over TLS: a host encrypts each connection, and checks whom it talks to.
+
+Both servers are the machine's own, since those of the wheels are built without TLS.
+"""
+
+import asyncio
+import datetime
+import ipaddress
+import os
+import re
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psycopg
+import pytest
+import redis
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from pytest_django import Settings
+
+from agui_project import cache, child, embedded, places, seats, valkey
+from agui_project.bell import BellLayer
+from tests import machine_postgres, needs
+from tests.acceptance.host import ROOT, Host, free_port, wait_for
+
+CONNECTIONS = """
+select coalesce(application_name, ''), ssl, query from pg_stat_activity join pg_stat_ssl using (pid)
+ where backend_type = 'client backend' and pid <> pg_backend_pid()
+"""
+
+
+class Authority:
+    """A CA of its own, and a server's certificate from it for ``engines.test`` and 127.0.0.1."""
+
+    def __init__(self, folder: Path, name: str, *addresses: str) -> None:
+        self.ca, self.certificate = folder / f"{name}-ca.pem", folder / f"{name}.pem"
+        self.key = folder / f"{name}.key"
+        own, server = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+        names: list[x509.GeneralName] = [x509.DNSName("engines.test")]
+        names += [x509.IPAddress(ipaddress.ip_address(each)) for each in addresses]
+        builders = {
+            self.ca: _certificate(name, name, own).add_extension(
+                x509.BasicConstraints(ca=True, path_length=None), critical=True
+            ),
+            self.certificate: _certificate("engines.test", name, server).add_extension(
+                x509.SubjectAlternativeName(names), critical=False
+            ),
+        }
+        pem = serialization.Encoding.PEM
+        for path, builder in builders.items():
+            path.write_bytes(builder.sign(own, hashes.SHA256()).public_bytes(pem))
+        format_ = serialization.PrivateFormat.PKCS8
+        self.key.write_bytes(server.private_bytes(pem, format_, serialization.NoEncryption()))
+        self.key.chmod(0o600)
+
+
+def _certificate(
+    subject: str, issuer: str, key: ec.EllipticCurvePrivateKey
+) -> x509.CertificateBuilder:
+    now = datetime.datetime.now(datetime.UTC)
+    subject_, issuer_ = (
+        x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, each)]) for each in (subject, issuer)
+    )
+    return (
+        x509.CertificateBuilder(issuer_, subject_, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+    )
+
+
+@contextmanager
+def redis_server(folder: Path, authority: Authority) -> Iterator[int]:
+    """Redis on 127.0.0.1 and 127.0.0.2 that speaks nothing but TLS; its port."""
+    port = free_port()
+    command = [
+        str(needs.need("redis-server")), "--port", "0", "--tls-port", str(port),
+        "--bind", "127.0.0.1", "127.0.0.2", "--tls-cert-file", str(authority.certificate),
+        "--tls-key-file", str(authority.key), "--tls-ca-cert-file", str(authority.ca),
+        "--tls-auth-clients", "no", "--save", "", "--dir", str(folder),
+    ]  # fmt: skip
+    with (folder / "redis.log").open("wb") as log:
+        server = child.spawn(command, death=signal.SIGTERM, log=log)
+    url = f"rediss://127.0.0.1:{port}?ssl_ca_certs={authority.ca}"
+
+    def answers() -> bool:
+        try:
+            with redis.Redis.from_url(url) as client:
+                return bool(client.ping())
+        except redis.ConnectionError:
+            assert server.poll() is None, (folder / "redis.log").read_text()
+            return False
+
+    try:
+        wait_for(answers, "Redis to listen")
+        yield port
+    finally:
+        child.stop(server, (signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0))
+
+
+@pytest.fixture
+def authority(data_dir: Path) -> Authority:
+    return Authority(data_dir, "right", "127.0.0.1")
+
+
+@pytest.fixture
+def wrong(data_dir: Path) -> Authority:
+    return Authority(data_dir, "wrong")
+
+
+def refusal(env: dict[str, str]) -> str:
+    """What a process that cannot use its database says, all of it."""
+    done = subprocess.run(
+        [sys.executable, "manage.py", "run_worker"],
+        cwd=ROOT, env=env, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode != 0
+    return done.stderr.strip()
+
+
+def test_web_and_worker_encrypt_each_connection(
+    data_dir: Path, authority: Authority, wrong: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Requests, the writer, the queue, its LISTEN and the heartbeat."""
+    monkeypatch.setattr(embedded, "Postgres", machine_postgres.with_tls())
+    host, port = Host(data_dir), free_port()
+    address = f"127.1.{port >> 8}.{port & 255}"  # its port is always 5432, and others use that
+    if account := places.account_for(data_dir / "postgres"):
+        os.chown(authority.key, *account.ids)
+    host.postgres_options = [
+        f"listen_addresses={address}", "ssl=on",
+        f"ssl_cert_file={authority.certificate}", f"ssl_key_file={authority.key}",
+    ]  # fmt: skip
+    url = (
+        f"postgres://postgres@engines.test:5432/postgres?hostaddr={address}"
+        f"&sslmode=verify-full&sslrootcert={authority.ca}"
+    )
+    host.env["DATABASE_URL"] = url
+    # Only encrypted connections over TCP; the test itself looks through the socket.
+    rules = data_dir / "pg_hba.conf"
+    rules.write_text("local all all trust\nhostssl all all 127.0.0.0/8 trust\n")
+    rules.chmod(0o644)
+    host.postgres_options.append(f"hba_file={rules}")
+    try:
+        host.start()
+        run = host.begin(script=[{"text": "hello ", "n": 2}])
+        assert host.wait_status(run["id"], "succeeded", "failed")["status"] == "succeeded"
+        with psycopg.connect(
+            host=str(places.socket_dir(data_dir)), user="postgres", dbname="postgres"
+        ) as link:
+            rows = link.execute(CONNECTIONS).fetchall()
+        assert {"agui-writer", "agui-heartbeat"} <= {name for name, _, _ in rows}
+        assert any(query.lower().startswith("listen") for _, _, query in rows), rows
+        assert len(rows) >= 6
+        assert [row for row in rows if not row[1]] == []
+        for bad in (
+            url.replace(str(authority.ca), str(wrong.ca)),
+            url.replace("engines.test", "else.test"),
+        ):
+            message = refusal(host.env | {"DATABASE_URL": bad})
+            assert re.fullmatch("(CommandError: )?PostgreSQL cannot be used: .*", message), message
+            assert "certificate" in message
+    finally:
+        host.stop()
+
+
+async def test_bell_cache_and_seats_work_over_tls(
+    data_dir: Path,
+    authority: Authority,
+    wrong: Authority,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for module, name in ((seats, "TIMEOUT"), (cache, "PATIENCE")):
+        monkeypatch.setattr(module, name, 10.0)  # certificates are judged here, not time
+    monkeypatch.setattr(seats, "TIMEOUTS", {"socket_timeout": 10, "socket_connect_timeout": 10})
+    with redis_server(data_dir, authority) as port:
+        url = f"rediss://127.0.0.1:{port}?ssl_ca_certs={authority.ca}"
+        assert await _uses(url, settings) == {"bell": True, "cache": True, "seats": True}
+        for bad in (url.replace(str(authority.ca), str(wrong.ca)), url.replace("0.0.1", "0.0.2")):
+            assert await _uses(bad, settings) == {"bell": False, "cache": False, "seats": False}
+            with pytest.raises(redis.ConnectionError, match="certificate"):
+                redis.Redis.from_url(bad).ping()
+
+
+async def _uses(url: str, settings: Settings) -> dict[str, bool]:
+    """Which of the three that hold Valkey's address do their work with this one."""
+    settings.REDIS_URL = valkey.address(url)
+    layer = BellLayer(hosts=[url])
+    results = dict.fromkeys(("bell", "cache", "seats"), False)
+    with suppress(redis.ConnectionError):
+        channel = await layer.new_channel()
+        await layer.group_add("here", channel)
+        async with asyncio.timeout(10):
+            await layer.group_send_many([("here", {"type": "ring"})])
+            results["bell"] = await layer.receive(channel) == {"type": "ring"}
+    await layer.flush()
+    shared = cache.ForgivingCache(url, {})
+    resting_until = cache.ForgivingCache.resting_until
+    try:
+        await asyncio.to_thread(shared.set, "k", "v", 60)
+        results["cache"] = await asyncio.to_thread(shared.get, "k") == "v"
+    finally:
+        cache.ForgivingCache.resting_until = resting_until
+    owner, here = uuid.uuid4(), seats.Seats()
+    async with here.taken(owner, 2):
+        results["seats"] = await asyncio.to_thread(seats.count, owner) == 1
+    return results
