@@ -5,7 +5,7 @@ import time
 from uuid import UUID
 
 import structlog
-from procrastinate import JobContext
+from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
 from procrastinate.job_context import AbortReason
 
@@ -19,6 +19,9 @@ from runs.executor import Stop, execute_claim
 log = structlog.get_logger(__name__)
 WRITER = "journal_writer"
 PURGE_SECONDS, SWEEP_SECONDS = 600.0, 45.0
+# A disk that was full or a database that was away must not cost a purge its quarter of an hour, or
+# the nightly work its night. The tasks of every minute need none: the next one is there sooner.
+AGAIN = RetryStrategy(max_attempts=20, wait=20)
 
 
 @app.task(name=jobs.TASK, queue=jobs.QUEUE, pass_context=True)
@@ -42,7 +45,7 @@ def expire_interrupts(timestamp: int) -> None:
 
 
 @app.periodic(cron="*/15 * * * *")
-@app.task(queue=jobs.QUEUE, queueing_lock="retention", lock="retention")
+@app.task(queue=jobs.QUEUE, queueing_lock="retention", lock="retention", retry=AGAIN)
 def purge_what_is_over(timestamp: int) -> None:
     """Purge by the teams' retention, and drop the months that are left empty."""
     with allowing(LONGEST):
@@ -58,7 +61,7 @@ def sweep_erased(timestamp: int) -> None:
 
 
 @app.periodic(cron="17 3 * * *")
-@app.task(queue=jobs.QUEUE, queueing_lock="partitions")
+@app.task(queue=jobs.QUEUE, queueing_lock="partitions", retry=AGAIN)
 def keep_partitions_ahead(timestamp: int) -> None:
     """Create the coming months' partitions; say so loudly if a row has no month."""
     if made := partitions.ensure_ahead():
@@ -70,7 +73,7 @@ def keep_partitions_ahead(timestamp: int) -> None:
 
 
 @app.periodic(cron="41 3 * * *")
-@app.task(queue=jobs.QUEUE, queueing_lock="recount")
+@app.task(queue=jobs.QUEUE, queueing_lock="recount", retry=AGAIN)
 def recount_stored_bytes(timestamp: int) -> None:
     """Sum up what each team has stored: purged events count no more."""
     with allowing(LONGEST):
