@@ -9,6 +9,18 @@ from django.views.decorators.http import require_safe
 
 from agui_project import bell, embedded, places
 
+LEAVING = 0x4C45_4156  # "LEAV"
+"""A worker that drains holds the advisory lock of this number and its own id."""
+WORKERS = """
+select count(*) from procrastinate_workers worker
+ where last_heartbeat > now() - make_interval(secs => %s)
+   and not exists (
+       select from pg_locks
+        where locktype = 'advisory' and classid = %s and objid = worker.id %% 2147483648
+          and objsubid = 2 and database = (select oid from pg_database
+                                            where datname = current_database()))
+"""
+
 
 class Probes:
     """Middleware: a probe asks by the machine's address, which is no name of this host."""
@@ -19,12 +31,6 @@ class Probes:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         view = {"/health": health, "/ready": ready}.get(request.path_info)
         return view(request) if view else self.get_response(request)
-
-
-WORKERS = """
-select count(*) from procrastinate_workers
- where last_heartbeat > now() - make_interval(secs => %s)
-"""
 
 
 @require_safe
@@ -58,7 +64,7 @@ def ready(request: HttpRequest) -> JsonResponse:
 def _live_workers() -> int | None:
     try:
         with connection.cursor() as cursor:
-            cursor.execute(WORKERS, [settings.AGUI_WORKER_LOST_AFTER])
+            cursor.execute(WORKERS, [settings.AGUI_WORKER_LOST_AFTER, LEAVING])
             return int(cursor.fetchone()[0])
     except (DatabaseError, InterfaceError):
         return None

@@ -7,6 +7,7 @@ process answers HTTP, with any status.
 
 import http.client
 import os
+import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,10 +17,14 @@ EVERY = 1.0  # seconds between two signs of life
 PATIENCE = 5.0  # for one answer of the web process
 
 
-def time_to_leave(grace: float) -> float:
+QUICK_GRACE = 5.0
+"""Seconds that runs get after Ctrl-C, after a second signal, and where a worker lost its runs."""
+
+
+def time_to_leave(grace: float, cancelling: float) -> float:
     """Seconds from SIGTERM until a worker must be gone: what runs get (``grace``), what an agent
     that was cancelled may take then, and the storing of their ends."""
-    return grace + min(grace, 5.0) + 5.0
+    return grace + cancelling + 5.0
 
 
 class Sign(Protocol):
@@ -98,12 +103,25 @@ class Health:
 
 def health(port: int) -> int | None:
     """The status of ``/health`` on this machine, or None without an answer."""
+    return _status(port, "/health")
+
+
+def ready(port: int) -> int | None:
+    """As ``health``, of ``/ready``: 200 where this process can serve."""
+    return _status(port, "/ready")
+
+
+def _status(port: int, path: str) -> int | None:
     # Not urllib, which would ask the proxy of the environment.
     web = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
-        web.request("GET", "/health")
+        web.request("GET", path)
         return web.getresponse().status
     except (OSError, http.client.HTTPException):
         return None
     finally:
         web.close()
+
+
+if __name__ == "__main__":  # the health check of a container: python -m agui_project.liveness
+    sys.exit(0 if ready(8000) == 200 else 1)

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import FrameType
 
 from agui_project import child
-from agui_project.liveness import Health, Pulse, Sign, time_to_leave
+from agui_project.liveness import QUICK_GRACE, Health, Pulse, Sign, time_to_leave
 
 ROOT = Path(__file__).resolve().parent.parent
 TICK = 0.2
@@ -49,6 +49,7 @@ class Job:
     due: float = 0.0
     pause: float = field(default=FIRST_PAUSE)
     verdict: str = ""
+    drains: bool = False  # has its work finish at SIGTERM; hurries at SIGINT or a second SIGTERM
 
     def start(self, env: Mapping[str, str]) -> None:
         self.since = time.monotonic()
@@ -61,11 +62,19 @@ class Job:
             if sign:
                 sign.begin()
 
-    def stop(self) -> None:
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
         """End the process and what it started, politely first."""
         if self.process is not None:
-            child.stop(self.process, (signal.SIGTERM, self.grace), (signal.SIGKILL, 5.0))
+            number = number if self.drains else signal.SIGTERM
+            child.stop(self.process, (number, self.grace), (signal.SIGKILL, 5.0))
             self._forget()
+
+    def hurry(self) -> bool:
+        """Tell a process that lets its work finish to wait no longer; whether it can."""
+        if self.drains and self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            return True
+        return False
 
     def kill(self) -> None:
         """End it now; ``stop`` collects the rest."""
@@ -154,10 +163,12 @@ def web(port: int, host: str = "127.0.0.1") -> Job:
     return Job("web", command, signal.SIGKILL, WEB_GRACE + 5.0, lambda: Health(port))
 
 
-def worker(grace: float) -> Job:
-    """The process that executes runs; ``grace`` is what it gives them at shutdown, in seconds."""
+def worker(grace: float, cancelling: float = QUICK_GRACE) -> Job:
+    """The process that executes runs: they get ``grace`` seconds at shutdown, and then agents
+    ``cancelling`` seconds to obey."""
     command = [sys.executable, "-m", "agui_project", "run_worker"]
-    return Job("worker", command, signal.SIGTERM, time_to_leave(grace) + 2.0, Pulse)
+    patience = time_to_leave(grace, cancelling) + 2.0
+    return Job("worker", command, signal.SIGTERM, patience, Pulse, drains=grace > QUICK_GRACE)
 
 
 def environment(**extra: str) -> dict[str, str]:
@@ -192,6 +203,7 @@ class Supervisor:
         self.revive = revive
         self.changed = changed
         self.ending = threading.Event()
+        self._signals: list[int] = []
         self._looked = time.monotonic()
 
     def say(self, text: str) -> None:
@@ -200,7 +212,8 @@ class Supervisor:
             self._say(text)
 
     def listen(self) -> None:
-        """Take over the signals that end a program. A second one ends it without waiting."""
+        """Take over the signals that end a program. A second one does not wait for runs, and the
+        next one for nothing."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._on_signal)
 
@@ -236,8 +249,9 @@ class Supervisor:
 
     def stop(self) -> None:
         """Stop the jobs, one after the other."""
+        quick = signal.SIGINT in self._signals
         for job in self.jobs:
-            job.stop()
+            job.stop(signal.SIGINT if quick else signal.SIGTERM)
 
     def _restart(self) -> None:
         self.stop()
@@ -245,7 +259,9 @@ class Supervisor:
             self.start()
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        if self.ending.is_set():
+        self._signals.append(number)
+        hurried = [job.hurry() for job in self.jobs if len(self._signals) == 2]
+        if len(self._signals) > 1 and not any(hurried):
             for job in self.jobs:
                 job.kill()
         self.ending.set()

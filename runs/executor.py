@@ -181,7 +181,7 @@ class Execution:
             return pump.exception()
         self.children.stop()
         pump.cancel()
-        await asyncio.wait({pump}, timeout=settings.AGUI_WORKER_GRACE)
+        await asyncio.wait({pump}, timeout=settings.AGUI_CANCEL_GRACE)
         if not pump.done():
             # It swallowed the cancellation. The run ends without it: whatever it emits from
             # now on meets a closed intake.

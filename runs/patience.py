@@ -14,12 +14,15 @@ from typing import Any
 
 import psycopg
 import structlog
+from django.conf import settings
 from procrastinate import App
 from procrastinate.connector import Notify
 from procrastinate.exceptions import ConnectorException
 from procrastinate.periodic import PeriodicDeferrer, PeriodicRegistry, PeriodicTask
 from procrastinate.psycopg_connector import PsycopgConnector
 from procrastinate.worker import Worker
+
+from agui_project.liveness import QUICK_GRACE
 
 log = structlog.get_logger(__name__)
 PAUSE = 0.5
@@ -87,6 +90,7 @@ class PatientWorker(Worker):
         super().__init__(*args, **kwargs)
         self._new_job_event = Wakeups()
         self._unsure_until = self._look_at = 0.0
+        self._drained_by = float("inf")
 
     async def _persist_job_status(self, *args: Any, **kwargs: Any) -> None:
         """A job that is over has let go of its lock: the thread's next one was waiting for that."""
@@ -135,6 +139,31 @@ class PatientWorker(Worker):
             except ConnectorException as error:
                 log.warning("worker.deferring_again", error=repr(error.__cause__ or error))
                 await asyncio.sleep(PAUSE)
+
+    def hurry(self) -> None:
+        """Stop, and give the runs ``QUICK_GRACE`` instead of ``AGUI_WORKER_GRACE``."""
+        self._drained_by = min(self._drained_by, time.monotonic() + QUICK_GRACE)
+        self.stop()  # type: ignore[no-untyped-call]
+
+    async def _shutdown(self, side_tasks: list[asyncio.Task[Any]]) -> None:
+        """Drain first. Until then the side tasks go on: a run can still be cancelled."""
+        await self._drain()
+        await super()._shutdown(side_tasks)
+
+    async def _drain(self) -> None:
+        """Wait until every run is over, for ``AGUI_WORKER_GRACE`` at most."""
+        grace = settings.AGUI_WORKER_GRACE
+        self._drained_by = min(self._drained_by, time.monotonic() + grace)
+        if self._running_jobs:
+            log.info("worker.draining", jobs=len(self._running_jobs), grace=grace)
+        while self._running_jobs and (left := self._drained_by - time.monotonic()) > 0:
+            await asyncio.wait(self._running_jobs, timeout=min(left, PAUSE))
+            # A job whose end could not be stored keeps its thread's lock as long as we live.
+            if time.monotonic() < self._unsure_until:
+                try:
+                    await self._put_back_lost_jobs()
+                except ConnectorException as error:
+                    self._lost_an_answer("worker.finishing_again", error)
 
     async def _update_heartbeat(self) -> None:
         await asyncio.Event().wait()

@@ -14,6 +14,7 @@ where no supervisor is left to do so.
 import asyncio
 import faulthandler
 import os
+import signal
 import sys
 import threading
 import time
@@ -25,15 +26,20 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
-from agui_project.liveness import EVERY, time_to_leave
+from agui_project.health import LEAVING
+from agui_project.liveness import EVERY, QUICK_GRACE, time_to_leave
 from agui_project.postgres.base import own_connection
 
 log = structlog.get_logger(__name__)
 EXIT_BLOCKED = 76
 EXIT_LATE = 77
 BEAT_DEADLINE = 4.0
+ECHO = 2.0  # seconds in which two signals are one: to the whole group, and by the supervisor
 TIMERS = 2.0  # the timer waits that many AGUI_LIVENESS_SECONDS: a supervisor comes first
 BEAT = "update procrastinate_workers set last_heartbeat = now() where id = %s"
+# Held by the session of a worker that drains. Its runs are alive, so its heartbeat goes on, but
+# /ready must not count it: it takes nothing that waits.
+DRAINING = "select pg_try_advisory_lock_shared(%s, %s)"
 
 
 class Watchdog(threading.Thread):
@@ -43,12 +49,15 @@ class Watchdog(threading.Thread):
         """``pulse`` is the pipe to the supervisor, if there is one."""
         super().__init__(name="watchdog", daemon=True)
         self.on_stop: Callable[[], object] = lambda: None
+        self.on_hurry: Callable[[], object] = lambda: None
+        self.draining = False
         self._loop = loop
         self._pulse = pulse
         self._loop_thread = threading.get_ident()
         self._alive_at = time.monotonic()
         self._leave_at = float("inf")
         self._named = False
+        self._signalled_at: float | None = None
 
     def run(self) -> None:
         while True:
@@ -57,16 +66,33 @@ class Watchdog(threading.Thread):
             self.look_once()
             time.sleep(EVERY)
 
-    def stop_worker(self) -> None:
-        """Have the worker stop; from now on it has ``time_to_leave``, whatever hangs."""
-        self.leave_soon()
-        with suppress(RuntimeError):  # the loop is closed: nothing is left to be stopped
-            self._loop.call_soon_threadsafe(self.on_stop)
+    def on_signal(self, number: int) -> None:
+        """SIGTERM lets the runs finish; a second one, or Ctrl-C, gives them ``QUICK_GRACE``."""
+        now = time.monotonic()
+        first, self._signalled_at = self._signalled_at, self._signalled_at or now
+        if number == signal.SIGINT or (first is not None and now - first > ECHO):
+            self.hurry()
+        else:
+            self.stop_worker()
 
-    def leave_soon(self) -> None:
-        """Give the process ``time_to_leave`` from the first call on."""
-        deadline = time.monotonic() + time_to_leave(settings.AGUI_WORKER_GRACE)
+    def stop_worker(self) -> None:
+        """Have the worker take no more runs and leave when those it has are over; idempotent."""
+        self._stop(settings.AGUI_WORKER_GRACE, self.on_stop)
+
+    def hurry(self) -> None:
+        """Have the worker end its runs soon, also while it drains."""
+        self._stop(min(QUICK_GRACE, settings.AGUI_WORKER_GRACE), self.on_hurry)
+
+    def leave_within(self, grace: float) -> None:
+        """Give the process ``time_to_leave`` from the first call on, whatever hangs."""
+        deadline = time.monotonic() + time_to_leave(grace, settings.AGUI_CANCEL_GRACE)
         self._leave_at = min(self._leave_at, deadline)
+
+    def _stop(self, grace: float, tell_worker: Callable[[], object]) -> None:
+        self.draining = True
+        self.leave_within(grace)
+        with suppress(RuntimeError):  # the loop is closed: nothing is left to be stopped
+            self._loop.call_soon_threadsafe(tell_worker)
 
     def look_once(self) -> None:
         """Ask the loop for a sign of life; name what blocks it."""
@@ -120,10 +146,16 @@ class Watchdog(threading.Thread):
 class Heartbeat(threading.Thread):
     """Beats every ``AGUI_HEARTBEAT`` seconds for the worker that ``worker_id`` names."""
 
-    def __init__(self, worker_id: Callable[[], int | None], give_up: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        worker_id: Callable[[], int | None],
+        give_up: Callable[[], object],
+        draining: Callable[[], bool] = lambda: False,
+    ) -> None:
         """``give_up`` is called when the worker must stop: it lost its runs."""
         super().__init__(name="heartbeat", daemon=True)
         self._give_up = give_up
+        self._draining = draining
         self._worker_id = worker_id
         self._ended = threading.Event()
         self._pruned = False
@@ -155,6 +187,8 @@ class Heartbeat(threading.Thread):
             with connection.cursor() as cursor:
                 cursor.execute(BEAT, [worker_id])
                 self._pruned = cursor.rowcount == 0 and self._worker_id() == worker_id
+                if self._draining():
+                    cursor.execute(DRAINING, [LEAVING, worker_id % 2**31])
             if self._pruned:
                 log.critical("worker.pruned", worker=worker_id)
                 self._give_up()

@@ -14,6 +14,7 @@ from procrastinate.contrib.django.db_cleanup import close_db_connections
 from procrastinate.jobs import DeleteJobCondition
 
 from agui_project.bridge import db
+from agui_project.liveness import QUICK_GRACE
 from agui_project.postgres.base import queue_parameters
 from events.hub import hub
 from events.writer import JournalWriter
@@ -27,7 +28,7 @@ SWITCH_INTERVAL = 0.0005
 
 
 async def work(watchdog: Watchdog) -> None:
-    """Execute runs until ``watchdog.stop_worker``; then end them, store their ends, and return.
+    """Execute runs until ``watchdog.stop_worker``; then let them finish, and return.
 
     Writer and worker share a TaskGroup: the death of either ends the process. The writer
     outlives the worker at shutdown, since the runs' last events pass through it.
@@ -39,19 +40,23 @@ async def work(watchdog: Watchdog) -> None:
     writer = JournalWriter(then=admission.ended)
     app = django_app.with_connector(PatientConnector(**queue_parameters()))
     async with app.open_async(), asyncio.TaskGroup() as group:
-        group.create_task(writer.run(), name="journal-writer")
+        writing = group.create_task(writer.run(), name="journal-writer")
+        # Without it no run can end well: nothing is worth an hour's wait.
+        writing.add_done_callback(lambda _: watchdog.hurry())
         worker = _worker(app, writer)
-        watchdog.on_stop = worker.stop
+        watchdog.on_stop, watchdog.on_hurry = worker.stop, worker.hurry
         # Not the loop's handlers: a loop that an agent blocks does not call them.
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: watchdog.stop_worker())
-        heartbeat = Heartbeat(lambda: worker.worker_id, watchdog.stop_worker)
+            signal.signal(number, lambda received, _: watchdog.on_signal(received))
+        heartbeat = Heartbeat(
+            lambda: worker.worker_id, watchdog.hurry, draining=lambda: watchdog.draining
+        )
         heartbeat.start()
         reaping = group.create_task(reap_forever(), name="reaper")
         try:
             await worker.run()  # type: ignore[no-untyped-call]
         finally:
-            watchdog.leave_soon()
+            watchdog.leave_within(QUICK_GRACE)
             heartbeat.stop()
             reaping.cancel()
             await hub().close()  # parents have read their children there
@@ -74,7 +79,7 @@ def _worker(app: App, writer: JournalWriter) -> PatientWorker:
         concurrency=settings.AGUI_WORKER_CONCURRENCY,
         fetch_job_polling_interval=0.5,
         abort_job_polling_interval=1.0,
-        shutdown_graceful_timeout=settings.AGUI_WORKER_GRACE,
+        shutdown_graceful_timeout=0,  # the runs have had their time in PatientWorker's drain
         delete_jobs=DeleteJobCondition.ALWAYS.value,
         additional_context={tasks.WRITER: writer},
         install_signal_handlers=False,

@@ -16,6 +16,7 @@ from tests.conftest import remove
 FAST = {
     "AGUI_LIVENESS_SECONDS": "3",
     "AGUI_WORKER_GRACE": "1",
+    "AGUI_CANCEL_GRACE": "1",
     "AGUI_HEARTBEAT": "1",
     "AGUI_WORKER_LOST_AFTER": "4",
     "AGUI_REAP_EVERY": "1",

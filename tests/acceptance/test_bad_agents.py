@@ -44,7 +44,7 @@ def test_what_was_valid_before_stays(
 
 
 def test_an_agent_that_never_ends_runs_into_its_timeout(new_host: Callable[..., Host]) -> None:
-    host = new_host(AGUI_RUN_TIMEOUT="2", AGUI_WORKER_GRACE="1")
+    host = new_host(AGUI_RUN_TIMEOUT="2", AGUI_CANCEL_GRACE="1")
     assert ended(host, [{"text": "kept"}, {"forever": True}])[0] == "timeout"
     assert ended(host, [{"text": "kept"}, {"swallow_cancel": 60}])[0] == "timeout"
 

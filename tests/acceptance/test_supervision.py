@@ -163,5 +163,5 @@ def test_nothing_outlives_an_up_that_was_killed(host: Supervised, hung: bool) ->
     host.process.kill()
     host.process.wait()
     # A hung worker is ended by its own timer, which a supervisor would have preceded.
-    limit = 2 * SILENCE if hung else time_to_leave(1.0)
+    limit = 2 * SILENCE if hung else time_to_leave(1.0, 1.0)
     wait_for(lambda: not living(below), f"{living(below)} to be gone", limit + 5.0)

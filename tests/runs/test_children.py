@@ -150,7 +150,7 @@ class Stopping:
 async def stopping(
     cast: Cast, register: Register, writer: JournalWriter, settings: Settings
 ) -> Callable[..., Any]:
-    settings.AGUI_WORKER_GRACE = 5.0
+    settings.AGUI_CANCEL_GRACE = 5.0
 
     async def waits(ctx: Any) -> Any:
         yield {"type": "CUSTOM", "name": "waiting", "value": 1}
@@ -194,7 +194,7 @@ async def test_also_where_the_parent_swallows_it(
                     continue
 
     begun = await stopping(careless)
-    settings.AGUI_WORKER_GRACE = 0.5
+    settings.AGUI_CANCEL_GRACE = 0.5
     await cancelled(begun)
     freed.set()
     await asyncio.gather(*python._left_behind, return_exceptions=True)

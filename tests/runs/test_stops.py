@@ -35,7 +35,7 @@ class TestStops:
 
     @pytest.fixture(autouse=True)
     def _impatient(self, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-        settings.AGUI_WORKER_GRACE = 0.5
+        settings.AGUI_CANCEL_GRACE = 0.5
         monkeypatch.setattr(python, "CANCEL_GRACE", 0.1)
 
     async def stopped(

@@ -20,7 +20,7 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=int, default=8000)
 
     def handle(self, *, process: str, host: str, port: int, **options: Any) -> None:
-        worker = supervisor.worker(settings.AGUI_WORKER_GRACE)
+        worker = supervisor.worker(settings.AGUI_WORKER_GRACE, settings.AGUI_CANCEL_GRACE)
         supervised = supervisor.Supervisor(
             [worker if process == "worker" else supervisor.web(port, host)],
             lambda text: self.stderr.write(f"supervise: {text}"),

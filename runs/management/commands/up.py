@@ -16,7 +16,7 @@ from django.db.backends.postgresql.base import DatabaseWrapper
 
 from agui_project import child, embedded, places, supervisor
 from agui_project.errors import HostError
-from agui_project.liveness import health
+from agui_project.liveness import QUICK_GRACE, health
 from agui_project.postgres.base import reach
 from agui_project.watch import Watch, roots_of
 from runs.demo import Demo, ensure_demo
@@ -43,7 +43,10 @@ class Command(BaseCommand):
 
     def handle(self, **options: Any) -> None:
         port = None if options["no_web"] else free_port(options["port"])
-        jobs = [] if options["no_worker"] else [supervisor.worker(settings.AGUI_WORKER_GRACE)]
+        # A terminal does not wait an hour for runs, unless somebody wants that.
+        grace = float(os.environ.get("AGUI_WORKER_GRACE") or QUICK_GRACE)
+        worker = supervisor.worker(grace, settings.AGUI_CANCEL_GRACE)
+        jobs = [] if options["no_worker"] else [worker]
         jobs += [supervisor.web(port)] if port else []
         watch = watched() if options["reload"] else None
         data = settings.AGUI_DATA_DIR
@@ -52,7 +55,9 @@ class Command(BaseCommand):
             self.supervisor = supervisor.Supervisor(
                 jobs,
                 self.say,
-                env=supervisor.environment(AGUI_DATA_DIR=str(data), **alpine(options)),
+                env=supervisor.environment(
+                    AGUI_DATA_DIR=str(data), AGUI_WORKER_GRACE=f"{grace:g}", **alpine(options)
+                ),
                 liveness=settings.AGUI_LIVENESS_SECONDS,
                 revive=engines.revive,
                 changed=watch.changed if watch else lambda: None,
