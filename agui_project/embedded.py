@@ -171,10 +171,12 @@ def ensure() -> Engines:
 
     Those that another process of the same data directory runs are used as they are.
     """
-    engines = Engines()
+    engines, ours = Engines(), wanted()
+    if not any(ours.values()):
+        return engines  # nothing is written: the account may have no place of its own
     atexit.register(engines.stop)
     data = places.make(data_dir())
-    for engine in _engines(data, **wanted(), postgres_options=()):
+    for engine in _engines(data, **ours, postgres_options=()):
         # Its holder may be starting it, or dying: whichever comes true first decides.
         if not child.wait_until(lambda e=engine: e.claim() or e.runs_elsewhere(), ATTACH):  # type: ignore[misc]
             raise EngineBusy(

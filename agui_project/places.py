@@ -20,6 +20,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from django.core.exceptions import ImproperlyConfigured
+
 from agui_project.errors import Unavailable
 
 log = logging.getLogger(__name__)
@@ -54,7 +56,20 @@ def make(data: Path) -> Path:
 
 
 def secret_key(data: Path) -> str:
-    """The random Django ``SECRET_KEY`` of this data directory, made on first use, mode 0600."""
+    """The random Django ``SECRET_KEY`` of this data directory, made on first use, mode 0600.
+
+    Raises ImproperlyConfigured where it can be neither read nor made.
+    """
+    try:
+        return _own_key(data)
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"SECRET_KEY is not set, and none can be kept in {data} ({error.strerror}): set"
+            " SECRET_KEY, or AGUI_DATA_DIR to a directory that this account may write."
+        ) from None
+
+
+def _own_key(data: Path) -> str:
     path = data / "secret_key"
     if not path.exists():
         make(data)

@@ -64,11 +64,20 @@ def _postgres() -> Path | None:
     return max(Path("/usr/lib/postgresql").glob("*/bin/postgres"), default=None)
 
 
-def _redis_server() -> Path | None:
-    found = shutil.which("redis-server")
-    return Path(found) if found else None
+def _program(name: str) -> Callable[[], Path | None]:
+    def find() -> Path | None:
+        # Those of the administrator are not on everybody's PATH.
+        found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
+        return Path(found) if found else None
+
+    return find
 
 
 FINDERS: dict[str, Callable[[], Path | None]] = {
-    "node": _node, "chromium": _chromium, "postgres": _postgres, "redis-server": _redis_server,
-}  # fmt: skip
+    "node": _node,
+    "chromium": _chromium,
+    "postgres": _postgres,
+    "redis-server": _program("redis-server"),
+    "nginx": _program("nginx"),
+    "systemd-analyze": _program("systemd-analyze"),
+}
