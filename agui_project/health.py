@@ -8,9 +8,8 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 
 from agui_project import bell, embedded, places
+from agui_project.liveness import LEAVING
 
-LEAVING = 0x4C45_4156  # "LEAV"
-"""A worker that drains holds the advisory lock of this number and its own id."""
 WORKERS = """
 select count(*) from procrastinate_workers worker
  where last_heartbeat > now() - make_interval(secs => %s)

@@ -17,6 +17,8 @@ EVERY = 1.0  # seconds between two signs of life
 PATIENCE = 5.0  # for one answer of the web process
 
 
+LEAVING = 0x4C45_4156  # "LEAV"
+"""A worker that drains holds the advisory lock of this number and its own id."""
 QUICK_GRACE = 5.0
 """Seconds that runs get after Ctrl-C, after a second signal, and where a worker lost its runs."""
 

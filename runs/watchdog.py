@@ -26,8 +26,7 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
-from agui_project.health import LEAVING
-from agui_project.liveness import EVERY, QUICK_GRACE, time_to_leave
+from agui_project.liveness import EVERY, LEAVING, QUICK_GRACE, time_to_leave
 from agui_project.postgres.base import own_connection
 
 log = structlog.get_logger(__name__)
