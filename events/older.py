@@ -101,9 +101,9 @@ class Older:
         """The same for a prelude, of which only the last frame has an ``id:``."""
         blocks = []
         for block in opening.split(b"\n\n")[:-1]:
-            head, _, payload = block.rpartition(b"data: ")
-            seq = int(head[4:]) if head else None
-            blocks.append(self._frame(seq, payload))
+            head, _, payload = block.rpartition(b"\n")  # a payload has no line breaks
+            seq = int(head.removeprefix(b"id: ")) if head else None
+            blocks.append(self._frame(seq, payload.removeprefix(b"data: ")))
         return b"".join(blocks)
 
     def events(self, event: Event) -> list[Wire]:

@@ -48,6 +48,7 @@ MESSAGES = [
         {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
     {"id": "t", "role": "tool", "toolCallId": "c", "content": PARTS[:2]},
     {"id": "p", "role": "activity", "activityType": "PLAN", "content": {"n": 1}},
+    {"id": "x", "role": "assistant", "content": "id: 7\ndata: {}\n\ndata: [DONE]\n\n"},
 ]  # fmt: skip
 S = {"subagentRunId": "s"}
 EVERYTHING: list[Event] = [
@@ -156,6 +157,15 @@ def test_nothing_of_a_log_is_rejected(clients: Clients, version: str) -> None:
             assert answer["error"] is None, (answer, body.decode())
 
     check()
+
+
+@versions
+def test_texts_that_look_like_frames_pass_a_prelude(clients: Clients, version: str) -> None:
+    for cut in (2, len(EVERYTHING)):
+        answer = clients(version, translated(EVERYTHING, version, cut, []))
+        assert answer["error"] is None
+        contents = {message["id"]: message.get("content") for message in answer["messages"]}
+        assert contents["x"] == MESSAGES[-1]["content"]
 
 
 @versions

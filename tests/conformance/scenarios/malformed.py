@@ -283,8 +283,13 @@ SCHEMA = [
     ),
     *hopeless("questions with one id", [*AFTER, ends_with(QUESTION, QUESTION)], FINE),
     *hopeless("no questions", [*AFTER, ends_with()], FINE, ends=EVENT),
-    *hopeless(
-        "a number for an id", [*AFTER, emit("TEXT_MESSAGE_START", messageId=7)], FINE, ends=EVENT
+    *bad(
+        "a number for an id",
+        [*AFTER, emit("TEXT_MESSAGE_START", messageId=7)],
+        FINE,
+        said("7", ""),
+        strict=EVENT,
+        before=[FINE],
     ),
     *hopeless(
         "a text of an unknown role", [*AFTER, *text("m1", "x", role="tool")], FINE, ends=EVENT
@@ -294,13 +299,22 @@ SCHEMA = [
     *hopeless("a patch that is no list", [*AFTER, emit("STATE_DELTA", delta={})], FINE, ends=EVENT),
     *hopeless("a path without a slash", [*AFTER, patch(add("n", 1))], FINE, ends=EVENT),
     *hopeless("an activity that is a list", [*AFTER, activity("a1", [1])], FINE, ends=EVENT),
-    *hopeless(
+    *bad(
         "a code that is a number",
         [*AFTER, emit("RUN_ERROR", message="no", code=7)],
         FINE,
-        ends=EVENT,
+        ends="error 7",
+        strict=EVENT,
+        before=[FINE],
     ),
-    *hopeless("a result that is an object", [*AFTER, result("c1", {"n": 1})], FINE, ends=EVENT),
+    *bad(
+        "a result that is an object",
+        [*AFTER, result("c1", {"n": 1})],
+        FINE,
+        got("c1", '{"n":1}'),
+        strict=EVENT,
+        before=[FINE],
+    ),
     *hopeless(
         "negative usage",
         [*AFTER, emit("RUN_FINISHED", usage=[{"inputTokens": -1}])],
@@ -319,17 +333,16 @@ SCHEMA = [
 ]
 
 CHUNKS = [
-    *hopeless(
-        "a chunk without an id", [*AFTER, emit("TEXT_MESSAGE_CHUNK", delta="x")], FINE, ends=ORDER
-    ),
-    *hopeless(
+    *hopeless("a call's chunk without an id", [*AFTER, emit("TOOL_CALL_CHUNK", delta="x")], FINE),
+    *bad(
         "a chunk that is ended",
         [
-            emit("TEXT_MESSAGE_CHUNK", messageId="after", delta="x"),
+            emit("TEXT_MESSAGE_CHUNK", messageId="m1", delta="x"),
             emit("CUSTOM", name="acme.pause", value=0),
             emit("TEXT_MESSAGE_CHUNK", delta="y"),
         ],
-        FINE,
+        said("m1", "xy"),
+        before=[said("m1", "x")],
     ),
 ]
 

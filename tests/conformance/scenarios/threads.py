@@ -44,9 +44,9 @@ SEVERAL = [
         ],
     ),
     Scenario(
-        "a message that goes on in the next run",
-        [Turn(text("m1", "one")), Turn(text("m1", " two"))],
-        [go(), said("m1", "one two"), go(2)],
+        "an id that the next run uses again",
+        [Turn(text("m1", "one")), Turn(text("m1", "two"))],
+        [go(), said("m1", "one"), go(2), said("m1~run-2", "two")],
     ),
     Scenario(
         "a call whose result comes in the next run",
