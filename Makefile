@@ -9,17 +9,24 @@ JS := tests/conformance/js
 PEER := docs/examples/agent-framework
 # Two processes, a file at a time, in the order of tests/conftest.py; ARGS=-n0 for one process.
 PARALLEL := -n 2 --dist loadscope --no-loadscope-reorder
+# Debian's oldest that is supported: the journal, recovery, migrations and tenancy on it.
+POSTGRES_15 := /usr/lib/postgresql/15/bin
+ON_POSTGRES_15 := tests/test_postgres_version.py tests/events/test_journal.py \
+	tests/events/test_writer.py tests/events/test_partitions.py tests/events/test_follow.py \
+	tests/events/test_checkpoints.py tests/runs/test_reaper.py tests/runs/test_actors_migration.py \
+	tests/runs/test_lost_connections.py tests/acceptance/test_recovery.py tests/tenancy
 BENCHMARKS := intake append latency memory hydration graceful_stop fairness purge overload
 
 export PIP_ROOT_USER_ACTION := ignore
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run test test-quick soak check bench audit lock
+.PHONY: help run test test-quick test-postgres-15 soak check bench audit lock
 
 help:
 	@echo "make run          start everything on http://127.0.0.1:8000 (PORT=…, ARGS=--reload)"
 	@echo "make test         all tests except the soak tests"
 	@echo "make test-quick   the tests that take less than three minutes together"
+	@echo "make test-postgres-15  those that a PostgreSQL's version matters to, on Debian's 15"
 	@echo "make soak         the long ones"
 	@echo "make check        ruff, mypy, import contracts, migrations, file sizes"
 	@echo "make bench        the benchmarks, one script per promise"
@@ -34,6 +41,15 @@ test: .venv/dev.stamp node
 
 test-quick: .venv/dev.stamp node
 	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not soak" $(ARGS)
+
+test-postgres-15: .venv/dev.stamp
+	@if [ -x $(POSTGRES_15)/postgres ]; then \
+		AGUI_TEST_POSTGRES=$(POSTGRES_15) $(BIN)/python -m pytest $(PARALLEL) $(ON_POSTGRES_15) $(ARGS); \
+	elif [ "$$CI" = true ]; then \
+		echo "PostgreSQL 15 is not in $(POSTGRES_15) (CI=true: nothing is skipped)" >&2; exit 1; \
+	else \
+		echo "skipped: PostgreSQL 15 is not in $(POSTGRES_15); Debian has it as postgresql-15"; \
+	fi
 
 soak: .venv/dev.stamp node
 	$(BIN)/python -m pytest -m soak -rP $(ARGS)

@@ -20,6 +20,7 @@ from psycopg.errors import DiskFull
 from agui_project import bell
 from agui_project.errors import HostError
 from agui_project.postgres.base import own_connection
+from agui_project.postgres.deadlines import Demoted
 from events import announce, journal
 from events.journal import Batch, Claim
 from events.lease import Also, AppendFailed, Lease, LostLease
@@ -141,14 +142,16 @@ def _commit(work: Work, then: Then | None) -> Verdicts:
 
 
 def _with_room(work: Work, then: Then | None, *, again: bool) -> Verdicts:
-    """``_transact``; on a full disk it waits for room, as it does for a database that is away."""
+    """``_transact``; it waits for room on a full disk, and for a server that writes, as it does
+    for a database that is away."""
     while True:
         try:
             return _transact(work, then, again=again)
         except OperationalError as error:
-            if not isinstance(error.__cause__, DiskFull):
+            if not isinstance(error.__cause__, DiskFull | Demoted):
                 raise
-            log.warning("writer.disk_full", error=str(error))
+            full = isinstance(error.__cause__, DiskFull)
+            log.warning("writer.disk_full" if full else "writer.read_only", error=str(error))
             time.sleep(RETRY_SECONDS[-1])
 
 

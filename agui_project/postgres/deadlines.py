@@ -17,7 +17,7 @@ import psycopg
 import structlog
 from django.conf import settings
 from psycopg import waiting
-from psycopg.errors import _WaitTimeout
+from psycopg.errors import ReadOnlySqlTransaction, _WaitTimeout
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool
 
@@ -48,6 +48,10 @@ def current() -> float | None:
     return settings.AGUI_DATABASE_DEADLINE or None if seconds == _UNSET else seconds
 
 
+class Demoted(psycopg.OperationalError):
+    """The server only reads now: after a failover that left its sessions alive."""
+
+
 class Connection(psycopg.Connection[Any]):
     """A connection with a deadline for each answer: its own, or the one of ``current``."""
 
@@ -60,11 +64,14 @@ class Connection(psycopg.Connection[Any]):
 
     def wait(self, gen: Any, interval: float = INTERVAL, timeout: float | None = None) -> Any:
         seconds = self.deadline or current()
-        if timeout is not None or seconds is None:
-            return super().wait(gen, interval, timeout)
         try:
-            return super().wait(gen, interval, seconds)
+            return super().wait(gen, interval, seconds if timeout is None else timeout)
+        except ReadOnlySqlTransaction as error:
+            self._renew_pool()
+            raise _demoted(self) from error
         except _WaitTimeout:
+            if timeout is not None or seconds is None:
+                raise
             # Where only this statement is slow, the server should stop working on it.
             with suppress(Exception):
                 self.cancel_safe(timeout=CANCEL)
@@ -97,6 +104,8 @@ class AsyncConnection(psycopg.AsyncConnection[Any]):
         try:
             seconds = QUEUE if timeout is None else timeout
             return await waiting.wait_async(gen, self.pgconn.socket, interval, seconds)
+        except ReadOnlySqlTransaction as error:
+            raise _demoted(self) from error
         except _WaitTimeout:
             if timeout is not None:
                 raise
@@ -113,3 +122,10 @@ def _given_up(connection: Connection | AsyncConnection, seconds: float) -> psyco
     connection.pgconn.finish()
     log.warning("database.silent", seconds=seconds)
     return psycopg.OperationalError(f"PostgreSQL did not answer within {seconds:g} s")
+
+
+def _demoted(connection: Connection | AsyncConnection) -> Demoted:
+    """Close the connection, so that the next one finds the new primary; the error to raise."""
+    connection.pgconn.finish()
+    log.warning("database.read_only")
+    return Demoted("PostgreSQL only reads now: another server may have become the primary")

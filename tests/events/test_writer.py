@@ -5,10 +5,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 
 from agui_project.bridge import db
 from events import journal
+from events import writer as writer_module
 from events.encoding import Record
 from events.journal import Claim
 from events.lease import IN_FLIGHT, IN_FLIGHT_BYTES, AppendFailed, LostLease
@@ -215,6 +216,37 @@ async def test_a_commit_whose_answer_was_lost_is_not_made_twice(
     assert fired == [1]
     assert await stored(held) == payloads(deltas(5))
     assert (await db(Journal.objects.get, pk=held.journal_id)).head == 5
+
+
+async def test_a_server_that_only_reads_is_waited_for(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A primary that was demoted keeps its sessions, and refuses what they write."""
+    monkeypatch.setattr(writer_module, "RETRY_SECONDS", (0.01, 0.01, 0.01, 0.05))
+    held = await db(claim)
+    async with running_writer() as writer, asyncio.timeout(30):
+        lease = writer.open(held)
+        lease.append(deltas(1))
+        await lease.flush()
+        try:
+            await db(only_reads, True)
+            lease.append(deltas(1, start=2))
+            while caplog.text.count("writer.read_only") < 10:
+                await asyncio.sleep(0.01)
+            with pytest.raises(OperationalError):
+                await db(claim)  # as a request: 503, and its connection is not used again
+        finally:
+            await db(only_reads, False)
+        await lease.flush()
+    assert await stored(held) == payloads(deltas(2))
+
+
+def only_reads(value: bool) -> None:
+    """Let all sessions of the server, old and new, refuse to write, or write again."""
+    with connection.cursor() as cursor:
+        setting = "= on" if value else "to default"
+        cursor.execute(f"alter system set default_transaction_read_only {setting}")
+        cursor.execute("select pg_reload_conf()")
 
 
 def terminate_writers() -> int:
