@@ -19,6 +19,8 @@ MOST_PATHS = 50
 
 Trail = tuple[str, ...]
 
+_LOOKED_INTO = (str, dict, list)
+
 _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -58,7 +60,11 @@ class Redaction:
             shown = {name: self.value(part, step(trail, name)) for name, part in value.items()}
             return value if all(shown[name] is value[name] for name in shown) else shown
         if value.__class__ is list:
-            parts = [self.value(part, trail) for part in value]
+            # Its elements have its own trail, so nothing hides a number among them.
+            parts = [
+                self.value(part, trail) if part.__class__ in _LOOKED_INTO else part
+                for part in value
+            ]
             return value if all(a is b for a, b in zip(parts, value, strict=True)) else parts
         return self.text(value, trail) if value.__class__ is str else value
 

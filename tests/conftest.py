@@ -25,7 +25,7 @@ PLUMBING = ("teams/tenancy.py", "agui_project/bridge.py", "tests/conftest.py")
 NEED_NO_ENGINES = "tests/house/"
 SLOW = (
     "tests/acceptance/", "tests/agui_client/", "tests/api/", "tests/conformance/", "tests/tenancy/",
-    "tests/house/",  # `make check` runs it
+    "tests/bounds/", "tests/house/",  # `make check` runs it
     "tests/agui_project/test_embedded", "tests/agui_project/test_safe_by_default",
     "tests/agui_project/test_tls_engines",
     "tests/dashboard/test_openid_connect", "tests/runs/test_bad_requests",

@@ -61,6 +61,8 @@ def split(file: str, text: str) -> Iterator[Section]:
 
 def _heading(line: str) -> tuple[int, str] | None:
     """The level and text of a heading. Cut, since every section below it repeats it."""
+    if not line.startswith("#"):
+        return None
     title = line.lstrip("#")
     level = len(line) - len(title)
     if not 1 <= level <= 6 or not title[:1].isspace():

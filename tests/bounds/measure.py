@@ -37,8 +37,10 @@ def main(names: list[str]) -> None:
         os.close(writing)
         with os.fdopen(reading) as pipe:
             outcome = pipe.read()
-        os.waitpid(child, 0)
+        _, _, used = os.wait4(child, 0)
         print(json.dumps([name, json.loads(outcome or "null")]), flush=True)
+        if sys.stderr.isatty() or "AGUI_BOUNDS_CPU" in os.environ:
+            print(f"{used.ru_utime + used.ru_stime:.2f} s {name}", file=sys.stderr)
 
 
 async def measured(case: Case) -> dict[str, Any]:

@@ -49,10 +49,10 @@ def result(value: Any) -> list[dict[str, Any]]:
 EVENTS = {
     "one text": lambda: message("a" * MB),
     "a text in pieces": lambda: message("a" * MB, 50),
-    "many matches": lambda: message("ab" * (MB // 2)),
-    "many small values": lambda: result(["ab"] * (MB // 10)),
+    "many matches": lambda: message("ab" * (MB // 8)),
+    "many small values": lambda: result(["ab"] * (MB // 50)),
     "quotes": lambda: message('"' * MB),
-    "open quotes": lambda: message('"abc [1' * (MB // 7)),
+    "open quotes": lambda: message('"abc [1' * (MB // 28)),
     "citations": lambda: message("".join(f'"quote {n}" [1] ' for n in range(MB // 17))),
     "open tags": lambda: message("<cite " * (MB // 6)),
     "a tag with white space": lambda: message("<cite" + " " * MB),

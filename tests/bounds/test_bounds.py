@@ -10,6 +10,7 @@ import pytest
 from tests.bounds.cases import CASES
 from tests.conftest import ROOT
 
+pytestmark = pytest.mark.timeout(900)
 LAG = 1.0
 MEMORY = 10
 FLOOR = 64_000_000
@@ -17,12 +18,18 @@ FLOOR = 64_000_000
 
 
 @pytest.fixture(scope="module")
-def measured() -> dict[str, Any]:
-    """What each case took. All run one after the other in one child, which forks for each."""
-    command = [sys.executable, "-m", "tests.bounds.measure"]
+def measured(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """What each chosen case took: one after the other in one child, which forks for each."""
+    chosen = [item.callspec.params["name"] for item in request.session.items if is_here(item)]
+    command = [sys.executable, "-m", "tests.bounds.measure", *chosen]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
     return dict(map(json.loads, done.stdout.splitlines()))
+
+
+def is_here(item: pytest.Item) -> bool:
+    """Whether it is a test of this file."""
+    return item.nodeid.startswith("tests/bounds/")
 
 
 @pytest.mark.parametrize("name", CASES)
