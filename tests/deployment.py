@@ -11,8 +11,8 @@ ROOT = Path(__file__).resolve().parents[1]
 LINE = re.compile(r'^([A-Z_]+)=(?:"(.*)"|(.*))$')
 VARIABLE = re.compile(r"\$\{(\w+)(?::(?P<how>[-?])(?P<text>[^}]*))?\}")
 MUST = {
-    "SECRET_KEY": "8f" * 24 + "/+=",
-    "AGUI_SECRETS_KEYS": "3b" * 24,
+    "SECRET_KEY": "k3J9/vQ2+xZ7bN5mT8rW1yU4pL6sD0fG/hA+cE3iO9qX2uV5tB7nM1jK8wR4zY6=",
+    "AGUI_SECRETS_KEYS": "w8Rt2Kq/5ZcY+0nLpX7vGd4JmB9sHf3Ue6TiVoA1yQzCkMxN",
     "POSTGRES_PASSWORD": "a/b@c:d?e#f%g+h=",
 }
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
