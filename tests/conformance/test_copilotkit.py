@@ -138,6 +138,18 @@ def test_a_question_survives_a_reload(packages: None, host: Host, thread: str) -
     assert visit(host, thread, CONNECT)["pendingInterrupts"] == []
 
 
+def test_a_question_of_an_older_adapter_survives_a_reload(
+    packages: None, host: Host, thread: str
+) -> None:
+    asking = {"type": "CUSTOM", "name": "on_interrupt", "value": '"Sure?"'}
+    visit(host, thread, say({"emit": asking}))
+    types = visit(host, thread, CONNECT)["steps"][0]["types"]
+    assert types == [*SNAPSHOTS, "CUSTOM", "RUN_FINISHED"]
+    answer = {"script": [{"text": "done"}], "command": {"resume": "yes"}}
+    visit(host, thread, CONNECT, {"forwardedProps": answer})
+    assert "CUSTOM" not in visit(host, thread, CONNECT)["steps"][0]["types"]
+
+
 def test_the_list_of_threads(packages: None, host: Host) -> None:
     names = [str(uuid4()) for _ in range(3)]
     for name in names:

@@ -78,7 +78,7 @@ def test_an_agent_that_the_host_mends() -> None:
     ("events", "error", "why"),
     [
         ([HELLO, {**DELTA, "subagentRunId": "s"}], None, "V10 failed"),
-        ([{**DELTA, "delta": 5}], None, "'delta'|must be a string"),
+        ([{**DELTA, "delta": {"x": 5}}], None, "'delta'|must be a string"),
         ([HELLO], ZeroDivisionError("hm"), "ZeroDivisionError: hm"),
     ],
 )
