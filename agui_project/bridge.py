@@ -2,7 +2,9 @@
 
 ``database_sync_to_async`` runs every call of a process in one thread, one after the other
 (five 0.2 s calls took 1.0 s), and unbounded threads exhaust Postgres. So: ``AGUI_DB_THREADS``
-threads, each returning its connection to Django's pool after every call.
+threads, each returning its connection after every call to a pool that only they use: an agent that
+empties Django's pool stops none of the host's calls. A call that has to wait for its turn
+(``agui_project.turns``) gives its thread back meanwhile.
 """
 
 import asyncio
@@ -15,6 +17,8 @@ from typing import ParamSpec, TypeVar
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections
 
+from agui_project import reserved, turns
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -23,10 +27,13 @@ RESTART_PAUSES = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between tries
 
 @functools.cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(settings.AGUI_DB_THREADS, thread_name_prefix="db")
+    size = settings.AGUI_DB_THREADS
+    apart = functools.partial(reserved.connect, size)
+    return ThreadPoolExecutor(size, thread_name_prefix="db", initializer=apart)
 
 
 def _call(fn: Callable[[], T]) -> T:
+    turns.WAITS_OUTSIDE.set(True)
     try:
         return fn()
     finally:
@@ -36,9 +43,14 @@ def _call(fn: Callable[[], T]) -> T:
 async def db(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """Run ``fn`` with a database connection of its own thread and await its result.
 
-    The context goes along: the request's id and address.
+    The context goes along: the request's id and address. ``fn`` is called again after NotYet.
     """
-    call = functools.partial(fn, *args, **kwargs)
+    return await turns.wait_outside(
+        functools.partial(_in_thread, functools.partial(fn, *args, **kwargs))
+    )
+
+
+async def _in_thread(call: Callable[[], T]) -> T:
     context = contextvars.copy_context()
     return await asyncio.get_running_loop().run_in_executor(_pool(), context.run, _call, call)
 

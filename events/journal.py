@@ -153,6 +153,12 @@ def take_over(journal_id: UUID) -> Claim | None:
     raise AssertionError("unreachable")
 
 
+def held(journal_id: UUID) -> Claim:
+    """The claim of whoever holds a journal now: only for the one who knows that it is theirs."""
+    row = Journal.objects.values_list("writer", "head").get(pk=journal_id)
+    return Claim(journal_id, *row)
+
+
 def append(batches: Sequence[Batch]) -> set[UUID]:
     """Fence and COPY; the ids whose batch was appended. The others have lost their lease."""
     with connection.cursor() as cursor:

@@ -44,6 +44,7 @@ class Lease:
         "head",
         "in_flight",
         "journal_id",
+        "returned",
         "waiting",
         "writer",
     )
@@ -55,6 +56,7 @@ class Lease:
         self.head = claim.head  # the seq of the last committed event
         self.waiting: list[Record] = []
         self.also: list[Also] = []
+        self.returned: tuple[Batch, list[Also]] | None = None
         self.in_flight = self.bytes = 0
         self.error: HostError | None = None
         self.changed = asyncio.Event()
@@ -91,10 +93,17 @@ class Lease:
             self.error = None
 
     def take(self) -> tuple[Batch, list[Also]]:
-        """What waits, as the next batch (for the writer)."""
+        """What waits, as the next batch (for the writer); first of all what it has put back."""
+        if self.returned is not None:
+            returned, self.returned = self.returned, None
+            return returned
         batch = Batch(self.journal_id, self.generation, self.head + 1, self.waiting)
         also, self.waiting, self.also = self.also, [], []
         return batch, also
+
+    def put_back(self, batch: Batch, also: list[Also]) -> None:
+        """Keep a batch as it was for the next try: it may yet turn out to be committed."""
+        self.returned = (batch, also)
 
     def settle(self, batch: Batch, error: HostError | None) -> None:
         """The writer's verdict on a batch."""

@@ -1,53 +1,55 @@
 """JournalWriter: group commit for all runs of a process, in one thread on one Django connection.
 
 While one commit is in flight the next batch fills up: no timer, and no added delay when idle.
-A failing batch is repeated run by run, so that only the culprit ends. After a lost connection
-the batch is tried again under the same fence until the database answers.
+How a group is stored, and what becomes of it when the database refuses or is away, is in
+``events.commits``.
 """
 
 import asyncio
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any
+from functools import partial
 from uuid import UUID
 
 import structlog
-from django.db import InterfaceError, OperationalError, connection, transaction
-from psycopg.errors import DiskFull
+from django.db import InterfaceError, OperationalError, connection
 
 from agui_project import bell
-from agui_project.errors import HostError
 from agui_project.postgres.base import own_connection
-from agui_project.postgres.deadlines import Demoted
-from events import announce, journal
-from events.journal import Batch, Claim
-from events.lease import Also, AppendFailed, Lease, LostLease
+from events import announce
+from events.commits import DEADLINE, Blocked, Committer, Work
+from events.journal import Claim
+from events.lease import Lease
 
 log = structlog.get_logger(__name__)
 
 COMMIT_ROWS = 2_000
-RETRY_SECONDS = (0.05, 0.2, 0.5, 1.0)
-DEADLINE = 8.0
-TRANSACTION_SECONDS = 30
+AFTER_COMMIT = "agui-after-commit"
+BLOCKED_RESTS = 0.1
+"""Seconds until a run that another transaction blocks is tried again."""
+THEN_SECONDS = 5.0
+"""How long ``run`` waits at its end for what follows the last commits."""
 
-Work = list[tuple[Batch, list[Also]]]
-Verdicts = dict[UUID, HostError | None]
-Then = Callable[[list[Any]], object]
+Then = Callable[[list[UUID]], object]
 
 
 class JournalWriter:
     """The worker's only way to append. ``run`` it beside the worker; ``close`` it after."""
 
     def __init__(self, then: Then | None = None) -> None:
-        """``then`` ends each transaction in which verbs returned something: it gets all of that
-        at once, so that locks which several runs want can be taken in one order."""
+        """``then`` is called after a commit with the journals that ended in it. It has a thread and
+        a connection of its own, so that no commit waits for it; it may fail, and a process that
+        dies does not call it."""
         self._then = then
+        self._ended: asyncio.Queue[UUID] = asyncio.Queue()
         self._enlisted: dict[Lease, None] = {}
+        self._blocked: dict[Lease, bool] = {}  # whether it has rested
         self._wake = asyncio.Event()
         self._closing = False
+        self._committer = Committer()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="journal-writer")
+        self._after = ThreadPoolExecutor(1, thread_name_prefix="after-commit")
         self._bell: asyncio.Queue[list[tuple[str, bell.Message]]] = asyncio.Queue(64)
         self.commits = 0
         self.rows = 0
@@ -56,48 +58,92 @@ class JournalWriter:
         """A lease for a claimed journal."""
         return Lease(self, claim)
 
+    def is_blocked(self, journal_id: UUID) -> bool:
+        """Whether another transaction holds a row that this journal's next events need."""
+        return any(lease.journal_id == journal_id for lease in self._blocked)
+
     def enlist(self, lease: Lease) -> None:
         """Remember that ``lease`` has records waiting (called by ``Lease.append``)."""
-        self._enlisted[lease] = None
-        self._wake.set()
+        if lease not in self._blocked:
+            self._enlisted[lease] = None
+            self._wake.set()
 
     async def run(self) -> None:
         """Commit until ``close``; whatever was appended before is committed first."""
-        ringing = asyncio.create_task(self._ring(), name="bell")
+        beside = [
+            asyncio.create_task(self._ring(), name="bell"),
+            asyncio.create_task(self._follow_up(), name="after-commit"),
+        ]
+        loop = asyncio.get_running_loop()
         try:
-            while self._enlisted or not self._closing:
+            while self._enlisted or self._blocked or not self._closing:
                 await self._wake.wait()
                 self._wake.clear()
-                while self._enlisted:
-                    await self._commit_next()
+                while self._enlisted or True in self._blocked.values():
+                    await self._try_blocked()
+                    if self._enlisted:
+                        await self._commit(*self._next_batch())
             await self._bell.join()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._ended.join(), THEN_SECONDS)
         finally:
-            ringing.cancel()
-            with suppress(asyncio.CancelledError):
-                await ringing
-            await asyncio.get_running_loop().run_in_executor(self._thread, _disconnect)
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
+            await loop.run_in_executor(self._thread, _disconnect)
             self._thread.shutdown(wait=False)
+            self._after.submit(_disconnect)
+            self._after.shutdown(wait=False)
 
     def close(self) -> None:
         """Let ``run`` return once everything is committed."""
         self._closing = True
         self._wake.set()
 
-    async def _commit_next(self) -> None:
-        leases, work = self._next_batch()
+    async def _commit(self, leases: list[Lease], work: Work, *, alone: bool = False) -> None:
         loop = asyncio.get_running_loop()
-        verdicts = await loop.run_in_executor(self._thread, _commit, work, self._then)
-        told = []
-        for lease, (batch, _) in zip(leases, work, strict=True):
+        commit = partial(self._committer.commit, work, alone=alone)
+        verdicts = await loop.run_in_executor(self._thread, commit)
+        stored = []
+        for lease, (batch, also) in zip(leases, work, strict=True):
             error = verdicts[batch.journal_id]
+            if isinstance(error, Blocked):
+                self._rest(lease)
+                lease.put_back(batch, also)
+                continue
             lease.settle(batch, error)
             if error is None:
-                told.append(announce.message(batch))
+                stored.append(batch)
                 self.rows += len(batch.records)
         self.commits += 1
-        if told:
+        if stored:
             with suppress(asyncio.QueueFull):
-                self._bell.put_nowait(told)
+                self._bell.put_nowait([announce.message(batch) for batch in stored])
+        for batch in stored:
+            if batch.final:
+                self._ended.put_nowait(batch.journal_id)
+
+    def _rest(self, lease: Lease) -> None:
+        if lease not in self._blocked:
+            log.warning("writer.blocked", journal=str(lease.journal_id))
+        self._blocked[lease] = False
+        self._enlisted.pop(lease, None)
+        asyncio.get_running_loop().call_later(BLOCKED_RESTS, self._rested, lease)
+
+    def _rested(self, lease: Lease) -> None:
+        self._blocked[lease] = True
+        self._wake.set()
+
+    async def _try_blocked(self) -> None:
+        """Try one run that was blocked: between two groups the others wait for one at most."""
+        lease = next((lease for lease, rested in self._blocked.items() if rested), None)
+        if lease is None:
+            return
+        await self._commit([lease], [lease.take()], alone=True)
+        if self._blocked[lease]:  # it did not go back to rest
+            del self._blocked[lease]
+            if lease.waiting:
+                self.enlist(lease)
 
     def _next_batch(self) -> tuple[list[Lease], Work]:
         """At most ``COMMIT_ROWS`` rows, first come first served; the rest stays enlisted."""
@@ -120,80 +166,30 @@ class JournalWriter:
             await bell.ring(items)
             self._bell.task_done()
 
-
-def _commit(work: Work, then: Then | None) -> Verdicts:
-    """Commit in the writer's thread; a verdict per journal."""
-    if not work:
-        return {}
-    _connect()
-    for delay in (*RETRY_SECONDS, None):
-        try:
-            return _with_room(work, then, again=delay != RETRY_SECONDS[0])
-        except (OperationalError, InterfaceError) as error:
-            while not _usable():
-                log.warning("writer.reconnecting", error=str(error))
-                connection.close()
-                time.sleep(delay or RETRY_SECONDS[-1])
-            if delay is None:
-                return _one_by_one(work, then, error)
-        except Exception as error:
-            return _one_by_one(work, then, error)
-    raise AssertionError("unreachable")
+    async def _follow_up(self) -> None:
+        """Call ``then`` beside the commits; what ends during a call goes into the next one."""
+        loop = asyncio.get_running_loop()
+        while True:
+            ended = [await self._ended.get()]
+            while not self._ended.empty():
+                ended.append(self._ended.get_nowait())
+            if self._then is not None:
+                try:
+                    await loop.run_in_executor(self._after, _call, self._then, ended)
+                except Exception:
+                    log.exception("writer.follow_up_failed")
+            for _ in ended:
+                self._ended.task_done()
 
 
-def _with_room(work: Work, then: Then | None, *, again: bool) -> Verdicts:
-    """``_transact``; it waits for room on a full disk, and for a server that writes, as it does
-    for a database that is away."""
-    while True:
-        try:
-            return _transact(work, then, again=again)
-        except OperationalError as error:
-            if not isinstance(error.__cause__, DiskFull | Demoted):
-                raise
-            full = isinstance(error.__cause__, DiskFull)
-            log.warning("writer.disk_full" if full else "writer.read_only", error=str(error))
-            time.sleep(RETRY_SECONDS[-1])
-
-
-def _transact(work: Work, then: Then | None, *, again: bool) -> Verdicts:
-    batches: Sequence[Batch] = [batch for batch, _ in work]
-    with transaction.atomic():
-        done = journal.confirm(batches) if again else set()
-        held = journal.append([batch for batch in batches if batch.journal_id not in done])
-        verbs = [verb for batch, also in work if batch.journal_id in held for verb in also]
-        returned = [found for verb in verbs if (found := verb()) is not None]
-        if then is not None and returned:
-            then(returned)
-    kept = held | done
-    return {
-        batch.journal_id: None if batch.journal_id in kept else LostLease() for batch in batches
-    }
-
-
-def _one_by_one(work: Work, then: Then | None, error: Exception) -> Verdicts:
-    """Give each run a transaction of its own; only the one that cannot be stored is told so."""
-    if len(work) == 1:
-        log.error("writer.refused", journal=str(work[0][0].journal_id), exc_info=error)
-        return {work[0][0].journal_id: AppendFailed()}
-    verdicts: Verdicts = {}
-    for item in work:
-        verdicts |= _commit([item], then)
-    return verdicts
-
-
-def _connect() -> None:
-    """Give this thread a connection outside the pool, named so that a takeover can find it."""
-    own_connection(
-        journal.WRITER_APPLICATION, deadline=DEADLINE, transaction_seconds=TRANSACTION_SECONDS
-    )
-
-
-def _usable() -> bool:
+def _call(then: Then, ended: list[UUID]) -> None:
+    """In a thread with a connection of its own, which may have broken since the last call."""
+    own_connection(AFTER_COMMIT, deadline=DEADLINE)
     try:
-        connection.ensure_connection()
-        return connection.is_usable()
-    except (OperationalError, InterfaceError):
-        return False
+        then(ended)
+    except (InterfaceError, OperationalError):
+        connection.close()
+        then(ended)
 
 
 def _disconnect() -> None:

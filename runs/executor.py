@@ -7,6 +7,7 @@ transaction that stores the run's status.
 
 import asyncio
 import functools
+import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from enum import Enum
@@ -14,6 +15,7 @@ from typing import Any
 
 import structlog
 from django.conf import settings
+from django.db import InterfaceError, OperationalError
 
 from agui_project.errors import RunErrorCode, RunFailed
 from agui_project.secrets import SecretUnreadable
@@ -32,6 +34,7 @@ from runtimes.middleware.chain import BadChain, Chain
 from runtimes.models import Policy
 
 log = structlog.get_logger(__name__)
+CLAIM_PAUSE = 0.5
 
 
 class Stop(Enum):
@@ -45,19 +48,31 @@ async def execute_claim(
     claim: Callable[[], Coroutine[Any, Any, Claimed | None]],
     writer: JournalWriter,
     why: Callable[[], Stop],
+    *,
+    patience: float = 0.0,
 ) -> None:
-    """Claim a run and execute it; one that is no longer to be had is left alone.
+    """Claim a run and execute it; does nothing if the run is no longer queued.
+
+    While the database is away or refuses connections, the claim is tried again for ``patience``
+    seconds; the claim must know an earlier attempt of its own.
 
     A stop may arrive while the claim is on its way in a thread. The claim cannot be taken back
     there, so it is awaited and the run then ends as stopped.
     """
-    claiming = asyncio.create_task(claim())
-    stopped = False
-    while not claiming.done():
-        try:
-            await asyncio.wait({claiming})
-        except asyncio.CancelledError:
-            stopped = True
+    until, stopped = time.monotonic() + patience, False
+    while True:
+        claiming = asyncio.create_task(claim())
+        while not claiming.done():
+            try:
+                await asyncio.wait({claiming})
+            except asyncio.CancelledError:
+                stopped = True
+        error = claiming.exception()
+        away = isinstance(error, OperationalError | InterfaceError)
+        if not away or stopped or time.monotonic() > until:
+            break
+        log.warning("run.claimed_again", error=str(error))
+        await asyncio.sleep(CLAIM_PAUSE)
     if claimed := claiming.result():
         await execute(claimed, writer, why, stopped=stopped)
     elif stopped:

@@ -2,41 +2,40 @@
 
 Order of locks, everywhere: thread → journal → run → interrupts → job → the team's usage. The
 writer holds a journal (fence) before it touches the run (``finish``), so every verb here does the
-same. Admission comes last: whoever holds a team's usage waits for nobody.
+same. Nobody waits for a team's usage with any of these in hand (``runs.admission``).
+
+``finish`` runs in the group commit of all runs of a worker. The rows it needs (journal, run,
+interrupts) are held by verbs here for as long as a few statements take; if one of those
+transactions is frozen, the writer's ``lock_timeout`` delays that run only (``events.commits``).
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from agui_project import turns
 from agui_project.errors import Conflict, RunErrorCode
 from agui_project.strict_json import dumps
 from events import announce, journal
 from events.encoding import Record
+from events.fold import Fold
 from events.intake import Intake
 from events.journal import Batch, Claim
 from runs import admission, history, inputs, interrupts, jobs, resume, thread_lock
 from runs.history import Prepared
 from runs.inputs import RunRequest
 from runs.models import ACTIVE, Interrupt, Run, Status, Thread, Visibility
+from runs.statuses import error_of, move, status_of
 from runtimes.models import Agent, OnBusy
 from teams import audit
 from teams.actors import Acting, Actor, actor
 from teams.limits import Limits, limits_of
 from teams.models import Team
-
-MAX_CODE = 40
-
-TRANSITIONS: dict[Status, frozenset[Status]] = {
-    Status.QUEUED: frozenset({Status.RUNNING, Status.CANCELLED, Status.FAILED}),
-    Status.RUNNING: frozenset(
-        {Status.SUCCEEDED, Status.INTERRUPTED, Status.CANCELLED, Status.FAILED}
-    ),
-}
 
 
 class IllegalTransition(Conflict):
@@ -104,11 +103,15 @@ def start(
     waits on the thread's lock or on the unique index, and then finds the first one's row.
     """
     checked = _checked(team, request)
-    try:
+
+    def attempt() -> Started:
         with transaction.atomic():
             return _start(
                 team, agent, request, actor(started_by), idempotency_key, checked, displacing
             )
+
+    try:
+        return turns.wait(attempt)
     except IntegrityError:
         if earlier := _earlier(team, idempotency_key, request):
             return Started(earlier, created=False)
@@ -166,7 +169,8 @@ def _start(
     admission.check(team.pk, limits)
     policy = request.on_busy or OnBusy(agent.on_busy)
     asked = displacing if request.on_busy else None
-    stopped = [] if is_new else _make_way(thread, policy, starter, asked)
+    if not is_new:
+        _make_way(thread, policy, starter, asked)
     run = Run(
         journal=journal.create(),
         team=team,
@@ -188,7 +192,7 @@ def _start(
     audit.record(starter, team, "run.started", str(run.pk), agent=agent.slug)
     answers.claim(run)
     if parent is None:
-        admission.enter(run, limits, ended=stopped)
+        admission.enter(run, limits)
     return Started(run, created=True)
 
 
@@ -199,73 +203,68 @@ def answer(asked: Interrupt, agent: Agent, entry: resume.Entry, *, by: Acting) -
     ``resume.store`` raises.
     """
     checked = resume.check_one(asked, entry)
-    with transaction.atomic():
-        thread_lock.take(asked.thread)
-        if told := resume.store(asked.pk, entry, by, checked):
-            return told
-        answers = resume.complete(asked.pk, asked.thread_id)
-        if not answers:
-            return None
-        body = {"threadId": asked.thread.thread_id, "resume": answers}
-        request = inputs.parse(body, on_busy=OnBusy.ENQUEUE)
-        # All of these were checked when they were stored.
-        stored: resume.Checked = {row.pk: [] for row in interrupts.newest(asked.thread_id)}
-        return _start(asked.team, agent, request, actor(by), None, stored).run
+
+    def attempt() -> Run | None:
+        with transaction.atomic():
+            thread_lock.take(asked.thread)
+            if told := resume.store(asked.pk, entry, by, checked):
+                return told
+            answers = resume.complete(asked.pk, asked.thread_id)
+            if not answers:
+                return None
+            body = {"threadId": asked.thread.thread_id, "resume": answers}
+            request = inputs.parse(body, on_busy=OnBusy.ENQUEUE)
+            # All of these were checked when they were stored.
+            stored: resume.Checked = {row.pk: [] for row in interrupts.newest(asked.thread_id)}
+            return _start(asked.team, agent, request, actor(by), None, stored).run
+
+    return turns.wait(attempt)
 
 
-def claim(run_id: UUID) -> Claimed | None:
+def claim(run_id: UUID, at: datetime | None = None) -> Claimed | None:
     """Take a queued run over for execution; None when it is not queued any more.
 
     Its input is joined to the thread only now: with a queue, the thread has grown meanwhile.
+    Whoever tries again after an error gives the same moment ``at`` each time: the claim may have
+    been committed although the answer was lost, and is known by that moment.
     """
     along = ("agent", "thread__history")
     run: Run = Run.objects.unscoped("the run itself").select_related(*along).get(pk=run_id)
     past = history.current(run.thread_id, run.thread)
-    now = timezone.now()
+    now = at or timezone.now()
     with transaction.atomic():
         held = journal.take_over(run_id)
-        if held is None or not _move(run_id, Status.RUNNING, started_at=now):
-            transaction.set_rollback(True)  # the generation is not ours to keep
-            return None
-        run.status, run.started_at = Status.RUNNING, now
-        admission.started(run)
-        limits = limits_of(run.team_id)
-        return Claimed(held, run, history.prepare(run, past), limits, interrupts.to_repeat(run))
+        if held and move(run_id, Status.RUNNING, started_at=now):
+            return _claimed(run, held, now, past)
+        transaction.set_rollback(True)  # the generation is not ours to keep
+    # Asked only now: our earlier attempt may have been committed while the takeover waited for it.
+    ours = Run.objects.unscoped("the run itself").filter(pk=run_id, status=Status.RUNNING)
+    if at is None or not ours.filter(started_at=at).exists():
+        return None
+    with transaction.atomic():
+        return _claimed(run, journal.held(run_id), now, past)
+
+
+def _claimed(run: Run, held: Claim, now: datetime, past: Fold) -> Claimed:
+    run.status, run.started_at = Status.RUNNING, now
+    admission.started(run)
+    prepared, questions = history.prepare(run, past), interrupts.to_repeat(run)
+    return Claimed(held, run, prepared, limits_of(run.team_id), questions)
 
 
 def finish(run_id: UUID, terminal: dict[str, Any]) -> UUID:
     """Store how a run ended; runs in the transaction that stores its terminal event.
 
-    The same transaction must call ``admission.ended`` with what comes back: the run's id.
+    After that commit ``admission.ended`` takes what comes back: the run's id.
     """
     status = status_of(terminal)
-    error = _error(terminal) if status is Status.FAILED else {}
+    error = error_of(terminal) if status is Status.FAILED else {}
     kept = {name: dumps(terminal[name]) for name in ("result", "usage") if name in terminal}
-    if not _move(run_id, status, ended_at=timezone.now(), **error, **kept):
+    if not move(run_id, status, ended_at=timezone.now(), **error, **kept):
         raise IllegalTransition
     interrupts.settle(run_id, status, terminal)
+    admission.record_end(run_id)
     return run_id
-
-
-def _error(terminal: dict[str, Any]) -> dict[str, str]:
-    """An agent may choose any code and message; a column takes neither NUL nor any length."""
-    code, message = terminal.get("code") or "", terminal["message"]
-    return {
-        "error_code": code.replace("\x00", "")[:MAX_CODE] or "error",
-        "error_message": message.replace("\x00", ""),
-    }
-
-
-def status_of(terminal: dict[str, Any]) -> Status:
-    """The status that a terminal event stands for."""
-    if terminal["type"] == "RUN_ERROR":
-        return Status.FAILED
-    outcome = (terminal.get("outcome") or {}).get("type", "success")
-    return {
-        "success": Status.SUCCEEDED,
-        "interrupt": Status.INTERRUPTED,
-        "cancelled": Status.CANCELLED,
-    }[outcome]
 
 
 def cancel(run: Run, by: Acting | str = "host") -> None:
@@ -279,7 +278,7 @@ def cancel(run: Run, by: Acting | str = "host") -> None:
     """
     with transaction.atomic():
         if _cancel(run, by):
-            admission.ended([run.pk])
+            admission.made_room(run.team_id)
 
 
 def _cancel(run: Run, by: Acting | str) -> bool:
@@ -314,7 +313,7 @@ def end_lost(run: Run) -> bool:
         )
         _append(held, records, intake)
         jobs.fail(run)
-        admission.ended([run.pk])
+        admission.made_room(run.team_id)
         return True
 
 
@@ -346,16 +345,6 @@ def _append(held: Claim, records: Sequence[Record], intake: Intake) -> None:
     transaction.on_commit(lambda: announce.now([batch]))
 
 
-def _move(run_id: UUID, to: Status, **values: Any) -> int:
-    """The conditional update behind every change of status: who is first wins."""
-    allowed = [status for status, targets in TRANSITIONS.items() if to in targets]
-    return (
-        Run.objects.unscoped("the run itself")
-        .filter(pk=run_id, status__in=allowed)
-        .update(status=to, **values)
-    )
-
-
 def _earlier(team: Team, key: str | None, request: RunRequest) -> Run | None:
     if key is None:
         return None
@@ -381,8 +370,8 @@ def _attempt(thread: Thread, run_id: str, answers: resume.Admission) -> int:
 
 def _make_way(
     thread: Thread, policy: OnBusy, by: Actor, displacing: Callable[[Run], None] | None
-) -> list[UUID]:
-    """Apply the policy; the runs that ended here, which the new run's admission makes up for."""
+) -> None:
+    """Apply the policy. Runs that end here make room, which the new run's admission uses."""
     active = list(Run.objects.filter(thread=thread, status__in=ACTIVE).select_related("thread"))
     if active and policy == OnBusy.REJECT:
         raise ThreadBusy(details=address(active[0]))
@@ -390,8 +379,8 @@ def _make_way(
         if displacing is not None:
             for run in active:
                 displacing(run)
-        return [run.pk for run in active if _cancel(run, by)]
-    return []
+        for run in active:
+            _cancel(run, by)
 
 
 def address(run: Run) -> dict[str, str]:

@@ -232,6 +232,21 @@ class TeamUsage(models.Model):
         return f"usage of {self.team_id}"
 
 
+class EndedRun(models.Model):
+    """A run that has ended and whose ``bytes`` its team's usage does not count yet.
+
+    Made in the transaction that ends the run; whoever adds it to the usage deletes it. Not a
+    foreign key, since it outlives a run that is erased before it was counted.
+    """
+
+    run_id = models.UUIDField(primary_key=True)
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="+", db_constraint=False)
+    bytes = models.BigIntegerField()
+
+    def __str__(self) -> str:
+        return f"end of {self.run_id}"
+
+
 class InterruptStatus(models.TextChoices):
     """Where a question stands; ``interrupts`` is the only writer."""
 

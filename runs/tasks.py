@@ -5,6 +5,8 @@ import time
 from uuid import UUID
 
 import structlog
+from django.conf import settings
+from django.utils import timezone
 from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
 from procrastinate.job_context import AbortReason
@@ -26,10 +28,14 @@ AGAIN = RetryStrategy(max_attempts=20, wait=20)
 
 @app.task(name=jobs.TASK, queue=jobs.QUEUE, pass_context=True)
 async def execute_run(context: JobContext, run_id: str) -> None:
-    """Claim the run and execute it; a run that is no longer queued is left alone."""
+    """Claim the run and execute it; does nothing if the run is no longer queued.
+
+    The claim has as long as the reaper gives a job that was fetched and whose run has not begun.
+    """
     writer: JournalWriter = context.additional_context[WRITER]
-    claim = functools.partial(db, lifecycle.claim, UUID(run_id))
-    await execute_claim(claim, writer, lambda: _why(context))
+    claim = functools.partial(db, lifecycle.claim, UUID(run_id), timezone.now())
+    patience = settings.AGUI_WORKER_LOST_AFTER
+    await execute_claim(claim, writer, lambda: _why(context), patience=patience)
 
 
 def _why(context: JobContext) -> Stop:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,6 +15,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from agui_project.bridge import db
+from agui_project.errors import RunErrorCode
+from events.encoding import Record
 from events.hub import hub
 from events.intake import Intake
 from events.models import Event
@@ -207,7 +209,18 @@ class LiveRun:
 
     async def end(self) -> None:
         """RUN_FINISHED, and the status with it."""
-        records = self._intake.finish()
+        await self._end(self._intake.finish())
+
+    async def ask(self, question: str) -> None:
+        """End with one open question."""
+        interrupts = [{"id": question, "reason": "input_required"}]
+        await self._end(self._intake.finish({"type": "interrupt", "interrupts": interrupts}))
+
+    async def fail(self) -> None:
+        """RUN_ERROR, and the status with it."""
+        await self._end(self._intake.fail(RunErrorCode.AGENT_ERROR, "it broke"))
+
+    async def _end(self, records: Sequence[Record]) -> None:
         also = partial(lifecycle.finish, self.run.pk, self._intake.terminal or {})
         self._lease.append(records, also=[also])
         await self._lease.flush()

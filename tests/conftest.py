@@ -118,6 +118,15 @@ def engines(request: pytest.FixtureRequest) -> Iterator[embedded.Engines]:
     engines.stop()
 
 
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None) -> Iterator[None]:
+    """Close the host's own pools before the database goes."""
+    yield
+    from agui_project.reserved import ReservedWrapper
+
+    ReservedWrapper.close_pools()
+
+
 @contextmanager
 def own_data_dir() -> Iterator[Path]:
     """A data directory for engines of one's own, gone afterwards."""

@@ -42,6 +42,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     SchemaEditorClass = SchemaEditor
     deadline: float | None = None
     transaction_seconds: int | None = None
+    lock_timeout: str | None = None
     _backend: int | None = None
 
     def init_connection_state(self) -> None:
@@ -50,6 +51,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self.connection.deadline = self.deadline
         if self.transaction_seconds is not None:
             self._bound_transactions(self.transaction_seconds)
+        if self.lock_timeout is not None:
+            self.connection.execute(f"set lock_timeout = '{self.lock_timeout}'")
         if not self.pool:
             self._bury_predecessor()
 
@@ -71,7 +74,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
 
 def own_connection(
-    name: str, *, deadline: float | None = None, transaction_seconds: int | None = None
+    name: str,
+    *,
+    deadline: float | None = None,
+    transaction_seconds: int | None = None,
+    lock_timeout: str | None = None,
 ) -> None:
     """Give this thread a connection outside the pool, which others may have emptied.
 
@@ -83,6 +90,7 @@ def own_connection(
     options = {key: value for key, value in values["OPTIONS"].items() if key != "pool"}
     own = DatabaseWrapper({**values, "OPTIONS": {**options, "application_name": name}}, "default")
     own.deadline, own.transaction_seconds = deadline, transaction_seconds
+    own.lock_timeout = lock_timeout
     connections["default"] = own
 
 

@@ -8,7 +8,7 @@ import pytest
 from agui_project.bridge import db
 from events import journal
 from events.writer import JournalWriter
-from runs import lifecycle
+from runs import statuses
 from runs.models import Run
 from tests.cast import Cast, Register, log_of, perform, start
 
@@ -38,7 +38,7 @@ async def settled(run: Run) -> tuple[Run, list[dict[str, Any]]]:
     assert [e["type"] for e in log].count("RUN_STARTED") == 1
     ends = [event for event in log if event["type"] in journal.TERMINAL]
     assert ends == log[-1:], "exactly one terminal event, and nothing behind it"
-    assert run.status == lifecycle.status_of(log[-1])
+    assert run.status == statuses.status_of(log[-1])
     assert run.ended_at is not None
     assert run.journal.closed_at is not None
     return run, log

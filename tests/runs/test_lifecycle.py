@@ -13,7 +13,7 @@ from events import journal
 from events.encoding import Record
 from events.journal import Batch
 from events.models import Event, Journal
-from runs import lifecycle
+from runs import lifecycle, statuses
 from runs.models import ENDED, Run, Status, Thread
 from runtimes.models import Agent, OnBusy
 from tests.cast import Cast, fresh, log_of, start, types_of
@@ -222,8 +222,8 @@ class TestTransitions:
         assert issubclass(lifecycle.IllegalTransition, Conflict)
 
     def test_the_table_leads_from_every_state_to_an_end_and_never_back(self) -> None:
-        assert set(lifecycle.TRANSITIONS) == {Status.QUEUED, Status.RUNNING}
-        for origin, targets in lifecycle.TRANSITIONS.items():
+        assert set(statuses.TRANSITIONS) == {Status.QUEUED, Status.RUNNING}
+        for origin, targets in statuses.TRANSITIONS.items():
             assert Status.QUEUED not in targets
             assert origin not in targets
             assert targets & set(ENDED)

@@ -1,0 +1,133 @@
+"""Team A starts and ends 16 runs at a time: what do the streams of team B feel?
+
+1. p99 of B's emit → received under that load ≤ 5 × the idle p99 of the same run (50 ms are always
+   allowed, 250 ms never);
+2. the next run of a team (``concurrent_runs=1``) and of a thread starts ≤ 50 ms after the end
+   before it (p50), idle and under that load.
+
+What starts cost in processor time is felt here, too: on two cores they share those with everybody.
+"""
+
+import asyncio
+import itertools
+from datetime import datetime
+
+import httpx
+
+from benchmarks.latency import read_delays
+from benchmarks.report import keep, percentile
+from tests.acceptance.fairness import B_KEY, TEAM_B
+from tests.acceptance.host import Host
+from tests.conftest import own_data_dir
+
+STARTERS, STREAMS, RATE, SECONDS, FOLLOWERS = 16, 8, 20, 15, 15
+C_KEY = "one-at-a-time-key-of-the-neighbours-001"
+TEAM_C = TEAM_B.replace(B_KEY, C_KEY).replace('slug="b", name="B"', 'slug="c", name="C"') + (
+    "from teams.models import TeamLimits\nTeamLimits.objects.create(team=team, concurrent_runs=1)\n"
+)
+SHORT = {"forwardedProps": {"script": [{"text": "x", "n": 3}]}}
+
+
+def client(host: Host, key: str) -> httpx.AsyncClient:
+    limits = httpx.Limits(max_connections=100)
+    headers = {"Authorization": f"Bearer {key}"}
+    return httpx.AsyncClient(base_url=host.url, headers=headers, timeout=60, limits=limits)
+
+
+async def begin(to: httpx.AsyncClient, **body: object) -> str:
+    posted = {"agent": "scripted", **body}
+    answer = await to.post("/api/v1/runs", json=posted)
+    answer.raise_for_status()
+    return str(answer.json()["id"])
+
+
+async def streams(host: Host) -> list[float]:
+    """The delays of B's events, in milliseconds."""
+    script = [{"sleep": 2}, {"text": "", "n": RATE * SECONDS, "rate": RATE}]
+    async with client(host, B_KEY) as b:
+        ids = [await begin(b, input={"forwardedProps": {"script": script}}) for _ in range(STREAMS)]
+        delays = await asyncio.gather(*(read_delays(b, run_id) for run_id in ids))
+    return [delay for each in delays for delay in each]
+
+
+async def gaps(host: Host, key: str, **same: str) -> list[float]:
+    """Milliseconds from each end to the next start, of runs that wait for each other."""
+    script = [{"text": "", "n": 10, "rate": 50}]
+    body = {**same, "forwardedProps": {"script": script}}
+    async with client(host, key) as team:
+        ids = [await begin(team, input=body, on_busy="enqueue") for _ in range(FOLLOWERS)]
+        rows = []
+        for run_id in ids:
+            while not (row := (await team.get(f"/api/v1/runs/{run_id}")).json())["ended_at"]:
+                await asyncio.sleep(0.2)
+            rows.append(row)
+
+    def between(end: str, start: str) -> float:
+        delta = datetime.fromisoformat(start) - datetime.fromisoformat(end)
+        return delta.total_seconds() * 1000
+
+    return [between(a["ended_at"], b["started_at"]) for a, b in itertools.pairwise(rows)]
+
+
+async def load(host: Host, done: asyncio.Event, ended: list[int]) -> None:
+    async with client(host, host.key) as a:
+        while not done.is_set():
+            answer = await a.post(
+                "/api/v1/runs?wait=20", json={"agent": "scripted", "input": SHORT}
+            )
+            if answer.status_code == 200:
+                ended.append(1)
+
+
+async def measure(host: Host) -> tuple[list[float], list[float], list[float]]:
+    delays = await streams(host)
+    return delays, await gaps(host, C_KEY), await gaps(host, B_KEY, threadId="one")
+
+
+async def both(host: Host) -> list[str]:
+    async with client(host, host.key) as a:
+        await begin(a, input=SHORT)  # warm up
+    idle = await measure(host)
+    done, ended = asyncio.Event(), list[int]()
+    attackers = [asyncio.create_task(load(host, done, ended)) for _ in range(STARTERS)]
+    began = asyncio.get_running_loop().time()
+    loaded = await measure(host)
+    rate = len(ended) / (asyncio.get_running_loop().time() - began)
+    done.set()
+    await asyncio.gather(*attackers)
+    return lines(idle, loaded, rate)
+
+
+def lines(idle: tuple[list[float], ...], loaded: tuple[list[float], ...], rate: float) -> list[str]:
+    before, after = (percentile(each[0], 0.99) for each in (idle, loaded))
+    allowed = min(250.0, max(50.0, 5 * before))
+    shown = [f"A: {STARTERS} runs at a time, {rate:.0f} ends/s; B: {STREAMS} streams × {RATE}/s"]
+    for name, part in (("idle", idle), ("under load", loaded)):
+        shown += [
+            f"{name}",
+            f"  B emit → received      p50 {percentile(part[0], 0.5):7.1f}"
+            f"  p99 {percentile(part[0], 0.99):7.1f} ms",
+            f"  next run of a team     p50 {percentile(part[1], 0.5):7.1f}"
+            f"  p95 {percentile(part[1], 0.95):7.1f} ms",
+            f"  next run of a thread   p50 {percentile(part[2], 0.5):7.1f}"
+            f"  p95 {percentile(part[2], 0.95):7.1f} ms",
+        ]
+    verdict = "kept" if after <= allowed else "BROKEN"
+    return [*shown, f"p99 × {after / before:.1f}; allowed {allowed:.0f} ms: {verdict}"]
+
+
+def main() -> None:
+    with own_data_dir() as data:
+        host = Host(data, AGUI_LIMIT_RUNS_PER_MINUTE="0")
+        try:
+            host.start(fsync=True)
+            host.python(TEAM_B)
+            host.python(TEAM_C)
+            shown = asyncio.run(both(host))
+        finally:
+            host.stop()
+    keep("neighbour", shown)
+
+
+if __name__ == "__main__":
+    main()

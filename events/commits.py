@@ -1,0 +1,155 @@
+"""Commits: the writer's thread. Appends a group of batches in one transaction, whatever happens.
+
+- A batch that cannot be stored ends only its own run: the group is repeated run by run.
+- A lock that another transaction holds delays only the run that needs it: ``Blocked``, and the
+  writer tries that run again by itself. Nobody else's events wait for it.
+- A commit whose answer was lost is settled in the database: see ``_transact``.
+"""
+
+import time
+from uuid import UUID
+
+import structlog
+from django.db import InterfaceError, OperationalError, connection, transaction
+from psycopg.errors import DiskFull, LockNotAvailable
+
+from agui_project.errors import HostError
+from agui_project.postgres.base import own_connection
+from agui_project.postgres.deadlines import Demoted
+from events import journal
+from events.journal import Batch
+from events.lease import Also, AppendFailed, LostLease
+
+log = structlog.get_logger(__name__)
+
+RETRY_SECONDS = (0.05, 0.2, 0.5, 1.0)
+DEADLINE = 8.0
+TRANSACTION_SECONDS = 30
+GROUP_WAITS, ALONE_WAITS = "50ms", "20ms"
+"""For a lock. All runs of the worker wait for a group, and for each run that is tried alone."""
+
+Work = list[tuple[Batch, list[Also]]]
+
+
+class Blocked:
+    """The verdict on a run of which another transaction holds a row: try again later."""
+
+
+Verdicts = dict[UUID, HostError | Blocked | None]
+
+
+class Committer:
+    """All of its methods are called in one thread, whose connection is its own."""
+
+    def commit(self, work: Work, *, alone: bool = False) -> Verdicts:
+        """Store the batches, and what goes along with each; a verdict per journal.
+
+        ``alone`` is for a run that was blocked before: it waits more briefly.
+        """
+        if not work:
+            return {}
+        self._connect()
+        for delay in (*RETRY_SECONDS, None):
+            try:
+                return self._with_room(work, alone)
+            except (OperationalError, InterfaceError) as error:
+                if isinstance(error.__cause__, LockNotAvailable):
+                    return self._apart(work)
+                self._reconnect(error, delay or RETRY_SECONDS[-1])
+                if delay is None:
+                    return self._one_by_one(work, error)
+            except Exception as error:
+                return self._one_by_one(work, error)
+        raise AssertionError("unreachable")
+
+    def _with_room(self, work: Work, alone: bool) -> Verdicts:
+        """``_transact``; it waits for room on a full disk, and for a server that writes, as it does
+        for a database that is away."""
+        while True:
+            try:
+                return self._transact(work, alone)
+            except OperationalError as error:
+                if not isinstance(error.__cause__, DiskFull | Demoted):
+                    raise
+                full = isinstance(error.__cause__, DiskFull)
+                log.warning("writer.disk_full" if full else "writer.read_only", error=str(error))
+                time.sleep(RETRY_SECONDS[-1])
+
+    def _transact(self, work: Work, alone: bool) -> Verdicts:
+        """Fence, COPY, and what goes along with them.
+
+        What the fence leaves out belongs to somebody else, or was committed by an earlier attempt
+        whose answer was lost. That attempt may still have been under way when the fence asked: then
+        the fence waited for its row lock. So the question is asked behind the fence, by a
+        statement of its own, whose snapshot has that commit.
+
+        What goes along (``also``) was committed with the batch, so it does not run again.
+        """
+        batches = [batch for batch, _ in work]
+        with transaction.atomic():
+            if alone:
+                with connection.cursor() as cursor:
+                    cursor.execute(f"set local lock_timeout = '{ALONE_WAITS}'")
+            stored = journal.append(batches)
+            for batch, also in work:
+                if batch.journal_id in stored:
+                    for verb in also:
+                        verb()
+            left = [batch for batch in batches if batch.journal_id not in stored]
+            if left:
+                stored = stored | journal.confirm(left)
+        return {
+            batch.journal_id: None if batch.journal_id in stored else LostLease()
+            for batch in batches
+        }
+
+    def _apart(self, work: Work) -> Verdicts:
+        """Find out who is blocked: plain events together, then each run that writes more rows."""
+        if len(work) == 1:
+            return {work[0][0].journal_id: Blocked()}
+        plain = [item for item in work if not item[1]]
+        rest = [item for item in work if item[1]]
+        if not plain or not rest:
+            plain, rest = [], work
+        verdicts = self.commit(plain, alone=True)
+        for item in rest:
+            verdicts |= self.commit([item], alone=True)
+        return verdicts
+
+    def _one_by_one(self, work: Work, error: Exception) -> Verdicts:
+        """Give each run a transaction of its own; only the one that cannot be stored is told so."""
+        if len(work) == 1:
+            log.error("writer.refused", journal=str(work[0][0].journal_id), exc_info=error)
+            return {work[0][0].journal_id: AppendFailed()}
+        verdicts: Verdicts = {}
+        for item in work:
+            verdicts |= self.commit([item])
+        return verdicts
+
+    def _connect(self) -> None:
+        """A connection outside the pool, named so that a takeover can find it."""
+        own_connection(
+            journal.WRITER_APPLICATION,
+            deadline=DEADLINE,
+            transaction_seconds=TRANSACTION_SECONDS,
+            lock_timeout=GROUP_WAITS,
+        )
+
+    def _reconnect(self, error: Exception, pause: float) -> None:
+        """Return when there is a connection that works.
+
+        A new one has ended what the lost one may still have been doing. Behind a connection pooler
+        that cannot be done: then these runs are ``Blocked`` for a while.
+        """
+        while not _usable():
+            log.warning("writer.reconnecting", error=str(error))
+            connection.close()
+            time.sleep(pause)
+
+
+def _usable() -> bool:
+    try:
+        connection.ensure_connection()
+        return connection.is_usable()
+    except (OperationalError, InterfaceError):
+        return False
