@@ -79,6 +79,23 @@ async def test_a_locked_row_of_one_team_holds_up_nobody_else(
     assert (await db(EndedRun.objects.filter(team=cast.team).count)) == 0
 
 
+async def test_ends_of_a_team_whose_usage_is_locked_cost_others_nothing(
+    cast: Cast, writer: JournalWriter
+) -> None:
+    """Each of these ends would wait for that lock, and B's events with it: 250 ms each time."""
+    ends = 30
+    ours = [await LiveRun.begin(await db(start, cast.alice), writer) for _ in range(ends)]
+    theirs = await LiveRun.begin(await db(start, cast.charlie), writer)
+    with frozen(TeamUsage.objects.filter(team=cast.team)):
+        async with asyncio.timeout(ends * 0.25):
+            for live in ours:
+                await asyncio.gather(live.end(), theirs.say("on"))
+        assert await db(EndedRun.objects.filter(team=cast.team).count) == ends
+    await theirs.end()
+    await db(admission.sweep)
+    assert await db(EndedRun.objects.filter(team=cast.team).count) == 0
+
+
 async def test_a_locked_question_holds_up_nobody_else(cast: Cast, writer: JournalWriter) -> None:
     """The answer to a question is on its way in a frozen process; the run that brought it fails."""
     asking = await LiveRun.begin(await db(start, cast.alice, threadId="t"), writer)
