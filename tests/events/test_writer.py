@@ -8,8 +8,7 @@ import pytest
 from django.db import OperationalError, connection
 
 from agui_project.bridge import db
-from events import journal
-from events import writer as writer_module
+from events import commits, journal
 from events.encoding import Record
 from events.journal import Claim
 from events.lease import IN_FLIGHT, IN_FLIGHT_BYTES, AppendFailed, LostLease
@@ -222,7 +221,7 @@ async def test_a_server_that_only_reads_is_waited_for(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A primary that was demoted keeps its sessions, and refuses what they write."""
-    monkeypatch.setattr(writer_module, "RETRY_SECONDS", (0.01, 0.01, 0.01, 0.05))
+    monkeypatch.setattr(commits, "RETRY_SECONDS", (0.01, 0.01, 0.01, 0.05))
     held = await db(claim)
     async with running_writer() as writer, asyncio.timeout(30):
         lease = writer.open(held)
