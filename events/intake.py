@@ -25,6 +25,7 @@ from events.encoding import DELTA_IDS, Record, clean_text, encode, is_whole
 from events.findings import Finding, Findings
 from events.gate import gate
 from events.legacy import Legacy
+from events.questions import with_messages
 from events.repair import DROP, Fix, mend, subagent_ending, subagent_error
 from events.reused_ids import ReusedIds
 from events.schema import PROTOCOL_VERSION
@@ -344,6 +345,8 @@ class Intake:
     def _finished(self, event: dict[str, Any]) -> dict[str, Any]:
         """A success says which calls wait for the application; a late joiner cannot derive it."""
         outcome = event.get("outcome", {"type": "success"})
+        if outcome["type"] == "interrupt":
+            return event | {"outcome": with_messages(outcome)}
         if outcome["type"] != "success":
             return event
         pending = self._verifier.pending_tool_calls()

@@ -62,7 +62,7 @@ def parse(data: Any, *, agent: str | None = None, on_busy: str | None = None) ->
         **_optional(data),
         "messages": clean_messages(data.get("messages"), seed=_seed(thread_id, run_id)),
         "tools": _objects(data, "tools", _tool),
-        "context": _objects(data, "context", _context_entry),
+        "context": _objects({"context": _entries(data.get("context"))}, "context", _context_entry),
         "state": {} if data.get("state") is None else data["state"],
         "forwardedProps": {} if props is None else props,
     }
@@ -134,6 +134,20 @@ def _tool(entry: dict[str, Any], path: str) -> dict[str, Any]:
     check_texts(tool, ("description",), path)
     check_object(tool, "metadata", path)
     return tool
+
+
+def _entries(context: Any) -> Any:
+    """``{"city": "Basel"}`` is one entry per key; an object with a ``value`` is an entry itself."""
+    objects = [context] if isinstance(context, dict) else context
+    if not isinstance(objects, list):
+        return context
+    entries: list[Any] = []
+    for each in objects:
+        if isinstance(each, dict) and "value" not in each:
+            entries += [{"description": key, "value": value} for key, value in each.items()]
+        else:
+            entries.append(each)
+    return entries
 
 
 def _context_entry(entry: dict[str, Any], path: str) -> dict[str, Any]:

@@ -70,7 +70,7 @@ class Span:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        self.__exit__(kind, error, trace)
 
 
 class Message(Span):
@@ -141,16 +141,28 @@ def put_result(outbox: Outbox, tool_call_id: str, content: Any) -> str:
 
 
 class Step(Span):
-    """A labelled part of the work."""
+    """A labelled part of the work; one that an exception leaves is marked as failed."""
 
     def __init__(self, outbox: Outbox, name: str) -> None:
         super().__init__(outbox, name)
+        self._failed = False
 
     def _start(self) -> None:
         self._outbox.put({"type": "STEP_STARTED", "stepName": self.id})
 
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # A question or a cancel also leaves the block, but by no Exception.
+        self._failed = kind is not None and issubclass(kind, Exception)
+        super().__exit__(kind, error, trace)
+
     def _end(self) -> None:
-        self._outbox.close({"type": "STEP_FINISHED", "stepName": self.id})
+        failed = {"metadata": {"status": "failed"}} if self._failed else {}
+        self._outbox.close({"type": "STEP_FINISHED", "stepName": self.id, **failed})
 
 
 class Reasoning(Span):

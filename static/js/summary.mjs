@@ -6,7 +6,8 @@ const TOLD = {
   RUN_FINISHED: ({ outcome }) => outcome?.type ?? "success",
   RUN_ERROR: ({ code, message }) => `${code ? `${code}: ` : ""}${message}`,
   STEP_STARTED: ({ stepName }) => stepName,
-  STEP_FINISHED: ({ stepName }) => stepName,
+  STEP_FINISHED: ({ stepName, metadata }) =>
+    metadata?.status === "failed" ? `${stepName} failed` : stepName,
   TEXT_MESSAGE_START: ({ role = "assistant", messageId }) => `${role} ${messageId}`,
   TOOL_CALL_START: ({ toolCallName }) => toolCallName,
   TOOL_CALL_RESULT: ({ content }) => (typeof content === "string" ? content : JSON.stringify(content)),

@@ -39,7 +39,8 @@ def test_text_tool_call_an_answer_after_a_restart_and_a_cancel(
     assert "".join(e["delta"] for e in log if e["type"] == "TEXT_MESSAGE_CONTENT") == "One moment. "
     arguments = [e["delta"] for e in log if e["type"] == "TOOL_CALL_ARGS"]
     assert "".join(arguments) == '{"seats": 4}'
-    assert len(log[-1]["outcome"]["interrupts"]) == 1
+    (asked_for,) = log[-1]["outcome"]["interrupts"]
+    assert asked_for["message"] == "Book 4 seats?"
 
     host.restart(host.worker)
     host.restart(host.web)

@@ -108,6 +108,18 @@ class TestLeniency:
         body = body_of(context=[{"description": "d", "value": {"a": [1]}}, {"value": "plain"}])
         assert [entry["value"] for entry in body["context"]] == ['{"a":[1]}', "plain"]
 
+    @pytest.mark.parametrize("as_list", [False, True])
+    def test_context_as_an_object_is_one_entry_per_key(self, as_list: bool) -> None:
+        sent = {"a": 1, "city": "Basel", "of": {"b": [None]}}
+        body = body_of(context=[sent] if as_list else sent)
+        assert body["context"] == [
+            {"description": "a", "value": "1"},
+            {"description": "city", "value": "Basel"},
+            {"description": "of", "value": '{"b":[null]}'},
+        ]
+        entry = {"description": "d", "value": "v"}
+        assert body_of(context=entry)["context"] == [entry]
+
     def test_a_tool_needs_no_more_than_a_name(self) -> None:
         tools = body_of(tools=[{"name": "f", "parameters": None, "renderer": "x"}])["tools"]
         assert tools == [{"name": "f", "description": ""}]

@@ -1,5 +1,6 @@
 """What each method of a RunContext puts on the wire, and what it reads from the input."""
 
+import contextlib
 from typing import Any
 
 import pytest
@@ -86,6 +87,24 @@ async def test_writing_outside_of_the_block_says_so() -> None:
 
     with pytest.raises(RuntimeError, match="not open"):
         await play(target)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+async def test_a_step_that_an_exception_leaves_is_failed(asynchronous: bool) -> None:
+    async def target(ctx: RunContext) -> None:
+        with contextlib.suppress(ValueError):
+            if asynchronous:
+                async with ctx.step("wrong"):
+                    raise ValueError("no")
+            with ctx.step("wrong"):
+                raise ValueError("no")
+        with ctx.step("ask"):
+            ctx.interrupt("confirmation", "Sure?", id="i1")
+
+    failed, asked = of(await play(target), "STEP_FINISHED")
+    failure = {"metadata": {"status": "failed"}}
+    assert failed == {"type": "STEP_FINISHED", "stepName": "wrong"} | failure
+    assert asked == {"type": "STEP_FINISHED", "stepName": "ask"}, "a question is no failure"
 
 
 async def test_an_interrupt_ends_the_agent_at_once() -> None:
