@@ -7,9 +7,11 @@ also survive restarts and broken networks, without losing or doubling an event.
 
 from agui_client.client import AGUIClient
 from agui_client.emitter import AGUIEventEmitter
-from agui_client.errors import AGUIError, ConnectionLost, Refused, RunFailed
+from agui_client.errors import AGUIError, ConnectionLost, Refused, RunFailed, Untrusted
 from agui_client.server import AGUIServer
 from agui_client.sync import SyncAGUIClient
+
+__version__ = "0.1.0"
 
 __all__ = [
     "AGUIClient",
@@ -20,4 +22,6 @@ __all__ = [
     "Refused",
     "RunFailed",
     "SyncAGUIClient",
+    "Untrusted",
+    "__version__",
 ]

@@ -4,6 +4,7 @@ With the run host a run does not depend on this process: what breaks is picked u
 start that may have been lost is repeated under its Idempotency-Key, and no event comes twice.
 """
 
+import ssl
 import uuid
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
@@ -14,7 +15,7 @@ from urllib.parse import urljoin
 import httpx
 
 from agui_client.conversation import Conversation
-from agui_client.errors import ConnectionLost, RunFailed
+from agui_client.errors import ConnectionLost, RunFailed, raise_untrusted
 from agui_client.patience import Patience
 from agui_client.reading import TERMINAL, Broken, Event, Transport, check, follow, frames
 
@@ -27,6 +28,9 @@ class AGUIClient:
 
     ``timeout``: seconds for which the server may be unreachable before ConnectionLost.
     ``api_key`` is sent as a Bearer token. ``thread_id`` goes on with an earlier conversation.
+    ``verify``: an ``ssl.SSLContext`` with the certificates to trust, or False to trust everybody.
+    ``http_client`` is used instead of one of our own, with its proxies, timeouts and TLS, and left
+    open by ``close``; a WebSocket takes its headers, and its TLS from ``verify``.
     One run at a time: ``cancel`` may be called beside it, everything else after it.
     """
 
@@ -39,13 +43,20 @@ class AGUIClient:
         headers: Mapping[str, str] | None = None,
         thread_id: str | None = None,
         transport: Transport = "sse",
+        verify: ssl.SSLContext | bool = True,
+        http_client: httpx.AsyncClient | None = None,
     ) -> None:
-        sent = {**(headers or {}), **({"Authorization": f"Bearer {api_key}"} if api_key else {})}
+        key = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        self._headers = {**(headers or {}), **key}
         self.endpoint = endpoint
         self.transport: Transport = transport
         self._timeout = timeout
         limits = httpx.Timeout(timeout, connect=min(timeout, 10.0))
-        self._http = httpx.AsyncClient(headers=sent, timeout=limits, trust_env=False)
+        self._verify = verify
+        self._owned = http_client is None
+        self._http = http_client or httpx.AsyncClient(
+            timeout=limits, trust_env=False, verify=verify
+        )
         self._talk = Conversation(thread_id)
         self._log: str | None = None  # where the newest run's events are, if the server keeps them
         self._live: httpx.Response | None = None
@@ -112,7 +123,9 @@ class AGUIClient:
         while True:
             held: list[Event] = []
             try:
-                async with self._http.stream("POST", url, json=body) as answer:
+                async with self._http.stream(
+                    "POST", url, json=body, headers=self._headers
+                ) as answer:
                     await check(answer)
                     self._remember(answer)
                     async for seq, event in frames(answer):
@@ -144,7 +157,8 @@ class AGUIClient:
 
     async def close(self) -> None:
         """Leave. A run at the run host goes on."""
-        await self._http.aclose()
+        if self._owned:
+            await self._http.aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -166,7 +180,8 @@ class AGUIClient:
     async def _started(self, body: Event) -> AsyncGenerator[Event, None]:
         """POST until the server has the run, then its events."""
         patience, again = Patience(self._timeout), False
-        headers = {"Accept": "text/event-stream", "Idempotency-Key": str(uuid.uuid4())}
+        start = {"Accept": "text/event-stream", "Idempotency-Key": str(uuid.uuid4())}
+        headers = {**self._headers, **start}
         while True:
             try:
                 async with self._http.stream(
@@ -226,7 +241,10 @@ class AGUIClient:
 
     async def _follow(self, after: int) -> AsyncGenerator[Event, None]:
         url = self._log or ""
-        reading = follow(self._http, url, after, transport=self.transport, timeout=self._timeout)
+        reading = follow(
+            self._http, url, after, transport=self.transport, timeout=self._timeout,
+            headers=self._headers, verify=self._verify,
+        )  # fmt: skip
         async with aclosing(reading):
             async for _, event in reading:
                 yield event
@@ -235,7 +253,7 @@ class AGUIClient:
         patience = Patience(self._timeout)
         while True:
             try:
-                await check(await self._http.post(url))
+                await check(await self._http.post(url, headers=self._headers))
                 return
             except (Broken, httpx.TransportError) as error:
                 await self._try_again(patience, error)
@@ -251,6 +269,7 @@ class AGUIClient:
         return head + (found or "/agui")
 
     async def _try_again(self, patience: Patience, error: Exception) -> None:
+        raise_untrusted(error)
         if patience.spent:
             raise ConnectionLost(f"no answer for {self._timeout:g} s: {error!r}") from error
         await patience.wait(getattr(error, "retry_after", 0.0))

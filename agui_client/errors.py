@@ -1,5 +1,7 @@
 """What can go wrong for a client, as exceptions."""
 
+import ssl
+
 
 class AGUIError(Exception):
     """Anything that this client raises on purpose."""
@@ -20,6 +22,19 @@ class ConnectionLost(AGUIError):
 
     The run may well go on: with the run host, ``connect()`` finds it again.
     """
+
+
+class Untrusted(ConnectionLost):
+    """The server's certificate is not accepted; trying again would change nothing."""
+
+
+def raise_untrusted(error: BaseException) -> None:
+    """Raises Untrusted if TLS refused the server; httpx and websockets wrap what it raised."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            raise Untrusted(f"The server's certificate: {cause.verify_message}") from error
+        cause = cause.__cause__ or cause.__context__
 
 
 class RunFailed(AGUIError):

@@ -5,7 +5,8 @@ a gap is a break: the reader comes back with its cursor, and the host's log fill
 """
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from typing import Any, Literal
 from urllib.parse import urlsplit, urlunsplit
@@ -14,7 +15,7 @@ import httpx
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
-from agui_client.errors import ConnectionLost, Refused
+from agui_client.errors import ConnectionLost, Refused, raise_untrusted
 from agui_client.patience import Patience
 from agui_client.sse import Decoder, FrameTooLarge
 
@@ -38,18 +39,26 @@ class Broken(Exception):
 
 
 async def follow(
-    http: httpx.AsyncClient, url: str, after: int, *, transport: Transport, timeout: float
+    http: httpx.AsyncClient,
+    url: str,
+    after: int,
+    *,
+    transport: Transport,
+    timeout: float,
+    headers: Mapping[str, str] | None = None,
+    verify: ssl.SSLContext | bool = True,
 ) -> AsyncGenerator[Numbered, None]:
     """The log at ``url`` behind ``after``, until its terminal event.
 
-    Raises Refused, and ConnectionLost after ``timeout`` seconds without an answer.
+    ``headers`` join those of ``http``; ``verify`` is for the WebSocket. Raises Refused, Untrusted,
+    and ConnectionLost after ``timeout`` seconds without an answer.
     """
     patience = Patience(timeout)
     while True:
         reading = (
-            _sse(http, url, after, patience)
+            _sse(http, url, after, patience, headers or {})
             if transport == "sse"
-            else _socket(http, url, after, patience)
+            else _socket(url, after, patience, {**http.headers, **(headers or {})}, verify)
         )
         try:
             async with aclosing(reading):
@@ -64,15 +73,16 @@ async def follow(
             broken = Broken("the stream ended early")
         except Broken as error:
             broken = error
+        raise_untrusted(broken)
         if patience.spent:
             raise ConnectionLost(f"no answer for {timeout:g} s: {broken}")
         await patience.wait(broken.retry_after)
 
 
 async def _sse(
-    http: httpx.AsyncClient, url: str, after: int, patience: Patience
+    http: httpx.AsyncClient, url: str, after: int, patience: Patience, more: Mapping[str, str]
 ) -> AsyncGenerator[Numbered, None]:
-    headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
+    headers = {**more, "Accept": "text/event-stream", "Last-Event-ID": str(after)}
     try:
         async with http.stream("GET", url, headers=headers) as answer:
             await check(answer)
@@ -91,16 +101,20 @@ async def _sse(
 
 
 async def _socket(
-    http: httpx.AsyncClient, url: str, after: int, patience: Patience
+    url: str,
+    after: int,
+    patience: Patience,
+    headers: Mapping[str, str],
+    verify: ssl.SSLContext | bool,
 ) -> AsyncGenerator[Numbered, None]:
     """Frame k of the socket, from 0, has seq after + 1 + k."""
     address = socket_address(url)
-    token = http.headers.get("authorization")
-    headers = {"Authorization": token} if token else {}
+    sent = {name: text for name, text in headers.items() if name.lower() == "authorization"}
     try:
         async with connect(
             f"{address}?after={after}",
-            additional_headers=headers,
+            additional_headers=sent,
+            ssl=_tls(address, verify),
             max_size=MAX_MESSAGE,
             open_timeout=10,
             close_timeout=1,
@@ -118,6 +132,17 @@ async def _socket(
         raise Broken(f"closed with {code}") from error
     except (OSError, InvalidHandshake, TimeoutError, ValueError) as error:
         raise Broken(repr(error)) from error
+
+
+def _tls(address: str, verify: ssl.SSLContext | bool) -> ssl.SSLContext | None:
+    if not address.startswith("wss:"):
+        return None
+    if isinstance(verify, ssl.SSLContext):
+        return verify
+    context = ssl.create_default_context()
+    if not verify:
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
 
 
 def socket_address(url: str) -> str:
