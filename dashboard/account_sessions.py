@@ -35,9 +35,9 @@ def listed(request: HttpRequest) -> HttpResponse:
     return render(request, "account/sessions.html", context)
 
 
+@require_POST
 @uncached
 @login_required
-@require_POST
 def end(request: HttpRequest, session_id: int) -> HttpResponse:
     """End one."""
     try:

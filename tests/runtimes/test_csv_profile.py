@@ -129,8 +129,8 @@ def test_a_small_spread_far_from_zero_keeps_its_deviation() -> None:
 @given(st.text())
 def test_any_text_is_profiled(text: str) -> None:
     profile = profiled(text)
-    for column in profile.columns:
-        assert column.profile()["count"] + column.missing == profile.rows
+    for column in profile.profiles():
+        assert column["count"] + column["missing"] == profile.rows
 
 
 @given(st.integers() | st.floats())

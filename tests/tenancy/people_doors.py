@@ -12,6 +12,7 @@ NO_PASSWORD = {"GET": Who(302, 302, 403, 403), "POST": FORGED}
 NO_FACTOR = {"GET": Who(302, 302, 404, 404), "POST": FORGED}
 """The cast has neither."""
 ALL = {"GET": Who(200, 200, 200, 200), "POST": FORGED}
+MOVED_ALL = {"GET": Who(302, 302, 302, 302), "POST": FORGED}
 TOKEN = "no-such-token"
 
 PEOPLE: dict[str, Door] = {
@@ -71,7 +72,7 @@ PEOPLE: dict[str, Door] = {
     "account/mfa/keys/<int:pk>/edit/": Door(NO_FACTOR, "account/mfa/keys/1/edit/"),
     "account/mfa/keys/<int:pk>/remove/": Door(NO_FACTOR, "account/mfa/keys/1/remove/"),
     "account/mfa/keys/reauthenticate/": Door(NO_PASSWORD),
-    "account/mfa/keys/login/": Door(ALL),
+    "account/mfa/keys/login/": Door(MOVED_ALL),  # the challenge is for scripts
     "account/sessions/": Door(OWN),
     "account/sessions/<int:session_id>/end": Door({"POST": FORGED}, "account/sessions/1/end"),
     # One's own, and a key has none.

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.urls import get_resolver
 from django.utils import timezone
+from pytest_django import Settings
 
 from agui_project import routing
 from agui_project.bridge import db
@@ -111,7 +112,8 @@ class House:
 
 
 @pytest.fixture
-def house(cast: Cast) -> House:
+def house(cast: Cast, settings: Settings) -> House:
+    settings.AGUI_INVITATION_COOLDOWN = 0  # every asker invites the same address
     message = {"role": "user", "content": SECRET}
     run = start(cast.alice, threadId=THREAD, runId=RUN, messages=[message])
     lifecycle.cancel(run)
