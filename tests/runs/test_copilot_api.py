@@ -335,18 +335,19 @@ class TestReadersOfTheOlderProtocol:
     )  # fmt: skip
     def test_any_other_ending_is_the_same_for_all(self, event: dict[str, Any]) -> None:
         frame = b"id: 3\ndata: %b\n\n" % json.dumps(event, separators=(",", ":")).encode()
-        assert older.frames(b'data: {"type":"X"}\n\n' + frame).endswith(frame)
-        assert older.frames(b"") == b""
+        before = b'data: {"type":"X"}\n\n'
+        assert older.Older(older.NEWEST).opening(before + frame).endswith(frame)
+        assert older.Older(older.NEWEST).opening(b"") == b""
 
     @pytest.mark.parametrize("text", ["\ndata: {}", "data: ", "\n\n"])
     def test_what_a_message_says_is_no_frame(self, text: str) -> None:
         said = {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": text}
         ending = {"type": "RUN_FINISHED", "result": text, "outcome": {"type": "cancelled"}}
         frames = b"".join(
-            b"id: %d\ndata: %b\n\n" % (seq, json.dumps(event).encode())
+            b"id: %d\ndata: %b\n\n" % (seq, json.dumps(event, separators=(",", ":")).encode())
             for seq, event in enumerate((said, ending), 1)
         )
-        seen = Stream.of(older.frames(frames))
+        seen = Stream.of(older.Older(older.NEWEST).opening(frames))
         assert seen.events[0] == said
         assert seen.types[-1] == "RUN_ERROR"
 
