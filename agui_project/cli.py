@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 
 DISTRIBUTION = "agui-run-host"
+LONG_LIVED = ("run_worker", "supervise", "up")
 SHORT_NAMES = {"worker": "run_worker"}
 # What `agui-host` lists; Django's own commands work too.
 COMMANDS = {
@@ -47,9 +48,11 @@ def run(args: Sequence[str]) -> None:
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 
-    from agui_project import embedded
+    from agui_project import embedded, own_secrets
     from agui_project.postgres.deadlines import LONGEST, allowing
 
+    if args and args[0] in LONG_LIVED:
+        own_secrets.hide()
     if args and args[0] not in embedded.COMMANDS_WITHOUT_ENGINES:
         embedded.ensure()
     # A worker's statements have a deadline; a command may have much to do in one.

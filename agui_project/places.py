@@ -153,7 +153,7 @@ def cluster_dir(data: Path, account: Account | None) -> Path:
     place.chmod(0o711)
     if link.is_dir():
         shutil.move(link, place / "postgres")
-        _give(place / "postgres", account)
+        give(place / "postgres", account)
     link.symlink_to(place / "postgres")
     log.warning("PostgreSQL cannot reach %s as uid %d: using %s", data, account.uid, place)
     return place / "postgres"
@@ -228,7 +228,8 @@ def _try_as(account: Account, *command: str) -> bool:
     return done.returncode == 0
 
 
-def _give(path: Path, account: Account) -> None:
+def give(path: Path, account: Account) -> None:
+    """Make the account the owner of ``path`` and of all below it; links are not followed."""
     os.chown(path, *account.ids)
     for folder, folders, files in os.walk(path):
         for name in folders + files:

@@ -4,7 +4,7 @@ import multiprocessing
 import signal
 from typing import Any
 
-from agui_project import child
+from agui_project import child, own_secrets
 
 
 def application() -> Any:
@@ -13,6 +13,7 @@ def application() -> Any:
     Granian's main process ends with the supervisor, but its worker would live on with the port.
     """
     child.die_with_parent(signal.SIGKILL)
+    own_secrets.hide()
     parent = multiprocessing.parent_process()
     if parent is not None and not parent.is_alive():
         raise SystemExit("granian's main process died first")

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import uuid6
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
@@ -16,11 +17,19 @@ from runtimes.entries import BadEntries
 from runtimes.knowledge import Document, DocumentChunk, MediaType, Profile, Wisdom
 from runtimes.middleware import chain, keys
 from runtimes.process.command import BadSettings, Command
+from runtimes.process.confine import Means, means
 from teams.tenancy import TeamOwned
 
 __all__ = [
     "Agent", "Document", "DocumentChunk", "MediaType", "OnBusy", "Policy", "Profile", "Wisdom",
 ]  # fmt: skip
+
+
+UNCONFINED = (
+    "this host has nothing to confine a command with (a bwrap that works, or a worker that is root "
+    "and a data directory that others may pass through): install bubblewrap, or say --unconfined "
+    '("unconfined": true in the settings) to let it do all that the worker\'s account may'
+)
 
 
 class OnBusy(models.TextChoices):
@@ -116,18 +125,27 @@ class Agent(TeamOwned):
         return self.slug
 
     def clean(self) -> None:
-        """Settings of a ``process`` agent must say what to run; raises ValidationError."""
-        if self.kind == "process":
-            try:
-                Command.of(self.settings)
-            except BadSettings as bad:
-                raise ValidationError({"settings": str(bad)}, code="process") from None
+        """A ``process`` agent must say what to run, and be confined here or marked as not.
+
+        Raises ValidationError.
+        """
+        command = self._check_command()
+        if command and not command.unconfined and means(settings.AGUI_DATA_DIR) is Means.NONE:
+            raise ValidationError({"settings": UNCONFINED}, code="unconfined")
+
+    def _check_command(self) -> Command | None:
+        if self.kind != "process":
+            return None
+        try:
+            return Command.of(self.settings)
+        except BadSettings as bad:
+            raise ValidationError({"settings": str(bad)}, code="process") from None
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """As always; what cannot run is a ValidationError, also outside of forms."""
         check_middleware(self.middleware)
         check_context_providers(self.context_providers)
-        self.clean()
+        self._check_command()
         self._put_keys_away()
         if "middleware" in (kwargs.get("update_fields") or ()):
             kwargs["update_fields"] = {*kwargs["update_fields"], "secrets"}

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from agui_project.own_secrets import belongs_to_host
 from runtimes.request import RunRequest
 
 MB = 1024 * 1024
 PLACEHOLDER = re.compile(r"\{(text|session_id|thread_id|run_id)\}")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 ALWAYS = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ")
-OURS = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY")
-"""The host's own secrets; what begins with AGUI_ is the host's too."""
 OUTPUTS = ("auto", "text", "claude", "codex")
 CHOICES = {"stdin": ("input", "text", "none"), "output": OUTPUTS, "directory": ("run", "thread")}
 MOST = 2**53
@@ -84,6 +83,7 @@ class Command:
     stdin: str = "input"
     output: str = "auto"
     directory: str = "run"
+    unconfined: bool = False
     limits: Limits = field(default_factory=Limits)
 
     @classmethod
@@ -97,6 +97,8 @@ class Command:
                 raise BadSettings(f"{name} must be one of {', '.join(allowed)}")
         for name in ("argv", "resume_argv"):
             _check_argv(name, given.get(name, []))
+        if type(given.get("unconfined", False)) is not bool:
+            raise BadSettings("unconfined must be true or false")
         if not given.get("argv"):
             raise BadSettings("argv must name a command and its arguments")
         if "{session_id}" in " ".join(given["argv"]):
@@ -160,7 +162,7 @@ def _check_env(env: Any, names: Any) -> None:
         if not isinstance(value, str) or "\0" in value:
             raise BadSettings("the values of env must be texts")
     for name in names:
-        if name in OURS or name.startswith("AGUI_"):
+        if belongs_to_host(name):
             raise BadSettings(f"{name} is the host's own and is not handed on")
 
 

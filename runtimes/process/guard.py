@@ -15,6 +15,7 @@ it: there is one guard for every run of such an agent.
 """
 
 import ctypes
+import errno
 import json
 import os
 import resource
@@ -28,6 +29,8 @@ from typing import Any
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
+PR_SET_NO_NEW_PRIVS = 38
+WRAPPERS = 2  # bubblewrap outside of the sandbox, and as its process 1
 LINUX = sys.platform.startswith("linux")
 TICK = 0.25
 LAST_WAIT = 5.0  # seconds for what was killed to be gone; only a sick kernel needs them
@@ -47,6 +50,7 @@ class Guard:
         os.set_inheritable(socket, False)  # else the command could answer in our place
         self.socket = socket
         self.limits = limits
+        self.wrapped = bool(limits.get("bubblewrap"))
         self.ended: int | None = None  # the command's wait status
         self.wakeup, write = os.pipe()
         for end in (self.wakeup, write):
@@ -84,6 +88,9 @@ class Guard:
 
     def start(self, command: list[str]) -> str:
         """Fork and exec; what went wrong, or nothing."""
+        # Bubblewrap would say so too, but on stderr, as if the command had.
+        if self.wrapped and not shutil.which(command[command.index("--") + 1]):
+            return os.strerror(errno.ENOENT)
         failed, tell = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
@@ -104,6 +111,12 @@ class Guard:
     def become(self, command: list[str]) -> None:
         """In the child: a session of its own, the limits, then the command."""
         os.setsid()
+        if (uid := self.limits.get("uid")) is not None:
+            os.setgroups([])
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
+            prctl(PR_SET_NO_NEW_PRIVS, 1)
+        # After the change of user, which clears the death signal.
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         signal.set_wakeup_fd(-1)
         for number in (
@@ -151,7 +164,7 @@ class Guard:
                 if pid == 0:
                     return True
                 if pid == self.pid:
-                    self.ended = status
+                    self.ended = unwrapped(status) if self.wrapped else status
         return False
 
     def passed(self) -> str | None:
@@ -166,7 +179,8 @@ class Guard:
                     stat = file.read().rpartition(")")[2].split()
                 cpu += sum(map(int, stat[11:15])) / HERTZ
                 memory += int(stat[21]) * PAGE
-        for name, value in (("cpu", cpu), ("memory", memory), ("processes", len(pids))):
+        count = len(pids) - (WRAPPERS if self.wrapped else 0)
+        for name, value in (("cpu", cpu), ("memory", memory), ("processes", count)):
             if value > self.limits[name]:
                 return name
         return None
@@ -188,14 +202,22 @@ class Guard:
             with suppress(OSError):
                 os.killpg(self.pid, number)
         for pid in descendants(os.getpid()):
-            with suppress(OSError):
-                os.kill(pid, number)
+            # TERM to bubblewrap would end the command without its grace.
+            if not (self.wrapped and number == signal.SIGTERM and pid == self.pid):
+                with suppress(OSError):
+                    os.kill(pid, number)
 
     def wait(self, seconds: float) -> None:
         end = time.monotonic() + seconds
         while self.reap() and (left := end - time.monotonic()) > 0:
             if select.select([self.wakeup], [], [], left)[0]:
                 os.read(self.wakeup, 4096)
+
+
+def unwrapped(status: int) -> int:
+    """The wait status of a command from bubblewrap's, which exits with 128 + a signal."""
+    code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else 0
+    return code - 128 if 128 < code < 128 + signal.NSIG else status
 
 
 def restrict(name: str, value: int) -> None:

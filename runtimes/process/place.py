@@ -10,6 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from agui_project import places
+
 MAX_SESSION = 4096
 SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 
@@ -28,19 +30,31 @@ class Place:
     @classmethod
     def of_run(cls, data: Path) -> "Place":
         """A directory of one run."""
-        return cls(data / "processes" / "runs" / uuid.uuid4().hex, True)._made()
+        return cls(data / "processes" / "runs" / uuid.uuid4().hex, True).made()
 
     @classmethod
     def of_thread(cls, data: Path, *names: str) -> "Place":
         """The directory that belongs to these names (team, agent, thread), whatever is in them."""
         name = hashlib.sha256("\0".join(names).encode(errors="replace")).hexdigest()[:40]
-        return cls(data / "processes" / "threads" / name, False)._made()
+        return cls(data / "processes" / "threads" / name, False).made()
 
-    def _made(self) -> "Place":
+    def made(self) -> "Place":
+        """The same, with its directories."""
         for part in (self.work, self.home, self.tmp):
             part.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.root.chmod(0o700)
         return self
+
+    def give(self, uid: int) -> None:
+        """Let ``uid`` have ``work``, ``home`` and ``tmp``; the session stays the worker's. As root.
+
+        A thread's directory may be another account's: how commands are confined can change.
+        """
+        for folder in (self.root.parent.parent, self.root.parent, self.root):
+            folder.chmod(0o711)
+        for part in (self.work, self.home, self.tmp):
+            if part.stat().st_uid != uid:
+                places.give(part, places.Account(uid, uid))
 
     @property
     def work(self) -> Path:

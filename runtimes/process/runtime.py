@@ -2,17 +2,21 @@
 
 import asyncio
 import json
+import os
 import re
 import shutil
 import signal
 import uuid
 from collections.abc import AsyncGenerator, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agui_project.errors import RunErrorCode, RunFailed
 from runtimes.base import RunContext
+from runtimes.process import confine
 from runtimes.process.child import Child
 from runtimes.process.command import BadSettings, Command
+from runtimes.process.confine import Means
 from runtimes.process.lines import Lines
 from runtimes.process.place import Place
 
@@ -52,15 +56,18 @@ class ProcessRuntime:
         else:
             place = Place.of_run(data)
         keep = settings.AGUI_PROCESS_KEEP or not place.passing
-        session = Session(command, place, ctx)
         child: Child | None = None
         try:
+            words, bounds = await asyncio.to_thread(_confinement, command, place, data)
+            session = Session(command, place, ctx)
             child = await _start(
-                session.arguments(),
+                [*words, *session.arguments()],
                 env=command.environment(str(place.home), str(place.tmp)),
                 cwd=place.work,
                 stdin=session.stdin(),
-                limits=command.limits.for_guard() | ({} if keep else {"remove": str(place.root)}),
+                limits=command.limits.for_guard()
+                | bounds
+                | ({} if keep else {"remove": str(place.root)}),
             )
             while session.lines.terminal is None and (piece := await child.read()) is not None:
                 for event in session.take(*piece):
@@ -200,6 +207,26 @@ class Session:
             self.place.remember(told.session_id, told.totals)
         elif failed and self.resumed:
             self.place.remember(None)
+
+
+def _confinement(command: Command, place: Place, data: Path) -> tuple[list[str], dict[str, Any]]:
+    """The words in front of the command and what its guard must know; raises RunFailed."""
+    means = Means.NONE if command.unconfined else confine.means(data)
+    if means is Means.NONE and not command.unconfined:
+        raise RunFailed(
+            RunErrorCode.AGENT_ERROR,
+            "This host cannot confine the agent's command, and no operator allowed it to run "
+            "unconfined.",
+        )
+    uid = confine.uid_of(place) if means is Means.UID else os.geteuid()
+    if os.geteuid() == 0:
+        place.give(uid)
+    match means:
+        case Means.BUBBLEWRAP:
+            return confine.bubblewrap(place, data), {"bubblewrap": True}
+        case Means.UID:
+            return [], {"uid": uid}
+    return [], {}
 
 
 async def _start(*args: Any, **options: Any) -> Child:

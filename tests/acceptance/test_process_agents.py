@@ -39,6 +39,8 @@ def test_the_example(new_host: Callable[..., Host], tmp_path: Path) -> None:
     for block in BLOCKS:
         text = block.replace("http://127.0.0.1:8000", host.url)
         text = text.replace(".venv/bin/python", shlex.quote(sys.executable))
+        # The recorded tools lie in /tmp, which a confined command does not see.
+        text = text.replace("--kind process", "--kind process --unconfined")
         done = subprocess.run(
             ["bash", "-euc", text], cwd=ROOT, env={**host.env, "AGUI_KEY": KEY},
             capture_output=True, text=True, timeout=120, check=False,
@@ -59,7 +61,8 @@ def test_the_example(new_host: Callable[..., Host], tmp_path: Path) -> None:
 
 def agent(host: Host, body: str, **fields: object) -> None:
     """An agent ``cli`` whose command is that Python script."""
-    settings = {"argv": [sys.executable, "-c", body], "limits": {"grace_seconds": 0.5}}
+    argv = [sys.executable, "-c", body]
+    settings = {"argv": argv, "limits": {"grace_seconds": 0.5}, "unconfined": True}
     host.python(
         "from runtimes.models import Agent; from teams.models import Team; Agent.objects.create("
         f"team=Team.objects.get(), slug='cli', name='x', kind='process', settings={settings!r}, "

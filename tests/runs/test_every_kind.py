@@ -53,7 +53,7 @@ async def repeating(kind: str, cast: Cast, register: Register) -> AsyncIterator[
                 yield await db(row, far.url)
                 await http.close()
         case "process":
-            yield await db(lambda: row(argv=[sys.executable, "-c", COMMAND]))
+            yield await db(lambda: row(argv=[sys.executable, "-c", COMMAND], unconfined=True))
         case "orchestrator":
             await db(register, "helper", here)
             yield await db(lambda: row(agents=["helper"]))

@@ -34,9 +34,12 @@ def strict(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
 async def process(
     argv: list[str], body: dict[str, Any] | None = None, **settings: Any
 ) -> list[dict[str, Any]]:
-    """Every event of one run of a command, each legal where it stands."""
+    """Every event of one run of a command, each legal where it stands.
+
+    Unconfined: test_process_confined.py is about the confinement.
+    """
     events: list[dict[str, Any]] = []
-    runtime = ProcessRuntime(Command.of({"argv": argv, **settings}))
+    runtime = ProcessRuntime(Command.of({"argv": argv, "unconfined": True, **settings}))
     ctx = RunContext(body or asked("hello"), agent="cli", team="team")
     async with aclosing(runtime.run(ctx)) as stream:
         async for event in stream:

@@ -37,7 +37,9 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def hostile(body: str, **given: Any) -> tuple[str, str, list[dict[str, Any]], float]:
     """Code and message of the end of a hostile script, what it said, and how long it took."""
     left, before, events = Leftovers(), time.monotonic(), []
-    runtime = ProcessRuntime(Command.of({"argv": script(body), "limits": GENTLE | given}))
+    runtime = ProcessRuntime(
+        Command.of({"argv": script(body), "limits": GENTLE | given, "unconfined": True})
+    )
     try:
         async with aclosing(runtime.run(RunContext(asked("x")))) as stream:
             async for event in stream:
@@ -89,7 +91,9 @@ async def test_cancel_ends_a_command_that_ignores_term_and_its_children() -> Non
         after="signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(3600)",
     )
     left, pids = Leftovers(), []
-    runtime = ProcessRuntime(Command.of({"argv": script(body), "limits": GENTLE}))
+    runtime = ProcessRuntime(
+        Command.of({"argv": script(body), "limits": GENTLE, "unconfined": True})
+    )
     talking = asyncio.Event()
 
     async def read() -> None:
@@ -208,7 +212,9 @@ async def test_output_is_read_at_the_pace_of_the_reader(data: Path) -> None:
             open("../home/count", "w").write(str(count))
     """
     runtime = ProcessRuntime(
-        Command.of({"argv": script(body), "directory": "thread", "limits": GENTLE})
+        Command.of(
+            {"argv": script(body), "directory": "thread", "limits": GENTLE, "unconfined": True}
+        )
     )
     async with aclosing(runtime.run(RunContext(asked("x")))) as stream:
         await anext(stream)
@@ -281,7 +287,8 @@ from runtimes.process.runtime import ProcessRuntime
 
 async def main():
     limits = {"grace_seconds": 0.3}
-    runtime = ProcessRuntime(Command.of({"argv": json.loads(sys.argv[2]), "limits": limits}))
+    settings = {"argv": json.loads(sys.argv[2]), "limits": limits, "unconfined": True}
+    runtime = ProcessRuntime(Command.of(settings))
     async for event in runtime.run(RunContext({"threadId": "t", "runId": "r"})):
         if event["type"] == "TEXT_MESSAGE_CONTENT":
             print(event["delta"], flush=True)

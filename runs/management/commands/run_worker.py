@@ -9,6 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from agui_project import own_secrets
 from agui_project.postgres.base import reach
 
 
@@ -24,6 +25,7 @@ class Command(BaseCommand):
         from runs.watchdog import Watchdog
         from runs.worker import work
 
+        own_secrets.forget()
         # A C handler: it writes the stacks also while an agent holds the GIL.
         faulthandler.register(signal.SIGQUIT)
         if pulse is not None:

@@ -33,6 +33,12 @@ class Command(BaseCommand):
             "--file", help="its settings: a file with a JSON object; - reads standard input"
         )
 
+        parser.add_argument(
+            "--unconfined",
+            action="store_true",
+            help="a command line that may do all that the worker's account may",
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         """Exit 1, with the reason, when the agent could not run."""
         slug = options["slug"]
@@ -43,6 +49,10 @@ class Command(BaseCommand):
             "timeout_seconds": options["timeout"],
             "settings": _settings(options["file"]),
         }
+        if options["unconfined"]:
+            if options["kind"] != "process" or not isinstance(fields["settings"], dict):
+                raise CommandError("--unconfined is for --kind process")
+            fields["settings"]["unconfined"] = True
         with transaction.atomic():
             try:
                 team = Team.objects.get(slug=options["team"])
