@@ -58,7 +58,7 @@ RUBBISH: dict[str, Callable[[], Any]] = {
     "no_type": lambda: {"delta": "x"},
     "unknown_type": lambda: {"type": "NO_SUCH_EVENT"},
     "missing_field": lambda: {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m"},
-    "wrong_type": lambda: {"type": "TEXT_MESSAGE_START", "messageId": 7},
+    "wrong_type": lambda: {"type": "TEXT_MESSAGE_START", "messageId": ["7"]},
     "nan": lambda: {"type": "STATE_SNAPSHOT", "snapshot": float("nan")},
     "nul": lambda: {"type": "CUSTOM", "name": "nul", "value": "a\x00b"},
     "surrogate": lambda: {"type": "CUSTOM", "name": "surrogate", "value": "\ud800"},
