@@ -44,6 +44,7 @@ class Host:
             AGUI_DATA_DIR=str(data),
             AGUI_SCRIPTED_AGENT="1",
             AGUI_DEMO_API_KEY=KEY,
+            PORT=str(self.port),
             **{"AGUI_WORKER_GRACE": "2"} | settings,
         )
         for name in ("DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE"):

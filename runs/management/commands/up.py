@@ -56,7 +56,10 @@ class Command(BaseCommand):
                 jobs,
                 self.say,
                 env=supervisor.environment(
-                    AGUI_DATA_DIR=str(data), AGUI_WORKER_GRACE=f"{grace:g}", **alpine(options)
+                    AGUI_DATA_DIR=str(data),
+                    AGUI_WORKER_GRACE=f"{grace:g}",
+                    **({"PORT": str(port)} if port else {}),  # links in mails lead there
+                    **alpine(options),
                 ),
                 liveness=settings.AGUI_LIVENESS_SECONDS,
                 revive=engines.revive,
