@@ -154,8 +154,17 @@ def test_web_and_worker_encrypt_each_connection(
         with psycopg.connect(
             host=str(places.socket_dir(data_dir)), user="postgres", dbname="postgres"
         ) as link:
-            rows = link.execute(CONNECTIONS).fetchall()
-        assert {"agui-writer", "agui-heartbeat"} <= {name for name, _, _ in rows}
+            link.autocommit = True
+
+            def connections() -> list[tuple[str, bool, str]]:
+                return link.execute(CONNECTIONS).fetchall()
+
+            def own_ones_are_there() -> bool:  # the heartbeat's, a second after the start
+                names = {name for name, _, _ in connections()}
+                return {"agui-writer", "agui-heartbeat"} <= names
+
+            wait_for(own_ones_are_there, "the writer's and the heartbeat's connection")
+            rows = connections()
         assert any(query.lower().startswith("listen") for _, _, query in rows), rows
         assert len(rows) >= 6
         assert [row for row in rows if not row[1]] == []
