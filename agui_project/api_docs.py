@@ -3,10 +3,10 @@
 import functools
 import hashlib
 import threading
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from csp.decorators import csp_update
-from django.http import HttpResponseBase, HttpResponseNotModified
+from django.http import HttpRequest, HttpResponseBase, HttpResponseNotModified
 from django.http.response import HttpResponse
 from django.utils.cache import get_conditional_response
 from django.utils.decorators import method_decorator
@@ -41,7 +41,9 @@ class Description(SpectacularAPIView):
         answer = HttpResponse(made.body, content_type=kind)
         answer["ETag"] = made.etag
         answer["Content-Disposition"] = f'inline; filename="ag-ui-run-host.{renderer.format}"'
-        conditional = get_conditional_response(request._request, etag=made.etag, response=answer)
+        conditional = get_conditional_response(
+            cast(HttpRequest, request), etag=made.etag, response=answer
+        )
         if isinstance(conditional, HttpResponseNotModified):
             conditional["ETag"] = made.etag
         return conditional or answer
