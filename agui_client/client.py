@@ -211,7 +211,7 @@ class AGUIClient:
     async def _rest(
         self, answer: httpx.Response, held: list[Event], after: int
     ) -> AsyncGenerator[Event, None]:
-        """What is held back, the answer to its end, and what a break left out of it."""
+        """Yield the held-back events, then the answer to its end, then what a break left out."""
         self._live = answer
         for shown in held:
             yield shown

@@ -13,7 +13,7 @@ from agui_project.errors import HostError
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-# What ``is_global`` lets through (not alike in every Python) and is still no place for a stranger's
+# What ``is_global`` lets through (not alike in every Python) and is still no place for a tenant's
 # request: protocols (Oracle's metadata too), the 6to4 relays, and Azure's metadata.
 REFUSED_V4 = [ip_network(net) for net in ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32")]
 # All of IPv6 that is handed out. Outside of it are mapped and translated IPv4 (::ffff:0:0/96,
@@ -106,9 +106,9 @@ def check_url(url: str) -> SplitResult:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise AddressRefused("The URL must begin with http:// or https:// and name a host.")
     if "@" in parts.netloc:
-        raise AddressRefused("The URL must not hold a user or password; send a header instead.")
+        raise AddressRefused("The URL must not contain a user or password; send a header instead.")
     if "\\" in url or any(ord(character) <= 0x20 or character == "\x7f" for character in url):
-        raise AddressRefused("The URL holds characters that do not belong into one.")
+        raise AddressRefused("The URL contains invalid characters.")
     check_host(parts.hostname)
     return parts
 

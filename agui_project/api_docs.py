@@ -25,7 +25,7 @@ class Made(NamedTuple):
 
 
 class Description(SpectacularAPIView):
-    """The same for everybody, so ``?version=`` and who asks change nothing.
+    """The same for everybody: neither ``?version=`` nor the caller changes it.
 
     Making it costs seconds of the interpreter, which 40 strangers at once would take from all
     streams of the process.

@@ -83,7 +83,7 @@ def endpoint(handle: Callable[[Request, Send], Awaitable[None]]) -> App:
         try:
             request = Request(scope, receive)
             if not cors.host_allowed(request.headers):
-                raise BadRequest("This host does not answer under that name.")
+                raise BadRequest("This host is not configured to answer under that name.")
             await handle(request, tracked)
         except HostError as error:
             if started:

@@ -18,7 +18,7 @@ from agui_project.request_id import address_of, network_of
 CLOSE = {"Connection": "close"}
 """Nobody reads the rest of a refused body, so the connection cannot carry another request."""
 SHARE = 4
-"""One address may hold a quarter of the bytes: a stranger's slow bodies must not stop others'."""
+"""One address may hold a quarter of the bytes: slow bodies of one client must not stop others'."""
 
 
 class Bodies:

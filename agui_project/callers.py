@@ -1,4 +1,4 @@
-"""Who a request counts for before it is known who asks: a team if its credential was seen before.
+"""The team or address that a request counts for before it is authenticated.
 
 Only for fairness between callers at the gate. Nobody is let in by what is remembered here.
 """
@@ -18,7 +18,7 @@ REMEMBERED = 10_000
 
 
 class Caller:
-    """Who a request turned out to come from."""
+    """Remember which team this credential belongs to."""
 
     def __init__(self) -> None:
         self.team: UUID | None = None

@@ -43,7 +43,7 @@ class BadRequest(HostError):
 
 
 class BadCursor(BadRequest):
-    """The cursor is not a position of this run's log."""
+    """The cursor is not a position in this run's log."""
 
     code = "bad_cursor"
 
@@ -57,7 +57,7 @@ class Unauthenticated(HostError):
 
 
 class Forbidden(HostError):
-    """You may see this, but not do that."""
+    """You can view this, but you do not have permission to do that."""
 
     code = "forbidden"
     status = 403
@@ -65,7 +65,7 @@ class Forbidden(HostError):
 
 
 class NotFound(HostError):
-    """There is no such thing here."""
+    """This does not exist, or you have no access to it."""
 
     code = "not_found"
     status = 404
@@ -73,7 +73,7 @@ class NotFound(HostError):
 
 
 class MethodNotAllowed(HostError):
-    """This address does not take that method."""
+    """This address does not support that method."""
 
     code = "method_not_allowed"
     status = 405
@@ -94,7 +94,7 @@ class RequestTimeout(HostError):
 
 
 class Conflict(HostError):
-    """Something else stands in the way."""
+    """The request conflicts with the current state."""
 
     code = "conflict"
     status = 409
@@ -102,7 +102,7 @@ class Conflict(HostError):
 
 
 class TooLarge(HostError):
-    """The body is larger than this host takes."""
+    """The body is larger than this host accepts."""
 
     code = "too_large"
     status = 413
@@ -118,7 +118,7 @@ class UnsupportedMediaType(HostError):
 
 
 class Invalid(HostError):
-    """The request is well formed, but a value in it is not acceptable."""
+    """The request is well formed, but one of its values is invalid."""
 
     code = "invalid"
     status = 422
@@ -143,7 +143,7 @@ class Unavailable(HostError):
 
 
 class Overloaded(Unavailable):
-    """The host has more to do than it can take; try again shortly."""
+    """The host is overloaded; try again shortly."""
 
     code = "overloaded"
 

@@ -10,7 +10,7 @@ REFUSALS = {
     405: "This address takes another method.",
     406: "`Accept` asks for a form that there is not.",
     408: "The body did not arrive in time.",
-    409: "Something else stands in the way.",
+    409: "The request conflicts with the current state.",
     410: "It was purged.",
     413: "The body is too large.",
     415: "The body is not JSON.",

@@ -105,7 +105,7 @@ def socket_dir(data: Path) -> Path:
 
 
 def make_socket_dir(data: Path, account: Account | None) -> None:
-    """Create the socket directory, mode 0700, for the account; refuse a stranger's."""
+    """Create the socket directory, mode 0700, for the account; refuse another account's."""
     path = socket_dir(data)
     uid, gid = account.ids if account else (os.geteuid(), os.getegid())
     with contextlib.suppress(FileExistsError):

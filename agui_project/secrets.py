@@ -53,7 +53,7 @@ def seal(text: str) -> str:
 
 
 def unseal(sealed: str) -> str:
-    """What was sealed. Raises SecretUnreadable, which says nothing of the text."""
+    """The plain text of a sealed secret. Raises SecretUnreadable, which reveals nothing of it."""
     try:
         return _fernet().decrypt(sealed.encode()).decode()
     except InvalidToken:

@@ -82,7 +82,7 @@ def _check_depth(root: Any) -> None:
 def _check_texts(value: Any) -> None:
     text = _encoder.encode(value)
     if _HALF.search(text) or _NUL.search(text):
-        raise BadJson("A string holds a NUL character or half a surrogate pair.")
+        raise BadJson("A string contains a NUL character or an unpaired surrogate.")
 
 
 def _integer(text: str) -> int:

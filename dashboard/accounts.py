@@ -69,7 +69,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return [own if stage == theirs else stage for stage in super().get_login_stages()]
 
     def post_login(self, request: HttpRequest, user: User, **kwargs: Any) -> HttpResponse:
-        """Whoever was not invited anywhere gets a team of their own, where sign-up is open."""
+        """Give a new user without an invitation a team of their own, where sign-up is open."""
         if settings.AGUI_SIGNUP == "open" and invitation_of(request) is None:
             # Two sign-ins at once would found two teams.
             with transaction.atomic():

@@ -24,7 +24,7 @@ class LoginForm(account.LoginForm):  # type: ignore[misc]
 
 
 class SignupForm(account.SignupForm):  # type: ignore[misc]
-    """Who was invited signs up with the invited address and no other."""
+    """Require that an invited person signs up with the invited address."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

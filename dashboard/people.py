@@ -21,7 +21,7 @@ from teams.permissions import reaches
 
 @page
 def team(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """Who is in the team, and, for those who manage it, who is invited."""
+    """The team's members and, for those who manage it, its open invitations."""
     return _team(request, principal, InvitationForm())
 
 

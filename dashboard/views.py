@@ -93,5 +93,5 @@ def run_input(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpR
     """The stored RunAgentInput, for a run whose log does not show it (yet)."""
     found = access.find(principal, run_id)
     if not access.sees_thread(principal, found):
-        raise NotFound("The input may hold the thread's history, and was not shared with you.")
+        raise NotFound("The input may contain the thread's history, which was not shared with you.")
     return HttpResponse(found.input, content_type="application/json")

@@ -55,7 +55,7 @@ class JournalAdmin(HistoryAdmin[Journal]):
 
 @admin.register(Finding)
 class FindingAdmin(HistoryAdmin[Finding]):
-    """What was wrong with agents' events, and what was done about it."""
+    """Faults in agents' events, and how intake handled each."""
 
     list_display = ["journal_id", "seq", "rule", "action", "times", "at"]
     list_filter = ["rule", "action"]

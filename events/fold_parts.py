@@ -1,4 +1,4 @@
-"""What is open in the current run: all that a reader who joins now must be told to open again.
+"""The open parts of the current run, which a reader who joins now must open again.
 
 Kept as the START events. A log that went through intake is legal, so nothing is checked here.
 """

@@ -64,7 +64,7 @@ def gate(
     ``legacy`` translates what 0.x said in another way; ``unknown`` hears of a type that is
     wrapped, and may raise. ``mended``, where given, hears the rule and the action of what is taken
     for what it plainly means: a type in another spelling, a number or an object for text.
-    Half a character at the edge of a delta is left to ``Seams``.
+    Half of a surrogate pair at the edge of a delta is left to ``Seams``.
     Raises RunFailed(INVALID_EVENT).
     """
     if (hot := _hot(event)) is not None:

@@ -173,7 +173,7 @@ class Intake:
             raise
 
     def take_findings(self) -> list[Finding]:
-        """What was mended or refused since the last call."""
+        """The findings since the last call: events that were mended or refused."""
         return self._findings.take(self._head if self.ended else None)
 
     def start(self) -> list[Record]:
@@ -221,7 +221,7 @@ class Intake:
             return self._commit([*opening, end])
 
     def _take(self, kind: str, clean: dict[str, Any]) -> list[Record]:
-        """What is not a plain delta: it may start or end the run, or be or end a chunk."""
+        """Handle an event that is not a plain delta: it may start or end the run or a chunk."""
         if kind == "RUN_STARTED" and not self._agent_started:
             # The agent's first one and the host's are the same, whichever came first.
             records = [] if self.started else self._commit(self._opening(clean))

@@ -29,7 +29,7 @@ class AppendFailed(HostError):
 
 
 class Lease:
-    """What is appended here is on its way; ``flush`` says when it is durable.
+    """Appends to one journal. An appended event is not durable until ``flush`` returns.
 
     All state is touched on the event loop only. ``waiting`` has not been handed to the
     database yet, ``in_flight`` and ``bytes`` count everything that is not committed.

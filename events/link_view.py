@@ -302,7 +302,7 @@ class LinkView:
 
 
 def _joined(said: Said, shown: str) -> Event:
-    """What was held back, as one delta. Where a part was shown before, the rest stays hidden."""
+    """The held-back text as one delta. Where a part was shown before, the rest stays hidden."""
     new = "".join(event["delta"] for event in said.held)
     hidden = MASK if said.shown else shown
     delta = new if shown == said.text else hidden

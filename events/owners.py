@@ -11,7 +11,7 @@ from events.violation import ABSENT, Event, Owner, Violation, named, tag_of
 
 
 class Owners:
-    """What is known in one run. Spans and reasoning messages share ``reasoning``."""
+    """The parts of one run and their owners. Spans and reasoning messages share ``reasoning``."""
 
     __slots__ = ("activities", "calls", "messages", "reasoning")
 

@@ -50,7 +50,7 @@ def grown(
         for operation in operations:
             document = patch.step(document, operation)
         if not isinstance(document, kind):
-            raise PatchFailed(f"the content would not be {_NAMES[kind]} any more")
+            raise PatchFailed(f"the content would no longer be {_NAMES[kind]}")
     except (PatchFailed, RecursionError) as failed:
         for reverse, arguments in reversed(patch.undo):
             reverse(*arguments)

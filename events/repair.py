@@ -34,7 +34,7 @@ _ORDER = frozenset({"V4", "V5", "V6", "V7"})
 
 
 class Fix(NamedTuple):
-    """What is stored instead of an event, and how that is called in a finding."""
+    """The events stored instead of a bad one, and the name of the repair in a finding."""
 
     action: str
     events: list[dict[str, Any]]

@@ -14,7 +14,7 @@ from events.violation import ABSENT, Event, Owner, Violation, named, refuse_null
 
 
 class Mark(NamedTuple):
-    """What was open at one moment."""
+    """The open parts at one moment."""
 
     parts: list[dict[str, Event]]
     steps: dict[tuple[Owner, str], Event]
@@ -107,7 +107,7 @@ class Verifier:
             rule(event)
 
     def mark(self) -> Mark:
-        """What is open now, for ``restore``."""
+        """The open parts now, for ``restore``."""
         parts = [bracket.open.copy() for bracket in self.brackets]
         return Mark(parts, self.steps.copy(), self.subagents.copy())
 

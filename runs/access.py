@@ -1,4 +1,4 @@
-"""May this principal read or act? Every way to a run asks here, and gets 404 for a stranger's.
+"""May this principal read or act? Every way to a run asks here; other teams' give 404.
 
 A thread is its team's, or private: then only whoever began it sees it. Beside that there are
 grants (``runs/grants.py``). Lists and counts show what is the own team's; what another team has
@@ -60,7 +60,7 @@ def visible_threads(principal: Principal) -> TeamQuerySet[Thread]:
 
 
 def find_thread(principal: Principal, thread_id: str) -> Thread | None:
-    """The team's thread of that name; None for a stranger's, like for one that nobody has."""
+    """The team's thread of that name; None if it does not exist or belongs to someone else."""
     return visible_threads(principal).filter(thread_id=thread_id).first()
 
 
@@ -75,11 +75,11 @@ def require_thread(principal: Principal, thread_id: str) -> None:
     if not _is_own(principal, thread):
         actions = _granted(principal, Q(thread=thread))
         if not actions:
-            raise NotFound("This thread is not yours; name another one.")
+            raise NotFound("This thread belongs to someone else; use another threadId.")
         if "run" not in actions:
             raise Forbidden("What was shared with you does not allow this: run.")
     if not visible_threads(principal).filter(pk=thread.pk).exists():
-        raise Forbidden("You may not see all of this thread, so you cannot go on with it.")
+        raise Forbidden("You cannot continue this thread, because you may not see all of it.")
 
 
 def visible_interrupts(principal: Principal) -> TeamQuerySet[Interrupt]:
@@ -192,7 +192,7 @@ def _granted(principal: Principal, where: Q) -> frozenset[str]:
 
 
 def _note_use(principal: Principal, run: Run) -> None:
-    """Who sees a run by a grant is in its team's log; links are noted where they are opened."""
+    """Record in the team's log who viewed a run by a grant; links are logged when opened."""
     if principal.kind == "link":
         return
     if run.team_id == principal.team.pk and _is_own(principal, run.thread):

@@ -166,7 +166,7 @@ def start(parent: Run, slug: str, input: Mapping[str, Any]) -> Claimed:
         raise RunFailed(RunErrorCode.LIMIT, f"Runs start others {DEEPEST} levels deep at most.")
     thread_id = input.get("threadId")
     if thread_id is not None and not family.began(parent, str(thread_id)):
-        raise RunFailed(RunErrorCode.AGENT_ERROR, "That thread was not begun by this one.")
+        raise RunFailed(RunErrorCode.AGENT_ERROR, "That thread was not started by this one.")
     sent, handed = context.apart(parent, input.get("context"))
     body = {**input, "context": sent, "parentRunId": parent.run_id}
     claimed = lifecycle.spawn(parent, agent, inputs.parse(body, on_busy=OnBusy.REJECT))

@@ -32,7 +32,7 @@ def write(principal: Principal, run_id: UUID, text: str, seq: int | None) -> Com
     """
     run = access.find(principal, run_id, "comment")
     if seq is not None and not 1 <= seq <= run.journal.head:
-        raise Invalid("seq is no event of this run.", details={"path": "seq"})
+        raise Invalid("seq is not an event of this run.", details={"path": "seq"})
     with transaction.atomic():
         comment = Comment.objects.create(
             team=run.team,
@@ -60,7 +60,7 @@ def delete(principal: Principal, run_id: UUID, comment_id: UUID) -> None:
         raise NotFound("There is no such comment.")
     own_team = run.team_id == principal.team.pk and principal.kind != "link"
     if comment.writer != principal.actor_id and not (own_team and principal.can("manage_members")):
-        raise Forbidden("This comment is somebody else's.")
+        raise Forbidden("This comment belongs to someone else.")
     with transaction.atomic():
         comment.delete()
         audit.record(author(principal), run.team, "comment.deleted", str(run.pk))
@@ -82,7 +82,7 @@ def ratings(principal: Principal, run_id: UUID) -> QuerySet[Feedback]:
 
 
 def author(principal: Principal) -> Actor:
-    """Who speaks: behind a link, the person who is signed in."""
+    """The author of a comment: behind a link, the signed-in person."""
     if principal.kind == "link" and principal.user_id is not None:
         return audit.of_user(User.objects.get(pk=principal.user_id))
     return actor(principal)

@@ -31,7 +31,7 @@ def ensure_demo(api_key: str | None = None, password: str | None = None) -> Demo
 
     ``password`` is used for a new user only, and comes back only if it is the user's. ``api_key``
     (at least 32 characters) becomes a key of the team; without one, a key is made once. Raises
-    Invalid or KeyTaken for an ``api_key`` that cannot be had.
+    Invalid or KeyTaken for an ``api_key`` that cannot be used.
     """
     team, created = Team.objects.get_or_create(slug=NAME, defaults={"name": "Demo"})
     user, new_user = User.objects.get_or_create(

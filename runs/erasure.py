@@ -66,7 +66,7 @@ def erase_team(team: Team) -> None:
     """Erase a team: it is archived at once, its runs are stopped, then everything goes.
 
     Its people's accounts stay. Raises LegalHold, also for one of its threads, and TeamBusy while
-    runs have not ended. It may be called again and goes on where it was.
+    runs have not ended. It is idempotent: call it again to resume.
     """
     _check_hold(team)
     Team.objects.filter(pk=team.pk, archived_at=None).update(archived_at=timezone.now())

@@ -81,7 +81,7 @@ def standing(thread_id: UUID) -> Standing | None:
         first = next((run for run in rows if run.status in ACTIVE), None)
         last = rows[-1]
         if first is None and last.purged_at is not None:
-            raise Purged("All that was said in this thread was purged.")
+            raise Purged("All events of this thread were purged.")
         position = (first or last).journal.head
         fold = history.current(thread_id) if first is None else _fold_at(first, position)
         # What ended or began while it was folded may be in the history by now, and would be sent

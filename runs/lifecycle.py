@@ -222,7 +222,7 @@ def answer(asked: Interrupt, agent: Agent, entry: resume.Entry, *, by: Acting) -
 
 
 def claim(run_id: UUID, at: datetime | None = None) -> Claimed | None:
-    """Take a queued run over for execution; None when it is not queued any more.
+    """Claim a queued run for execution; None if the run is no longer queued.
 
     Its input is joined to the thread only now: with a queue, the thread has grown meanwhile.
     Whoever tries again after an error gives the same moment ``at`` each time: the claim may have

@@ -37,7 +37,7 @@ __all__ = [
 
 
 class Visibility(models.TextChoices):
-    """Who of its team sees a thread: everybody, or whoever began it and those with a grant."""
+    """Which members see a thread: all, or only its starter and those with a grant."""
 
     TEAM = "team"
     PRIVATE = "private"

@@ -73,7 +73,7 @@ def change(principal: Principal, slug: str, values: Mapping[str, Any]) -> Agent:
         row = visible(principal).select_for_update(of=("self",)).get(slug=slug)
         if row.kind != HTTP and (beyond := sorted(values.keys() - RULES)):
             raise Forbidden(
-                "This agent is the operator's: a team changes its rules only.",
+                "This agent belongs to the operator; a team can change its rules only.",
                 details={"fields": beyond},
             )
         return _save(principal, row, values, "agent.changed")
@@ -86,7 +86,7 @@ def remove(principal: Principal, slug: str) -> None:
     with transaction.atomic():
         row = visible(principal).select_for_update(of=("self",)).get(slug=slug)
         if row.kind != HTTP:
-            raise Forbidden("This agent is the operator's; a team can switch it off.")
+            raise Forbidden("This agent belongs to the operator; a team can only switch it off.")
         audit.record(principal, principal.team, "agent.deleted", slug)
         try:
             with transaction.atomic():

@@ -37,25 +37,25 @@ class InterruptUncovered(Conflict):
 
 
 class InterruptAnswered(Conflict):
-    """This question was answered before, and differently."""
+    """This question was already answered, with a different answer."""
 
     code = "interrupt_answered"
 
 
 class InterruptExpired(Conflict):
-    """The time to answer this has passed; it can only be cancelled."""
+    """This question has expired; it can only be cancelled."""
 
     code = "interrupt_expired"
 
 
 class AskedMeanwhile(Conflict):
-    """A question came up while its answer was on its way; send the answer again."""
+    """A new question arrived while you answered; send the answer again."""
 
     code = "interrupt_asked_meanwhile"
 
 
 class AnswerInvalid(Invalid):
-    """The answer does not have the form that was asked for."""
+    """The answer does not match the schema of the question."""
 
     code = "interrupt_answer_invalid"
 
@@ -103,7 +103,7 @@ class Admission:
 
 
 Checked = Mapping[UUID, list[dict[str, str]]]
-"""What is wrong with the answer to each question, by the question's row."""
+"""The fault of the answer to each question, by the question's row."""
 
 
 def check(team: Team, thread_id: str, resume: Sequence[Entry]) -> Checked:
@@ -251,7 +251,7 @@ def _by_id(resume: Sequence[Entry]) -> dict[str, Entry]:
     for entry in resume:
         name = interrupts.storable(entry["interruptId"])
         if not _same(found.setdefault(name, entry), entry):
-            raise AnswerInvalid("The resume answers one question twice.", details={"id": name})
+            raise AnswerInvalid("The resume answers the same question twice.", details={"id": name})
     return found
 
 

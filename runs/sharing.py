@@ -80,7 +80,7 @@ def share(principal: Principal, what: Thread | Run, to: To, terms: Terms) -> tup
     thread = what if isinstance(what, Thread) else what.thread
     _check_sharer(principal, thread, what if isinstance(what, Run) else None, terms.level)
     if terms.expires_at is not None and terms.expires_at <= timezone.now():
-        raise Invalid("expires_at has passed.", details={"path": "expires_at"})
+        raise Invalid("expires_at is in the past.", details={"path": "expires_at"})
     user, team, through = _receiver(principal, to)
     is_link = user is None and team is None
     _check_options(terms, is_link)
@@ -155,7 +155,7 @@ def _end(grant: Grant, by: Acting | str) -> None:
 
 
 def open_link(token: str, user: User | None) -> Opened:
-    """Who comes with a link. ``user`` is the person that is signed in, if any.
+    """The principal of a link's visitor. ``user`` is the signed-in person, if any.
 
     Raises NotFound for a link that never was, was revoked or has expired; Unauthenticated for one
     that asks for a sign-in.
@@ -167,7 +167,7 @@ def open_link(token: str, user: User | None) -> Opened:
         )
         grant = rows.filter(token_hash=_hash(token), team__archived_at=None).first()
     if grant is None or not grant.is_live():
-        raise NotFound("This link is not valid, or no longer.")
+        raise NotFound("This link is invalid or has expired.")
     if grant.sign_in and user is None:
         raise Unauthenticated("Sign in to open this link.")
     uses.note(grant, f"link:{grant.pk}", "link.opened")
@@ -183,7 +183,7 @@ def open_link(token: str, user: User | None) -> Opened:
 
 
 def _ring(grant: Grant) -> None:
-    """Let the streams ask again that it may feed: the owner's, and those of whom it was for."""
+    """Make open streams that this grant may serve re-check access."""
     teams = {grant.team_id}
     if grant.to_team_id is not None:
         teams.add(grant.to_team_id)
@@ -204,7 +204,7 @@ def _check_sharer(principal: Principal, thread: Thread, run: Run | None, level: 
     if thread.team_id != principal.team.pk:
         raise Forbidden("Only the team that owns this may share it.")
     if thread.visibility == "private" and not access.is_creator(principal, thread):
-        raise Forbidden("A private thread is shared by whoever began it.")
+        raise Forbidden("Only the person who started a private thread can share it.")
     for action in ACTIONS[level]:
         if run is not None:
             access.require_for(principal, action, run)
@@ -223,14 +223,14 @@ def _receiver(principal: Principal, to: To) -> tuple[User | None, Team | None, T
         if found is None:
             raise NotFound("There is no such team.")
         if to.member is None and found == team:
-            raise Invalid("Your own team sees it already.", details={"path": "team"})
+            raise Invalid("Your own team already has access.", details={"path": "team"})
         team = found
     if to.member is None:
         return None, (team if to.team is not None else None), None
     rows = Membership.objects.for_team(team).select_related("user")
     member = rows.filter(user__username=to.member, user__is_active=True).first()
     if member is None:
-        raise NotFound("There is nobody of that name in the team.")
+        raise NotFound("No member of the team has that name.")
     return member.user, None, team
 
 

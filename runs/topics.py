@@ -34,7 +34,7 @@ def change(principal: Principal, key: UUID, given: Mapping[str, Any]) -> Thread:
     changed = {name: given[name] for name in ("title", "tags", "visibility") if name in given}
     moves = changed.get("visibility", thread.visibility) != thread.visibility
     if moves and not access.is_creator(principal, thread):
-        raise Forbidden("Who sees a thread is decided by whoever began it.")
+        raise Forbidden("Only the person who started a thread decides who sees it.")
     if "archived" in given and given["archived"] != (thread.archived_at is not None):
         changed["archived_at"] = timezone.now() if given["archived"] else None
     with transaction.atomic():

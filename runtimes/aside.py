@@ -63,7 +63,9 @@ async def aside(
                     break
                 yield item["item"]
             if "end" not in item:
-                raise RunFailed(RunErrorCode.AGENT_ERROR, "This was too much for the agent.")
+                raise RunFailed(
+                    RunErrorCode.AGENT_ERROR, "This input was too much work for the agent."
+                )
         except TimeoutError:
             raise RunFailed(
                 RunErrorCode.TIMEOUT, f"The agent's work took longer than {seconds:g} seconds."

@@ -146,7 +146,7 @@ class RunContext(RunRequest):
         and so does whatever ends this run. Raises RunFailed where it cannot be started.
         """
         if self._spawn is None:
-            raise RunFailed(RunErrorCode.AGENT_ERROR, "Here no other agents can be started.")
+            raise RunFailed(RunErrorCode.AGENT_ERROR, "This agent cannot start other agents here.")
         return self._spawn(agent, input)
 
     # --- the state

@@ -132,7 +132,9 @@ def storable(name: str, text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise Invalid(f"{name} has half a character in it.", details=_at(name)) from None
+        raise Invalid(
+            f"{name} contains an unpaired surrogate (invalid Unicode).", details=_at(name)
+        ) from None
     if "\x00" in text or not text.strip():
         raise Invalid(f"{name} is text, without NUL, and not empty.", details=_at(name))
     return text

@@ -98,7 +98,7 @@ class OrchestratorRuntime(PythonRuntime):
         await Work(ctx, tasks, settings.at_once).run()
 
     async def _plan(self, ctx: RunContext, settings: Settings) -> tuple[list[str], str]:
-        """Who works on it, by the planner or by rule, and the risk that they see in it."""
+        """Choose the agents, by the planner or by rule, and the risk that they see in the task."""
         team = await db(self._others)
         wanted = team if settings.agents is None else settings.agents
         allowed = {slug: team[slug] for slug in wanted if slug in team}
@@ -162,7 +162,7 @@ class Work:
             return
         if self._failed == len(self._tasks):
             ctx.state["status"] = "failed"
-            raise RunFailed(RunErrorCode.AGENT_ERROR, "None of the agents could do its part.")
+            raise RunFailed(RunErrorCode.AGENT_ERROR, "None of the agents completed its part.")
         with ctx.message() as message:
             message.write(f"{self._ended - self._failed} of {self._ended} agents are done. ")
             message.write(f"Risk: {ctx.state['risk_level']}.")
@@ -252,7 +252,7 @@ def suspended(ctx: RunContext) -> list[Task]:
 
 
 def conversation(ctx: RunContext) -> list[Wire]:
-    """What was said, without tool calls that another agent cannot know."""
+    """The conversation, without tool calls that another agent cannot know."""
     kept = ("id", "role", "content")
     return [
         {key: message[key] for key in kept}

@@ -54,7 +54,7 @@ class Outbox:
         if self.cancelled:
             raise asyncio.CancelledError("the run was cancelled")
         if self.over:
-            raise RuntimeError("the agent's run has ended; nothing can be emitted any more")
+            raise RuntimeError("the agent's run has ended; it can no longer emit events")
         if self._is_foreign():
             self._block()
         elif len(self.queue) >= FLOOD:

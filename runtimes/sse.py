@@ -56,7 +56,7 @@ class SseParser:
         return events
 
     def close(self) -> list[str]:
-        """What was complete but for its empty line. Raises RunFailed(EVENT_TOO_LARGE)."""
+        """The last event, complete but for its empty line. Raises RunFailed(EVENT_TOO_LARGE)."""
         self._refuse()
         line = bytes(self._buffer)
         self._buffer.clear()

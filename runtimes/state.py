@@ -55,7 +55,7 @@ class State:
         return StateList(self, ()) if isinstance(self.value, list) else StateMap(self, ())
 
     def at(self, path: Path) -> Any:
-        """What is at ``path`` now; ABSENT when there is no such place."""
+        """The value at ``path`` now; ABSENT if the path does not exist."""
         value = self.value
         for part in path:
             try:

@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 Details = Callable[[dict[str, Any]], dict[str, str]]
 
 NOBODY = "nobody"
-"""Who the log names for a sign-in that failed: whoever tried is not the person of that name."""
+"""The actor of a failed sign-in: the caller need not be the person of that name."""
 
 
 def note(user: User, action: str, **details: str) -> None:

@@ -1,4 +1,4 @@
-"""Who did something, as rows remember it: an id that decides rights, and a label for people."""
+"""Actors as rows store them: an id that decides rights, and a label for people."""
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable

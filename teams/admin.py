@@ -161,7 +161,7 @@ class TeamAdmin(Audited[Team]):
         return super().get_queryset(request).annotate(member_count=Coalesce(counted, 0))
 
     def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
-        """Whoever is taken out of the team keeps nothing to get in again by."""
+        """Revoke everything by which the removed member could get back into the team."""
         super().save_formset(request, form, formset, change)
         for row in formset.deleted_objects:
             if isinstance(row, Membership):
@@ -179,7 +179,7 @@ class TeamAdmin(Audited[Team]):
 
 @admin.register(Membership)
 class MembershipAdmin(Audited[Membership]):
-    """Who is in which team, as what."""
+    """Memberships: which user has which role in which team."""
 
     list_display = ["user", "team", "role", "created_at"]
     list_filter = ["role"]
@@ -189,7 +189,7 @@ class MembershipAdmin(Audited[Membership]):
     readonly_fields = ["created_at"]
 
     def delete_model(self, request: HttpRequest, obj: Membership) -> None:
-        """Whoever is taken out keeps nothing to get in again by."""
+        """Revoke everything by which the removed members could get back in."""
         super().delete_model(request, obj)
         members.left(obj.team, obj.user, audit.of_user(_operator(request)))
 

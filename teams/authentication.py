@@ -1,4 +1,4 @@
-"""Who asks: one Principal per request, for DRF views and ASGI consumers alike."""
+"""Authentication: one Principal per request, for DRF views and ASGI consumers alike."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -42,7 +42,7 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who asks, in one team: a person, a key, a shared link or a stream ticket.
+    """The caller, in one team: a person, a key, a shared link or a stream ticket.
 
     ``name`` is the user's login or the key's prefix; ``via_cookie`` says that a browser sent the
     credential by itself, so that the Origin rules apply. ``only``: what the credential is for,
@@ -101,7 +101,7 @@ class Principal:
 
 
 def resolve(headers: Mapping[str, str], cookies: Mapping[str, str]) -> Principal:
-    """Who sent these headers (lower-case names) and cookies. Queries the database.
+    """The principal of these headers (lower-case names) and cookies. Queries the database.
 
     An Authorization header wins over the session cookie, also when it is wrong. Raises
     Unauthenticated, or Forbidden for a person who is in no team.

@@ -135,14 +135,14 @@ def _require_calm(email: str, now: datetime) -> None:
     if last is not None:
         left = (last.created_at + cooldown - now).total_seconds()
         raise LimitReached(
-            "This address was invited a moment ago; give its reader some time.",
+            "This address was invited a moment ago; wait before you invite it again.",
             details={"limit": "invitation_cooldown", "max": 1},
             headers={"Retry-After": str(max(1, int(left + 0.999)))},
         )
     most = settings.AGUI_INVITATIONS_PER_DAY
     if most and sent.filter(created_at__gt=now - A_DAY).count() >= most:
         raise LimitReached(
-            "This host has sent as many invitations as it sends in a day; try again later.",
+            "This host has sent its daily number of invitations; try again tomorrow.",
             details={"limit": "invitations_of_the_host", "max": most},
             headers={"Retry-After": "3600"},
         )

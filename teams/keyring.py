@@ -90,7 +90,9 @@ def _require_within(
         and (principal.agents is None or set(agents or ["*"]) <= principal.agents)
     )
     if not fits:
-        raise Forbidden("That key may do more than you may.", details={"action": "manage_keys"})
+        raise Forbidden(
+            "That key has more permissions than you have.", details={"action": "manage_keys"}
+        )
 
 
 def _maker(principal: Principal) -> ApiKey | None:
@@ -105,7 +107,7 @@ def _maker(principal: Principal) -> ApiKey | None:
 
 
 def _person(principal: Principal, maker: ApiKey | None) -> User | None:
-    """Who answers for a new key: the person who asks, or who answers for the key that asks."""
+    """The person responsible for a new key: the caller, or the one responsible for its key."""
     if maker is not None:
         return maker.created_by
     return User.objects.filter(pk=principal.user_id).first() if principal.user_id else None

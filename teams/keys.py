@@ -39,7 +39,7 @@ class KeyRotated(Conflict):
 
 
 class KeyRetired(Conflict):
-    """This key was revoked or has expired, which cannot be undone; choose another."""
+    """This key was revoked or has expired, which cannot be undone; use another key."""
 
     code = "key_retired"
 
@@ -261,7 +261,7 @@ def bound_minted(row: ApiKey) -> None:
 
 
 def _maker(person: "User | None") -> Actor:
-    """Who makes a key, for the audit log; without a person it is the host's operator."""
+    """The maker of a key, for the audit log; without a person, the host's operator."""
     return audit.of_user(person) if person else HOST
 
 

@@ -103,7 +103,7 @@ def remove(principal: Principal, member_id: int, *, keep_keys: bool = False) -> 
         if keep_keys:
             now.require("manage_keys")
             if oneself:
-                raise Forbidden("Somebody who stays in the team can take your keys over.")
+                raise Forbidden("Ask someone who stays in the team to take over your keys.")
         _require_other_owner(row, row.role)
         role, user = Role(row.role), row.user
         row.delete()
@@ -170,7 +170,7 @@ def change_team(principal: Principal, changes: Mapping[str, Any]) -> Team:
 
 
 def archive(principal: Principal) -> None:
-    """Shut the team: nobody is let in any more, and its streams end. Operators can undo it."""
+    """Shut the team: nobody can enter it, and its streams end. Operators can undo it."""
     with holding(principal) as now:
         now.require("manage_team")
         Team.objects.filter(pk=now.team.pk).update(archived_at=timezone.now())
@@ -203,7 +203,7 @@ def _working_keys(team: Team, user: User) -> list[ApiKey]:
 
 
 def _person(principal: Principal) -> User | None:
-    """The person who asks, or who answers for the key that asks."""
+    """The calling person, or the person responsible for the calling key."""
     if principal.key_id is not None:
         rows = ApiKey.objects.for_team(principal.team).select_related("created_by")
         made_by: User | None = rows.get(pk=principal.key_id).created_by
@@ -217,20 +217,22 @@ def require_may_give(principal: Principal, role: Role) -> None:
     A key gives none that may do more than its scopes, and only people make owners.
     """
     if not reaches(principal.role, role):
-        raise Forbidden("Nobody gives a role above their own.", details={"role": role})
+        raise Forbidden("You cannot give a role above your own.", details={"role": role})
     if principal.kind != "key":
         return
     if role == Role.OWNER:
-        raise Forbidden("Only a person makes somebody an owner.", details={"role": role})
+        raise Forbidden(
+            "Only a person, not an API key, can make someone an owner.", details={"role": role}
+        )
     actions = {name for name in ACTIONS if allowed(role, name)}
     if principal.agents is not None or (principal.only is not None and actions - principal.only):
-        raise Forbidden("That role may do more than this key.", details={"role": role})
+        raise Forbidden("That role has more permissions than this key.", details={"role": role})
 
 
 def _require_reach(principal: Principal, *roles: Role) -> None:
     if not all(reaches(principal.role, role) for role in roles):
         raise Forbidden(
-            "Nobody gives or takes a role above their own.", details={"action": "manage_members"}
+            "You cannot give or take a role above your own.", details={"action": "manage_members"}
         )
 
 

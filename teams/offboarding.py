@@ -17,7 +17,7 @@ from teams.revocation import revoked
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """Who leaves ``team``: ``actors`` are their ``actor_id``s, ``user_id`` is None for a key."""
+    """The one who leaves ``team``: ``actors`` are ``actor_id``s, ``user_id`` is None for a key."""
 
     team: Team
     actors: Collection[str]

@@ -1,4 +1,4 @@
-"""Who may do what: one table for people, keys, pages and sockets (docs/permissions.md)."""
+"""The permissions table, one for people, keys, pages and sockets (docs/permissions.md)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

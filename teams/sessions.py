@@ -35,5 +35,5 @@ def end_others(user: User, session_key: str | None) -> int:
 def person(principal: Principal) -> User:
     """Whose sessions these are. Raises Forbidden for a key, which has none."""
     if principal.kind != "user" or principal.user_id is None:
-        raise Forbidden("Sessions are of people; a key has none.")
+        raise Forbidden("Only people have sessions; an API key has none.")
     return User.objects.get(pk=principal.user_id)

@@ -54,7 +54,7 @@ class OperatorPages:
 
 
 def exempt() -> bool:
-    """Whether an unscoped query may run all the same; tests ask here who asks."""
+    """Whether an unscoped query may run anyway; tests replace this function."""
     return bool(_operator.get())
 
 

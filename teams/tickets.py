@@ -25,7 +25,7 @@ _signer = signing.Signer(salt="teams.tickets")
 
 
 class TicketRefused(Unauthenticated):
-    """This ticket opens no stream, or none any more: get a new one from POST /api/v1/tickets."""
+    """This ticket is invalid, expired or already used; get one from POST /api/v1/tickets."""
 
     code = "ticket_refused"
 
@@ -39,7 +39,7 @@ def mint(principal: Principal, bound: Bound) -> str:
     elif principal.kind == "user":
         behind = {"user_id": principal.user_id, "session_key": principal.session_key or ""}
     else:
-        raise Forbidden("Only a person or a key gets a ticket.")
+        raise Forbidden("Only a person or an API key can get a ticket.")
     with transaction.atomic():
         _sweep()
         ticket = StreamTicket.objects.create(
@@ -49,7 +49,7 @@ def mint(principal: Principal, bound: Bound) -> str:
 
 
 def admit(text: str, run_id: UUID, *, again: bool) -> Principal:
-    """Who may read by this ticket, which is used up by that. Raises TicketRefused.
+    """The principal that this ticket stands for; redeeming uses it up. Raises TicketRefused.
 
     The first time within OPENS_WITHIN of its making; ``again``, by a reader who has a cursor,
     within REOPENS_FOR of the first time and for the same run. The database's clock counts.

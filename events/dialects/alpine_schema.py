@@ -84,7 +84,7 @@ NAMES = tuple(_SHAPES)
 
 
 def problem(frame: Frame) -> str | None:
-    """What is wrong with a frame; None if nothing is."""
+    """The reason why a frame is invalid; None if it is valid."""
     name = frame.get("type")
     if name not in _SHAPES:
         return f"invalid event type: {name}"

@@ -169,6 +169,6 @@ class GrantDetail(APIView):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, grant_id: UUID) -> Response:
-        """Revoke it: it lets nobody in any more, and open streams that it feeds end."""
+        """Revoke the grant: it gives no access from now on, and open streams that it serves end."""
         sharing.revoke(principal_of(request), grant_id)
         return Response(status=204)

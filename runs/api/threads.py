@@ -59,7 +59,7 @@ class ThreadMessages(APIView):
         if cursor is not None:
             end = next((i for i, each in enumerate(messages) if each["id"] == cursor), -1)
             if end < 0:
-                raise BadCursor("The cursor is not one that this list handed out.")
+                raise BadCursor("This cursor does not belong to this list.")
         page = messages[max(end - limit, 0) : end]
         older = page[0]["id"] if end > limit else None
         return Response({"messages": list(map(_message, page)), "nextCursor": older})
@@ -139,11 +139,11 @@ def _uuid(text: str) -> UUID:
     try:
         return UUID(text)
     except ValueError:
-        raise BadCursor("The cursor is not one that this list handed out.") from None
+        raise BadCursor("This cursor does not belong to this list.") from None
 
 
 def _position(text: str) -> Position:
     run, _, seq = text.partition(":")
     if not seq.isdecimal() or len(seq) > 10:
-        raise BadCursor("The cursor is not one that this list handed out.")
+        raise BadCursor("This cursor does not belong to this list.")
     return Position(_uuid(run), int(seq))

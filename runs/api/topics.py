@@ -127,4 +127,4 @@ def _cursor(value: str | None) -> UUID | None:
     try:
         return UUID(value) if value else None
     except ValueError:
-        raise BadCursor("The cursor is not one that this list handed out.") from None
+        raise BadCursor("This cursor does not belong to this list.") from None

@@ -48,7 +48,7 @@ async def agui(request: Request, send: Send) -> None:
 
 
 async def authenticate(request: Request) -> Principal:
-    """Who asks. A cookie alone is not enough for a POST: the page must be one of ours."""
+    """The caller. A cookie alone is not enough for a POST: the page must be one of ours."""
     principal = await db(authentication.resolve, request.headers, request.cookies)
     authentication.guard_cookie(
         principal,

@@ -1,4 +1,4 @@
-"""Who wants to read a run: by header, by cookie, or by a ticket in the address."""
+"""Authenticates readers of runs: by header, by cookie, or by a ticket in the address."""
 
 from agui_project.asgi_http import Request
 from agui_project.bridge import db
@@ -7,7 +7,7 @@ from teams.authentication import Principal
 
 
 async def reader(request: Request, *, again: bool) -> Principal:
-    """The principal; a ticket counts before a cookie, which comes by itself, a header before both.
+    """The principal. Precedence: Authorization header, then ticket, then cookie.
 
     ``again``: the reader says where it was, as one does who comes back.
     """

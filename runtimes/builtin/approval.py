@@ -70,7 +70,7 @@ def conclude(ctx: RunContext, call_id: str, entry: dict[str, Any]) -> str:
     if pending is not None:
         pending.pop(call_id, None)
     if action is None:
-        return "I do not know any more what that answer is about, so I did nothing."
+        return "I no longer know which question that answers, so I did nothing."
     approved, edited = read_answer(entry)
     if edited:
         verb, _, target = edited.partition(" ")

@@ -1,4 +1,4 @@
-"""What is in a CSV: rows, columns, types, statistics. Pure: text in, plain dicts out.
+"""Profiles a CSV: rows, columns, types, statistics. Pure: text in, plain dicts out.
 
 A cell is missing when it is blank or the row is too short. Types are what every present cell of
 the column is: integer, number, boolean, date (ISO 8601), else text. Statistics are of the floats;

@@ -98,7 +98,7 @@ def summary(profile: dict[str, Any]) -> Iterator[str]:
 
 
 def facts(column: dict[str, Any]) -> Iterator[str]:
-    """What is worth saying about one column."""
+    """The notable facts about one column."""
     more = "more than " if column["distinctCapped"] else ""
     yield f"**{column['name']}**: {column['type']}"
     yield f"{more}{column['distinct']:,} distinct"

@@ -1,4 +1,4 @@
-"""``profile``: who asks, in which role, and what they wrote of themselves."""
+"""``profile``: the user, their role, and what they wrote about themselves."""
 
 from runtimes.context.base import Asked, Entry, Provider
 from runtimes.knowledge import Profile
@@ -23,4 +23,4 @@ class ProfileProvider(Provider):
         profile = Profile.objects.for_team(asked.team).filter(membership=found).first()
         if profile is not None and profile.about:
             lines.append(f"About: {profile.about}")
-        return [{"description": "The user who asks", "value": "\n".join(lines)}]
+        return [{"description": "The user", "value": "\n".join(lines)}]

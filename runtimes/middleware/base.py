@@ -49,7 +49,7 @@ class Middleware:
         return (event,)
 
     def rest(self) -> Iterable[Wire]:
-        """What is still to be said when the stream is over: at its end, or cut short."""
+        """The events still due when the stream ends, normally or early."""
         return ()
 
     async def stream(self, events: AsyncIterator[Wire]) -> AsyncGenerator[Wire, None]:

@@ -43,7 +43,7 @@ class ProcessRuntime:
             return cls(Command.of(row.settings))
         except BadSettings as bad:
             raise RunFailed(
-                RunErrorCode.AGENT_ERROR, f"This agent is not set up right: {bad}."
+                RunErrorCode.AGENT_ERROR, f"This agent is not configured correctly: {bad}."
             ) from None
 
     async def run(self, ctx: RunContext) -> AsyncGenerator[Any, None]:
@@ -150,7 +150,7 @@ class Session:
     # --- the end
 
     def end(self, report: dict[str, Any]) -> Iterator[Any]:
-        """What is still open, then how it ended."""
+        """Close the open parts, then report how the command ended."""
         for name in ("out", "err"):
             if self._rest[name]:
                 yield from self._say(name, [bytes(self._rest[name])])

@@ -32,7 +32,7 @@ class NewInvitationSerializer(serializers.Serializer[Any]):
 
 
 class InvitationList(generics.ListAPIView[Invitation]):
-    """What was sent and not accepted or revoked, newest first."""
+    """The open invitations, newest first."""
 
     serializer_class = InvitationSerializer
     pagination_class = NewestFirst

@@ -116,7 +116,7 @@ class MemberDetail(APIView):
 
 
 class TeamSerializer(serializers.Serializer[Any]):
-    """A team that who asks is in; ``current`` is the one that this request speaks for."""
+    """A team of the caller; ``current`` marks the one that this request acts for."""
 
     id = serializers.UUIDField()
     slug = serializers.SlugField()
@@ -153,7 +153,7 @@ class ChangeTeamSerializer(serializers.Serializer[Any]):
 class TeamList(APIView):
     @extend_schema(responses={200: TeamsSerializer})
     def get(self, request: Request) -> Response:
-        """The teams of who asks; of a key its own."""
+        """The caller's teams; for an API key, its own team."""
         principal = principal_of(request)
         found = [_seen(team, role, principal) for team, role in members.teams_of(principal)]
         return Response({"results": TeamSerializer(found, many=True).data})
@@ -173,13 +173,13 @@ class TeamDetail(APIView):
 class TeamArchive(APIView):
     @extend_schema(request=None, responses={204: None})
     def post(self, request: Request, team_id: UUID) -> Response:
-        """Shut the team that this request speaks for: nobody is let in any more."""
+        """Archive the team that this request acts for: nobody can enter it."""
         members.archive(_of_team(request, team_id))
         return Response(status=204)
 
 
 def _of_team(request: Request, team_id: UUID) -> Principal:
-    """Who asks, in the team that the address names; others are not found."""
+    """The caller, in the team that the address names; any other team is not found."""
     principal = principal_of(request)
     if team_id != principal.team.pk:
         raise NotFound("There is no such team.")

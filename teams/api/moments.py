@@ -17,7 +17,7 @@ class MomentField(IsoDateTimeField):  # type: ignore[misc]
         try:
             return None if moment is None else moment.astimezone(UTC)
         except OverflowError:
-            raise ValidationError("There is no such time.") from None
+            raise ValidationError("This is not a valid time.") from None
 
 
 class MomentFilter(django_filters.IsoDateTimeFilter):  # type: ignore[misc]

@@ -28,5 +28,5 @@ class NewestFirst(CursorPagination):
             if found is not None:
                 type(self).position(str(found.position))
         except (NotFound, ValueError):
-            raise BadCursor("The cursor is not one that this list handed out.") from None
+            raise BadCursor("This cursor does not belong to this list.") from None
         return found

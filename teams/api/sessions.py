@@ -1,4 +1,4 @@
-"""The sessions of the person who asks."""
+"""The caller's sessions."""
 
 from typing import Any
 

@@ -105,7 +105,7 @@ def test_bob_watches_by_link_until_alice_takes_it_back(
     expect(bob.get_by_role("alert")).to_contain_text("no longer works")
     expect(alice.get_by_text("Nobody yet.")).to_be_visible()
     bob.goto(link)
-    expect(bob.get_by_role("heading", name="not valid")).to_be_visible()
+    expect(bob.get_by_role("heading", name="invalid or has expired")).to_be_visible()
     alice.keyboard.press("Escape")
     expect(alice.get_by_role("dialog")).to_have_count(0)
     alice.get_by_role("button", name="Cancel run").click()

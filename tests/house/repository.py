@@ -30,9 +30,9 @@ def copy(to: Path) -> Path:
 
 
 def pages() -> dict[str, str]:
-    """README.md and docs/*.md by their path."""
+    """The pages at the top and those in docs/, by their path."""
     found = [path for path in files() if path.suffix == ".md"]
-    wanted = [path for path in found if path.parts[0] in ("README.md", "docs")]
+    wanted = [path for path in found if len(path.parts) == 1 or path.parts[0] == "docs"]
     return {path.as_posix(): (ROOT / path).read_text("utf-8") for path in wanted}
 
 

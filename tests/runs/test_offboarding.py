@@ -225,7 +225,7 @@ class TestKeys:
         row, key = keyring.create(bob_is(cast, Role.ADMIN), "ci", Role.ADMIN, scopes=["read"])
         bob_is(cast, Role.MEMBER)
         member = Membership.objects.get(user=cast.bob.user).pk
-        with pytest.raises(HostError, match="take your keys over"):
+        with pytest.raises(HostError, match="take over your keys"):
             members.remove(bob_is(cast, Role.ADMIN), member, keep_keys=True)
         bob_is(cast, Role.MEMBER)
         place = f"/api/v1/members/{member}?keys=keep"

@@ -1,4 +1,4 @@
-"""Who checks a citation. A new verifier: a file, its options and itself in the two lines below."""
+"""The verifiers of citations. To add one: a file, its options and itself in the two lines below."""
 
 from typing import Any, Literal, Protocol
 

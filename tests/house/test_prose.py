@@ -1,0 +1,102 @@
+"""Phrases that we no longer write: riddles, archaisms, and sentences in which nobody does anything.
+
+CONTRIBUTING.md says how text is written. A phrase gets its line here with what to write instead.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.house import repository
+from tests.house.repository import PACKAGES, ROOT
+
+BANNED = {
+    r"for a stranger's|stranger's, like|and gets 404 for a stranger": "belongs to someone else",
+    r"\b(to|cannot|could|can) be had\b": "could not acquire; no longer queued",
+    r"goes on where it (was|is)\b": "is idempotent: call it again to resume",
+    r"cookie, which comes by itself": "precedence: header, then ticket, then cookie",
+    r"\bteams of who asks\b|\bof a key its own\b": "the caller's teams",
+    r"\bask again that it may\b": "make open streams re-check access",
+    r"\bopens no stream, or none\b|\bworth nothing any more\b": "invalid, expired or already used",
+    r"\bhalf (a character|a surrogate)\b": "an unpaired surrogate",
+    r"\bsomething else stands in the way\b": "conflicts with the current state",
+    r"\bmay see this, but not do that\b": "you do not have permission",
+    r"\bnot valid, or no longer\b": "invalid or has expired",
+    r"\bmay lose( or \w+)? what it likes\b|\b(double|delay) what it likes\b": "lossy",
+    r"\bthe (person|user|one) who asks\b|\bwho asks[;,.:)]": "the caller",
+    r"\bno such thing here\b": "this does not exist",
+    r"\bis none, too old\b": "is invalid or expired",
+    r'"""(What (is|was|were)|Who|Whoever)\b': "the noun: the caller, the open parts, the findings",
+    r"\b(thereof|whereof|hitherto|henceforth|whilst|lest)\b": "plain words",
+}
+"""By expression (case does not matter): what to write instead."""
+
+ONCE = re.compile(r"Valkey \(or Redis\)|Valkey or Redis")
+"""At most once per page; "Valkey" from then on."""
+
+KINDS = {".py", ".html", ".txt", ".md", ".mjs", ".js", ".yaml"}
+PLACES = {*PACKAGES, "templates", "static", "docs", "clients"}
+AT_THE_TOP = {"README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "Makefile"}
+
+
+def texts(root: Path) -> dict[str, str]:
+    """Sources, templates and pages by path; migrations and what others wrote left out."""
+    return {
+        path.as_posix(): (root / path).read_text("utf-8")
+        for path in repository.files(root)
+        if (path.parts[0] in PLACES and path.suffix in KINDS) or path.as_posix() in AT_THE_TOP
+        if not {"migrations", "vendor", "node_modules"} & set(path.parts)
+    }
+
+
+def faults(text: str) -> list[str]:
+    """Each banned phrase of a text, with what to write instead."""
+    # A phrase may go on in the next line of a comment or a page.
+    flat = re.sub(r"\n[ #*>|]*", " ", text)
+    found = [
+        f"{match[0]!r}: write {instead!r}"
+        for phrase, instead in BANNED.items()
+        for match in re.finditer(phrase, flat, re.IGNORECASE)
+    ]
+    return found + (
+        ["'Valkey or Redis' twice: write 'Valkey'"] if len(ONCE.findall(flat)) > 1 else []
+    )
+
+
+def test_nobody_writes_these_any_more() -> None:
+    found = {path: faults(text) for path, text in texts(ROOT).items()}
+    assert {path: lines for path, lines in found.items() if lines} == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "None for a stranger's, like for one that nobody has",
+        "one that is no longer to be had is left alone",
+        "the lock was not to be had",
+        "may be called again and goes on where it was",
+        "a ticket counts before a cookie, which comes by itself, a header before both",
+        "The teams of who asks; of a key its own",
+        "Let the streams ask again that it may feed",
+        "This ticket opens no stream, or none any more",
+        "name has half a character in it",
+        "Something else stands in the way",
+        "You may see this, but not do that",
+        "This link is not valid, or no longer",
+        "Bell: may lose what it likes",
+        '"""What is known in one run."""',
+        "# so it may lose what\n    # it likes",
+        "Valkey (or Redis) and again Valkey (or Redis)",
+    ],
+)
+def test_a_planted_phrase_is_found(text: str) -> None:
+    assert faults(text)
+
+
+def test_plain_english_passes() -> None:
+    assert (
+        faults('"""The caller\'s teams. Whatever is stored was committed; no work is left."""')
+        == []
+    )
+    assert len(texts(ROOT)) > 200
