@@ -31,7 +31,7 @@ MAX_MESSAGE = 32 * 1024 * 1024
 
 
 class Broken(Exception):
-    """The connection is gone, or of no use any more; ``retry_after`` seconds may be asked for."""
+    """The connection is lost or unusable; ``retry_after`` is the delay the server requested."""
 
     def __init__(self, why: object, retry_after: float = 0.0) -> None:
         super().__init__(str(why))

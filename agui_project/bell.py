@@ -27,7 +27,7 @@ class BellLayer(RedisPubSubChannelLayer):  # type: ignore[misc]  # the library s
     """
 
     async def group_send_many(self, items: Iterable[tuple[str, Message]]) -> None:
-        """Publish each ``(group, message)``; one round trip per Redis host."""
+        """Publish each ``(group, message)``; one round trip per Valkey host."""
         layer = self._get_layer()
         by_shard: dict[Any, list[tuple[str, bytes]]] = {}
         for group, message in items:

@@ -1,8 +1,8 @@
-"""Seats: how many streams of an owner are open, over all web processes, counted in Redis.
+"""Seats: how many streams of an owner are open, over all web processes, counted in Valkey.
 
 Each stream holds a member of the owner's sorted set whose score is when it expires; the process
 renews its own while they are open. So a crashed process's seats free themselves within ``LEASE``
-seconds, and a Redis that forgot everything is told again. Without Redis nobody is counted and
+seconds, and a Valkey that forgot everything is told again. Without Valkey nobody is counted and
 nobody refused: a limit is not worth an outage.
 """
 
@@ -26,9 +26,9 @@ RENEW = 15.0
 TIMEOUT = 0.25
 TIMEOUTS: Any = {"socket_timeout": TIMEOUT, "socket_connect_timeout": TIMEOUT}
 PAUSE = 5.0
-"""Redis is left alone this long after it failed: each stream would wait for it otherwise."""
+"""Seconds in which Valkey is not asked again after it failed: each stream would wait for it."""
 
-# Redis' own clock, so that those of the web processes need not agree.
+# Valkey's own clock, so that those of the web processes need not agree.
 TAKE = """
 local now = tonumber(redis.call('TIME')[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
@@ -85,7 +85,7 @@ class Seats:
         await self._do(lambda: self._redis.zrem(_key(owner), seat))
 
     async def renew(self) -> None:
-        """Tell Redis that these streams are still open."""
+        """Tell Valkey that these streams are still open."""
         for owner, seats in list(self._held.items()):
             await self._run(RENEW_ALL, owner, LEASE, *seats)
 
@@ -107,7 +107,7 @@ class Seats:
         return await self._do(lambda: self._redis.eval(script, 1, _key(owner), *args))
 
     async def _do(self, command: Any) -> Any:
-        """The answer; None without Redis."""
+        """The answer; None without Valkey."""
         if time.monotonic() < self._down_until:
             return None
         try:
@@ -130,7 +130,7 @@ def seats() -> Seats:
 
 
 def count(owner: UUID | str) -> int | None:
-    """How many seats the owner's streams hold (synchronous); None without Redis."""
+    """How many seats the owner's streams hold (synchronous); None without Valkey."""
     client = redis.Redis.from_url(settings.REDIS_URL, **TIMEOUTS)
     try:
         return int(client.eval(COUNT, 1, _key(owner)))

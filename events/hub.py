@@ -80,7 +80,7 @@ class Hub:
         self.counters: collections.Counter[str] = collections.Counter()
 
     async def join(self, journal_id: UUID, position: int) -> Reader:
-        """Register a reader; returns once subscribed, or after a second without Redis."""
+        """Register a reader; returns once subscribed, or after a second without Valkey."""
         self._start()
         reader = Reader(position)
         self.readers.setdefault(journal_id, set()).add(reader)
@@ -116,7 +116,7 @@ class Hub:
 
     @asynccontextmanager
     async def listening(self, topics: Collection[str]) -> AsyncGenerator[asyncio.Event, None]:
-        """An event that is set when one of ``topics`` rings, from now on if Redis is there."""
+        """An event that is set when one of ``topics`` rings, from now on if Valkey is there."""
         self._start()
         ring = asyncio.Event()
         for topic in topics:

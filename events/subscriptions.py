@@ -27,7 +27,7 @@ class Subscriptions:
             return self._channel
 
     async def join(self, group: str) -> None:
-        """Return once subscribed, or after a second without Redis.
+        """Return once subscribed, or after a second without Valkey.
 
         The subscribing is a task that belongs to all who wait for the group. The cancellation
         of one that leaves must not cut it short, nor get lost in it: on Python 3.11

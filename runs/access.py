@@ -112,7 +112,7 @@ def require(principal: Principal, action: str) -> None:
 
 
 def require_for(principal: Principal, action: str, run: Run) -> None:
-    """``require`` for something done to a run that the principal sees: by its role or a grant.
+    """``require`` for an action on a run that the principal can view: by its role or a grant.
 
     To cancel somebody else's takes more than to cancel one's own.
     """
@@ -156,7 +156,7 @@ def still_readable(principal: Principal, run_id: UUID) -> bool:
 
 
 def grants_to(principal: Principal) -> QuerySet[Grant]:
-    """The grants that let this principal in, as long as they do."""
+    """The valid grants that give this principal access."""
     rows = Grant.objects.unscoped("what others have granted").filter(live(), team__archived_at=None)
     if principal.kind == "link":
         rows = rows.filter(pk=principal.name, token_hash__isnull=False)

@@ -158,7 +158,7 @@ def seconds_of(run_id: UUID) -> float:
 
 
 def enter(run: Run, limits: Limits) -> None:
-    """Admit a new run, or let it wait; last in the transaction that makes it.
+    """Admit a new run, or leave it queued; last in the transaction that creates it.
 
     Raises LimitReached when too many wait already. Starts that are not committed yet are not
     seen, so as many more may slip through.
@@ -223,7 +223,7 @@ def started(run: Run) -> None:
 
 
 def sweep() -> int:
-    """Admit what nobody admitted, and count what nobody counted, team by team; how many runs."""
+    """Admit waiting runs and add up ended ones, team by team; the number of admitted runs."""
     waiting = Run.objects.unscoped("a sweep over all teams").filter(status="queued", job_id=None)
     teams = waiting.order_by("team_id").values_list("team_id", flat=True).distinct()
     behind = EndedRun.objects.values_list("team_id", flat=True).distinct()
@@ -237,12 +237,12 @@ def recount() -> None:
 
 
 def freed(team_id: UUID, size: int) -> None:
-    """So many bytes of the team's were purged or erased; last in the transaction that says so."""
+    """Subtract purged or erased bytes from the team's sum; last in that transaction."""
     _change(team_id, SETTLE, **{**NOTHING, "freed": size})
 
 
 def _change(team_id: UUID, statement: str, **values: Any) -> None:
-    """Change a team's sum under its lock; whoever could not admit meanwhile relies on us."""
+    """Change a team's sum under its lock, then admit for those who found the lock taken."""
     with transaction.atomic():
         TeamUsage.objects.select_for_update(no_key=True).filter(team=team_id).first()
         with connection.cursor() as cursor:

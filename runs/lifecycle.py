@@ -268,7 +268,7 @@ def finish(run_id: UUID, terminal: dict[str, Any]) -> UUID:
 
 
 def cancel(run: Run, by: Acting | str = "host") -> None:
-    """Stop a run on purpose: a queued one ends here, a running one is told to. Ended: nothing.
+    """Cancel a run: end a queued one, signal a running one, do nothing if it has ended.
 
     ``by`` is whoever asked for it.
 

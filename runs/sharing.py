@@ -1,4 +1,4 @@
-"""Share a thread or a run with a person, another team or whoever has a link; end that; open it."""
+"""Share a thread or a run with a person, another team or by link; revoke grants; open links."""
 
 import hashlib
 import re
@@ -119,7 +119,7 @@ def find(principal: Principal, grant_id: UUID) -> Grant:
 
 
 def revoke(principal: Principal, grant_id: UUID) -> None:
-    """End a grant and, at once, what is read through it; doing it again changes nothing."""
+    """Revoke a grant and end the streams that it serves; idempotent."""
     grant = find(principal, grant_id)
     thread = grant.thread or Thread.objects.unscoped("the grant itself").get(runs=grant.run_id)
     if grant.creator != principal.actor_id and not principal.can("manage_grants"):

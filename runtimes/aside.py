@@ -1,4 +1,4 @@
-"""Heavy work of a built-in agent in a child process, which is ended when nobody wants it any more.
+"""Heavy work of a built-in agent in a child process, killed when nobody needs it any more.
 
 A thread would not do: whatever holds the interpreter holds up every run of this worker, and a
 thread cannot be ended. A child is started for each call and lives no longer than it. It has

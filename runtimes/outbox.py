@@ -146,7 +146,7 @@ class Outbox:
         return bool(self.queue) or not self.over
 
     def cancel(self) -> None:
-        """Nobody reads any more: wake whoever waits for room, and let the next ``put`` raise."""
+        """The reader is gone: wake waiting producers, and make the next ``put`` raise."""
         self.cancelled = True
         self._release()
 

@@ -110,7 +110,7 @@ class Audited(Watched[M]):
             revoked(team.pk)  # it may have been anybody's right to read
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[M]) -> None:
-        """Delete the chosen ones, and let the streams ask behind that."""
+        """Delete the selected rows, then make open streams re-check access."""
         teams = {obj.team_id for obj in queryset}  # type: ignore[attr-defined]
         super().delete_queryset(request, queryset)
         for team_id in teams:
@@ -145,7 +145,7 @@ class LimitsInline(LimitsInlineBase):
 
 @admin.register(Team)
 class TeamAdmin(Audited[Team]):
-    """Teams; one that is archived lets nobody in."""
+    """Teams; nobody can enter an archived one."""
 
     list_display = ["name", "slug", "members", "created_at", "archived_at"]
     list_filter = [("archived_at", admin.EmptyFieldListFilter)]
@@ -274,13 +274,13 @@ class ApiKeyAdmin(Audited[ApiKey]):
 
 @admin.register(User)
 class PersonAdmin(Audited[User], UserAdminBase):
-    """Django's own; whoever is deactivated or deleted keeps nothing to get in again by."""
+    """Django's own; deactivating or deleting a user revokes all their access."""
 
     def _teams(self, obj: User) -> list[Team]:
         return [row.team for row in _memberships(obj)]
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
-        """Save, and let the open streams of each team of the person ask again."""
+        """Save, and make the open streams of each of the person's teams re-check access."""
         super().save_model(request, obj, form, change)
         for row in _memberships(obj):
             if obj.is_active:

@@ -121,7 +121,7 @@ def person(cookies: Mapping[str, str]) -> User | None:
 
 
 def refreshed(principal: Principal) -> Principal | None:
-    """The principal as it stands now, with today's role and scopes; None if it is let in no more.
+    """The principal with its current role and scopes; None if it has lost access.
 
     A browser's session counts as long as it is signed in. Of a role that was changed meanwhile
     the new one holds.
@@ -156,7 +156,7 @@ def meets_rules(user_id: int, team: Team) -> bool:
 
 
 def still_valid(principal: Principal) -> bool:
-    """Whether the principal would still be let in: open streams ask again and again."""
+    """Whether the principal still has access; open streams check this repeatedly."""
     return refreshed(principal) is not None
 
 
@@ -213,7 +213,7 @@ class PrincipalAuthentication(BaseAuthentication):
 
 
 class IsPrincipal(BasePermission):
-    """DRF: lets in whoever was resolved to a Principal."""
+    """DRF permission: requires that the caller was resolved to a Principal."""
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
         """True, or Unauthenticated."""

@@ -97,7 +97,7 @@ def _make(
     # The team's row is the lock: of two at once for one address, the second ends the first.
     Team.objects.select_for_update(no_key=True).get(pk=team.pk)
     if not isinstance(by, str):
-        now_by = members.standing(by)  # whoever was removed meanwhile sends no more
+        now_by = members.standing(by)  # a member who was removed meanwhile sends none
         now_by.require("manage_members")
         members.require_may_give(now_by, role)
         _require_calm(email, now)
@@ -122,7 +122,7 @@ def _make(
 
 
 def _require_calm(email: str, now: datetime) -> None:
-    """Whichever teams ask: nobody's address is filled with mail, and the host sends no floods.
+    """Limits over all teams: no address gets too much mail, and the host sends no floods.
 
     Revoked ones count. Raises LimitReached.
     """
@@ -186,7 +186,7 @@ def any_for(emails: Iterable[str]) -> bool:
 
 
 def pending(team: Team) -> QuerySet[Invitation]:
-    """What a team has sent and nobody has accepted yet, newest first; also what has expired."""
+    """A team's invitations that nobody has accepted, newest first, expired ones included."""
     rows = Invitation.objects.for_team(team).filter(accepted_at=None, revoked_at=None)
     return rows.order_by("-id")
 

@@ -96,7 +96,7 @@ def _require_within(
 
 
 def _maker(principal: Principal) -> ApiKey | None:
-    """The key that asks, under its lock: whoever revokes it finds what it has made."""
+    """The calling key, under its lock: so its revocation also covers what it makes now."""
     if principal.key_id is None:
         return None
     rows = ApiKey.objects.for_team(principal.team).select_for_update(of=("self",))

@@ -220,7 +220,7 @@ def touch(row: ApiKey) -> None:
 
 
 def revoke(row: ApiKey, by: Acting | str = "host") -> None:
-    """End the key for good, with its open streams and what would let its holder in again.
+    """Revoke the key, with its open streams and everything else that gives its holder access.
 
     The keys that it has made end, too, and so do its links and invitations. Revoking it again
     changes nothing.

@@ -88,7 +88,7 @@ def change_role(principal: Principal, member_id: int, role: Role) -> Membership:
 
 
 def remove(principal: Principal, member_id: int, *, keep_keys: bool = False) -> Removal:
-    """Take a person out of the team, with all that would let them in again.
+    """Remove a person from the team, and revoke everything that gives them access.
 
     Grants that named them through this team, their links and invitations end, and their streams.
     The keys they have made are revoked, or go over to the remover with ``keep_keys``. Everybody
@@ -180,7 +180,7 @@ def archive(principal: Principal) -> None:
 
 @contextmanager
 def holding(principal: Principal) -> Iterator[Principal]:
-    """Hold the team's row, and ask again who the principal is now that nobody can change it.
+    """Lock the team's row, and read the principal again now that nobody can change it.
 
     So of two owners who remove each other at once, the second finds itself removed, or alone.
     """
@@ -190,7 +190,7 @@ def holding(principal: Principal) -> Iterator[Principal]:
 
 
 def standing(principal: Principal) -> Principal:
-    """The principal as it stands now. Raises Unauthenticated for one that is let in no more."""
+    """The current principal. Raises Unauthenticated if it has lost access."""
     now = authentication.refreshed(principal)
     if now is None:
         raise Unauthenticated("You are no longer in this team.")

@@ -222,7 +222,7 @@ class TeamLimits(models.Model):
 
 
 class Invitation(TeamOwned):
-    """Asks whoever reads an address to join; its link is mailed once and kept as a hash.
+    """Invites the reader of an address to join; its link is mailed once and stored as a hash.
 
     Open until it is accepted, revoked or expired. ``invited_by`` is a principal's label,
     ``inviter`` its ``actor_id``.

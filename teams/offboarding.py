@@ -46,7 +46,7 @@ ENDERS: list[Callable[[Leaving], Ended]] = []
 
 
 def end(leaving: Leaving) -> Ended:
-    """End everything that would let the leaver in again; open streams ask after the commit."""
+    """Revoke all access of the leaver; open streams re-check access after the commit."""
     ended = _withdraw_invitations(leaving)
     for ender in ENDERS:
         ended += ender(leaving)

@@ -70,13 +70,13 @@ def allowed(role: str, action: str) -> bool:
 
 
 def within(scopes: Iterable[str]) -> frozenset[str]:
-    """The actions that these scopes let a key do, as far as its role does, too."""
+    """The actions that these scopes allow a key, within its role."""
     given = frozenset(scopes)
     return frozenset(name for name, action in ACTIONS.items() if action.scopes & given)
 
 
 def reaches(role: str, other: str) -> bool:
-    """Whether who has ``role`` may give or take ``other``: nobody's is above their own."""
+    """Whether a member with ``role`` may give or take ``other``: never one above their own."""
     ranks = list(Role)
     return ranks.index(Role(role)) <= ranks.index(Role(other))
 

@@ -9,7 +9,7 @@ from teams.authentication import Principal
 
 
 def listed(user: User) -> list[UserSession]:
-    """The sessions that still let the person in, newest first."""
+    """The person's valid sessions, newest first."""
     return sorted(UserSession.objects.purge_and_list(user), key=lambda row: -row.pk)
 
 

@@ -32,7 +32,7 @@ class Unscoped(RuntimeError):
 
 @contextmanager
 def operator_code(reason: str) -> Iterator[None]:
-    """Queries in this block may span teams; ``reason`` is for whoever reads it."""
+    """Queries in this block may span teams; ``reason`` is for the reader of the code."""
     token = _operator.set(reason)
     try:
         yield
@@ -68,7 +68,7 @@ class TeamQuerySet(models.QuerySet[M]):
         return self.filter(team=team)
 
     def unscoped(self, reason: str) -> Self:
-        """This query may run without a team; ``reason`` is for whoever reads it."""
+        """This query may run without a team; ``reason`` is for the reader of the code."""
         found = self.all()
         found._scoped = True
         return found

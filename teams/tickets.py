@@ -87,7 +87,7 @@ def _behind(ticket: StreamTicket) -> Principal:
 
 
 def _sweep() -> None:
-    """Forget some that open nothing any more; those that another request forgets are passed by."""
+    """Delete some expired tickets, skipping those that another request is deleting."""
     old = StreamTicket.objects.unscoped("a sweep").filter(
         created_at__lt=Now() - OPENS_WITHIN - REOPENS_FOR
     )

@@ -69,7 +69,7 @@ function drawConversation() {
   const atEnd = scrollY + clientHeight >= scrollHeight - 80;
   conversation.draw();
   find("waiting").hidden = fold.items.length > 0;
-  if (fold.end) find("waiting").textContent = "This run said nothing.";
+  if (fold.end) find("waiting").textContent = "This run produced no messages.";
   if (atEnd && page.active && table.events.length) scrollTo({ top: document.documentElement.scrollHeight });
 }
 

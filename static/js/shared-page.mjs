@@ -35,7 +35,7 @@ const stream = new RunStream({
     const words = { connecting: "Connecting …", live: "Live", reconnecting: "Reconnecting …", ended: "", lost: "Access ended" };
     find("connection").dataset.is = name;
     find("connection").textContent = words[name];
-    if (name === "lost") alertIn(find("problem"), "This link no longer works: it was revoked, or its time is over.");
+    if (name === "lost") alertIn(find("problem"), "This link no longer works: it was revoked or has expired.");
   },
 });
 
@@ -55,7 +55,7 @@ function draw() {
     const atEnd = scrollY + clientHeight >= scrollHeight - 80;
     conversation.draw();
     find("waiting").hidden = fold.items.length > 0;
-    if (fold.end) find("waiting").textContent = "This run said nothing.";
+    if (fold.end) find("waiting").textContent = "This run produced no messages.";
     if (atEnd && page.active) scrollTo({ top: scrollHeight });
   }
   if (tabs.shown === "events") table.draw();

@@ -138,6 +138,12 @@ def test_every_link_leads_somewhere() -> None:
             check_link(link, (ROOT / page).parent / link.split("#")[0], f"{page}: {link}", page)
 
 
+def test_pictures_are_small() -> None:
+    pictures = [path for path in repository.files() if path.suffix == ".png"]
+    assert pictures
+    assert [path for path in pictures if (ROOT / path).stat().st_size > 200 * 1024] == []
+
+
 def test_every_page_that_code_names_exists() -> None:
     for path in repository.files():
         if path.parts[0] in PACKAGES and path.suffix == ".py":

@@ -9,7 +9,7 @@ from runtimes.models import Agent
 
 
 class Command(BaseCommand):
-    help = "Print what was wrong with agents' events in all stored runs, and what was done."
+    help = "Count the faults in agents' events over all stored runs, by rule and action."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Which agents; all of them by default."""

@@ -15,7 +15,7 @@ from teams.models import Role
 
 
 class Command(BaseCommand):
-    help = "Make a team. Its owner is whoever has verified the address, or is invited there."
+    help = "Create a team. The person with this verified address owns it; others are invited."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug")

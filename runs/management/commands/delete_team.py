@@ -16,7 +16,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Which team, and that it is meant."""
         parser.add_argument("slug")
-        parser.add_argument("--yes", action="store_true", help="There is no way back: mean it.")
+        parser.add_argument("--yes", action="store_true", help="Confirm: this cannot be undone.")
         parser.add_argument("--wait", type=float, default=60, help="Seconds for runs to end.")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -24,7 +24,7 @@ class Command(BaseCommand):
         if team is None:
             raise CommandError(f"There is no team {options['slug']}.")
         if not options["yes"]:
-            raise CommandError(f"This erases all of {team}, for good: add --yes.")
+            raise CommandError(f"This erases {team} permanently; add --yes to confirm.")
         until = time.monotonic() + options["wait"]
         while True:
             try:

@@ -14,7 +14,7 @@ from agui_project.postgres.base import reach
 
 
 class Command(BaseCommand):
-    help = "Execute runs until SIGTERM; those that have begun may finish. Ctrl-C gives them 5 s."
+    help = "Execute runs until SIGTERM, then let running ones finish. Ctrl-C gives them 5 s."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(

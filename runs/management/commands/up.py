@@ -26,19 +26,23 @@ PORT_PATIENCE = 2.0  # seconds that the web process of a killed start may need t
 
 
 class Command(BaseCommand):
-    help = "Start the engines, the web process and a worker; Ctrl-C ends all of it."
+    help = "Start the engines, the web process and a worker; Ctrl-C stops everything."
     requires_system_checks: list[str] = []
     requires_migrations_checks = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         port = int(os.environ.get("PORT") or 8000)
-        parser.add_argument("--port", type=int, default=port, help="0 takes any free one")
+        parser.add_argument("--port", type=int, default=port, help="0 chooses any free port")
         parser.add_argument("--reload", action="store_true", help="restart when code changes")
         parser.add_argument("--no-web", action="store_true", help="only the worker")
         parser.add_argument(
-            "--ag-ui", action=BooleanOptionalAction, help="Alpine's event streams; they are on"
+            "--ag-ui",
+            action=BooleanOptionalAction,
+            help="serve Alpine's event streams (the default)",
         )
-        parser.add_argument("--ag-ui-buffer-size", type=int, help="events a late reader gets")
+        parser.add_argument(
+            "--ag-ui-buffer-size", type=int, help="how many events a late reader gets"
+        )
         parser.add_argument("--no-worker", action="store_true", help="only the web process")
 
     def handle(self, **options: Any) -> None:

@@ -19,16 +19,18 @@ from teams.models import Team
 class Command(BaseCommand):
     """Makes the agent, or changes the one of that slug."""
 
-    help = "Give a team an agent of any kind, or change the one it has under that slug."
+    help = "Create an agent of any kind for a team, or change the one with that slug."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Team and slug are enough for an agent in code."""
         parser.add_argument("--team", required=True, help="the team's slug")
         parser.add_argument("--slug", required=True)
         parser.add_argument("--kind", choices=sorted(RUNTIMES), default="python")
-        parser.add_argument("--name", help="what people read; left out: the slug")
-        parser.add_argument("--target", default="", help="what the runtime runs, where it asks")
-        parser.add_argument("--timeout", type=float, help="seconds; left out: AGUI_RUN_TIMEOUT")
+        parser.add_argument("--name", help="what people read; by default the slug")
+        parser.add_argument(
+            "--target", default="", help="what the runtime runs, if its kind needs one"
+        )
+        parser.add_argument("--timeout", type=float, help="seconds; by default AGUI_RUN_TIMEOUT")
         parser.add_argument(
             "--file", help="its settings: a file with a JSON object; - reads standard input"
         )

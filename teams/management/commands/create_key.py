@@ -13,7 +13,7 @@ from teams.models import Role, Scope, Team
 
 
 class Command(BaseCommand):
-    help = "Make an API key of a team. Its text is printed once and stored nowhere."
+    help = "Create an API key for a team. It is printed once; only its hash is stored."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("team", metavar="TEAM", help="the team's slug")
