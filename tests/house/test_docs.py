@@ -4,6 +4,7 @@ import ast
 import importlib
 import pkgutil
 import re
+import tomllib
 from collections.abc import Iterator
 from typing import Any
 
@@ -136,6 +137,26 @@ def test_every_link_leads_somewhere() -> None:
     for page, text in pages.items():
         for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text):
             check_link(link, (ROOT / page).parent / link.split("#")[0], f"{page}: {link}", page)
+
+
+def test_every_make_target_that_a_page_names_exists() -> None:
+    targets = set(re.findall(r"^([a-z][\w-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for page, text in repository.pages().items():
+        for target in re.findall(r"(?:`|^)make\s([a-z][\w-]*)", text, re.MULTILINE):
+            assert target in targets, f"{page}: make {target}"
+
+
+GLOSSARY = ("lease", "claim", "generation", "fold", "cut", "admission", "finding", "link view")
+
+
+def test_the_glossary_explains_the_words_of_the_code() -> None:
+    words = (ROOT / "README.md").read_text().split("\n## Words\n")[1].split("\n## ")[0].lower()
+    assert [word for word in GLOSSARY if f"\n| {word} |" not in words] == []
+
+
+def test_the_readme_names_the_version() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert f"\nVersion {version}" in (ROOT / "README.md").read_text()
 
 
 def test_pictures_are_small() -> None:
