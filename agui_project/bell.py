@@ -44,7 +44,7 @@ class BellLayer(RedisPubSubChannelLayer):  # type: ignore[misc]  # the library s
 
 
 async def ring(items: Iterable[tuple[str, Message]]) -> bool:
-    """Publish within ``TIMEOUT`` seconds; False when nobody could be told."""
+    """Publish within ``TIMEOUT`` seconds; False if the notification could not be published."""
     try:
         async with asyncio.timeout(TIMEOUT):
             await get_channel_layer().group_send_many(items)

@@ -40,7 +40,7 @@ class Callers:
         self._team_of: OrderedDict[str, UUID] = OrderedDict()
 
     def name(self, scope: Scope) -> str:
-        """The team of the credential, else the address: whoever makes keys up gets one share."""
+        """The team of the credential, else the address: made-up keys share one address's part."""
         team = self._team_of.get(_digest(scope))
         return f"team:{team}" if team else f"address:{network_of(address_of(scope))}"
 

@@ -38,7 +38,7 @@ def origins(**kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.security)
 def secret_key(**kwargs: Any) -> list[CheckMessage]:
-    """SECRET_KEY signs sessions and seals secrets: whoever guesses it is everybody."""
+    """SECRET_KEY signs sessions and seals secrets: guessing it means full access."""
     found: list[CheckMessage] = []
     if settings.DEBUG:
         return found

@@ -18,7 +18,7 @@ from agui_project.logs import sparingly
 log = structlog.get_logger(__name__)
 
 FREE = ("/health",)
-"""Asks nobody, and has to answer when nothing else does."""
+"""Depends on nothing, and has to answer when nothing else does."""
 PROBES = ("/ready",)
 PROBE_SLOTS = 2
 

@@ -34,7 +34,7 @@ class Probes:
 
 @require_safe
 def health(request: HttpRequest) -> JsonResponse:
-    """Liveness: asks nobody else."""
+    """Liveness: depends on no other process."""
     return JsonResponse({"status": "healthy", "protocol": "AG-UI"})
 
 

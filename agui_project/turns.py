@@ -34,7 +34,7 @@ _guard = threading.Lock()
 
 
 class NotYet(Exception):
-    """Somebody else has ``key``. Control flow: clients never see it."""
+    """Another request holds ``key``. Control flow: clients never see it."""
 
     def __init__(self, key: Hashable) -> None:
         super().__init__(key)

@@ -1,4 +1,4 @@
-"""Pages for whoever has a link: one run, live and read-only, or the runs of a thread."""
+"""Pages for visitors with a link: one run, live and read-only, or the runs of a thread."""
 
 from collections.abc import Callable
 from functools import wraps

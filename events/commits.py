@@ -104,7 +104,7 @@ class Committer:
         }
 
     def _apart(self, work: Work) -> Verdicts:
-        """Find out who is blocked: plain events together, then each run that writes more rows."""
+        """Find the blocked runs: plain events together, then each run that writes more rows."""
         if len(work) == 1:
             return {work[0][0].journal_id: Blocked()}
         plain = [item for item in work if not item[1]]

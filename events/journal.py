@@ -154,7 +154,7 @@ def take_over(journal_id: UUID) -> Claim | None:
 
 
 def held(journal_id: UUID) -> Claim:
-    """The claim of whoever holds a journal now: only for the one who knows that it is theirs."""
+    """The current claim of a journal: only for a caller that knows it holds the journal."""
     row = Journal.objects.values_list("writer", "head").get(pk=journal_id)
     return Claim(journal_id, *row)
 

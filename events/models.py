@@ -96,7 +96,7 @@ class Checkpoint(models.Model):
 
 
 class Doomed(models.Model):
-    """A log that is no more: nobody reads it, and ``purge.sweep`` takes its rows away bit by bit.
+    """An erased log: nobody reads it, and ``purge.sweep`` deletes its rows in small steps.
 
     Rows up to ``swept`` are gone, ``last`` is the last one. No foreign key: the journal itself is
     gone with an erased run, and stays with one whose time was over.

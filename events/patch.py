@@ -235,7 +235,7 @@ def _find(document: Any, keys: list[str]) -> Any:
 
 
 def _place(parent: Any, keys: list[str]) -> Any:
-    """The last of ``keys`` as the key or index of something that is there in ``parent``."""
+    """The last of ``keys`` as the key or index of an existing value in ``parent``."""
     key = keys[-1]
     if parent.__class__ is dict and key in parent:
         return key

@@ -21,7 +21,7 @@ MAX_PATTERNS = 20
 MAX_WORK = 2_000_000
 """Values of a schema times values of an answer: well below half a second."""
 MANY_WORK = 50_000
-"""Above it one problem is told: the library collects all of them before it gives the first."""
+"""Above it only one problem is reported: the library collects all before it yields the first."""
 MOST = 5
 LONGEST = 300
 

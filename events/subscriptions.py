@@ -42,7 +42,7 @@ class Subscriptions:
         await asyncio.shield(task)
 
     async def settle(self, wanted: Set[str]) -> None:
-        """Leave what nobody wants any more, and join what could not be joined before."""
+        """Unsubscribe unused groups, and retry the groups that could not be joined before."""
         for group in self._held - wanted:
             self._held.discard(group)
             await self._ask("group_discard", group, lambda _: None)
@@ -54,7 +54,7 @@ class Subscriptions:
         return await self._ask("group_add", group, self._held.add)
 
     async def _ask(self, verb: str, group: str, done: Callable[[str], None]) -> bool:
-        """Ask the layer for something, for a second at most; False when it did not answer."""
+        """Call the layer, for a second at most; False if it did not answer."""
         layer = get_channel_layer()
         try:
             async with asyncio.timeout(SECONDS):

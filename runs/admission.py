@@ -120,7 +120,7 @@ MINUTE = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """The jobs that runs were given, and whether anything was changed at all."""
+    """The jobs given to runs, and whether any row was changed."""
 
     jobs: dict[UUID, int]
     changed: bool
@@ -260,14 +260,14 @@ def _admit_safely(team_id: UUID) -> int:
 
 
 def _has_next(team_id: UUID) -> bool:
-    """Whether there is anything to admit or to count."""
+    """Whether a run waits for admission or an ended one for counting."""
     with connection.cursor() as cursor:
         cursor.execute(LOOK, _waiting(team_id))
         return bool(cursor.fetchone()[0])
 
 
 def _admit(team_id: UUID) -> Admitted | None:
-    """Give jobs to the next runs of a team; None when somebody else has its lock.
+    """Give jobs to the next runs of a team; None if another process holds its lock.
 
     The count and the pick are statements of their own behind the lock, so they see what everybody
     before has committed.

@@ -5,7 +5,7 @@ class RunsConfig(AppConfig):
     name = "runs"
 
     def ready(self) -> None:
-        """Let whoever leaves a team lose their grants, too."""
+        """Revoke the grants of a person who leaves a team."""
         from runs import sharing  # models, which are there only now
         from teams import offboarding
 

@@ -77,7 +77,7 @@ class Children:
 
     @asynccontextmanager
     async def spawn(self, agent: str, input: Mapping[str, Any]) -> AsyncGenerator[Child, None]:
-        """Start it; whoever leaves the block before its end cancels it. Raises RunFailed."""
+        """Start the child; leaving the block before its end cancels it. Raises RunFailed."""
         if self._closed:
             raise asyncio.CancelledError  # the parent is being stopped
         if len(self._tasks) >= MOST:
@@ -175,7 +175,7 @@ def start(parent: Run, slug: str, input: Mapping[str, Any]) -> Claimed:
 
 
 def _safe(agent: str, error: Exception) -> RunFailed:
-    """What the parent's agent is told; HostErrors are fit to be shown."""
+    """The message for the parent's agent; messages of HostErrors are safe to show."""
     if isinstance(error, RunFailed):
         return error
     if not isinstance(error, HostError):

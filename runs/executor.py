@@ -38,7 +38,7 @@ CLAIM_PAUSE = 0.5
 
 
 class Stop(Enum):
-    """Why an executor is told to end a run early."""
+    """The reason for which an executor ends a run early."""
 
     CANCEL = "cancel"
     SHUTDOWN = "shutdown"

@@ -34,7 +34,7 @@ ACTIONS: Mapping[str, frozenset[str]] = {
 
 
 class Grant(TeamOwned):
-    """Lets a person, another team or whoever has a link see one thread or one run of ``team``.
+    """Lets a person, another team or a link's visitors see one thread or one run of ``team``.
 
     A person has it as a member of the team ``through``, and no longer than that.
     ``creator`` is the ``actor_id`` of whoever made it, ``created_by`` the label.

@@ -189,7 +189,7 @@ def _by_others(run: Run, said: set[str]) -> bool:
 
 
 def _store(thread_id: UUID, fold: Fold, *, before: UUID | None, through: UUID) -> None:
-    """Keep the fold, unless somebody else has brought it as far meanwhile."""
+    """Store the fold, unless another process has stored one at least as new."""
     values = {"fold": fold.dump(), "through": through}
     if before is None:
         ThreadHistory.objects.get_or_create(thread_id=thread_id, defaults=values)

@@ -332,7 +332,7 @@ class Interrupt(TeamOwned):
         return f"{self.interrupt_id} ({self.status})"
 
     def late(self, now: datetime) -> bool:
-        """Whether nobody answered in time; the sweep may still have to say so."""
+        """Whether the question expired unanswered; the sweep may not have recorded it yet."""
         if self.status == InterruptStatus.OPEN:
             return self.expires_at is not None and self.expires_at <= now
         return self.status == InterruptStatus.EXPIRED

@@ -36,7 +36,7 @@ def clean_parts(content: list[Any], path: str, unknown: list[str]) -> list[dict[
 
 
 def _part(part: dict[str, Any], path: str) -> dict[str, Any] | None:
-    """The part without unknown members; None for a kind or source that nobody here knows."""
+    """The part without unknown members; None for an unknown kind or source."""
     if part["type"] == "binary":
         part = _upgraded(part, path)
     kept = picked(part, ("type", "id", "metadata"))

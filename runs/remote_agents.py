@@ -137,7 +137,7 @@ def _origin(url: str) -> list[str]:
 
 
 def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What the http kind reads; anything else is refused rather than forgotten."""
+    """The settings of the http kind; any other is refused rather than dropped."""
     known = Patience.__slots__
     for name, value in given.items():
         if name == "protocol":

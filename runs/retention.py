@@ -34,7 +34,7 @@ THREADS = 200
 
 
 def run_once(seconds: float = 3000.0) -> None:
-    """Purge what is over, for at most about ``seconds``; the next call goes on."""
+    """Purge expired runs, for about ``seconds`` at most; the next call continues."""
     until = time.monotonic() + seconds
     for team in Team.objects.filter(legal_hold=False).order_by("pk"):
         if days := limits_of(team).retention_days:

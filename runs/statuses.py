@@ -16,7 +16,7 @@ TRANSITIONS: dict[Status, frozenset[Status]] = {
 
 
 def move(run_id: UUID, to: Status, **values: Any) -> int:
-    """The conditional update behind every change of status: who is first wins."""
+    """The conditional update behind every change of status: the first writer wins."""
     allowed = [status for status, targets in TRANSITIONS.items() if to in targets]
     return (
         Run.objects.unscoped("the run itself")

@@ -45,7 +45,7 @@ def _why(context: JobContext) -> Stop:
 @app.periodic(cron="* * * * *")
 @app.task(queue=jobs.QUEUE, queueing_lock="interrupts")
 def expire_interrupts(timestamp: int) -> None:
-    """Let the questions expire that nobody answered in time."""
+    """Expire the questions that were not answered in time."""
     if expired := interrupts.expire():
         log.info("interrupts.expired", count=expired)
 

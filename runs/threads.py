@@ -25,7 +25,7 @@ class Listed(NamedTuple):
 
     @property
     def moved_at(self) -> datetime:
-        """When something last happened to it, as far as its newest run tells."""
+        """The time of the last change, taken from the thread's newest run."""
         return self.last.ended_at or self.last.started_at or self.last.created_at
 
 
@@ -79,7 +79,7 @@ def _runs() -> QuerySet[Run]:
 
 
 def events(thread: Thread, after: Position | None, limit: int) -> tuple[list[str], Position | None]:
-    """The stored JSON of a thread's events in order, and where the next page goes on, if any.
+    """The stored JSON of a thread's events in order, and the cursor of the next page, if any.
 
     A page has at most ``limit`` events and about ``MAX_BYTES``. Raises Purged, with the cursor of
     what is left in its details.

@@ -1,4 +1,4 @@
-"""That something shared was looked at: the grant's row says when last, the owner's log by whom.
+"""Records the use of grants: the time of the last use in the grant, the viewer in the log.
 
 At most once a minute for each visitor: a request must not cost a write.
 """

@@ -44,7 +44,7 @@ class Interrupted(BaseException):
 
 
 class RunContext(RunRequest):
-    """One run, as its agent sees it: the input, and the ways to say something.
+    """One run, as its agent sees it: the input, and the methods that emit events.
 
     ``body`` is the RunAgentInput in wire form, ``agent`` the slug, ``settings`` the agent's own,
     ``team`` an opaque id. Emitting never blocks an async agent; one that emits thousands of

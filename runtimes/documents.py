@@ -128,7 +128,7 @@ def check(document: Document, text: str) -> None:
 
 
 def storable(name: str, text: str) -> str:
-    """The text, if a column takes it and there is something in it. Raises Invalid."""
+    """The text, if it is not empty and can be stored. Raises Invalid."""
     try:
         text.encode()
     except UnicodeEncodeError:

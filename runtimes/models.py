@@ -1,4 +1,4 @@
-"""Agent: one team's configuration of something that answers."""
+"""Agent: one team's configured agent."""
 
 import json
 from collections.abc import Mapping

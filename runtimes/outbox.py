@@ -128,7 +128,7 @@ class Outbox:
     # --- the runtime's side
 
     def wake(self) -> None:
-        """Tell the reader that there is something to read."""
+        """Wake the reader: there is an event to read."""
         waiter, self.waiter = self.waiter, None
         if waiter is not None and not waiter.done():
             waiter.set_result(None)

@@ -15,11 +15,11 @@ class Child(Protocol):
     run_id: str
 
     def __aiter__(self) -> AsyncIterator[dict[str, Any]]:
-        """The events from the first that nobody has taken yet to the terminal one."""
+        """The events from the first unread one to the terminal one."""
         ...
 
     async def end(self) -> dict[str, Any]:
-        """Wait for the end: the terminal event. Events that nobody has taken are passed over."""
+        """Wait for the terminal event, skipping unread events."""
         ...
 
 

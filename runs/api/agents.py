@@ -18,7 +18,7 @@ SHOWN = ["id", "slug", "name", "description", "kind", "url", "settings", "header
 
 
 class AgentSerializer(serializers.ModelSerializer[Agent]):
-    """``headers`` are names: nobody is told their values. ``url`` is null for other kinds."""
+    """``headers`` are names: their values are never shown. ``url`` is null for other kinds."""
 
     url = serializers.SerializerMethodField()
     headers = serializers.SerializerMethodField()

@@ -21,7 +21,7 @@ from teams.authentication import principal_of
 
 
 class GrantSerializer(serializers.ModelSerializer[Grant]):
-    """A grant on ``thread`` or ``run``, to a ``member``, a ``team`` or whoever has its link."""
+    """A grant on ``thread`` or ``run``, to a ``member``, a ``team`` or the visitors of its link."""
 
     thread = serializers.UUIDField(source="thread_id", read_only=True, allow_null=True)
     run = serializers.UUIDField(source="run_id", read_only=True, allow_null=True)

@@ -111,7 +111,7 @@ class ProfileDetail(APIView):
 
     @extend_schema(request=ProfileSerializer, responses={200: ProfileSerializer})
     def put(self, request: Request) -> Response:
-        """Write something else."""
+        """Replace the text."""
         given = _read(ProfileSerializer(data=request.data))
         return Response({"about": notes.describe(principal_of(request), given["about"])})
 

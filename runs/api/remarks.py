@@ -65,7 +65,7 @@ class Comments(APIView):
 
 
 class LinkAuthentication(BaseAuthentication):
-    """``request.auth`` is whoever comes with the link of the address, signed in or not."""
+    """``request.auth`` is the visitor with the link of the address, signed in or not."""
 
     def authenticate(self, request: Request) -> tuple[User | AnonymousUser, Principal]:
         """Raises NotFound, Unauthenticated; Forbidden for another site's page."""

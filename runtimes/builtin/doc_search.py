@@ -41,7 +41,7 @@ class Section:
 
 
 def split(file: str, text: str) -> Iterator[Section]:
-    """The sections of a Markdown text; a heading is told with its parents, "Guide › Start"."""
+    """The sections of a Markdown text; a heading includes its parents, "Guide › Start"."""
     path: list[tuple[int, str]] = []
     body: list[str] = []
     fence = ""

@@ -118,7 +118,7 @@ async def act(ctx: RunContext, op: dict[str, Any]) -> None:
 
 
 async def swallow_cancel(seconds: float) -> None:
-    """Sleep, whoever wants it to stop."""
+    """Sleep, ignoring every cancel."""
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
     while (left := end - loop.time()) > 0:

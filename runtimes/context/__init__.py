@@ -1,1 +1,1 @@
-"""Context providers: what an agent is told before a run, beside what the client sent."""
+"""Context providers: add to an agent's input before a run."""

@@ -51,11 +51,11 @@ class Inlet:
         return self._waiting.popleft()
 
     def notify(self) -> None:
-        """Wake who waits: something has happened."""
+        """Wake the waiting task."""
         self._news.set()
 
     async def wait(self, seconds: float | None = None) -> None:
-        """Until something has happened since the last ``wait``, or the time is up."""
+        """Wait for a change since the last ``wait``, or for the timeout."""
         if self._waiting and not self._closed:
             return
         try:

@@ -35,7 +35,7 @@ class Dialect:
         raise NotImplementedError
 
     def feed(self, line: Line) -> Iterator[Event]:
-        """The events of one line. A line of a shape nobody knows passes as RAW."""
+        """The events of one line. A line of unknown shape passes as RAW."""
         raise NotImplementedError
 
     def raw(self, line: Any) -> Event:

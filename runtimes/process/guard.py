@@ -157,7 +157,7 @@ class Guard:
                 return why
 
     def reap(self) -> bool:
-        """Collect who has ended; False when there is nobody left."""
+        """Reap ended processes; False if none is left."""
         with suppress(ChildProcessError):
             while True:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -186,7 +186,7 @@ class Guard:
         return None
 
     def sweep(self, grace: float) -> None:
-        """End everything: TERM, ``grace`` seconds, then KILL until nobody is left."""
+        """End all processes: TERM, ``grace`` seconds, then KILL until none is left."""
         if grace > 0:
             self.send(signal.SIGTERM)
             self.wait(grace)

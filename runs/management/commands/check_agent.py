@@ -29,7 +29,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Exits with 1 if something could not be mended."""
+        """Exits with 1 if an event could not be mended."""
         from runs import conformance
 
         agent, asked = options["agent"], conformance.body(options["message"])

@@ -42,7 +42,7 @@ class LocalVerifier(Verifier):
         self._read: asyncio.Task[None] | None = None
 
     async def verify(self, citation: Citation) -> dict[str, Any]:
-        """In a thread, so that a long document holds up nobody."""
+        """In a thread, so that a long document does not block the event loop."""
         if self._read is None:
             self._read = asyncio.create_task(asyncio.to_thread(self._prepare))
         # Shielded: one citation that is given up must not take the documents from the others.

@@ -64,7 +64,7 @@ class HttpVerifier(Verifier):
 
 
 def _read(answer: Any, key: str) -> dict[str, Any]:
-    """What may go into the state of an answer that somebody else wrote."""
+    """The part of a remote answer that may enter the state."""
     try:
         given = answer["verifications"][key]
         status = given.get("status") or next(n for f, n in _FLAGS.items() if given.get(f) is True)
