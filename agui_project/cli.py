@@ -12,6 +12,7 @@ from contextlib import nullcontext
 
 DISTRIBUTION = "agui-run-host"
 LONG_LIVED = ("run_worker", "supervise", "up")
+HELP = ("-h", "--help", "--version", "help", "version")
 SHORT_NAMES = {"worker": "run_worker"}
 # What `agui-host` lists; Django's own commands work too.
 COMMANDS = {
@@ -48,20 +49,37 @@ def run(args: Sequence[str]) -> None:
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 
-    from agui_project import embedded, own_secrets
+    from agui_project import own_secrets
+    from agui_project.errors import HostError
     from agui_project.postgres.deadlines import LONGEST, allowing
 
     if args and args[0] in LONG_LIVED:
         own_secrets.hide()
-    if args and args[0] not in embedded.COMMANDS_WITHOUT_ENGINES:
-        embedded.ensure()
     # A worker's statements have a deadline; a command may have much to do in one.
     patience = nullcontext() if "run_worker" in args[:1] else allowing(LONGEST)
     try:
+        if args and args[0] not in HELP:
+            prepare(args[0])
         with patience:
             execute_from_command_line(["agui-host", *args])
     except ImproperlyConfigured as error:
         sys.exit(f"{error}")
+    except HostError as error:
+        sys.exit(error.message)
+
+
+def prepare(command: str) -> None:
+    """Have all settings read and the engines running that the command needs.
+
+    Raises ImproperlyConfigured, a line for each setting that is wrong, or EngineFailed.
+    """
+    from django.conf import settings
+
+    from agui_project import embedded
+
+    settings.INSTALLED_APPS  # noqa: B018  Django itself puts off what is wrong with them
+    if command not in embedded.COMMANDS_WITHOUT_ENGINES:
+        embedded.ensure()
 
 
 def usage() -> str:

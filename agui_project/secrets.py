@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 else:
     _TextField = models.TextField
 
-SHORTEST_KEY = 32
 ELSEWHERE: dict[str, Callable[[], tuple[int, int]]] = {}
 """What reseals secrets in other people's tables; answers as ``rotate_all`` does."""
 _PURPOSE = b"agui run host: secrets at rest"

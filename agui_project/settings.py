@@ -1,99 +1,123 @@
 """Settings: every value comes from the environment and has a working default (docs/settings.md).
 
 Importing this module starts nothing: without DATABASE_URL and REDIS_URL the addresses of the
-embedded engines are computed from AGUI_DATA_DIR, and `manage.py` starts them.
+embedded engines are computed from AGUI_DATA_DIR, and `manage.py` starts them. Values that are
+wrong are collected, and its end raises ImproperlyConfigured with a line for each.
 """
 
 from typing import Any
 from urllib.parse import urlsplit
 
-import environ
 from csp.constants import NONCE, NONE, SELF
 
-from agui_project import durations, embedded, folders, logs, valkey
+from agui_project import embedded, folders, logs, validators, valkey
+from agui_project.environment import Environment
 from agui_project.postgres import address, deadlines
 
 BASE_DIR = folders.FILES
-env = environ.Env()
+env = Environment()
 
-DEBUG: bool = env.bool("DEBUG", default=False)
+DEBUG: bool = env.flag("DEBUG", default=False)
+env.text("XDG_DATA_HOME", rule=validators.folder)
 AGUI_DATA_DIR = folders.data_dir()
-SECRET_KEY: str = env.str("SECRET_KEY", default="") or embedded.secret_key(AGUI_DATA_DIR)
-SECRET_KEY_FALLBACKS: list[str] = env.list("SECRET_KEY_FALLBACKS", default=[])
-AGUI_PUBLIC_URL: str = env.str("AGUI_PUBLIC_URL", default="")
+env.text("AGUI_DATA_DIR", default=str(AGUI_DATA_DIR), rule=validators.folder)
+signing_key = None if DEBUG else validators.signing_key
+SECRET_KEY: str = env.text("SECRET_KEY", rule=signing_key, secret=True)
+SECRET_KEY_FALLBACKS: list[str] = env.entries(
+    "SECRET_KEY_FALLBACKS", default=[], rule=signing_key, secret=True
+)
+if not SECRET_KEY and not env.problems:
+    SECRET_KEY = env.note(lambda: embedded.secret_key(AGUI_DATA_DIR), default="")
+PORT: int = env.number("PORT", default=8000, most=65_535)
+AGUI_PUBLIC_URL: str = env.text("AGUI_PUBLIC_URL", rule=validators.origin)
 AGUI_PUBLIC_URL = AGUI_PUBLIC_URL.rstrip("/")
 # Where this host is without it: links in mails go there, wherever a request says it came to.
-AGUI_LOCAL_URL = f"http://127.0.0.1:{env.str('PORT', default='8000')}"
+AGUI_LOCAL_URL = f"http://127.0.0.1:{PORT}"
 # A host that people reach by its name answers to that name, not to those of every machine.
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
-ALLOWED_HOSTS: list[str] = env.list(
-    "AGUI_ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"]
+ALLOWED_HOSTS: list[str] = env.entries(
+    "AGUI_ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"], rule=validators.host_name
 )
 if AGUI_PUBLIC_URL:
     ALLOWED_HOSTS = [name for name in ALLOWED_HOSTS if name not in LOOPBACK]
 ALLOWED_HOSTS += [host] if (host := urlsplit(AGUI_PUBLIC_URL).hostname) else []
-AGUI_ALLOWED_ORIGINS: list[str] = env.list("AGUI_ALLOWED_ORIGINS", default=[])
-AGUI_SECRETS_KEYS: list[str] = env.list("AGUI_SECRETS_KEYS", default=[])
-AGUI_OUTBOUND_ALLOW: list[str] = env.list("AGUI_OUTBOUND_ALLOW", default=[])
+AGUI_ALLOWED_ORIGINS: list[str] = env.entries(
+    "AGUI_ALLOWED_ORIGINS", default=[], rule=validators.allowed_origin
+)
+AGUI_SECRETS_KEYS: list[str] = env.entries(
+    "AGUI_SECRETS_KEYS", default=[], rule=validators.sealing_key, secret=True
+)
+AGUI_OUTBOUND_ALLOW: list[str] = env.entries(
+    "AGUI_OUTBOUND_ALLOW", default=[], rule=validators.outbound
+)
 CSRF_TRUSTED_ORIGINS = [origin for origin in AGUI_ALLOWED_ORIGINS if "://" in origin]
-AGUI_TRUSTED_PROXIES: int = env.int("AGUI_TRUSTED_PROXIES", default=0)
+AGUI_TRUSTED_PROXIES: int = env.number("AGUI_TRUSTED_PROXIES", default=0, most=100)
+AGUI_DEMO_API_KEY: str = env.text("AGUI_DEMO_API_KEY", rule=validators.api_key, secret=True)
 
-AGUI_AGENT_MODULES: list[str] = env.list("AGUI_AGENT_MODULES", default=[])
-AGUI_SCRIPTED_AGENT: bool = env.bool("AGUI_SCRIPTED_AGENT", default=False)
-AGUI_DB_THREADS: int = env.int("AGUI_DB_THREADS", default=8)
-AGUI_DATABASE_DEADLINE: float = env.float("AGUI_DATABASE_DEADLINE", default=15.0)
-AGUI_PROCESS_KEEP: bool = env.bool("AGUI_PROCESS_KEEP", default=False)
-AGUI_MAX_BODY_BYTES: int = env.int("AGUI_MAX_BODY_BYTES", default=5_000_000)
-AGUI_REQUEST_SLOTS: int = env.int("AGUI_REQUEST_SLOTS", default=AGUI_DB_THREADS)
-AGUI_REQUEST_WAIT: float = env.float("AGUI_REQUEST_WAIT", default=10.0)
-AGUI_BODY_TIMEOUT: float = env.float("AGUI_BODY_TIMEOUT", default=30.0)
-AGUI_BODIES_MAX_BYTES: int = env.int("AGUI_BODIES_MAX_BYTES", default=100_000_000)
-AGUI_MAX_EVENT_BYTES: int = env.int("AGUI_MAX_EVENT_BYTES", default=10 * 1024 * 1024)
-AGUI_MAX_STATE_BYTES: int = env.int("AGUI_MAX_STATE_BYTES", default=10 * 1024 * 1024)
-AGUI_MAX_TEXT_BYTES: int = env.int("AGUI_MAX_TEXT_BYTES", default=100 * 1024 * 1024)
-AGUI_DOCUMENT_MAX_BYTES: int = env.int("AGUI_DOCUMENT_MAX_BYTES", default=1_000_000)
-AGUI_DOCUMENTS_MAX: int = env.int("AGUI_DOCUMENTS_MAX", default=500)
-AGUI_WISDOM_MAX: int = env.int("AGUI_WISDOM_MAX", default=100)
-AGUI_CONTEXT_MAX_CHARS: int = env.int("AGUI_CONTEXT_MAX_CHARS", default=32_000)
-AGUI_CONTEXT_TIMEOUT: float = env.float("AGUI_CONTEXT_TIMEOUT", default=10.0)
-AGUI_RUN_TIMEOUT: float = env.float("AGUI_RUN_TIMEOUT", default=3600.0)
-AGUI_WORKER_CONCURRENCY: int = env.int("AGUI_WORKER_CONCURRENCY", default=200)
-AGUI_WORKER_GRACE: float = env.float("AGUI_WORKER_GRACE", default=AGUI_RUN_TIMEOUT)
-AGUI_CANCEL_GRACE: float = env.float("AGUI_CANCEL_GRACE", default=5.0)
-AGUI_HEARTBEAT: float = env.float("AGUI_HEARTBEAT", default=3.0)
-AGUI_WORKER_LOST_AFTER: float = env.float("AGUI_WORKER_LOST_AFTER", default=20.0)
-AGUI_REAP_EVERY: float = env.float("AGUI_REAP_EVERY", default=10.0)
-AGUI_LIVENESS_SECONDS: float = env.float("AGUI_LIVENESS_SECONDS", default=15.0)
-AGUI_LOOP_BLOCK_WARN: float = env.float("AGUI_LOOP_BLOCK_WARN", default=5.0)
-AGUI_LOOP_BLOCK_LIMIT: float = env.float("AGUI_LOOP_BLOCK_LIMIT", default=60.0)
-AGUI_SSE_HEARTBEAT: float = env.float("AGUI_SSE_HEARTBEAT", default=15.0)
-AGUI_STALL_TIMEOUT: float = env.float("AGUI_STALL_TIMEOUT", default=120.0)
-AGUI_HUB_TICK: float = env.float("AGUI_HUB_TICK", default=0.5)
+AGUI_AGENT_MODULES: list[str] = env.entries(
+    "AGUI_AGENT_MODULES", default=[], rule=validators.module
+)
+AGUI_SCRIPTED_AGENT: bool = env.flag("AGUI_SCRIPTED_AGENT", default=False)
+AGUI_DB_THREADS: int = env.number("AGUI_DB_THREADS", default=8, least=1, most=1_000)
+AGUI_DATABASE_DEADLINE: float = env.seconds("AGUI_DATABASE_DEADLINE", default=15.0)
+AGUI_PROCESS_KEEP: bool = env.flag("AGUI_PROCESS_KEEP", default=False)
+AGUI_MAX_BODY_BYTES: int = env.number("AGUI_MAX_BODY_BYTES", default=5_000_000, least=1)
+AGUI_REQUEST_SLOTS: int = env.number(
+    "AGUI_REQUEST_SLOTS", default=AGUI_DB_THREADS, least=1, most=1_000
+)
+AGUI_REQUEST_WAIT: float = env.seconds("AGUI_REQUEST_WAIT", default=10.0, least=0.01)
+AGUI_BODY_TIMEOUT: float = env.seconds("AGUI_BODY_TIMEOUT", default=30.0, least=1)
+AGUI_BODIES_MAX_BYTES: int = env.number("AGUI_BODIES_MAX_BYTES", default=100_000_000, least=1)
+AGUI_MAX_EVENT_BYTES: int = env.number(
+    "AGUI_MAX_EVENT_BYTES", default=10 * 1024 * 1024, least=1_000
+)
+AGUI_MAX_STATE_BYTES: int = env.number(
+    "AGUI_MAX_STATE_BYTES", default=10 * 1024 * 1024, least=1_000
+)
+AGUI_MAX_TEXT_BYTES: int = env.number("AGUI_MAX_TEXT_BYTES", default=100 * 1024 * 1024, least=1_000)
+AGUI_DOCUMENT_MAX_BYTES: int = env.number("AGUI_DOCUMENT_MAX_BYTES", default=1_000_000)
+AGUI_DOCUMENTS_MAX: int = env.number("AGUI_DOCUMENTS_MAX", default=500)
+AGUI_WISDOM_MAX: int = env.number("AGUI_WISDOM_MAX", default=100)
+AGUI_CONTEXT_MAX_CHARS: int = env.number("AGUI_CONTEXT_MAX_CHARS", default=32_000)
+AGUI_CONTEXT_TIMEOUT: float = env.seconds("AGUI_CONTEXT_TIMEOUT", default=10.0, least=0.01)
+AGUI_RUN_TIMEOUT: float = env.seconds("AGUI_RUN_TIMEOUT", default=3600.0, least=0.01)
+AGUI_WORKER_CONCURRENCY: int = env.number(
+    "AGUI_WORKER_CONCURRENCY", default=200, least=1, most=100_000
+)
+AGUI_WORKER_GRACE: float = env.seconds("AGUI_WORKER_GRACE", default=AGUI_RUN_TIMEOUT)
+AGUI_CANCEL_GRACE: float = env.seconds("AGUI_CANCEL_GRACE", default=5.0)
+AGUI_HEARTBEAT: float = env.seconds("AGUI_HEARTBEAT", default=3.0, least=0.01)
+AGUI_WORKER_LOST_AFTER: float = env.seconds("AGUI_WORKER_LOST_AFTER", default=20.0, least=0.01)
+AGUI_REAP_EVERY: float = env.seconds("AGUI_REAP_EVERY", default=10.0, least=0.01)
+AGUI_LIVENESS_SECONDS: float = env.seconds("AGUI_LIVENESS_SECONDS", default=15.0)
+AGUI_LOOP_BLOCK_WARN: float = env.seconds("AGUI_LOOP_BLOCK_WARN", default=5.0, least=0.01)
+AGUI_LOOP_BLOCK_LIMIT: float = env.seconds("AGUI_LOOP_BLOCK_LIMIT", default=60.0, least=0.01)
+AGUI_SSE_HEARTBEAT: float = env.seconds("AGUI_SSE_HEARTBEAT", default=15.0, least=0.01)
+AGUI_STALL_TIMEOUT: float = env.seconds("AGUI_STALL_TIMEOUT", default=120.0, least=0.01)
+AGUI_HUB_TICK: float = env.seconds("AGUI_HUB_TICK", default=0.5, least=0.01)
 
 # Alpine's dialect, under that document's names (docs/protocol.md#alpines-dialect).
-ALPINE_AG_UI_ENABLED: bool = env.bool("ALPINE_AG_UI_ENABLED", default=True)
-ALPINE_AG_UI_BUFFER_SIZE: int = env.int("ALPINE_AG_UI_BUFFER_SIZE", default=1000)
-ALPINE_AG_UI_VALIDATE_EVENTS: bool = env.bool("ALPINE_AG_UI_VALIDATE_EVENTS", default=True)
-ALPINE_AG_UI_STREAM_TIMEOUT: float = durations.seconds(
-    env.str("ALPINE_AG_UI_STREAM_TIMEOUT", default="30s")
-)
+ALPINE_AG_UI_ENABLED: bool = env.flag("ALPINE_AG_UI_ENABLED", default=True)
+ALPINE_AG_UI_BUFFER_SIZE: int = env.number("ALPINE_AG_UI_BUFFER_SIZE", default=1000, least=1)
+ALPINE_AG_UI_VALIDATE_EVENTS: bool = env.flag("ALPINE_AG_UI_VALIDATE_EVENTS", default=True)
+ALPINE_AG_UI_STREAM_TIMEOUT: float = env.duration("ALPINE_AG_UI_STREAM_TIMEOUT", default="30s")
 
 # What a team may use, where it has no values of its own (teams/limits.py); 0 is no limit.
-AGUI_LIMIT_CONCURRENT_RUNS: int = env.int("AGUI_LIMIT_CONCURRENT_RUNS", default=500)
-AGUI_LIMIT_QUEUED_RUNS: int = env.int("AGUI_LIMIT_QUEUED_RUNS", default=10_000)
-AGUI_LIMIT_RUNS_PER_MINUTE: int = env.int("AGUI_LIMIT_RUNS_PER_MINUTE", default=3_000)
-AGUI_LIMIT_EVENTS_PER_SECOND: int = env.int("AGUI_LIMIT_EVENTS_PER_SECOND", default=10_000)
-AGUI_LIMIT_EVENT_BYTES: int = env.int("AGUI_LIMIT_EVENT_BYTES", default=10 * 1024 * 1024)
-AGUI_LIMIT_RUN_SECONDS: int = env.int("AGUI_LIMIT_RUN_SECONDS", default=86_400)
-AGUI_LIMIT_OPEN_STREAMS: int = env.int("AGUI_LIMIT_OPEN_STREAMS", default=2_000)
-AGUI_LINK_STREAMS: int = env.int("AGUI_LINK_STREAMS", default=500)
-AGUI_LINK_STREAMS_PER_ADDRESS: int = env.int("AGUI_LINK_STREAMS_PER_ADDRESS", default=20)
-AGUI_LIMIT_STORED_BYTES: int = env.int("AGUI_LIMIT_STORED_BYTES", default=100_000_000_000)
-AGUI_LIMIT_RETENTION_DAYS: int = env.int("AGUI_LIMIT_RETENTION_DAYS", default=0)
+AGUI_LIMIT_CONCURRENT_RUNS: int = env.number("AGUI_LIMIT_CONCURRENT_RUNS", default=500)
+AGUI_LIMIT_QUEUED_RUNS: int = env.number("AGUI_LIMIT_QUEUED_RUNS", default=10_000)
+AGUI_LIMIT_RUNS_PER_MINUTE: int = env.number("AGUI_LIMIT_RUNS_PER_MINUTE", default=3_000)
+AGUI_LIMIT_EVENTS_PER_SECOND: int = env.number("AGUI_LIMIT_EVENTS_PER_SECOND", default=10_000)
+AGUI_LIMIT_EVENT_BYTES: int = env.number("AGUI_LIMIT_EVENT_BYTES", default=10 * 1024 * 1024)
+AGUI_LIMIT_RUN_SECONDS: int = env.number("AGUI_LIMIT_RUN_SECONDS", default=86_400, most=10**9)
+AGUI_LIMIT_OPEN_STREAMS: int = env.number("AGUI_LIMIT_OPEN_STREAMS", default=2_000)
+AGUI_LINK_STREAMS: int = env.number("AGUI_LINK_STREAMS", default=500)
+AGUI_LINK_STREAMS_PER_ADDRESS: int = env.number("AGUI_LINK_STREAMS_PER_ADDRESS", default=20)
+AGUI_LIMIT_STORED_BYTES: int = env.number("AGUI_LIMIT_STORED_BYTES", default=100_000_000_000)
+AGUI_LIMIT_RETENTION_DAYS: int = env.number("AGUI_LIMIT_RETENTION_DAYS", default=0, most=100_000)
 
-LLM_BASE_URL: str = env.str("AGUI_LLM_BASE_URL", default="")
-LLM_API_KEY: str = env.str("AGUI_LLM_API_KEY", default="")
-LLM_MODEL: str = env.str("AGUI_LLM_MODEL", default="")
+LLM_BASE_URL: str = env.text("AGUI_LLM_BASE_URL", rule=validators.http_url)
+LLM_API_KEY: str = env.text("AGUI_LLM_API_KEY", secret=True)
+LLM_MODEL: str = env.text("AGUI_LLM_MODEL", rule=validators.needs_extra("llm", "pydantic_ai"))
 
 INSTALLED_APPS = [
     "daphne",
@@ -163,10 +187,11 @@ TEMPLATES = [
 ]
 
 DATABASES: dict[str, dict[str, Any]] = {
-    "default": (
-        address.database(url)
-        if (url := env.str("DATABASE_URL", default=""))
-        else embedded.database(AGUI_DATA_DIR) | {"OPTIONS": address.with_defaults({})}
+    "default": env.parsed(
+        "DATABASE_URL",
+        address.database,
+        default=embedded.database(AGUI_DATA_DIR) | {"OPTIONS": address.with_defaults({})},
+        secret=True,
     )
 }
 # Without the pool, 54 of 300 concurrent POSTs got 500 and CONN_MAX_AGE leaked connections.
@@ -178,13 +203,15 @@ DATABASES["default"] |= {
 DATABASES["default"]["OPTIONS"]["pool"] = {
     "connection_class": deadlines.Connection,
     "min_size": 2,
-    "max_size": env.int("AGUI_DB_POOL", default=AGUI_DB_THREADS + AGUI_REQUEST_SLOTS + 2),
+    "max_size": env.number(
+        "AGUI_DB_POOL", default=AGUI_DB_THREADS + AGUI_REQUEST_SLOTS + 2, least=2, most=10_000
+    ),
     "timeout": 10,
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-REDIS_URL: str = valkey.address(
-    env.str("REDIS_URL", default="") or embedded.valkey_url(AGUI_DATA_DIR)
+REDIS_URL: str = env.parsed(
+    "REDIS_URL", valkey.address, default=embedded.valkey_url(AGUI_DATA_DIR), secret=True
 )
 CHANNEL_LAYERS = {
     "default": {"BACKEND": "agui_project.bell.BellLayer", "CONFIG": {"hosts": [REDIS_URL]}}
@@ -223,9 +250,9 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 # How people sign in: by django-allauth, for which dashboard/accounts.py decides.
-AGUI_INVITATION_COOLDOWN: int = env.int("AGUI_INVITATION_COOLDOWN", default=600)
-AGUI_INVITATIONS_PER_DAY: int = env.int("AGUI_INVITATIONS_PER_DAY", default=1_000)
-AGUI_SIGNUP: str = env.str("AGUI_SIGNUP", default="invited")
+AGUI_INVITATION_COOLDOWN: int = env.number("AGUI_INVITATION_COOLDOWN", default=600, most=10**9)
+AGUI_INVITATIONS_PER_DAY: int = env.number("AGUI_INVITATIONS_PER_DAY", default=1_000)
+AGUI_SIGNUP: str = env.choice("AGUI_SIGNUP", default="invited", among=("open", "invited", "closed"))
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
 ACCOUNT_ADAPTER = "dashboard.accounts.AccountAdapter"
 ACCOUNT_FORMS = {"login": "dashboard.forms.LoginForm", "signup": "dashboard.forms.SignupForm"}
@@ -244,25 +271,34 @@ MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_TOTP_ISSUER = "AG-UI run host"
 SOCIALACCOUNT_ADAPTER = "dashboard.accounts.SocialAdapter"
 SOCIALACCOUNT_OPENID_CONNECT_URL_PREFIX = ""
+AGUI_OIDC_URL: str = env.text("AGUI_OIDC_URL", rule=validators.http_url)
+AGUI_OIDC_CLIENT_ID: str = env.text("AGUI_OIDC_CLIENT_ID")
+if AGUI_OIDC_URL and not AGUI_OIDC_CLIENT_ID:
+    env.problem("AGUI_OIDC_CLIENT_ID", "it is empty, and AGUI_OIDC_URL needs it; set both or none")
 SOCIALACCOUNT_PROVIDERS = {
     "openid_connect": {
         "OAUTH_PKCE_ENABLED": True,
         "APPS": [
             {
                 "provider_id": "sso",
-                "name": env.str("AGUI_OIDC_NAME", default="Single sign-on"),
-                "client_id": env.str("AGUI_OIDC_CLIENT_ID", default=""),
-                "secret": env.str("AGUI_OIDC_CLIENT_SECRET", default=""),
-                "settings": {"server_url": server_url},
+                "name": env.text("AGUI_OIDC_NAME", default="Single sign-on"),
+                "client_id": AGUI_OIDC_CLIENT_ID,
+                "secret": env.text("AGUI_OIDC_CLIENT_SECRET", secret=True),
+                "settings": {"server_url": AGUI_OIDC_URL},
             }
-            for server_url in [env.str("AGUI_OIDC_URL", default="")]
-            if server_url
-        ],
+        ]
+        if AGUI_OIDC_URL
+        else [],
     }
 }
-vars().update(env.email_url("EMAIL_URL", default="consolemail://"))
+EMAIL: dict[str, Any] = env.parsed(
+    "EMAIL_URL", validators.email, default=validators.email("consolemail://"), secret=True
+)
+vars().update(EMAIL)
 EMAIL_TIMEOUT = 10
-DEFAULT_FROM_EMAIL: str = env.str("AGUI_EMAIL_FROM", default="AG-UI run host <noreply@localhost>")
+DEFAULT_FROM_EMAIL: str = env.text(
+    "AGUI_EMAIL_FROM", default="AG-UI run host <noreply@localhost>", rule=validators.sender
+)
 
 LOGIN_URL = "/login/"
 LOGIN_REDIRECT_URL = "/runs/"
@@ -307,5 +343,7 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
 
 LOGGING = logs.config(
-    level=env.str("AGUI_LOG_LEVEL", default="INFO"), json=env.bool("AGUI_LOG_JSON", default=False)
+    level=env.text("AGUI_LOG_LEVEL", default="INFO", rule=validators.level),
+    json=env.flag("AGUI_LOG_JSON", default=False),
 )
+env.verify()

@@ -5,7 +5,7 @@ the options itself; it passes on a name that it does not know until the first co
 """
 
 import os
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -19,9 +19,16 @@ REQUIREMENTS = ("none", "optional", "required")
 
 def address(url: str) -> str:
     """``url`` itself. Raises ImproperlyConfigured for an option that would not hold."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise ImproperlyConfigured("REDIS_URL is no URL; write redis://host:6379/0.") from None
     if parts.scheme not in ("redis", "rediss", "unix"):
-        raise ImproperlyConfigured("REDIS_URL must begin with redis://, rediss:// or unix://.")
+        raise ImproperlyConfigured(
+            "REDIS_URL must begin with redis://, rediss:// or unix://; write redis://host:6379/0."
+        )
+    if parts.scheme != "unix":
+        _check_place(parts)
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
         if name not in PLAIN | TLS:
             raise ImproperlyConfigured(f"REDIS_URL has the unknown option {name}.")
@@ -36,3 +43,17 @@ def address(url: str) -> str:
                 f"REDIS_URL: ssl_cert_reqs is {value!r}; it is one of {', '.join(REQUIREMENTS)}."
             )
     return url
+
+
+def _check_place(parts: SplitResult) -> None:
+    """Refuse what redis-py would pass over, or raise about at the first connection."""
+    try:
+        port = parts.port
+    except ValueError:
+        port = 0
+    if port == 0:
+        raise ImproperlyConfigured("REDIS_URL: its port is none; write a number from 1 to 65535.")
+    if not parts.path.strip("/").isdecimal() and parts.path.strip("/"):
+        raise ImproperlyConfigured(
+            "REDIS_URL: its path is no number of a database; write redis://host:6379/0."
+        )

@@ -2,7 +2,10 @@
 
 import multiprocessing
 import signal
+import sys
 from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
 
 from agui_project import child, own_secrets
 
@@ -17,6 +20,8 @@ def application() -> Any:
     parent = multiprocessing.parent_process()
     if parent is not None and not parent.is_alive():
         raise SystemExit("granian's main process died first")
-    from agui_project.asgi import application
-
+    try:
+        from agui_project.asgi import application
+    except ImproperlyConfigured as error:
+        sys.exit(f"{error}")
     return application

@@ -36,6 +36,11 @@ def database(url: str) -> dict[str, Any]:
     says. Raises ImproperlyConfigured for an option that is unknown or would not hold.
     """
     options = _parse(url)
+    for port in filter(None, str(options.get("port", "")).split(",")):
+        if not port.isdecimal() or not 0 < int(port) < 2**16:
+            raise ImproperlyConfigured(
+                f"DATABASE_URL: the port is {port!r}; write a number from 1 to 65535."
+            )
     _check_tls(options)
     place = {name: str(options.pop(key, "")) for key, name in PLACES.items()}
     return {**place, "OPTIONS": with_defaults(options)}
@@ -48,8 +53,15 @@ def with_defaults(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parse(url: str) -> dict[str, Any]:
-    if urlsplit(url).scheme not in ("postgres", "postgresql"):
-        raise ImproperlyConfigured("DATABASE_URL must begin with postgres:// or postgresql://.")
+    try:
+        scheme = urlsplit(url).scheme
+    except ValueError:
+        scheme = ""
+    if scheme not in ("postgres", "postgresql"):
+        raise ImproperlyConfigured(
+            "DATABASE_URL must begin with postgres:// or postgresql://;"
+            " write postgres://user:password@host:5432/name."
+        )
     try:
         return dict(conninfo_to_dict(url))
     except psycopg.Error as error:

@@ -41,9 +41,6 @@ def test_djangos_check_for_deployments_finds_nothing(tmp_path: Path) -> None:
     assert "no issues" in done.stdout + done.stderr
     loose = manage(tmp_path, *check, AGUI_PUBLIC_URL=PUBLIC, DEBUG="true")
     assert loose.returncode != 0
-    wrong = manage(tmp_path, "check", AGUI_PUBLIC_URL="agents.example.com", AGUI_SIGNUP="maybe")
-    assert "agui.E007" in wrong.stderr
-    assert "agui.E008" in wrong.stderr
 
 
 @pytest.mark.slow

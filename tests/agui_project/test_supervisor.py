@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management.base import CommandError
@@ -220,7 +221,7 @@ def test_a_taken_port_is_refused_by_number(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_demo_key_is_shown_on_every_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     asked: list[tuple[str | None, str | None]] = []
 
@@ -229,11 +230,11 @@ def test_the_demo_key_is_shown_on_every_start(
         return Demo("demo", password or "secret", api_key or "k" * 40, created=api_key is None)
 
     monkeypatch.setattr(up, "ensure_demo", ensure_demo)
-    monkeypatch.delenv("AGUI_DEMO_API_KEY", raising=False)
+    settings.AGUI_DEMO_API_KEY = ""
     for _ in range(2):
         demo = up.prepare_demo(tmp_path)
         assert (demo.api_key, demo.password) == ("k" * 40, "secret")
-    monkeypatch.setenv("AGUI_DEMO_API_KEY", "e" * 32)
+    settings.AGUI_DEMO_API_KEY = "e" * 32
     assert up.prepare_demo(tmp_path).api_key == "e" * 32
     assert asked == [(None, None), ("k" * 40, "secret"), ("e" * 32, "secret")]
     for name in ("demo_api_key", "demo_password"):

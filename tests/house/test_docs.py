@@ -18,6 +18,11 @@ from tests.house.repository import PACKAGES, ROOT
 SETTINGS = ROOT / "agui_project" / "settings.py"
 ROW = re.compile(r"^\| `([A-Z][A-Z_]+)` \| (.*?) \|", re.MULTILINE)
 COMPUTED = object()
+EMPTY = ast.Constant("")  # of ``env.text``, the only reader that needs no default
+READERS = {
+    f"env.{kind}"
+    for kind in ("text", "flag", "number", "seconds", "duration", "entries", "choice", "parsed")
+}
 
 
 # --- settings
@@ -27,9 +32,9 @@ def settings_in_code() -> dict[str, Any]:
     """Every variable that the code reads, with its default where that is a plain value."""
     found: dict[str, Any] = {}
     for node in ast.walk(ast.parse(SETTINGS.read_text())):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("env."):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in READERS:
             name = ast.literal_eval(node.args[0])
-            default = next((k.value for k in node.keywords if k.arg == "default"), None)
+            default = next((k.value for k in node.keywords if k.arg == "default"), EMPTY)
             found.setdefault(name, _value(default))
     pattern = re.compile(r'os\.environ(?:\.get\(|\[)"([A-Z_]+)"')
     for path in repository.files():
@@ -39,9 +44,7 @@ def settings_in_code() -> dict[str, Any]:
     return found
 
 
-def _value(node: ast.expr | None) -> Any:
-    if node is None:
-        return COMPUTED
+def _value(node: ast.expr) -> Any:
     try:
         return eval(ast.unparse(node), {"__builtins__": {}})  # noqa: S307  (10 * 1024 * 1024)
     except NameError:

@@ -31,8 +31,9 @@ class Command(BaseCommand):
     requires_migrations_checks = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        port = int(os.environ.get("PORT") or 8000)
-        parser.add_argument("--port", type=int, default=port, help="0 chooses any free port")
+        parser.add_argument(
+            "--port", type=port_number, default=settings.PORT, help="0 chooses any free port"
+        )
         parser.add_argument("--reload", action="store_true", help="restart when code changes")
         parser.add_argument("--no-web", action="store_true", help="only the worker")
         parser.add_argument(
@@ -48,7 +49,8 @@ class Command(BaseCommand):
     def handle(self, **options: Any) -> None:
         port = None if options["no_web"] else free_port(options["port"])
         # A terminal does not wait an hour for runs, unless somebody wants that.
-        grace = float(os.environ.get("AGUI_WORKER_GRACE") or QUICK_GRACE)
+        quick = not os.environ.get("AGUI_WORKER_GRACE", "").strip()
+        grace = QUICK_GRACE if quick else settings.AGUI_WORKER_GRACE
         worker = supervisor.worker(grace, settings.AGUI_CANCEL_GRACE)
         jobs = [] if options["no_worker"] else [worker]
         jobs += [supervisor.web(port)] if port else []
@@ -127,6 +129,13 @@ def alpine(options: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(value).lower() for name, value in found.items() if value is not None}
 
 
+def port_number(text: str) -> int:
+    """A port of the command line. Raises ValueError, which argparse reports."""
+    if not 0 <= (port := int(text)) < 2**16:
+        raise ValueError
+    return port
+
+
 def free_port(port: int) -> int:
     """``port`` itself, or a free one for 0; CommandError when it is taken."""
     if not child.wait_until(lambda: can_bind(port), PORT_PATIENCE):
@@ -157,7 +166,7 @@ def prepare_demo(data: Path) -> Demo:
 
     ``AGUI_DEMO_API_KEY`` wins over the kept key. Both are None where only their owner knows them.
     """
-    given = os.environ.get("AGUI_DEMO_API_KEY") or kept(data, "demo_api_key")
+    given = settings.AGUI_DEMO_API_KEY or kept(data, "demo_api_key")
     try:
         demo = ensure_demo(api_key=given, password=kept(data, "demo_password"))
     except HostError as error:

@@ -1,0 +1,160 @@
+"""Rules for the values of settings. Each raises ValueError with what to write instead."""
+
+import importlib.util
+import logging
+import os
+import re
+import zlib
+from collections.abc import Callable
+from email.utils import parseaddr
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+from environ import Env
+
+from agui_project.addresses import Allowed
+
+SHORTEST_KEY = 32
+FEWEST_CHARACTERS = 8
+SAMPLE = "django-insecure-"
+HTTP = ("http", "https")
+WITHOUT_HOST = ("consolemail", "filemail", "memorymail", "dummymail")
+MAKE_KEY = "make one: python -c 'import secrets; print(secrets.token_urlsafe(50))'"
+_HOST = re.compile(r"\*|\.?[\w-]+(?:\.[\w-]+)*\.?|\[[0-9A-Fa-f:.]+\]")
+
+
+def http_url(text: str) -> SplitResult:
+    """A URL with http or https, a host, and a port that is one, if any."""
+    return _url(text, HTTP, "https://example.com/path")
+
+
+def origin(text: str) -> None:
+    """Scheme, host and perhaps a port."""
+    parts = _url(text, HTTP, "https://agents.example.com")
+    if text.rstrip("/") != f"{parts.scheme}://{parts.netloc}" or "@" in parts.netloc:
+        raise ValueError("write https://agents.example.com: scheme and host, no path, no user")
+
+
+def allowed_origin(text: str) -> None:
+    """An origin of a browser, or ``*``."""
+    if text != "*":
+        origin(text)
+        if text.endswith("/"):
+            raise ValueError("write https://app.example.com: scheme and host, no path")
+
+
+def host_name(text: str) -> None:
+    """A name that requests may be addressed to: no scheme, no port."""
+    if not _HOST.fullmatch(text):
+        raise ValueError("write a name such as agents.example.com: no scheme, no port")
+
+
+def outbound(text: str) -> None:
+    """A host or a network that agents may be at."""
+    try:
+        Allowed([text])
+    except ValueError:
+        remedy = "write localhost, agents.internal or 10.1.0.0/16: no scheme, no port"
+        raise ValueError(remedy) from None
+
+
+def module(text: str) -> None:
+    """The dotted name of a module, not its file's."""
+    if not all(part.isidentifier() for part in text.split(".")):
+        raise ValueError("write a module's name as import does, my_package.my_agents")
+
+
+def sender(text: str) -> None:
+    """An e-mail address, perhaps with a name."""
+    name, _, host = parseaddr(text)[1].partition("@")
+    if not name or not host or "\n" in text:
+        raise ValueError("write Agents <agents@example.com>")
+
+
+def level(text: str) -> None:
+    """A level of Python's logging."""
+    if text not in logging.getLevelNamesMapping():
+        raise ValueError("it is one of DEBUG, INFO, WARNING, ERROR, CRITICAL")
+
+
+def folder(text: str) -> None:
+    """A directory that this account may enter, or room for one; who writes there will try."""
+    path = os.path.abspath(text)
+    while not os.path.exists(path):  # also what this account cannot see
+        path = os.path.dirname(path)
+    if not os.path.isdir(path):
+        raise ValueError(f"{path} is a file; name a directory")
+    if not os.access(path, os.X_OK):
+        raise ValueError(f"this account may not enter {path}; name another directory")
+
+
+def needs_extra(extra: str, package: str) -> Callable[[str], None]:
+    """A rule for a setting of an extra of this distribution: ``package`` must be installed."""
+
+    def rule(text: str) -> None:
+        if importlib.util.find_spec(package) is None:
+            raise ValueError(
+                f"it needs the extra {extra!r}; pip install 'agui-run-host[{extra}]', or unset it"
+            )
+
+    return rule
+
+
+def guessable(key: str) -> bool:
+    """Short, a sample, of few characters, or a pattern: that a compressor finds."""
+    squeezed = len(zlib.compress(key.encode(), 9))
+    few = len(set(key)) < FEWEST_CHARACTERS
+    return len(key) < SHORTEST_KEY or few or squeezed < SHORTEST_KEY or key.startswith(SAMPLE)
+
+
+def signing_key(key: str) -> None:
+    """What signs sessions and seals secrets: whoever guesses it is everybody."""
+    if guessable(key):
+        raise ValueError(
+            f"it has fewer than {SHORTEST_KEY} characters, or repeats itself; {MAKE_KEY}"
+        )
+
+
+def sealing_key(key: str) -> None:
+    """A key of AGUI_SECRETS_KEYS."""
+    if len(key) < SHORTEST_KEY:
+        raise ValueError(f"a key has fewer than {SHORTEST_KEY} characters; {MAKE_KEY}")
+
+
+def api_key(key: str) -> None:
+    """What ``teams/keys.py`` adopts as a key."""
+    if len(key) < SHORTEST_KEY or not (key.isascii() and key.isprintable()):
+        raise ValueError(f"write {SHORTEST_KEY} printable ASCII characters or more; {MAKE_KEY}")
+
+
+def email(url: str) -> dict[str, Any]:
+    """EMAIL_URL as Django's settings."""
+    parts = _url(url, Env.EMAIL_SCHEMES, "smtp+tls://user:password@mail.example.com:587")
+    if parts.scheme in WITHOUT_HOST and parts.hostname:
+        raise ValueError(f"{parts.scheme}:// takes no host")
+    return dict(Env.email_url_config(url))
+
+
+def _url(text: str, schemes: Any, example: str) -> SplitResult:
+    try:
+        parts = urlsplit(text)
+        host = parts.hostname
+    except ValueError:
+        raise ValueError(f"this is no URL; write {example}") from None
+    if parts.scheme not in schemes or "://" not in text:
+        names = ", ".join(f"{scheme}://" for scheme in schemes)
+        raise ValueError(f"write {example}: it begins with {names.replace(', ', ' or ')}")
+    if not host and parts.scheme not in WITHOUT_HOST:
+        raise ValueError(f"it names no host; write {example}")
+    port(parts)
+    return parts
+
+
+def port(parts: SplitResult) -> None:
+    """The port of a URL, if it has one."""
+    try:
+        number = parts.port
+    except ValueError:
+        number = 0
+    if number == 0:
+        raise ValueError("its port is none: write a number from 1 to 65535")
