@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -136,6 +137,13 @@ class Command:
         """Values of the environment that must not be repeated to anybody, longest first."""
         host = (os.environ.get(name, "") for name in self.env_from_host)
         return sorted({v for v in (*self.env.values(), *host) if len(v) >= 8}, key=len)[::-1]
+
+
+def is_there(program: str, env: Mapping[str, str], work: str) -> bool:
+    """Whether ``program`` is on ``env``'s PATH, or where its path leads from ``work`` on."""
+    if "/" in program:
+        program = os.path.join(work, program)
+    return shutil.which(program, path=env["PATH"]) is not None
 
 
 def _check_argv(name: str, argv: Any) -> None:

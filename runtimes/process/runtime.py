@@ -15,7 +15,7 @@ from agui_project.errors import RunErrorCode, RunFailed
 from runtimes.base import RunContext
 from runtimes.process import confine
 from runtimes.process.child import Child
-from runtimes.process.command import BadSettings, Command
+from runtimes.process.command import BadSettings, Command, is_there
 from runtimes.process.confine import Means
 from runtimes.process.lines import Lines
 from runtimes.process.place import Place
@@ -60,9 +60,14 @@ class ProcessRuntime:
         try:
             words, bounds = await asyncio.to_thread(_confinement, command, place, data)
             session = Session(command, place, ctx)
+            env = command.environment(str(place.home), str(place.tmp))
+            argv = session.arguments()
+            if not is_there(argv[0], env, str(place.work)):
+                yield _not_there(os.path.basename(argv[0]))
+                return
             child = await _start(
-                [*words, *session.arguments()],
-                env=command.environment(str(place.home), str(place.tmp)),
+                [*words, *argv],
+                env=env,
                 cwd=place.work,
                 stdin=session.stdin(),
                 limits=command.limits.for_guard()
@@ -236,6 +241,14 @@ async def _start(*args: Any, **options: Any) -> Child:
         raise RunFailed(
             RunErrorCode.PROCESS_EXIT, f"The command could not be started: {error.strerror}."
         ) from error
+
+
+def _not_there(program: str) -> dict[str, Any]:
+    return {
+        "type": "RUN_ERROR",
+        "code": RunErrorCode.PROCESS_EXIT.value,
+        "message": f"The program {program!r} is not on the worker's PATH, or is not executable.",
+    }
 
 
 def _limit(said: str, value: float, unit: str) -> RunFailed:

@@ -162,7 +162,7 @@ async def test_a_run_directory_may_be_kept(data: Path, monkeypatch: pytest.Monke
         ),
         (
             ["/nowhere/cli"], "process_exit",
-            "The command could not be started: No such file or directory.",
+            "The program 'cli' is not on the worker's PATH, or is not executable.",
         ),
         (
             play_recorded("claude_fail.jsonl", 1), "process_exit",

@@ -66,7 +66,9 @@ def test_a_row_that_could_not_run_is_not_saved() -> None:
 
 
 @pytest.mark.django_db
-def test_operators_make_agents_from_the_command_line(tmp_path: Path) -> None:
+def test_operators_make_agents_from_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     acme = Team.objects.create(slug="acme", name="Acme")
     file = tmp_path / "cli.json"
 
@@ -79,11 +81,17 @@ def test_operators_make_agents_from_the_command_line(tmp_path: Path) -> None:
         return out.getvalue()
 
     assert create(CLI).startswith("created: cli (process)")
+    capsys.readouterr()
     assert create({"argv": ["other"]}).startswith("changed: cli (process)")
+    assert "warning: the program 'other' is not on the PATH here" in capsys.readouterr().err
+    for there in (["sh"], ["/bin/sh"], ["bin/of-the-run"]):
+        create({"argv": there})
+        assert capsys.readouterr().err == ""
+    create({"argv": ["other"]})
     agent = Agent.objects.for_team(acme).get(slug="cli")
     assert agent.settings == {"argv": ["other"]}
     actions = AuditEntry.objects.filter(team=acme, target="cli").order_by("id")
-    assert [entry.action for entry in actions] == ["agent.created", "agent.changed"]
+    assert [entry.action for entry in actions] == ["agent.created", *["agent.changed"] * 5]
     for settings, message in (({}, "argv must name"), ("{", "cli.json")):
         with pytest.raises(CommandError, match=message):
             create(settings)

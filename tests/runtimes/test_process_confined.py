@@ -185,7 +185,7 @@ async def test_a_confined_command_ends_as_any_other(
 async def test_a_program_that_is_not_there_is_named_alike(means: Means) -> None:
     runtime = ProcessRuntime(Command.of({"argv": ["/nowhere/tool"]}))
     assert (await events(runtime))[-1]["message"] == (
-        "The command could not be started: No such file or directory."
+        "The program 'tool' is not on the worker's PATH, or is not executable."
     )
 
 

@@ -12,6 +12,8 @@ from django.db import transaction
 
 from runtimes.kinds import RUNTIMES
 from runtimes.models import Agent
+from runtimes.process.command import Command as CommandLine
+from runtimes.process.command import is_there
 from teams import audit
 from teams.models import Team
 
@@ -71,6 +73,21 @@ class Command(BaseCommand):
             agent.save()
             audit.record("operator", team, f"agent.{verb}", slug, kind=agent.kind)
         self.stdout.write(f"{verb}: {slug} ({agent.kind}) of {team.slug}")
+        if agent.kind == "process":
+            self._look_for_program(agent.settings)
+
+    def _look_for_program(self, settings: Any) -> None:
+        command = CommandLine.of(settings)
+        env = command.environment("", "")
+        for argv in filter(None, (command.argv, command.resume_argv)):
+            # A path from the run's own directory on is known only there.
+            own = "/" in argv[0] and not argv[0].startswith("/")
+            if not own and not is_there(argv[0], env, ""):
+                self.stderr.write(
+                    f"warning: the program {argv[0]!r} is not on the PATH here, or is not "
+                    "executable; a worker without it ends this agent's runs with process_exit"
+                )
+                return
 
 
 def _settings(path: str | None) -> Any:
