@@ -2,6 +2,7 @@
 
 import importlib
 import pkgutil
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -107,10 +108,22 @@ def autodiscover() -> None:
         try:
             importlib.import_module(module_name)
         except Exception as error:
-            raise ImproperlyConfigured(
-                f"AGUI_AGENT_MODULES names {module_name!r}, which cannot be imported: "
-                f"{type(error).__name__}: {error}"
-            ) from error
+            raise ImproperlyConfigured(_why_not(module_name, error)) from error
+
+
+def _why_not(module_name: str, error: Exception) -> str:
+    """Why a module of AGUI_AGENT_MODULES cannot be imported, in one line."""
+    if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}."):
+        return (
+            f"AGUI_AGENT_MODULES names {module_name!r}, and there is no module {error.name!r}; "
+            "correct the name, or put its directory on PYTHONPATH."
+        )
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    reason = " ".join(f"{type(error).__name__}: {error}".split())
+    return (
+        f"AGUI_AGENT_MODULES names {module_name!r}, which cannot be imported: {reason} "
+        f"(line {frame.lineno} of {frame.filename})."
+    )
 
 
 def runtime_for(row: "Agent") -> "Runtime":

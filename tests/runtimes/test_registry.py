@@ -1,5 +1,6 @@
 """Registering, finding and provisioning agents."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -61,14 +62,25 @@ def test_a_users_module_is_imported_by_its_name(
     sys.modules.pop("their_agents")
 
 
-@pytest.mark.parametrize("source", ["import no_such_module", "1 / 0", "def broken(:"])
+@pytest.mark.parametrize(
+    "source", ["import no_such_module", "1 / 0", "def broken(:", "raise ValueError('a\\nb')"]
+)
 def test_a_broken_users_module_is_named(
     tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, source: str
 ) -> None:
     (tmp_path / "broken_agents.py").write_text(source)
     monkeypatch.syspath_prepend(tmp_path)
     settings.AGUI_AGENT_MODULES = ["broken_agents"]
-    with pytest.raises(ImproperlyConfigured, match="broken_agents"):
+    with pytest.raises(ImproperlyConfigured, match="AGUI_AGENT_MODULES names 'broken_agents'") as e:
+        registry.autodiscover()
+    assert "\n" not in str(e.value)
+    assert re.search(r"line \d+", str(e.value)), "where the code is wrong"
+
+
+@pytest.mark.parametrize("name", ["no_such_agents", "no_such.agents", "tests.no_such_agents"])
+def test_a_users_module_that_is_not_there_is_named(settings: Settings, name: str) -> None:
+    settings.AGUI_AGENT_MODULES = [name]
+    with pytest.raises(ImproperlyConfigured, match=r"there is no module '[\w.]+'; .*PYTHONPATH"):
         registry.autodiscover()
 
 
