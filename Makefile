@@ -3,8 +3,7 @@
 PYTHON ?= python3
 UV ?= uv
 BIN := .venv/bin
-# -qq: a machine may name indexes that lack a package, and pip warns of each.
-PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input install -qq --require-hashes
+INSTALL := $(BIN)/python requirements/install.py
 JS := tests/conformance/js
 PEER := docs/examples/agent-framework
 # Two processes, a file at a time, in the order of tests/conftest.py; ARGS=-n0 for one process.
@@ -84,17 +83,18 @@ screenshot: .venv/dev.stamp
 # The stamps say which lock file the environment holds, so that a second start installs nothing.
 .venv/run.stamp: requirements/run.lock | .venv/made.stamp
 	@echo "Installing the dependencies, once …"
-	@$(PIP) -r $<
+	@$(INSTALL) $<
 	@touch $@
 
 .venv/dev.stamp: requirements/dev.lock | .venv/made.stamp
 	@echo "Installing what the tests need, once …"
-	@$(PIP) -r $<
+	@$(INSTALL) $<
 	@touch $@
 
 .venv/made.stamp:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("This needs Python 3.11 or newer and $(PYTHON) is %d.%d; name a newer one: make PYTHON=python3.12 …" % sys.version_info[:2])'
-	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || \
+		{ echo "Making the environment .venv …"; $(PYTHON) -m venv --clear .venv; }
 	@touch $@
 
 # The clients of the conformance tests, with Node from PATH or else from its wheel. Without them
