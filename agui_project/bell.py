@@ -5,6 +5,7 @@ Postgres. So nothing here may fail or delay its caller: one second, then a log l
 """
 
 import asyncio
+import threading
 from collections.abc import Iterable
 from typing import Any
 
@@ -56,9 +57,20 @@ async def ring(items: Iterable[tuple[str, Message]]) -> bool:
 
 def ring_now(items: Iterable[tuple[str, Message]]) -> None:
     """``ring`` for synchronous code: the reaper, and a cancel of a queued run."""
-    async_to_sync(ring)(list(items))
+    _now(list(items))
 
 
 def reachable() -> bool:
     """Whether a message can be published right now (synchronous, a second at most)."""
-    return async_to_sync(ring)([("ready", {"type": "ready"})])
+    return _now([("ready", {"type": "ready"})])
+
+
+def _now(items: list[tuple[str, Message]]) -> bool:
+    if not threading.main_thread().is_alive():
+        return False  # the interpreter exits: no thread can be started any more
+    try:
+        return async_to_sync(ring)(items)
+    except RuntimeError as error:
+        if "shutdown" not in str(error):
+            raise
+        return False

@@ -53,3 +53,12 @@ def numbers(**kwargs: Any) -> list[CheckMessage]:
             )
         )
     return found
+
+
+@register()
+def names(**kwargs: Any) -> list[CheckMessage]:
+    """A variable that nobody reads, and that looks like a setting."""
+    return [
+        Warning(f"{name} is no setting.", hint=f"Did you mean {likely}?", id="agui.W004")
+        for name, likely in settings.AGUI_MISSPELT.items()
+    ]

@@ -7,12 +7,15 @@ underscores. Commands that need the database start the embedded engines first.
 import importlib.metadata
 import os
 import sys
+import tomllib
 from collections.abc import Sequence
 from contextlib import nullcontext
 
+from agui_project import folders
+
 DISTRIBUTION = "agui-run-host"
 LONG_LIVED = ("run_worker", "supervise", "up")
-HELP = ("-h", "--help", "--version", "help", "version")
+HELP = {"-h", "--help", "--version", "help", "version"}
 SHORT_NAMES = {"worker": "run_worker"}
 # What `agui-host` lists; Django's own commands work too.
 COMMANDS = {
@@ -26,6 +29,7 @@ COMMANDS = {
     "legal-hold": "keep a team or a thread from being purged",
     "delete-team": "erase a team",
     "rotate-secrets": "reseal stored secrets under the newest key",
+    "remove-abandoned": "list, or remove, embedded databases whose data directory is gone",
     "check": "say which settings do not fit together",
 }
 
@@ -58,7 +62,7 @@ def run(args: Sequence[str]) -> None:
     # A worker's statements have a deadline; a command may have much to do in one.
     patience = nullcontext() if "run_worker" in args[:1] else allowing(LONGEST)
     try:
-        if args and args[0] not in HELP:
+        if args and not HELP & {args[0], *args[1:2]}:
             prepare(args[0])
         with patience:
             execute_from_command_line(["agui-host", *args])
@@ -69,17 +73,24 @@ def run(args: Sequence[str]) -> None:
 
 
 def prepare(command: str) -> None:
-    """Have all settings read and the engines running that the command needs.
+    """Have all settings read, and the database there if the command needs it.
 
     Raises ImproperlyConfigured, a line for each setting that is wrong, or EngineFailed.
     """
     from django.conf import settings
 
     from agui_project import embedded
+    from agui_project.postgres.reach import reach
+    from agui_project.progress import Progress
 
     settings.INSTALLED_APPS  # noqa: B018  Django itself puts off what is wrong with them
     if command not in embedded.COMMANDS_WITHOUT_ENGINES:
-        embedded.ensure()
+        with Progress(lambda text: print(text, file=sys.stderr, flush=True)) as progress:
+            progress.step("starting the embedded engines")
+            embedded.ensure()
+        reach()
+    elif command in LONG_LIVED and not embedded.wanted()["postgres"]:
+        reach()
 
 
 def usage() -> str:
@@ -98,8 +109,9 @@ def usage() -> str:
 
 
 def version() -> str:
-    """The installed version; a clone that is not installed has none."""
+    """The version of the package, or of the clone where it is not installed."""
     try:
         return importlib.metadata.version(DISTRIBUTION)
     except importlib.metadata.PackageNotFoundError:
-        return "(a clone)"
+        project = tomllib.loads((folders.ROOT / "pyproject.toml").read_text())["project"]
+        return f"{project['version']} (a clone)"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
-from agui_project import child, places
+from agui_project import child, ownership, places
 from agui_project.engine import Engine, EngineBusy
 from agui_project.engines import Postgres, Valkey
 from agui_project.folders import data_dir
@@ -35,8 +35,9 @@ __all__ = [
 COMMANDS_WITHOUT_ENGINES = frozenset(
     {
         "-h", "--help", "--version", "check", "collectstatic", "compilemessages", "diffsettings",
-        "findstatic", "help", "makemessages", "sendtestemail", "show_permissions", "spectacular",
-        "startapp", "startproject", "supervise", "test", "testserver", "up", "version",
+        "findstatic", "help", "makemessages", "remove_abandoned", "sendtestemail",
+        "show_permissions", "spectacular", "startapp", "startproject", "supervise", "test",
+        "testserver", "up", "version",
     }
 )  # fmt: skip
 ATTACH = 60.0
@@ -68,8 +69,8 @@ class Wanted(TypedDict):
 def wanted() -> Wanted:
     """The engines that the environment leaves to us."""
     return {
-        "postgres": not os.environ.get("DATABASE_URL"),
-        "valkey": not os.environ.get("REDIS_URL"),
+        "postgres": not os.environ.get("DATABASE_URL", "").strip(),
+        "valkey": not os.environ.get("REDIS_URL", "").strip(),
     }
 
 
@@ -151,13 +152,16 @@ def start(
 
     Raises EngineBusy when another process runs one of them, EngineFailed when one does not start.
     """
-    places.make(data)
     engines = Engines()
+    if (postgres or valkey) and (foreign := ownership.problem(data)):
+        raise EngineFailed(foreign)
+    places.make(data)
     try:
         for engine in _engines(data, postgres, valkey, postgres_options):
             if not engine.claim():
                 raise EngineBusy(
-                    f"Process {engine.holder()} already runs the {engine.name} of {data}."
+                    f"AGUI_DATA_DIR: process {engine.holder()} already runs the {engine.name} of "
+                    f"{data}. Stop it, or name another directory."
                 )
             engines.add(engine)
     except BaseException:
@@ -174,13 +178,20 @@ def ensure() -> Engines:
     engines, ours = Engines(), wanted()
     if not any(ours.values()):
         return engines  # nothing is written: the account may have no place of its own
+    data = data_dir()
+    chosen = _engines(data, **ours, postgres_options=())
+    if foreign := ownership.problem(data):
+        if all(engine.runs_elsewhere() for engine in chosen):
+            return engines
+        raise EngineFailed(foreign)
     atexit.register(engines.stop)
-    data = places.make(data_dir())
-    for engine in _engines(data, **ours, postgres_options=()):
+    places.make(data)
+    for engine in chosen:
         # Its holder may be starting it, or dying: whichever comes true first decides.
         if not child.wait_until(lambda e=engine: e.claim() or e.runs_elsewhere(), ATTACH):  # type: ignore[misc]
             raise EngineBusy(
-                f"Process {engine.holder()} holds {engine.name}, but it does not answer."
+                f"AGUI_DATA_DIR: process {engine.holder()} holds the {engine.name} of {data}, but "
+                "it does not answer. Stop it, or name another directory."
             )
         if engine.claimed:
             engines.add(engine)

@@ -4,6 +4,7 @@ A variable that is empty counts as not set. ``verify`` raises once, with a line 
 setting: its name, its value where that is no secret, and what to write instead.
 """
 
+import difflib
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -153,6 +154,16 @@ class Environment:
         except ImproperlyConfigured as error:
             self._report(str(error))
         return default
+
+    def misspelt(self) -> dict[str, str]:
+        """Variables that nobody reads and that look like one that is: the name, the likely one."""
+        strangers = {
+            name
+            for name in self._variables.keys() - self.names
+            if name.startswith(("AGUI_", "ALPINE_"))
+        }
+        likely = {name: difflib.get_close_matches(name, self.names, 1, 0.85) for name in strangers}
+        return {name: found[0] for name, found in sorted(likely.items()) if found}
 
     def verify(self) -> None:
         """Raises ImproperlyConfigured, a line for each problem."""

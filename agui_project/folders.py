@@ -15,7 +15,7 @@ def data_dir() -> Path:
     An installed host keeps its data in the user's data directory: every command finds the same
     one, wherever it is called.
     """
-    if configured := os.environ.get("AGUI_DATA_DIR"):
+    if configured := os.environ.get("AGUI_DATA_DIR", "").strip():
         return Path(configured).absolute()
     if not INSTALLED:
         return ROOT / ".data"

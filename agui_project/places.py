@@ -22,6 +22,7 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
+from agui_project import ownership
 from agui_project.errors import Unavailable
 
 log = logging.getLogger(__name__)
@@ -29,6 +30,10 @@ log = logging.getLogger(__name__)
 ACCOUNTS = ("postgres", "nobody", "daemon")
 ROOM = 64 * 2**20  # bytes: PostgreSQL writes its log ahead in pieces of 16 MiB
 SHELTERS = (Path("/var/lib/agui-run-host"), Path("/var/tmp/agui-run-host"))  # noqa: S108
+
+
+RECORD = "data_dir"
+"""The file beside a cluster in a shelter that names the data directory it belongs to."""
 
 
 class EngineFailed(Unavailable):
@@ -60,12 +65,18 @@ def secret_key(data: Path) -> str:
 
     Raises ImproperlyConfigured where it can be neither read nor made.
     """
+    foreign = ownership.problem(data)
     try:
+        if foreign and not (data / "secret_key").exists():
+            raise PermissionError
         return _own_key(data)
     except OSError as error:
+        reason = foreign or (
+            f"none can be kept in {data} ({error.strerror}): set SECRET_KEY, or AGUI_DATA_DIR to a"
+            " directory that this account may write."
+        )
         raise ImproperlyConfigured(
-            f"SECRET_KEY is not set, and none can be kept in {data} ({error.strerror}): set"
-            " SECRET_KEY, or AGUI_DATA_DIR to a directory that this account may write."
+            reason if foreign else f"SECRET_KEY is not set, and {reason}"
         ) from None
 
 
@@ -141,6 +152,7 @@ def cluster_dir(data: Path, account: Account | None) -> Path:
     if link.is_symlink():
         target = link.readlink()
         target.parent.mkdir(parents=True, exist_ok=True)
+        _record(target.parent, data)
         return target
     if _can_enter(data, account):
         return link
@@ -155,8 +167,15 @@ def cluster_dir(data: Path, account: Account | None) -> Path:
         shutil.move(link, place / "postgres")
         give(place / "postgres", account)
     link.symlink_to(place / "postgres")
+    _record(place, data)
     log.warning("PostgreSQL cannot reach %s as uid %d: using %s", data, account.uid, place)
     return place / "postgres"
+
+
+def _record(place: Path, data: Path) -> None:
+    """Note in the shelter whose this is (``abandoned.py``)."""
+    if place.parent in SHELTERS:
+        (place / RECORD).write_text(f"{data.resolve()}\n")
 
 
 def postgres_binaries(account: Account | None) -> Path:

@@ -186,6 +186,7 @@ TEMPLATES = [
     }
 ]
 
+AGUI_EMBEDDED = embedded.wanted()
 DATABASES: dict[str, dict[str, Any]] = {
     "default": env.parsed(
         "DATABASE_URL",
@@ -272,7 +273,9 @@ MFA_TOTP_ISSUER = "AG-UI run host"
 SOCIALACCOUNT_ADAPTER = "dashboard.accounts.SocialAdapter"
 SOCIALACCOUNT_OPENID_CONNECT_URL_PREFIX = ""
 AGUI_OIDC_URL: str = env.text("AGUI_OIDC_URL", rule=validators.http_url)
+AGUI_OIDC_NAME: str = env.text("AGUI_OIDC_NAME", default="Single sign-on")
 AGUI_OIDC_CLIENT_ID: str = env.text("AGUI_OIDC_CLIENT_ID")
+AGUI_OIDC_CLIENT_SECRET: str = env.text("AGUI_OIDC_CLIENT_SECRET", secret=True)
 if AGUI_OIDC_URL and not AGUI_OIDC_CLIENT_ID:
     env.problem("AGUI_OIDC_CLIENT_ID", "it is empty, and AGUI_OIDC_URL needs it; set both or none")
 SOCIALACCOUNT_PROVIDERS = {
@@ -281,9 +284,9 @@ SOCIALACCOUNT_PROVIDERS = {
         "APPS": [
             {
                 "provider_id": "sso",
-                "name": env.text("AGUI_OIDC_NAME", default="Single sign-on"),
+                "name": AGUI_OIDC_NAME,
                 "client_id": AGUI_OIDC_CLIENT_ID,
-                "secret": env.text("AGUI_OIDC_CLIENT_SECRET", secret=True),
+                "secret": AGUI_OIDC_CLIENT_SECRET,
                 "settings": {"server_url": AGUI_OIDC_URL},
             }
         ]
@@ -346,4 +349,5 @@ LOGGING = logs.config(
     level=env.text("AGUI_LOG_LEVEL", default="INFO", rule=validators.level),
     json=env.flag("AGUI_LOG_JSON", default=False),
 )
+AGUI_MISSPELT = env.misspelt()
 env.verify()

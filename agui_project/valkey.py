@@ -7,8 +7,16 @@ the options itself; it passes on a name that it does not know until the first co
 import os
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
+import structlog
 from django.core.exceptions import ImproperlyConfigured
+from redis import Redis, RedisError
+from redis.backoff import NoBackoff
+from redis.exceptions import AuthenticationError, AuthorizationError
+from redis.retry import Retry
 
+log = structlog.get_logger(__name__)
+PATIENCE = 2.0
+PERMANENT = ("CERTIFICATE_VERIFY_FAILED", "WRONG_VERSION_NUMBER", "DB index is out of range")
 PLAIN = frozenset({"db", "username", "password", "client_name", "protocol"})
 FILES = frozenset({"ssl_keyfile", "ssl_certfile", "ssl_ca_certs", "ssl_ca_path"})
 TLS = FILES | {
@@ -57,3 +65,35 @@ def _check_place(parts: SplitResult) -> None:
         raise ImproperlyConfigured(
             "REDIS_URL: its path is no number of a database; write redis://host:6379/0."
         )
+
+
+def place(url: str) -> str:
+    """Where a Valkey is, without its password: ``host:port`` or a socket's path."""
+    parts = urlsplit(url)
+    return parts.path if parts.scheme == "unix" else f"{parts.hostname}:{parts.port or 6379}"
+
+
+def reach(url: str) -> bool:
+    """Whether Valkey answers. It may come later: readers are served by polling until then.
+
+    Raises ImproperlyConfigured where it answers and never will have us.
+    """
+    client = Redis.from_url(
+        url, socket_connect_timeout=PATIENCE, socket_timeout=PATIENCE, retry=Retry(NoBackoff(), 0)
+    )
+    where = place(url)
+    try:
+        return bool(client.ping())
+    except (AuthenticationError, AuthorizationError):
+        raise ImproperlyConfigured(
+            f"REDIS_URL: Valkey at {where} rejects the user or the password; check both."
+        ) from None
+    except RedisError as error:
+        if any(word in str(error) for word in PERMANENT):
+            raise ImproperlyConfigured(
+                f"REDIS_URL: Valkey at {where} cannot be used: {' '.join(str(error).split())}"
+            ) from None
+        log.warning("valkey.unreachable", setting="REDIS_URL", at=where)
+        return False
+    finally:
+        client.close()

@@ -5,9 +5,12 @@ import signal
 import sys
 from typing import Any
 
+import structlog
 from django.core.exceptions import ImproperlyConfigured
 
 from agui_project import child, own_secrets
+
+log = structlog.get_logger(__name__)
 
 
 def application() -> Any:
@@ -24,4 +27,17 @@ def application() -> Any:
         from agui_project.asgi import application
     except ImproperlyConfigured as error:
         sys.exit(f"{error}")
+    _announce()
     return application
+
+
+def _announce() -> None:
+    from django.conf import settings
+
+    from runs import startup
+
+    try:
+        startup.announce("web", request_slots=settings.AGUI_REQUEST_SLOTS)
+    except ImproperlyConfigured as error:
+        # It serves what needs no database, says so at /ready, and goes on when it is back.
+        log.error("web.not_ready", reason=f"{error}")

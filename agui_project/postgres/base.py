@@ -4,7 +4,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import psycopg
-from django.core.exceptions import ImproperlyConfigured
 from django.db import connection, connections
 from django.db.backends.postgresql import base
 from django.db.backends.postgresql.schema import DatabaseSchemaEditor
@@ -97,13 +96,3 @@ def own_connection(
 def queue_parameters() -> dict[str, Any]:
     """Keyword arguments of Procrastinate's pool: the same address, the same TLS, deadlines."""
     return {"kwargs": connector_params(), "connection_class": deadlines.AsyncConnection}
-
-
-def reach() -> None:
-    """Connect once, outside the pool. Raises ImproperlyConfigured with PostgreSQL's own words."""
-    parameters = connector_params()
-    try:
-        psycopg.connect(**parameters).close()
-    except psycopg.OperationalError as error:
-        reason = " ".join(str(error).split())
-        raise ImproperlyConfigured(f"PostgreSQL cannot be used: {reason}") from None

@@ -18,6 +18,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from agui_project import durations
+from agui_project.checks import names
 from agui_project.environment import Environment
 from tests.house.repository import ROOT
 from tests.house.test_docs import ROW, SETTINGS
@@ -181,6 +182,20 @@ def test_all_that_is_wrong_is_named_at_once(place: Path) -> None:
         "AGUI_DB_THREADS", "AGUI_SIGNUP", "DATABASE_URL", "DEBUG",
     ]  # fmt: skip
     assert list(place.iterdir()) == [place / "file"], "nothing was written"
+
+
+def test_a_name_that_is_misspelt_is_named(place: Path, settings: Any) -> None:
+    right = dict.fromkeys(FREE, "text") | {"AGUI_KEY": "a key", "AGUI_VERSION": "1"}
+    found = read(AGUI_WORKER_CONCURENCY="5", AGUI_ALOWED_HOSTS="a.example", **right)
+    assert found["AGUI_MISSPELT"] == {
+        "AGUI_ALOWED_HOSTS": "AGUI_ALLOWED_HOSTS",
+        "AGUI_WORKER_CONCURENCY": "AGUI_WORKER_CONCURRENCY",
+    }
+    settings.AGUI_MISSPELT = found["AGUI_MISSPELT"]
+    assert [(each.id, each.hint) for each in names()] == [
+        ("agui.W004", "Did you mean AGUI_ALLOWED_HOSTS?"),
+        ("agui.W004", "Did you mean AGUI_WORKER_CONCURRENCY?"),
+    ]
 
 
 def test_what_is_empty_is_not_set(place: Path) -> None:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management.base import CommandError
+from django.core.exceptions import ImproperlyConfigured
 
-from agui_project import child, supervisor
+from agui_project import child, ports, supervisor
 from agui_project.liveness import Pulse
 from agui_project.supervisor import Job, Supervisor
 from agui_project.watch import Watch, roots_of
@@ -210,14 +210,16 @@ def test_ctrl_c_in_a_terminal_reaches_only_the_supervisor(
 
 
 def test_a_taken_port_is_refused_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(up, "PORT_PATIENCE", 0.0)
+    monkeypatch.setattr(ports, "PATIENCE", 0.0)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(CommandError, match=f"Port {port} .* is taken"):
-            up.free_port(port)
-    assert up.free_port(0) > 0
+        with pytest.raises(ImproperlyConfigured, match=f"PORT: 127.0.0.1:{port} is taken"):
+            ports.claim(port)
+    with pytest.raises(ImproperlyConfigured, match=r"PORT: 192.0.2.1:1234 is .* not this machine"):
+        ports.claim(1234, "192.0.2.1")
+    assert ports.claim(0) > 0
 
 
 def test_the_demo_key_is_shown_on_every_start(

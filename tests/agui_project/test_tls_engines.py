@@ -23,6 +23,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from django.core.exceptions import ImproperlyConfigured
 from pytest_django import Settings
 
 from agui_project import cache, child, embedded, places, seats, valkey
@@ -173,8 +174,8 @@ def test_web_and_worker_encrypt_each_connection(
             url.replace("engines.test", "else.test"),
         ):
             message = refusal(host.env | {"DATABASE_URL": bad})
-            assert re.fullmatch("(CommandError: )?PostgreSQL cannot be used: .*", message), message
-            assert "certificate" in message
+            where = "DATABASE_URL: PostgreSQL at (engines|else).test:5432"
+            assert re.fullmatch(f"{where}: its certificate is not accepted .*", message), message
     finally:
         host.stop()
 
@@ -194,8 +195,11 @@ async def test_bell_cache_and_seats_work_over_tls(
         assert await _uses(url, settings) == {"bell": True, "cache": True, "seats": True}
         for bad in (url.replace(str(authority.ca), str(wrong.ca)), url.replace("0.0.1", "0.0.2")):
             assert await _uses(bad, settings) == {"bell": False, "cache": False, "seats": False}
-            with pytest.raises(redis.ConnectionError, match="certificate"):
-                redis.Redis.from_url(bad).ping()
+            with pytest.raises(ImproperlyConfigured, match=r"REDIS_URL: .*certificate"):
+                valkey.reach(bad)
+        assert valkey.reach(url)
+        with pytest.raises(ImproperlyConfigured, match=r"REDIS_URL: .* rejects"):
+            valkey.reach(url.replace("rediss://", "rediss://:wrong@"))
 
 
 async def _uses(url: str, settings: Settings) -> dict[str, bool]:

@@ -6,7 +6,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from agui_project import supervisor
+from agui_project import embedded, ports, supervisor, valkey
+from agui_project.postgres.reach import reach
 
 
 class Command(BaseCommand):
@@ -20,6 +21,14 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=int, default=8000)
 
     def handle(self, *, process: str, host: str, port: int, **options: Any) -> None:
+        # Once: later it never gives up, whatever is away. A worker starts engines of its own.
+        ours = embedded.wanted()
+        if process == "web":
+            port = ports.claim(port, host)
+            if ours["postgres"]:
+                reach()
+        if not ours["valkey"]:
+            valkey.reach(settings.REDIS_URL)
         worker = supervisor.worker(settings.AGUI_WORKER_GRACE, settings.AGUI_CANCEL_GRACE)
         supervised = supervisor.Supervisor(
             [worker if process == "worker" else supervisor.web(port, host)],

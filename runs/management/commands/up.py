@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import socket
 from argparse import ArgumentParser, BooleanOptionalAction
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,15 +13,14 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 from django.db.backends.postgresql.base import DatabaseWrapper
 
-from agui_project import child, embedded, places, supervisor
+from agui_project import abandoned, embedded, folders, ownership, places, ports, supervisor, valkey
 from agui_project.errors import HostError
 from agui_project.liveness import QUICK_GRACE, health
-from agui_project.postgres.base import reach
+from agui_project.progress import Progress
 from agui_project.watch import Watch, roots_of
 from runs.demo import Demo, ensure_demo
 
 BODY = '{"messages":[{"role":"user","content":"What is a journal?"}]}'
-PORT_PATIENCE = 2.0  # seconds that the web process of a killed start may need to be gone
 
 
 class Command(BaseCommand):
@@ -42,12 +40,37 @@ class Command(BaseCommand):
             help="serve Alpine's event streams (the default)",
         )
         parser.add_argument(
-            "--ag-ui-buffer-size", type=int, help="how many events a late reader gets"
+            "--ag-ui-buffer-size", type=event_count, help="how many events a late reader gets"
         )
         parser.add_argument("--no-worker", action="store_true", help="only the web process")
 
     def handle(self, **options: Any) -> None:
-        port = None if options["no_web"] else free_port(options["port"])
+        port = None if options["no_web"] else ports.claim(options["port"])
+        data, ours = settings.AGUI_DATA_DIR, embedded.wanted()
+        for name, likely in settings.AGUI_MISSPELT.items():
+            self.say(f"{name} is no setting; did you mean {likely}?")
+        if foreign := ownership.problem(data):
+            raise CommandError(foreign)
+        if not ours["valkey"]:
+            valkey.reach(settings.REDIS_URL)
+        try:
+            with Progress(self.say) as progress:
+                progress.step("starting PostgreSQL and Valkey")
+                engines = embedded.start(data, **ours)
+                self.supervisor = self.supervise(port, engines, options)
+                try:
+                    self.serve(data, port, progress)
+                finally:
+                    self.supervisor.stop()
+                    engines.stop()
+        except HostError as error:
+            raise CommandError(error.message) from error
+        self.say("stopped")
+
+    def supervise(
+        self, port: int | None, engines: embedded.Engines, options: Mapping[str, Any]
+    ) -> supervisor.Supervisor:
+        """The supervisor of the processes that the options ask for; it starts nothing yet."""
         # A terminal does not wait an hour for runs, unless somebody wants that.
         quick = not os.environ.get("AGUI_WORKER_GRACE", "").strip()
         grace = QUICK_GRACE if quick else settings.AGUI_WORKER_GRACE
@@ -55,53 +78,52 @@ class Command(BaseCommand):
         jobs = [] if options["no_worker"] else [worker]
         jobs += [supervisor.web(port)] if port else []
         watch = watched() if options["reload"] else None
-        data = settings.AGUI_DATA_DIR
-        try:
-            engines = embedded.start(data, **embedded.wanted())
-            self.supervisor = supervisor.Supervisor(
-                jobs,
-                self.say,
-                env=supervisor.environment(
-                    AGUI_DATA_DIR=str(data),
-                    AGUI_WORKER_GRACE=f"{grace:g}",
-                    **({"PORT": str(port)} if port else {}),  # links in mails lead there
-                    **alpine(options),
-                ),
-                liveness=settings.AGUI_LIVENESS_SECONDS,
-                revive=engines.revive,
-                changed=watch.changed if watch else lambda: None,
-            )
-            try:
-                self.serve(data, port)
-            finally:
-                self.supervisor.stop()
-                engines.stop()
-        except HostError as error:
-            raise CommandError(error.message) from error
-        self.say("stopped")
+        return supervisor.Supervisor(
+            jobs,
+            self.say,
+            env=supervisor.environment(
+                AGUI_DATA_DIR=str(settings.AGUI_DATA_DIR),
+                AGUI_WORKER_GRACE=f"{grace:g}",
+                **({"PORT": str(port)} if port else {}),  # links in mails lead there
+                **alpine(options),
+            ),
+            liveness=settings.AGUI_LIVENESS_SECONDS,
+            revive=engines.revive,
+            changed=watch.changed if watch else lambda: None,
+        )
 
-    def serve(self, data: Path, port: int | None) -> None:
+    def serve(self, data: Path, port: int | None, progress: Progress) -> None:
         """Prepare the database, start the processes and look after them until a signal."""
         self.supervisor.listen()
-        reach()
+        progress.step("bringing the database up to date")
         call_command("migrate", interactive=False, verbosity=0)
+        progress.step("preparing the demo team")
         demo = prepare_demo(data)
         # The children have connections of their own; ours would only hold a place.
         connection.close()
         cast(DatabaseWrapper, connection).close_pool()
         if self.supervisor.ending.is_set():
             return
+        progress.step("starting web and worker")
         self.supervisor.start()
-        if port is not None:
+        answers = port is not None and self.wait_for_web(port)
+        progress.end()
+        if port is not None and answers:
             self.greet(port, demo)
+        if notice := abandoned.notice():
+            self.say(notice)
         self.supervisor.run()
 
-    def greet(self, port: int, demo: Demo) -> None:
-        """Once the web process answers, say how to use it."""
+    def wait_for_web(self, port: int) -> bool:
+        """Look after the processes until the web process answers; False when a signal came."""
         while health(port) != 200:
             if self.supervisor.ending.wait(supervisor.TICK):
-                return
+                return False
             self.supervisor.run_once()
+        return True
+
+    def greet(self, port: int, demo: Demo) -> None:
+        """Say how to use it."""
         url = f"http://127.0.0.1:{port}"
         key = demo.api_key or "<your API key>"
         curl = [
@@ -136,29 +158,11 @@ def port_number(text: str) -> int:
     return port
 
 
-def free_port(port: int) -> int:
-    """``port`` itself, or a free one for 0; CommandError when it is taken."""
-    if not child.wait_until(lambda: can_bind(port), PORT_PATIENCE):
-        raise CommandError(
-            f"Port {port} on 127.0.0.1 is taken. Stop what listens there, or choose another one: "
-            f"make run PORT={port + 1}"
-        )
-    if port:
-        return port
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def can_bind(port: int) -> bool:
-    """Whether nobody listens on the port. Granian shares a port, so it would not notice."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
+def event_count(text: str) -> int:
+    """A number above 0. Raises ValueError."""
+    if (number := int(text)) < 1:
+        raise ValueError
+    return number
 
 
 def prepare_demo(data: Path) -> Demo:
@@ -185,5 +189,6 @@ def kept(data: Path, name: str) -> str | None:
 
 
 def watched() -> Watch:
-    """This repository's code and the agents' modules."""
-    return Watch([supervisor.ROOT, *roots_of(settings.AGUI_AGENT_MODULES)])
+    """The agents' modules, and in a clone its code. Beside an installed package is everybody's."""
+    own = [] if folders.INSTALLED else [folders.ROOT]
+    return Watch([*own, *roots_of(settings.AGUI_AGENT_MODULES)])

