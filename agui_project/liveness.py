@@ -125,5 +125,5 @@ def _status(port: int, path: str) -> int | None:
         web.close()
 
 
-if __name__ == "__main__":  # the health check of a container: python -m agui_project.liveness
-    sys.exit(0 if ready(8000) == 200 else 1)
+if __name__ == "__main__":  # the health check of a container; the port, where it is another
+    sys.exit(0 if ready(int(sys.argv[1]) if sys.argv[1:] else 8000) == 200 else 1)

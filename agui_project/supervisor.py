@@ -45,6 +45,7 @@ class Job:
     process: subprocess.Popen[bytes] | None = None
     sign: Sign | None = None
     silence: float = 0.0  # seconds since the last sign of life
+    lives: bool = False  # whether it ever gave one
     since: float = 0.0
     due: float = 0.0
     pause: float = field(default=FIRST_PAUSE)
@@ -87,8 +88,10 @@ class Job:
         They are counted in looks of ours: when the whole machine stood still, so did we, and
         nobody is killed for it.
         """
-        if self.process is None or self.sign is None or self.sign.beat():
+        if self.process is None or self.sign is None:
             self.silence = 0.0
+        elif self.sign.beat():
+            self.silence, self.lives = 0.0, True
         else:
             self.silence += min(elapsed, LONGEST_LOOK)
         return self.silence
@@ -190,11 +193,12 @@ class Supervisor:
         liveness: float = 0.0,
         revive: Callable[[], list[str]] = list,
         changed: Callable[[], str | None] = lambda: None,
+        on_life: Callable[[], None] = lambda: None,
     ) -> None:
         """``liveness`` is the silence in seconds after which a job is killed, 0 for never.
 
         ``revive`` starts dead engines again and returns the news of them; ``changed`` names
-        changed code.
+        changed code; ``on_life`` is called once, when every job has given a sign of life.
         """
         self.jobs = jobs
         self._say = say
@@ -202,6 +206,7 @@ class Supervisor:
         self.liveness = liveness
         self.revive = revive
         self.changed = changed
+        self._on_life: Callable[[], None] | None = on_life
         self.ending = threading.Event()
         self._signals: list[int] = []
         self._looked = time.monotonic()
@@ -238,6 +243,9 @@ class Supervisor:
             self._restart()
         for job in self.jobs:
             self._look(job, elapsed)
+        if self._on_life is not None and all(job.lives for job in self.jobs):
+            self._on_life()
+            self._on_life = None
 
     def _look(self, job: Job, elapsed: float) -> None:
         if job.listen(elapsed) > self.liveness > 0:

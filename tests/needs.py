@@ -79,5 +79,6 @@ FINDERS: dict[str, Callable[[], Path | None]] = {
     "postgres": _postgres,
     "redis-server": _program("redis-server"),
     "nginx": _program("nginx"),
+    "caddy": _program("caddy"),
     "systemd-analyze": _program("systemd-analyze"),
 }

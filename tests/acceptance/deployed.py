@@ -83,6 +83,7 @@ class Deployed:
         self.url = f"https://{NAME}:{self.port}"
         self.ports = {name: free_port() for name in WEBS}
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.extra: dict[str, str] = {}  # what the starter of a process adds to its environment
         self.file = {**example(), "AGUI_PUBLIC_URL": self.url, "EMAIL_URL": "consolemail://"}
         self.file |= {"AGUI_SCRIPTED_AGENT": "true"}
 
@@ -173,7 +174,7 @@ class Deployed:
         return done.stdout
 
     def start(self, name: str) -> None:
-        env = self.environment(name.partition("-")[0])
+        env = self.environment(name.partition("-")[0]) | self.extra
         with self.log_path(name).open("ab") as log:
             self.processes[name] = child.spawn(
                 self.command(name), death=signal.SIGTERM, user=ACCOUNT, env=env, cwd=self.app,
@@ -235,7 +236,7 @@ class Deployed:
 
     def stop(self) -> None:
         for name, process in self.processes.items():
-            quick = signal.SIGINT if name in WORKERS else signal.SIGTERM
+            quick = signal.SIGINT if name.startswith("worker") else signal.SIGTERM
             child.stop(process, (quick, 15.0), (signal.SIGKILL, 5.0))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from agui_project import child, ports, supervisor
+from agui_project import child, ports, supervisor, systemd
 from agui_project.liveness import Pulse
 from agui_project.supervisor import Job, Supervisor
 from agui_project.watch import Watch, roots_of
@@ -349,3 +349,27 @@ def test_a_log_that_cannot_be_written_stops_nothing() -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     Supervisor([], full, revive=lambda: ["news"]).run_once()
+
+
+def test_systemd_hears_when_every_job_lives(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = f"agui-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as wire:
+        wire.bind(f"\0{name}")
+        wire.setblocking(False)
+        monkeypatch.setenv("NOTIFY_SOCKET", f"@{name}")
+        ready = systemd.readiness()
+        assert "NOTIFY_SOCKET" not in os.environ, "no later child speaks for us"
+        jobs = [Job(each, ["true"], signal.SIGTERM, 1.0) for each in ("web", "worker")]
+        supervised = Supervisor(jobs, print, on_life=ready)
+        jobs[0].lives = True
+        monkeypatch.setattr(Supervisor, "_look", lambda *_: None)
+        supervised.run_once()
+        with pytest.raises(BlockingIOError):
+            wire.recv(100)
+        jobs[1].lives = True
+        supervised.run_once()
+        supervised.run_once()
+        assert wire.recv(100) == b"READY=1"
+        with pytest.raises(BlockingIOError):
+            wire.recv(100)
+    systemd.readiness()()  # nobody asked: nothing happens

@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from agui_project import embedded, ports, supervisor, valkey
+from agui_project import embedded, ports, supervisor, systemd, valkey
 from agui_project.postgres.reach import reach
 
 
@@ -21,6 +21,7 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=int, default=8000)
 
     def handle(self, *, process: str, host: str, port: int, **options: Any) -> None:
+        ready = systemd.readiness()
         # Once: later it never gives up, whatever is away. A worker starts engines of its own.
         ours = embedded.wanted()
         if process == "web":
@@ -35,6 +36,7 @@ class Command(BaseCommand):
             lambda text: self.stderr.write(f"supervise: {text}"),
             env=supervisor.environment(),
             liveness=settings.AGUI_LIVENESS_SECONDS,
+            on_life=ready,
         )
         supervised.listen()
         supervised.start()

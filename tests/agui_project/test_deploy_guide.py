@@ -1,0 +1,199 @@
+"""docs/deploy.md followed literally, where no deployment need run; the rest: test_deployed."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import yaml
+
+from agui_project import cli
+from tests.acceptance.host import free_port
+from tests.agui_project.test_deployment_files import LONGEST_DRAIN, manifest
+from tests.deploy_guide import Reader, blocks, env_file
+from tests.deployment import ROOT, compose, environment_of
+from tests.needs import need, need_root
+
+DOCKER = {"docker"}
+DEBIAN = {
+    "apt-get", "useradd", "python3", "runuser", "systemctl", "systemd-run", "nginx", "caddy",
+}  # fmt: skip
+
+
+def test_every_block_is_followed() -> None:
+    """A new section with blocks needs a test here, a new program a stand-in with a meaning."""
+    assert set(blocks()) == {
+        "Compose", "The first person", "Rolling out a new version", "systemd", "Kubernetes",
+    }  # fmt: skip
+
+
+def check(env: Mapping[str, str]) -> None:
+    """Start with these settings, as far as that goes without a database."""
+    paths = {"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "manage.py", "check", "--deploy"],
+        cwd=ROOT, env=paths | dict(env), capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+
+
+def test_compose(tmp_path: Path) -> None:
+    need_root()
+    reader = Reader(tmp_path, DOCKER)
+    reader.lay_certificate()
+    calls = reader.follow("Compose")
+    assert calls == [
+        ["docker", "compose", "up", "-d", "--build", "--wait"],
+        ["docker", "compose", "exec", "web", "python", "manage.py", "check", "--deploy",
+         "--database", "default"],
+        ["docker", "compose", "exec", "web", "python", "manage.py", "sendtestemail",
+         "you@example.com"],
+    ]  # fmt: skip
+    assert (reader.clone / ".env").stat().st_mode & 0o777 == 0o600
+    env = env_file(reader.clone / ".env")
+    for service in ("web", "worker"):
+        check(environment_of(service, env) | {"AGUI_DATA_DIR": str(tmp_path)})
+    key = reader.clone / "deploy" / "tls" / "privkey.pem"
+    image = compose(env)["services"]["proxy"]["image"]
+    assert "unprivileged" in image, "it runs as 101"
+    assert (key.stat().st_uid, key.stat().st_mode & 0o777) == (101, 0o400)
+    mounted = {volume.split(":")[0] for volume in compose(env)["services"]["proxy"]["volumes"]}
+    assert all((reader.clone / path).exists() for path in mounted)
+
+
+def test_the_first_person(tmp_path: Path) -> None:
+    reader = Reader(tmp_path, {*DOCKER, "curl"})
+    *commands, request = reader.follow("The first person", AGUI_KEY="agui_key")
+    assert [call[:6] for call in commands] == [
+        ["docker", "compose", "exec", "web", "python", "manage.py"]
+    ] * 2
+    assert request[:3] == ["curl", "-N", "https://agents.example.com/agui"]
+
+
+def test_rolling_out(tmp_path: Path) -> None:
+    reader = Reader(tmp_path, DOCKER)
+    old = "docker compose ps -q web worker"
+    calls = reader.follow("Rolling out a new version", {old: "web1 web2 worker1 worker2\n"})
+    plain = [" ".join(call) for call in calls]
+    assert plain[:3] == ["docker compose build", "docker compose run --rm migrate", old]
+    assert plain[3].startswith("docker compose up -d --no-deps --no-recreate --wait --scale web=4")
+    (stop,) = [call for call in calls if call[1] == "stop"]
+    assert stop[:3] == ["docker", "stop", "-t"]
+    assert int(stop[3]) > LONGEST_DRAIN
+    assert stop[4:] == ["web1", "web2", "worker1", "worker2"]
+    assert plain.index(" ".join(stop)) < plain.index("docker rm web1 web2 worker1 worker2")
+    assert plain[-1] == "docker compose exec proxy nginx -s reload" or plain[-1].startswith(
+        "docker rm"
+    )
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    """A Debian on which the systemd section was followed to its end."""
+    reader = Reader(tmp_path_factory.mktemp("server"), DEBIAN)
+    reader.lay_certificate()
+    for folder in ("etc/systemd/system", "etc/nginx/conf.d", "etc/caddy"):
+        (reader.root / folder).mkdir(parents=True)
+    for program in ("pip", "agui-host"):
+        reader.stand_in(reader.root / "opt" / "agui" / "bin" / program)
+    reader.follow("systemd")
+    return reader
+
+
+def test_systemd(server: Reader) -> None:
+    system, root = server.root / "etc" / "systemd" / "system", str(server.root)
+    calls = [[word.replace(root, "") for word in call] for call in server.calls]
+    units = {path.name: path.read_text() for path in system.iterdir()}
+    assert set(units) == {"agui-migrate.service", "agui-web@.service", "agui-worker@.service"}
+    (account,) = [call[-1] for call in calls if call[0] == "useradd"]
+    assert ["runuser", "-u", "postgres", "--", "createuser", account] in calls
+    assert ["python3", "-m", "venv", "/opt/agui"] in calls
+    for text in units.values():
+        assert re.search(rf"^User={account}$", text, re.MULTILINE)
+        (program, command) = re.findall(r"^ExecStart=(\S+) (\w+)", text, re.MULTILINE)[0]
+        assert program == "/opt/agui/bin/agui-host"
+        assert command in (*cli.LONG_LIVED, *cli.COMMANDS)
+    (path,) = set(re.findall(r"^EnvironmentFile=(.*)$", "".join(units.values()), re.MULTILINE))
+    file = Path(root + path)
+    assert file.stat().st_mode & 0o777 == 0o600
+    check(env_file(file) | {"AGUI_DATA_DIR": str(server.root)})
+    (operator,) = [call for call in calls if call[0] == "systemd-run"]
+    assert f"EnvironmentFile={path}" in operator
+    assert operator[operator.index("/opt/agui/bin/agui-host") + 1] in cli.COMMANDS
+
+
+def test_a_restart_takes_nothing_else_along(server: Reader) -> None:
+    """A unit that requires, or is part of, one that is restarted is restarted with it."""
+    system = server.root / "etc" / "systemd" / "system"
+    restarted = [call[2] for call in server.calls if call[:2] == ["systemctl", "restart"]]
+    ours = [name for name in restarted if name.startswith("agui-")]
+    assert ours == [
+        "agui-migrate", "agui-web@8001", "agui-web@8002", "agui-worker@1", "agui-worker@2",
+    ]  # fmt: skip
+    for path in system.iterdir():
+        bound = re.findall(r"^(?:Requires|Requisite|BindsTo|PartOf)=(.*)$", path.read_text(), re.M)
+        assert not [unit for unit in ours if any(unit in line for line in bound)], path.name
+    for name in ("agui-web@", "agui-worker@"):
+        text = (system / f"{name}.service").read_text()
+        assert "Type=notify" in text, "the next restart must wait for this one"
+
+
+def test_nginx(server: Reader) -> None:
+    nginx = need("nginx")
+    assert ["nginx", "-t"] in server.calls
+    assert ["systemctl", "reload", "nginx"] in server.calls
+    folder = server.root / "etc" / "nginx"
+    (folder / "nginx.conf").write_text(
+        "pid nginx.pid; error_log stderr; events {}\n"
+        "http { access_log off; include conf.d/*.conf; include sites-enabled/*; }\n"
+    )
+    text = "".join(path.read_text() for path in (folder / "conf.d").iterdir())
+    assert re.findall(r"listen (\d+)", text) == ["80", "443"]
+    for path in (folder / "conf.d").iterdir():
+        # To test a file is to bind its ports, and these may be taken here.
+        path.write_text(re.sub(r"listen \d+", lambda _: f"listen {free_port()}", path.read_text()))
+    done = subprocess.run(
+        [nginx, "-t", "-q", "-p", folder, "-c", "nginx.conf"],
+        capture_output=True, text=True, timeout=30, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    ports = re.findall(r"server 127\.0\.0\.1:(\d+)", text)
+    started = [call for call in server.calls if call[:3] == ["systemctl", "enable", "--now"]]
+    assert all(f"agui-web@{port}" in started[0] for port in ports)
+
+
+def test_caddy(server: Reader) -> None:
+    caddy = need("caddy")
+    (call,) = [call for call in server.calls if call[0] == "caddy"]
+    done = subprocess.run(
+        [caddy, *call[1:]],
+        env={"HOME": str(server.root)}, capture_output=True, text=True, timeout=30, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    text = (server.root / "etc" / "caddy" / "Caddyfile").read_text()
+    (upstreams,) = re.findall(r"reverse_proxy (.*) \{", text)
+    nginx = (ROOT / "deploy" / "nginx" / "upstream-systemd.conf").read_text()
+    assert upstreams.split() == re.findall(r"server (\S+) ", nginx)
+
+
+def test_kubernetes(tmp_path: Path) -> None:
+    reader = Reader(tmp_path, {"kubectl"})
+    calls = reader.follow("Kubernetes")
+    assert all(call[:3] == ["kubectl", "-n", "agui"] for call in calls[1:])
+    generic, tls, apply, *_ = [call[3:] for call in calls[1:]]
+    literals = [word for word in generic if word.startswith("--from-literal=")]
+    secret = dict(word.partition("=")[2].split("=", 1) for word in literals)
+    env = {**manifest("ConfigMap", "agui")["data"], **secret}
+    check(env | {"AGUI_DATA_DIR": str(tmp_path)})
+    names = {generic[3], tls[3]}
+    path = reader.clone / apply[apply.index("-f") + 1]
+    for each in yaml.safe_load_all(path.read_text()):
+        wanted = re.findall(r"'secret(?:Ref|Name)': (?:\{'name': )?'([\w-]+)'", str(each))
+        assert set(wanted) <= names, each["kind"]
+    operated = {call[-1] for call in calls if "rollout" in call}
+    operated |= {word for call in calls if "exec" in call for word in call if "deploy/" in word}
+    assert operated == {"deploy/agui-web"}
+    assert manifest("Deployment", "agui-web")
