@@ -52,3 +52,12 @@ def describe_refusals(result: dict[str, Any], **_: Any) -> dict[str, Any]:
                     "content": {"application/json": {"schema": shape}},
                 }
     return result
+
+
+def close_changes(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """A postprocessing hook of drf-spectacular: the body of a PATCH takes known members only."""
+    for operations in result["paths"].values():
+        for body in operations.get("patch", {}).get("requestBody", {}).get("content", {}).values():
+            name = body["schema"]["$ref"].rsplit("/", 1)[1]
+            result["components"]["schemas"][name]["additionalProperties"] = False
+    return result

@@ -234,6 +234,7 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "agui_project.openapi.describe_refusals",
+        "agui_project.openapi.close_changes",
     ],
     "TITLE": "AG-UI run host",
     "VERSION": "1",

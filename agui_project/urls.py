@@ -5,13 +5,14 @@ from django.urls import include, path
 
 from agui_project.api_docs import ApiDocs, Description
 from agui_project.health import health, ready
-from runs.api.alpine import AlpineRun
+from runs.api.alpine import AlpineAnswer, AlpineRun
 
 urlpatterns = [
     path("api/v1/", include("runs.api.urls")),
     path("api/v1/", include("teams.api.urls")),
     path("", include("runs.api.copilot_urls")),
     path("agents/run", AlpineRun.as_view(), name="alpine-run"),
+    path("agents/answer", AlpineAnswer.as_view(), name="alpine-answer"),
     path("api/schema/", Description.as_view(), name="schema"),
     path("api/docs/", ApiDocs.as_view(url_name="schema"), name="docs"),
     path("admin/", admin.site.urls),

@@ -13,10 +13,12 @@ from runs.fields import picked, wrong
 from runs.inputs import RunRequest
 from runs.models import Run
 from runtimes.models import Agent
+from runtimes.process import worktree
 from teams.authentication import Principal
 from teams.models import Team
 
 MAX_KEY = 255
+PROCESS = "process"
 DEFAULT = "default"
 """CopilotKit's name for the agent that a front end did not name."""
 
@@ -83,9 +85,12 @@ def enter(
         raise BadRequest("A cursor needs the threadId and runId of a run that exists.")
     if key is not None and not (0 < len(key) <= MAX_KEY and key.isprintable()):
         raise Invalid(f"An Idempotency-Key has 1 to {MAX_KEY} printable characters.")
+    agent = find_agent(principal, request.agent or _asker(principal, request))
+    if agent.kind == PROCESS:
+        worktree.requested(request.body["forwardedProps"])
     started = lifecycle.start(
         principal.team,
-        find_agent(principal, request.agent or _asker(principal, request)),
+        agent,
         request,
         started_by=principal,
         idempotency_key=key,

@@ -135,6 +135,17 @@ def asker(team: Team, thread_id: str) -> str | None:
     return str(found) if found else None
 
 
+def asked_by(run: Run, name: str) -> UUID | None:
+    """The question that ``run`` asked under its own id; None if it asked no such.
+
+    A question that is asked again belongs to the run that asked it last.
+    """
+    rows = Interrupt.objects.unscoped("of one thread").filter(
+        thread=run.thread_id, interrupt_id=storable(name), run_id__gte=run.pk
+    )
+    return rows.order_by("run_id").values_list("pk", flat=True).first()
+
+
 def newest(thread: UUID) -> QuerySet[Interrupt]:
     """The questions of the thread's newest run that asked any, in the order asked."""
     asked = Interrupt.objects.filter(thread=thread).order_by("-run_id").values("run_id")[:1]

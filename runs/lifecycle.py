@@ -212,7 +212,7 @@ def answer(asked: Interrupt, agent: Agent, entry: resume.Entry, *, by: Acting) -
             answers = resume.complete(asked.pk, asked.thread_id)
             if not answers:
                 return None
-            body = {"threadId": asked.thread.thread_id, "resume": answers}
+            body = resume.brought(asked, answers)
             request = inputs.parse(body, on_busy=OnBusy.ENQUEUE)
             # All of these were checked when they were stored.
             stored: resume.Checked = {row.pk: [] for row in interrupts.newest(asked.thread_id)}

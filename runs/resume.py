@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from agui_project.errors import Conflict, Invalid
 from agui_project.strict_json import dumps
+from events.dialects.alpine_asking import KEY
 from events.response_schema import ResponseSchema, Unusable
 from runs import interrupts
 from runs.models import Interrupt, InterruptStatus, Run, Thread
@@ -188,6 +189,14 @@ def complete(key: UUID, thread: UUID) -> list[Entry]:
     if any(row.missing(now) for row in rows) or key not in {row.pk for row in rows}:
         return []
     return [json.loads(row.answer) for row in rows if row.answer and row.answering_run is None]
+
+
+def brought(asked: Interrupt, answers: list[Entry]) -> dict[str, Any]:
+    """The RunAgentInput of the run that brings ``answers``: the task, and the worktree, go on."""
+    body = {"threadId": asked.thread.thread_id, "resume": answers}
+    props = json.loads(asked.run.input or "{}").get("forwardedProps")
+    task = props.get(KEY) if isinstance(props, dict) else None
+    return body if task is None else body | {"forwardedProps": {KEY: task}}
 
 
 def _store(row: Interrupt, entry: Entry, by: Acting) -> None:

@@ -36,6 +36,7 @@ class Alpine:
         self._now = self._began = 0
         self._status = "running"
         self._started: Frame | None = None
+        self._worktree = ""
         self._agent_state: Any = {}
         self._state_told = False
         self._count = 0
@@ -109,15 +110,15 @@ class Alpine:
         self._began = self._now
         asked = event.get("input") or {}
         self._agent_state = copied(asked.get("state") or {})
-        task, plan_mode, worktree = task_of(asked)
+        task, plan_mode, self._worktree = task_of(asked)
         metadata: Frame = {
             "task": task,
             "planMode": plan_mode,
             "schemaVersion": SCHEMA_VERSION,
             "capabilities": [name for name in EXTENSIONS if name in self._wants],
         }
-        if worktree:
-            metadata["worktreeDir"] = worktree
+        if self._worktree:
+            metadata["worktreeDir"] = self._worktree
         self._started = self._frame("run_started", metadata=metadata)
         return [self._started]
 
@@ -241,7 +242,7 @@ class Alpine:
             "currentStep": self._count,
             "stepDescription": self._last,
             "nextStepPrompt": "",
-            "workingDirectory": "",
+            "workingDirectory": self._worktree,
         }
         kinds = {name: type(value) for name, value in known.items()}
         fits = {

@@ -10,6 +10,7 @@ from rest_framework.response import Response
 
 from runs import remote_agents
 from runtimes.models import Agent, OnBusy, Policy
+from teams.api.changes import ChangeSerializer
 from teams.api.pages import NewestFirst
 from teams.authentication import principal_of
 
@@ -42,7 +43,7 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
         return row.settings if row.kind == remote_agents.HTTP else None
 
 
-class AgentChangeSerializer(serializers.Serializer[Any]):
+class AgentFieldsSerializer(serializers.Serializer[Any]):
     """What a team may say of an agent; ``url``, ``settings`` and ``headers`` of a remote one."""
 
     name = serializers.CharField(max_length=120, required=False)
@@ -63,7 +64,11 @@ class AgentChangeSerializer(serializers.Serializer[Any]):
     enabled = serializers.BooleanField(required=False)
 
 
-class AgentNewSerializer(AgentChangeSerializer):
+class AgentChangeSerializer(ChangeSerializer, AgentFieldsSerializer):
+    pass
+
+
+class AgentNewSerializer(AgentFieldsSerializer):
     slug = serializers.SlugField(max_length=64)
     url = serializers.CharField(max_length=500)
 
@@ -79,8 +84,9 @@ class AgentList(generics.ListAPIView[Agent]):
     @extend_schema(request=AgentNewSerializer, responses={201: AgentSerializer})
     def post(self, request: Request) -> Response:
         """Make a remote agent (kind ``http``)."""
-        values = _read(AgentNewSerializer, request)
-        row = remote_agents.create(principal_of(request), values)
+        given = AgentNewSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        row = remote_agents.create(principal_of(request), given.validated_data)
         return Response(AgentSerializer(row).data, status=201)
 
 
@@ -99,7 +105,7 @@ class AgentDetail(generics.RetrieveAPIView[Agent]):
     def patch(self, request: Request, slug: str) -> Response:
         """Change an agent; what is left out stays."""
         remote_agents.find(principal_of(request), slug)
-        values = _read(AgentChangeSerializer, request)
+        values = AgentChangeSerializer.read(request)
         return Response(
             AgentSerializer(remote_agents.change(principal_of(request), slug, values)).data
         )
@@ -109,10 +115,3 @@ class AgentDetail(generics.RetrieveAPIView[Agent]):
         """Delete a remote agent; one that has run is switched off and loses its secrets."""
         remote_agents.remove(principal_of(request), slug)
         return Response(status=204)
-
-
-def _read(kind: type[AgentChangeSerializer], request: Request) -> dict[str, Any]:
-    given = kind(data=request.data)
-    given.is_valid(raise_exception=True)
-    values: dict[str, Any] = given.validated_data
-    return values

@@ -1,17 +1,19 @@
-"""POST /agents/run: a run as Alpine's clients start it, with a task or a GitHub issue."""
+"""POST /agents/run and /agents/answer: runs as Alpine's clients start and answer them."""
 
 import re
 from typing import Any
 
 from django.conf import settings
 from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from agui_project.errors import BadRequest, Invalid
+from agui_project.errors import BadRequest, Invalid, NotFound
 from events.dialects.alpine_asking import KEY
-from runs import entry, inputs
+from runs import access, entry, inputs, interrupts
+from runs.api.interrupts import AnswerSerializer
 from runs.fields import rename, wrong
 from runs.inputs import RunRequest
 from runs.models import Run, Status
@@ -27,9 +29,20 @@ NAMES = {
     "agentId": "agent",
     "agent_id": "agent",
     "threadId": "thread_id",
+    "worktreeDir": "worktree_dir",
+    "runId": "run_id",
+    "requestId": "request_id",
 }
 PLAN_FIRST = "Make a plan first and show it; change nothing yet."
 WORDS = {Status.SUCCEEDED: "completed"}
+
+
+class AlpineAnswerSerializer(AnswerSerializer):
+    """``run_id`` and ``request_id`` are ``runId`` and ``requestId`` of the event that asked."""
+
+    run_id = serializers.UUIDField()
+    request_id = serializers.JSONField(help_text="A string; agents may put anything into it.")
+    status = serializers.ChoiceField(["resolved", "cancelled"], default="resolved")
 
 
 @extend_schema(exclude=True)
@@ -39,15 +52,34 @@ class AlpineRun(APIView):
         asked, streams = read(request.data)
         key = request.headers.get("Idempotency-Key")
         run = entry.enter(principal_of(request), asked, key=key).run
-        streams = streams and settings.ALPINE_AG_UI_ENABLED
-        return Response(
-            {
-                "run_id": str(run.pk),
-                "status": _status(run),
-                "ag_ui_stream": f"/runs/{run.pk}/events" if streams else None,
-            },
-            status=202,
-        )
+        return _shown(run, streams=streams)
+
+
+@extend_schema(exclude=True)
+class AlpineAnswer(APIView):
+    def post(self, request: Request) -> Response:
+        """Answer what a run asked by ``requestId``; the last answer starts the run that goes on."""
+        if not isinstance(request.data, dict):
+            raise BadRequest('Send {"run_id", "request_id", "payload"}.')
+        asked = AlpineAnswerSerializer(data=rename(request.data, NAMES))
+        asked.is_valid(raise_exception=True)
+        given, principal = asked.validated_data, principal_of(request)
+        run = access.find(principal, given["run_id"])
+        key = interrupts.asked_by(run, str(given["request_id"]))
+        if key is None:
+            raise NotFound("This run asked no such question.")
+        return _shown(entry.answer(principal, key, given), streams=True)
+
+
+def _shown(run: Run | None, *, streams: bool) -> Response:
+    """The run and its stream; all null while an answered run waits for other answers."""
+    streams = streams and settings.ALPINE_AG_UI_ENABLED
+    shown = {
+        "run_id": str(run.pk) if run else None,
+        "status": _status(run) if run else "interrupted",
+        "ag_ui_stream": f"/runs/{run.pk}/events" if run and streams else None,
+    }
+    return Response(shown, status=202)
 
 
 def read(data: Any) -> tuple[RunRequest, bool]:
@@ -66,6 +98,8 @@ def read(data: Any) -> tuple[RunRequest, bool]:
     asked: dict[str, Any] = {"task": task or issue, "planMode": plan_mode}
     if issue:
         asked["githubIssueUrl"] = issue
+    if folder := _text(data, "worktree_dir"):
+        asked["worktreeDir"] = folder
     body = {
         "threadId": data.get("thread_id"),
         "messages": [{"role": "user", "content": "\n\n".join(filter(None, words))}],

@@ -37,6 +37,7 @@ class TicketSerializer(serializers.Serializer[Any]):
     reopens_for = serializers.IntegerField(help_text="Seconds from the first opening.")
     events_url = serializers.CharField(allow_null=True)
     websocket_url = serializers.CharField(allow_null=True)
+    ag_ui_stream = serializers.CharField(allow_null=True, help_text="The run in Alpine's dialect.")
 
 
 class TicketMint(APIView):
@@ -46,7 +47,7 @@ class TicketMint(APIView):
         principal = principal_of(request)
         asked = AskTicketSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
-        events_url = websocket_url = None
+        events_url = websocket_url = ag_ui_stream = None
         if key := asked.validated_data.get("run"):
             bound = Bound(run=access.find(principal, key).pk)
         elif thread := access.find_thread(principal, asked.validated_data["thread_id"]):
@@ -58,6 +59,7 @@ class TicketMint(APIView):
             query = urlencode({"ticket": text})
             events_url = f"/api/v1/runs/{bound.run}/events?{query}"
             websocket_url = f"/ws/runs/{bound.run}/?{query}"
+            ag_ui_stream = f"/runs/{bound.run}/events?{query}"
         shown = TicketSerializer(
             {
                 "ticket": text,
@@ -65,6 +67,7 @@ class TicketMint(APIView):
                 "reopens_for": int(tickets.REOPENS_FOR.total_seconds()),
                 "events_url": events_url,
                 "websocket_url": websocket_url,
+                "ag_ui_stream": ag_ui_stream,
             }
         )
         return Response(shown.data, status=201)

@@ -13,6 +13,7 @@ from agui_project.errors import BadCursor, Invalid
 from runs import threads, topics
 from runs.api.erasure import ThreadErasure
 from runs.models import Thread, Visibility
+from teams.api.changes import ChangeSerializer
 from teams.authentication import principal_of
 
 PAGE, LONGEST_PAGE = 50, 200
@@ -43,7 +44,7 @@ class ThreadSerializer(serializers.ModelSerializer[Thread]):
         return thread.archived_at is not None
 
 
-class ChangeSerializer(serializers.Serializer[Any]):
+class ChangeThreadSerializer(ChangeSerializer):
     title = serializers.CharField(max_length=200, required=False, allow_blank=True)
     tags = serializers.ListField(
         child=serializers.CharField(max_length=60), max_length=20, required=False
@@ -97,14 +98,13 @@ class ThreadDetail(ThreadErasure):
         """One thread."""
         return Response(ThreadSerializer(topics.find(principal_of(request), key)).data)
 
-    @extend_schema(request=ChangeSerializer, responses={200: ThreadSerializer})
+    @extend_schema(request=ChangeThreadSerializer, responses={200: ThreadSerializer})
     def patch(self, request: Request, key: UUID) -> Response:
         """Set title, tags, archive and visibility, as far as they are given."""
         principal = principal_of(request)
         topics.find(principal, key)
-        given = ChangeSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
-        return Response(ThreadSerializer(topics.change(principal, key, given.validated_data)).data)
+        values = ChangeThreadSerializer.read(request)
+        return Response(ThreadSerializer(topics.change(principal, key, values)).data)
 
 
 def _limit(value: str | None) -> int:

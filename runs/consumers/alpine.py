@@ -15,10 +15,10 @@ from events.dialects.alpine_schema import EXTENSIONS, SCHEMA_VERSION, problem
 from events.encoding import encode
 from events.frames import Frames
 from runs import access, cursors
+from runs.consumers import arriving
 from runs.consumers.opening import opened
 from runs.consumers.stream import stream_run
 from runs.models import Run
-from teams import authentication
 
 log = structlog.get_logger(__name__)
 
@@ -33,7 +33,7 @@ async def alpine(request: Request, send: Send) -> None:
     if not settings.ALPINE_AG_UI_ENABLED:
         raise NotFound("Alpine's event streams are switched off here.")
     wants = negotiated(request.query)
-    principal = await db(authentication.resolve, request.headers, request.cookies)
+    principal = await arriving.reader(request, again="last-event-id" in request.headers)
     cursor = cursors.asked(request.headers, request.query)
     run = await db(access.find, principal, request.kwargs["run_id"])
     after, head = cursors.place(run, cursor), run.journal.head

@@ -84,6 +84,7 @@ class Command:
     stdin: str = "input"
     output: str = "auto"
     directory: str = "run"
+    step_marker: str = ""
     unconfined: bool = False
     limits: Limits = field(default_factory=Limits)
 
@@ -98,6 +99,9 @@ class Command:
                 raise BadSettings(f"{name} must be one of {', '.join(allowed)}")
         for name in ("argv", "resume_argv"):
             _check_argv(name, given.get(name, []))
+        marker = given.get("step_marker", "")
+        if not isinstance(marker, str) or not marker.isprintable():
+            raise BadSettings("step_marker must be a printable text: the beginning of a line")
         if type(given.get("unconfined", False)) is not bool:
             raise BadSettings("unconfined must be true or false")
         if not given.get("argv"):

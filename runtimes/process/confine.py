@@ -57,8 +57,11 @@ def uid_of(place: Place) -> int:
     return UIDS + int(hashlib.sha256(place.root.name.encode()).hexdigest()[:7], 16)
 
 
-def bubblewrap(place: Place, data: Path) -> list[str]:
-    """The words in front of a command. Nothing that it can write is memory: only ``place`` is."""
+def bubblewrap(place: Place, data: Path, cwd: Path | None = None) -> list[str]:
+    """The words in front of a command that works in ``cwd``, by default ``place.work``.
+
+    Nothing that it can write is memory: it writes to ``place`` only.
+    """
     hidden = [folder for folder in _hidden(data) if folder.is_dir()]
     words = [
         "bwrap", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent",
@@ -76,7 +79,7 @@ def bubblewrap(place: Place, data: Path) -> list[str]:
         words += ["--bind", str(folder), str(folder)]
     for folder in (*hidden, Path("/dev")):
         words += ["--remount-ro", str(folder)]
-    return [*words, "--chdir", str(place.work), "--"]
+    return [*words, "--chdir", str(cwd or place.work), "--"]
 
 
 def _hidden(data: Path) -> list[Path]:

@@ -10,6 +10,7 @@ from runtimes.process import dialect
 from runtimes.process.claude import Claude
 from runtimes.process.codex import Codex
 from runtimes.process.dialect import Dialect, Event
+from runtimes.process.steps import Steps
 
 DIALECTS: dict[str, type[Dialect]] = {"claude": Claude, "codex": Codex}
 EVENT_TYPE = re.compile(r"[A-Z][A-Z_]+")
@@ -17,13 +18,22 @@ TERMINALS = frozenset({"RUN_FINISHED", "RUN_ERROR"})
 
 
 class Lines:
-    """What one command prints. ``output``: auto, text, or the name of a dialect.
+    """What one command prints. ``output``: auto, text, or the name of a dialect. ``marker``: what
+    a line of text begins with that is the name of the step that begins there; "" for none.
 
     ``terminal`` is the event that the command itself ended its run with: it is kept back, since
     the command may still be at work, and what is printed after it is dropped.
     """
 
-    def __init__(self, output: str, prefix: str, before: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self,
+        output: str,
+        prefix: str,
+        before: Mapping[str, int] | None = None,
+        marker: str = "",
+    ) -> None:
+        self.steps = Steps()
+        self._marker = marker
         self.dialect = DIALECTS[output](prefix, before) if output in DIALECTS else None
         self._before = before
         self.terminal: Event | None = None
@@ -74,7 +84,7 @@ class Lines:
             else:
                 yield found
         elif self.dialect is not None:
-            yield from self.dialect.feed(found)
+            yield from self.steps.around(self.dialect.feed(found))
 
     def _object(self, said: str) -> dict[str, Any] | None:
         """The line as an event or as a line of a dialect; None if it is plain text."""
@@ -93,6 +103,10 @@ class Lines:
         return found if self.dialect is not None or EVENT_TYPE.fullmatch(kind) else None
 
     def _text(self, said: str) -> Iterator[Event]:
+        if self._marker and said.startswith(self._marker):
+            yield from self.close()
+            yield from self.steps.begin(said.removeprefix(self._marker))
+            return
         if self._message is None:
             if not said.strip():
                 return

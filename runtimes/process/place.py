@@ -5,13 +5,14 @@ import json
 import os
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from agui_project import places
 
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 MAX_SESSION = 4096
 SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 
@@ -44,6 +45,26 @@ class Place:
             part.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.root.chmod(0o700)
         return self
+
+    def below(self, names: Sequence[str], uid: int) -> Path:
+        """The directory below ``work`` that these names lead to, made where it is not there.
+
+        Raises OSError where one of them is no directory: the command may have left links, and
+        the worker, which may be root, follows none.
+        """
+        here = os.open(self.work, FOLDER)
+        try:
+            for name in names:
+                with suppress(FileExistsError):
+                    os.mkdir(name, 0o700, dir_fd=here)
+                    if os.geteuid() == 0:
+                        os.chown(name, uid, uid, dir_fd=here, follow_symlinks=False)
+                below = os.open(name, FOLDER, dir_fd=here)
+                os.close(here)
+                here = below
+        finally:
+            os.close(here)
+        return self.work.joinpath(*names)
 
     def give(self, uid: int) -> None:
         """Let ``uid`` have ``work``, ``home`` and ``tmp``; the session stays the worker's. As root.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from agui_project.errors import RunErrorCode, RunFailed
 from runtimes.base import RunContext
-from runtimes.process import confine
+from runtimes.process import confine, worktree
 from runtimes.process.child import Child
 from runtimes.process.command import BadSettings, Command, is_there
 from runtimes.process.confine import Means
@@ -51,6 +51,7 @@ class ProcessRuntime:
         from django.conf import settings
 
         command, data = self._command, settings.AGUI_DATA_DIR
+        below = _worktree(ctx)
         if command.directory == "thread":
             place = Place.of_thread(data, ctx.team, ctx.agent, ctx.thread_id)
         else:
@@ -58,17 +59,17 @@ class ProcessRuntime:
         keep = settings.AGUI_PROCESS_KEEP or not place.passing
         child: Child | None = None
         try:
-            words, bounds = await asyncio.to_thread(_confinement, command, place, data)
+            cwd, words, bounds = await asyncio.to_thread(_confinement, command, place, data, below)
             session = Session(command, place, ctx)
             env = command.environment(str(place.home), str(place.tmp))
             argv = session.arguments()
-            if not is_there(argv[0], env, str(place.work)):
+            if not is_there(argv[0], env, str(cwd)):
                 yield _not_there(os.path.basename(argv[0]))
                 return
             child = await _start(
                 [*words, *argv],
                 env=env,
-                cwd=place.work,
+                cwd=cwd,
                 stdin=session.stdin(),
                 limits=command.limits.for_guard()
                 | bounds
@@ -96,7 +97,8 @@ class Session:
         self.place = place
         self.ctx = ctx
         self.resumed, before = place.session() if command.resume_argv else (None, {})
-        self.lines = Lines(command.output, uuid.uuid4().hex[:12], before)
+        prefix = uuid.uuid4().hex[:12]
+        self.lines = Lines(command.output, prefix, before, command.step_marker)
         self._secrets = [(s.encode(), s) for s in command.secrets()]
         self._rest = {"out": bytearray(), "err": bytearray()}
         self._size = 0
@@ -160,8 +162,10 @@ class Session:
             if self._rest[name]:
                 yield from self._say(name, [bytes(self._rest[name])])
         yield from self.lines.close()
-        if self.lines.terminal is not None:
-            yield self.lines.terminal
+        if (terminal := self.lines.terminal) is not None:
+            if terminal["type"] == "RUN_FINISHED":
+                yield from self.lines.steps.end()
+            yield terminal
             return
         told = self.lines.dialect
         usage = {"usage": told.usage} if told and told.usage else {}
@@ -172,7 +176,9 @@ class Session:
             code, message = failure
             self.ctx.log.warning("process.failed", report=report, message=message)
             yield {"type": "RUN_ERROR", "code": code.value, "message": message, **usage}
-        elif told is not None:
+            return  # an open step has failed, which the intake says
+        yield from self.lines.steps.end()
+        if told is not None:
             ids = {"threadId": self.ctx.thread_id, "runId": self.ctx.run_id}
             result = {"result": told.result} if told.result else {}
             yield {"type": "RUN_FINISHED", **ids, **result, **usage}
@@ -214,8 +220,21 @@ class Session:
             self.place.remember(None)
 
 
-def _confinement(command: Command, place: Place, data: Path) -> tuple[list[str], dict[str, Any]]:
-    """The words in front of the command and what its guard must know; raises RunFailed."""
+def _worktree(ctx: RunContext) -> tuple[str, ...]:
+    """The start has checked it, but an agent that spawns this one may have made it up."""
+    try:
+        return worktree.requested(ctx.forwarded_props)
+    except worktree.WorktreeRefused as refused:
+        raise RunFailed(RunErrorCode.AGENT_ERROR, refused.message) from None
+
+
+def _confinement(
+    command: Command, place: Place, data: Path, below: tuple[str, ...]
+) -> tuple[Path, list[str], dict[str, Any]]:
+    """Where the command works, the words in front of it and what its guard must know.
+
+    Raises RunFailed.
+    """
     means = Means.NONE if command.unconfined else confine.means(data)
     if means is Means.NONE and not command.unconfined:
         raise RunFailed(
@@ -226,12 +245,17 @@ def _confinement(command: Command, place: Place, data: Path) -> tuple[list[str],
     uid = confine.uid_of(place) if means is Means.UID else os.geteuid()
     if os.geteuid() == 0:
         place.give(uid)
+    try:
+        cwd = place.below(below, uid)
+    except OSError as error:
+        message = f"The command cannot work in {'/'.join(below)}: {error.strerror}."
+        raise RunFailed(RunErrorCode.PROCESS_EXIT, message) from None
     match means:
         case Means.BUBBLEWRAP:
-            return confine.bubblewrap(place, data), {"bubblewrap": True}
+            return cwd, confine.bubblewrap(place, data, cwd), {"bubblewrap": True}
         case Means.UID:
-            return [], {"uid": uid}
-    return [], {}
+            return cwd, [], {"uid": uid}
+    return cwd, [], {}
 
 
 async def _start(*args: Any, **options: Any) -> Child:

@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 
 from agui_project.errors import Invalid, NotFound
 from teams import members
+from teams.api.changes import ChangeSerializer
 from teams.api.pages import NewestFirst
 from teams.authentication import Principal, principal_of
 from teams.models import ApiKey, Membership, Role, Team
@@ -71,7 +72,7 @@ class RemovalSerializer(serializers.Serializer[Any]):
     invitations = serializers.IntegerField(source="ended.invitations")
 
 
-class RoleSerializer(serializers.Serializer[Any]):
+class RoleSerializer(ChangeSerializer):
     role = serializers.ChoiceField(Role.choices)
 
 
@@ -95,9 +96,7 @@ class MemberDetail(APIView):
     @extend_schema(request=RoleSerializer, responses={200: MemberSerializer})
     def patch(self, request: Request, member_id: int) -> Response:
         """Change the role."""
-        asked = RoleSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        role = Role(asked.validated_data["role"])
+        role = Role(RoleSerializer.read(request)["role"])
         return self._shown(request, members.change_role(principal_of(request), member_id, role))
 
     @extend_schema(parameters=[KEYS], responses={200: RemovalSerializer})
@@ -131,7 +130,7 @@ class TeamsSerializer(serializers.Serializer[Any]):
     results = TeamSerializer(many=True)
 
 
-class ChangeTeamSerializer(serializers.Serializer[Any]):
+class ChangeTeamSerializer(ChangeSerializer):
     name = serializers.CharField(max_length=120, required=False)
     key_days = serializers.IntegerField(
         min_value=1,
@@ -164,9 +163,7 @@ class TeamDetail(APIView):
     def patch(self, request: Request, team_id: UUID) -> Response:
         """Rename the team that this request speaks for, or set its rules; its slug stays."""
         principal = _of_team(request, team_id)
-        given = ChangeTeamSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
-        team = members.change_team(principal, given.validated_data)
+        team = members.change_team(principal, ChangeTeamSerializer.read(request))
         return Response(TeamSerializer(_seen(team, principal.role, principal)).data)
 
 

@@ -58,6 +58,27 @@ def test_the_javascript_example(open_page: Open) -> None:
     assert (seen["unnamed"], seen["state"]) == (0, 2), "no onmessage, and closed"
 
 
+def test_a_question_is_answered_by_the_event_that_asked_it(open_page: Open) -> None:
+    page = open_page("/runs/")
+    script = """async (task) => {
+      const watch = (url) => new Promise((resolve) => {
+        const events = [];
+        watchWorkflow(url, (event) => {
+          events.push(event);
+          if (event.type === "run_finished") resolve(events);
+        });
+      });
+      const before = await watch(await startWorkflow({ task, agent: "approval" }));
+      const question = before.find((event) => event.requestId);
+      const after = await watch(await answerRequest(question, { approved: true }));
+      return { message: question.message, status: before.at(-1).result.status,
+        text: after.map(lineOf).join("") };
+    }"""
+    seen = page.evaluate(script.replace("{", f"{{ {JAVASCRIPT}", 1), "delete report.txt")
+    assert (seen["message"], seen["status"]) == ("Approve: delete report.txt", "interrupted")
+    assert "Done, in the ledger: delete report.txt." in seen["text"]
+
+
 @pytest.fixture
 def application(open_page: Open) -> Page:
     """A page of the host's own origin with the component on it."""

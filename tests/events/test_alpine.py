@@ -116,7 +116,7 @@ class TestState:
             "currentStep": 1,
             "stepDescription": "plan",
             "nextStepPrompt": "go",
-            "workingDirectory": "",
+            "workingDirectory": "/w",
             "x": [1],
         }
 

@@ -15,6 +15,7 @@ from events.writer import JournalWriter
 from runs.management.commands.up import Command
 from runs.management.commands.up import alpine as variables
 from runs.models import Run
+from runtimes.models import Agent
 from tests.asgi import Exchange, ask, http_scope
 from tests.cast import Actor, Cast, LiveRun, Register, perform, start
 
@@ -253,6 +254,26 @@ class TestStart:
         assert events[0].data["metadata"]["task"] == ISSUE
         content = [event.data["content"] for event in events if "content" in event.data]
         assert "".join(content) == f"Work on this GitHub issue: {ISSUE}"
+
+    async def test_in_a_worktree(
+        self, cast: Cast, register: Register, writer: JournalWriter
+    ) -> None:
+        """Other agents read the name; a command line works there, or the request is refused."""
+        body = {"task": "Fix it", "worktree_dir": "/w", "agent": "echo"}
+        assert (await ask("POST", "/agents/run", cast.bob.headers, json=body)).status == 202
+        run = await db(Run.objects.get)
+        await perform(run, writer)
+        started, *_ = await read(cast.bob, run)
+        assert started.data["metadata"]["worktreeDir"] == "/w"
+        await db(
+            Agent.objects.create, team=cast.team, slug="cli", name="CLI", kind="process",
+            settings={"argv": ["true"], "unconfined": True},
+        )  # fmt: skip
+        for name, status in (("../up", 422), ("/w", 422), ("feature/x", 202)):
+            body = {"task": "Fix it", "worktreeDir": name, "agent": "cli"}
+            answer = await ask("POST", "/agents/run", cast.bob.headers, json=body)
+            assert (answer.status, name) == (status, name)
+            assert status == 202 or answer.code == "worktree_refused"
 
     async def test_in_plan_mode(self, cast: Cast, writer: JournalWriter) -> None:
         body = {"task": "Fix it", "planMode": True, "agent": "echo"}

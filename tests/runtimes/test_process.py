@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from django.conf import settings
 
+from agui_project.errors import RunErrorCode, RunFailed
+from events.intake import Intake
 from tests.runtimes.playing import asked, of, said, types
 from tests.runtimes.processing import RECORDED, Leftovers, process, script
 
@@ -95,6 +97,52 @@ async def test_a_question_and_its_answer() -> None:
     assert asking[-1]["outcome"]["interrupts"][0]["id"] == "q"
     answer = [{"interruptId": "q", "status": "resolved", "payload": "yes"}]
     assert said(await process(argv, asked("hi", resume=answer))) == "You said yes\n"
+
+
+@pytest.mark.parametrize(("status", "end"), [(0, {"type": "STEP_FINISHED"}), (3, None)])
+async def test_a_marked_step_ends_with_the_command(status: int, end: dict[str, Any] | None) -> None:
+    """One that fails leaves it open, and the intake says that it has failed."""
+    argv = script(f"print('## build'); print('on'); raise SystemExit({status})")
+    events = await process(argv, step_marker="## ")
+    assert said(events) == "on\n"
+    assert of(events, "STEP_STARTED") == [{"type": "STEP_STARTED", "stepName": "build"}]
+    assert of(events, "STEP_FINISHED") == ([{**end, "stepName": "build"}] if end else [])
+    intake = Intake("t", "r")
+    stored = [json.loads(record.payload) for e in events for record in intake.accept(e)]
+    stored += [json.loads(r.payload) for r in intake.finish()] if intake.terminal is None else []
+    (finished,) = of(stored, "STEP_FINISHED")
+    assert finished.get("metadata") == (None if end else {"status": "failed"})
+
+
+def worktree(name: Any) -> dict[str, Any]:
+    return asked("hi", forwardedProps={"alpine": {"worktreeDir": name}})
+
+
+async def test_the_command_works_in_the_worktree_that_the_request_names(data: Path) -> None:
+    argv = script("""
+        import os, pathlib
+        if not os.path.lexists("../../outside"):
+            os.symlink("/", "../../outside")
+        pathlib.Path("mine").touch()
+        print(os.getcwd())
+    """)
+    where = [
+        said(await process(argv, worktree(name), directory="thread")).strip()
+        for name in ("wt/feature-x", "./wt/feature x/")
+    ]
+    (root,) = data.glob("processes/threads/*/work")
+    assert where == [f"{root}/wt/feature-x", f"{root}/wt/feature x"]
+    assert (root / "wt" / "feature-x" / "mine").exists()
+    with pytest.raises(RunFailed, match=r"cannot work in outside/tmp: Not a directory") as failed:
+        await process(argv, worktree("outside/tmp"), directory="thread")
+    assert failed.value.reason == RunErrorCode.PROCESS_EXIT
+
+
+@pytest.mark.parametrize("name", ["/etc", "..", "a/../../b", "a\0", "a\n", "x" * 201, "a/" * 9, 7])
+async def test_a_worktree_elsewhere_is_refused(data: Path, name: Any) -> None:
+    with pytest.raises(RunFailed, match="below the agent's own working directory"):
+        await process(script("print('ran')"), worktree(name))
+    assert not list(data.glob("processes/*/*"))
 
 
 @pytest.mark.parametrize(("stdin", "read"), [("text", "hello"), ("none", "")])

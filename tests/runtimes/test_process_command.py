@@ -34,6 +34,8 @@ CLI = {"argv": ["cli"]}
         ({**CLI, "shell": True}, "unknown shell"),
         ({**CLI, "stdin": "tty"}, "stdin must be one of"),
         ({**CLI, "output": ["text"]}, "output must be one of"),
+        ({**CLI, "step_marker": 3}, "step_marker must be a printable text"),
+        ({**CLI, "step_marker": "a\nb"}, "step_marker must be a printable text"),
         ({**CLI, "env": {"A": 1}}, "must be texts"),
         ({**CLI, "env": {"A=B": "x"}}, "no name of an environment variable"),
         ({**CLI, "env_from_host": "PATH"}, "list of names"),

@@ -157,6 +157,38 @@ async def test_unconfined_the_same_attempts_succeed(data: Path, bystander: int) 
     assert set(outcomes.values()) == {"succeeded"}, outcomes
 
 
+def test_bubblewrap_needs_no_rights(data: Path) -> None:
+    """As the image and the units run: no capabilities, none to be had, no new privileges."""
+    need_root()  # to give all of it up
+    if not shutil.which("bwrap"):
+        missing("bubblewrap is not installed")
+    place = Place.of_run(data)
+    place.give(10001)
+    without = [
+        "setpriv", "--reuid=10001", "--regid=10001", "--clear-groups", "--bounding-set=-all",
+        "--inh-caps=-all", "--no-new-privs",
+    ]  # fmt: skip
+    show = ["sh", "-c", "grep -E '^(CapEff|CapBnd|NoNewPrivs)' /proc/self/status; touch mine"]
+    words = [*without, *confine.bubblewrap(place, data), *show]
+    done = subprocess.run(words, cwd="/", capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    values = dict(line.split(":\t") for line in done.stdout.splitlines())
+    assert (int(values["CapEff"], 16), values["NoNewPrivs"]) == (0, "1")
+    assert (place.work / "mine").exists()
+
+
+async def test_a_confined_command_has_its_worktree_to_itself(means: Means, data: Path) -> None:
+    body = """
+        import os, pathlib
+        pathlib.Path("mine").write_text("x")
+        print(os.getcwd().partition("/work/")[2], os.stat(".").st_uid == os.getuid())
+    """
+    request = asked("x", forwardedProps={"alpine": {"worktreeDir": "wt/feature"}})
+    async with aclosing(command(body).run(RunContext(request))) as stream:
+        log = [event async for event in stream]
+    assert said(log) == "wt/feature True\n"
+
+
 @pytest.mark.parametrize(
     ("body", "end"),
     [

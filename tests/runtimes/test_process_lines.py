@@ -174,6 +174,52 @@ def test_codex_items() -> None:
     assert len(of(events, "RAW")) == 2
 
 
+# --- steps
+
+
+def stepped(events: list[dict[str, Any]]) -> list[str]:
+    """The steps and what lies between their ends: names at their starts, ``.`` at their ends."""
+    marks = {"STEP_STARTED": "{stepName}", "STEP_FINISHED": ".", "TOOL_CALL_START": "call"}
+    return [marks[e["type"]].format(**e) for e in events if e["type"] in marks]
+
+
+@pytest.mark.parametrize("name", ["claude.jsonl", "claude_partial.jsonl", "codex.jsonl"])
+def test_each_group_of_tool_calls_is_a_step(name: str) -> None:
+    _, events = mapped(name)
+    tools = [e["toolCallName"] for e in of(events, "TOOL_CALL_START")]
+    assert stepped(events) == [tools[0], "call", ".", tools[1], "call", "."]
+    first, second = of(events, "STEP_FINISHED")
+    assert "metadata" not in first
+    assert second["metadata"] == {"status": "failed"}, "its result is an error"
+
+
+def test_calls_at_the_same_time_are_one_step_which_speech_ends() -> None:
+    def block(kind: str, **fields: Any) -> dict[str, Any]:
+        message = {"id": "m", "content": [{"type": kind, **fields}]}
+        return {"type": "assistant", "session_id": "s", "message": message}
+
+    def result(*ids: str) -> dict[str, Any]:
+        content = [{"type": "tool_result", "tool_use_id": id, "content": "x"} for id in ids]
+        return {"type": "user", "session_id": "s", "message": {"content": content}}
+
+    events = shown([
+        block("tool_use", id="a", name="Read"), block("tool_use", id="b", name="Grep"),
+        result("a"), result("b"),
+        block("server_tool_use", id="c", name="web_search"), block("text", text="Found."),
+        block("tool_use", id="d", name="Bash"),
+    ])  # fmt: skip
+    steps = ["Read", "call", "call", ".", "web_search", "call", ".", "Bash", "call"]
+    assert stepped(events) == steps, "the last one is open: the run's end tells how it ended"
+
+
+def test_marked_lines_are_steps() -> None:
+    lines = Lines("auto", "p", marker="==> ")
+    given = ["hello", "==> build", "one", "==>  test ", "==> ", "two"]
+    events = [*lines.feed(line.encode() for line in given), *lines.close(), *lines.steps.end()]
+    assert stepped(strict(events)) == ["build", ".", "test", "."]
+    assert said(events) == "hello\none\ntwo\n"
+
+
 # --- events and text
 
 

@@ -52,8 +52,9 @@ STREAM = Who(401, 401, 200, 200)
 """The stranger gets a run or thread of that name of his own, the owner joins hers."""
 
 # ``{run}`` is an ended run of Alice's, ``{queued}`` one that waits for a worker,
-# ``{question}`` an open interrupt, ``{apikey}`` a spare key, ``{member}`` Bob's place in the team,
-# ``{expired}`` the token of an expired link; ``{comment}`` and ``{grant}`` belong to ``{run}``.
+# ``{question}`` an open interrupt that ``{asking}`` asked, ``{apikey}`` a spare key,
+# ``{member}`` Bob's place in the team, ``{expired}`` the token of an expired link;
+# ``{comment}`` and ``{grant}`` belong to ``{run}``.
 DJANGO: dict[str, Door] = {
     "": Door({"GET": Who(302, 302, 302, 302)}),
     "runs": Door({"GET": MOVED}),
@@ -63,6 +64,9 @@ DJANGO: dict[str, Door] = {
     "runs/<uuid:run_id>/": Door({"GET": RUN_PAGE}, "runs/{run}/"),
     "runs/<uuid:run_id>/events": Door({"GET": Who(302, 302, 302, 302)}, "runs/{run}/events"),
     "agents/run": Door({"POST": Who(401, 401, 202, 202)}, body={"task": "look"}),
+    "agents/answer": Door(
+        {"POST": Who(401, 401, 404, 202)}, body={"run_id": "{asking}", "request_id": "i"}
+    ),
     "runs/<uuid:run_id>/input": Door({"GET": RUN_PAGE}, "runs/{run}/input"),
     "health": Door({"GET": OPEN}),
     "ready": Door({"GET": OPEN}),

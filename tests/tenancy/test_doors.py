@@ -72,6 +72,7 @@ class House:
             run=self.run.pk,
             queued=self.queued.pk,
             question=self.question.pk,
+            asking=self.question.run_id,
             thread=self.run.thread_id,
             spare=self.spare.thread_id,
             team=self.run.team_id,

@@ -1,0 +1,41 @@
+"""The directory that a request names for a command: one below the command's own, never another."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from agui_project.errors import Invalid
+
+KEY, MEMBER = "alpine", "worktreeDir"
+"""Where clients of Alpine's dialect put it: in ``forwardedProps``."""
+LONGEST, DEEPEST = 200, 8
+
+
+class WorktreeRefused(Invalid):
+    """The command does not work in this directory."""
+
+    code = "worktree_refused"
+
+
+def requested(props: Any) -> tuple[str, ...]:
+    """The names of the directories on the way down; none where nothing was asked for.
+
+    Raises WorktreeRefused for what leads out of the command's own directory.
+    """
+    request = props.get(KEY) if isinstance(props, Mapping) else None
+    wanted = request.get(MEMBER) if isinstance(request, Mapping) else None
+    if wanted is None:
+        return ()
+    parts = _parts(wanted) if isinstance(wanted, str) else None
+    if parts is None:
+        raise WorktreeRefused(
+            "worktree_dir must be a path below the agent's own working directory: relative, "
+            f"without .., at most {DEEPEST} names and {LONGEST} characters.",
+            details={"path": "worktree_dir"},
+        )
+    return parts
+
+
+def _parts(wanted: str) -> tuple[str, ...] | None:
+    parts = tuple(part for part in wanted.split("/") if part not in ("", "."))
+    refused = wanted.startswith("/") or ".." in parts or not wanted.isprintable()
+    return None if refused or len(wanted) > LONGEST or len(parts) > DEEPEST else parts

@@ -1,0 +1,51 @@
+"""The body of a PATCH: a member that nobody reads must not look as if it had been changed."""
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from agui_project.errors import Invalid
+
+LONGEST = 60
+CLOSE_ENOUGH = 0.4
+
+
+class UnknownMember(Invalid):
+    """The change names a member that cannot be changed here."""
+
+    code = "unknown_member"
+
+    @classmethod
+    def of(cls, name: str, known: Iterable[str]) -> "UnknownMember":
+        """The error for one name, with the nearest of those that there are."""
+        names = sorted(known)
+        near = get_close_matches(name.lower()[:LONGEST], names, 1, CLOSE_ENOUGH)
+        hint = f"; the nearest is {near[0]}" if near else ""
+        shown = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+        return cls(
+            f"{shown!r} cannot be changed here{hint}. Known: {', '.join(names)}.",
+            details={"path": name[:LONGEST], "nearest": near[0] if near else None, "known": names},
+        )
+
+
+class ChangeSerializer(serializers.Serializer[Any]):
+    """The base of every serializer that reads a PATCH. POST ignores what it does not know."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Raises UnknownMember before anything else is looked at."""
+        if isinstance(data, Mapping):
+            for name in data:
+                if name not in self.fields:
+                    raise UnknownMember.of(str(name), self.fields)
+        return super().to_internal_value(data)
+
+    @classmethod
+    def read(cls, request: Request) -> dict[str, Any]:
+        """The checked members of a request's body. Raises UnknownMember or ValidationError."""
+        given = cls(data=request.data)
+        given.is_valid(raise_exception=True)
+        values: dict[str, Any] = given.validated_data
+        return values
