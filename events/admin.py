@@ -47,6 +47,7 @@ class JournalAdmin(HistoryAdmin[Journal]):
     """The logs: how far each is, and how often its writer changed."""
 
     list_display = ["id", "head", "writer", "closed_at"]
+    list_select_related = ["run__team"]
     list_filter = [("closed_at", admin.EmptyFieldListFilter)]
     search_fields = ["=id"]
     ordering = ["-id"]
@@ -58,6 +59,7 @@ class FindingAdmin(HistoryAdmin[Finding]):
     """Faults in agents' events, and how intake handled each."""
 
     list_display = ["journal_id", "seq", "rule", "action", "times", "at"]
+    list_select_related = ["journal__run__team"]
     list_filter = ["rule", "action"]
     search_fields = ["=journal__id"]
     ordering = ["-id"]

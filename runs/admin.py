@@ -1,12 +1,32 @@
 """Operators' view of threads and runs: read-only, since their history must not change."""
 
+from typing import Any
+
 from django.contrib import admin
 
 from events.admin import HistoryAdmin
+from events.models import Finding, Journal
 from runs.models import Run, Thread
 from teams.admin import Watched
+from teams.models import Team
 
 LONGEST = 4000
+
+
+class OfRun(Watched[Any]):
+    """A journal is its run's, and a run its team's; without a run it is nobody's."""
+
+    def _teams(self, obj: Journal | Finding) -> list[Team]:
+        journal = obj if isinstance(obj, Journal) else obj.journal
+        run: Run | None = getattr(journal, "run", None)
+        return [run.team] if run is not None else []
+
+
+# Their own pages know no team.
+for model in (Journal, Finding):
+    page = type(admin.site.get_model_admin(model))
+    admin.site.unregister(model)
+    admin.site.register(model, type(page.__name__, (OfRun, page), {}))
 
 
 @admin.register(Thread)

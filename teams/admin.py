@@ -111,10 +111,17 @@ class Audited(Watched[M]):
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[M]) -> None:
         """Delete the selected rows, then make open streams re-check access."""
-        teams = {obj.team_id for obj in queryset}  # type: ignore[attr-defined]
+        teams = {team.pk for obj in queryset for team in self._teams(obj)}
         super().delete_queryset(request, queryset)
         for team_id in teams:
             revoked(team_id)
+
+
+class OfPerson(Audited[M]):
+    """What belongs to a person concerns all their teams."""
+
+    def _teams(self, obj: Any) -> list[Team]:
+        return [row.team for row in _memberships(obj.user)]
 
 
 def _operator(request: HttpRequest) -> User:

@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from django.contrib.admin import site
 from django.contrib.auth.models import User
 from django.test import Client
 
 from teams import authentication
+from teams.admin import Watched
 from teams.models import AuditEntry, Membership, Role
 from tests.cast import Cast, start
 from tests.dashboard.conftest import Browse
@@ -134,6 +137,34 @@ def test_what_operators_look_at_is_in_the_teams_log(cast: Cast) -> None:
     ]  # fmt: skip
     listed = AuditEntry.objects.for_team(cast.other_team).get(action="admin.listed")
     assert (listed.target, json.loads(listed.details)) == ("apikey", {"rows": 1})
+
+
+def test_every_page_of_the_admin_tells_the_teams() -> None:
+    """Groups and jobs have no team; a job holds the id of its run."""
+    unwatched = [
+        model._meta.label for model, page in site._registry.items() if not isinstance(page, Watched)
+    ]
+    assert unwatched == ["auth.Group", "procrastinate.ProcrastinateJob"]
+
+
+def test_what_operators_do_to_an_account_is_in_the_teams_log(cast: Cast) -> None:
+    operator, root, run = Client(), User.objects.create_superuser("root"), start(cast.alice)
+    operator.force_login(root)
+    address = EmailAddress.objects.create(user=cast.bob.user, email="bob@example.com")
+    factor = Authenticator.objects.create(user=cast.bob.user, type="totp", data={"secret": "s"})
+    assert operator.get(f"/admin/mfa/authenticator/{factor.pk}/change/").status_code == 200
+    for page in (f"account/emailaddress/{address.pk}", f"mfa/authenticator/{factor.pk}"):
+        done = operator.post(f"/admin/{page}/delete/", {"post": "yes"})
+        assert done.status_code == 302
+    assert operator.get(f"/admin/events/journal/{run.pk}/change/").status_code == 200
+    assert operator.get("/admin/events/journal/").status_code == 200
+    assert operator.get("/admin/events/finding/").status_code == 200
+    assert _targets(cast, root) == [
+        ("admin.read", f"authenticator:{factor.pk}"),
+        ("admin.deleted", f"emailaddress:{address.pk}"),
+        ("admin.deleted", f"authenticator:{factor.pk}"),
+        ("admin.read", f"journal:{run.pk}"), ("admin.listed", "journal"),
+    ]  # fmt: skip
 
 
 def _targets(cast: Cast, root: User) -> list[tuple[str, str]]:
