@@ -35,7 +35,7 @@ SLOW = (
 )  # fmt: skip
 
 ALONE = (
-    "tests/acceptance/test_edge", "tests/acceptance/test_revoking",
+    "tests/acceptance/test_edge", "tests/acceptance/test_leaving", "tests/acceptance/test_revoking",
     "tests/acceptance/test_supervision", "tests/runs/test_neighbours",
 )  # fmt: skip
 """Files that judge time; a single test is marked ``alone`` where it stands."""
