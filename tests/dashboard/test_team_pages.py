@@ -111,7 +111,7 @@ def test_owners_see_and_end_what_is_shared(cast: Cast, browse: Browse) -> None:
     Thread.objects.update(visibility=Visibility.PRIVATE)
     grant, _ = sharing.share(cast.bob.principal, run, sharing.To("vera"), sharing.Terms())
     for actor, sees in ((cast.alice, True), (cast.bob, True), (cast.vera, False)):
-        assert ("vera</td>" in browse(actor).get("/team/shared/").content.decode()) is sees
+        assert ("vera</bdi></td>" in browse(actor).get("/team/shared/").content.decode()) is sees
     revoke = f"/team/shared/{grant.pk}/revoke"
     assert browse(cast.charlie).post(revoke).status_code == 404
     assert browse(cast.alice).post(revoke)["Location"] == "/team/shared/"
