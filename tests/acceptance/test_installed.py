@@ -7,6 +7,7 @@ import subprocess
 import sys
 import venv
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +23,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 PLACE = ROOT / ".venv" / "peers" / "installed"
 LOCK = ROOT / "requirements" / "dev.lock"
 KEY = "key-of-the-installed-host-0000000001"
-QUESTION = {"messages": [{"id": "q", "role": "user", "content": "What is a journal?"}]}
+README = (ROOT / "README.md").read_text()
+PIP = re.compile(r"`pip install 'agui-run-host\[(\w+)\]'`, then\s+`agui-host up`")
+ASKED = [{"id": "q", "role": "user", "content": "What is a journal?"}]
+QUESTION = {"messages": ASKED}
 
 
 def quietly(*command: str | Path, **options: object) -> str:
@@ -42,17 +46,19 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return next(folder.glob("agui_run_host-*.whl"))
 
 
-@pytest.fixture(scope="module")
-def bin_dir(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment that holds the wheel and what it names, in the versions of the lock."""
-    stamp, programs = PLACE / ".stamp", PLACE / "bin"
+def environment(wheel: Path, extras: str, pins: Path) -> Path:
+    """The programs of an environment of its own: the wheel with extras, in the lock's versions.
+
+    It was empty when it was made; only a newer lock makes it again.
+    """
+    place = PLACE / extras.replace(",", "-")
+    stamp, programs = place / ".stamp", place / "bin"
     pip = (programs / "python", "-m", "pip", "install", "-q", "--no-input", "--no-compile")
     if not stamp.exists() or stamp.stat().st_mtime < LOCK.stat().st_mtime:
-        venv.create(PLACE, clear=True, with_pip=True)
-        versions = tmp_path_factory.mktemp("pins") / "versions.txt"
-        pins = re.findall(r"^[\w.\[\]-]+==[^\\\n]+", LOCK.read_text(), re.MULTILINE)
-        versions.write_text("\n".join(pin for pin in pins if "[" not in pin.split("==")[0]))
-        quietly(*pip, "-c", versions, f"{wheel}[embedded,langgraph]")
+        venv.create(place, clear=True, with_pip=True)
+        found = re.findall(r"^[\w.\[\]-]+==[^\\\n]+", LOCK.read_text(), re.MULTILINE)
+        pins.write_text("\n".join(pin for pin in found if "[" not in pin.split("==")[0]))
+        quietly(*pip, "-c", pins, f"{wheel}[{extras}]")
         stamp.touch()
     quietly(*pip, "--force-reinstall", "--no-deps", wheel)
     return programs
@@ -71,15 +77,34 @@ class Installed(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def installed(bin_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
-    """Started with the LangGraph example of docs/examples/frameworks.md, outside the clone."""
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
+    """As the README says, outside the clone."""
+    found = PIP.search(README)
+    assert found, "the README says how to install"
     folder = tmp_path_factory.mktemp("anywhere")
+    with running(environment(wheel, found[1], folder / "pins"), folder, {}) as host:
+        yield host
+
+
+@pytest.fixture(scope="module")
+def with_langgraph(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
+    """With the LangGraph example of docs/examples/frameworks.md."""
+    folder = tmp_path_factory.mktemp("graph")
     page = (ROOT / "docs" / "examples" / "frameworks.md").read_text()
     example = next(text for text in re.findall(r"```python\n(.*?)```", page, re.DOTALL))
     (folder / "my_graph.py").write_text(example)
+    programs = environment(wheel, "embedded,langgraph", folder / "pins")
+    agents = {"PYTHONPATH": str(folder), "AGUI_AGENT_MODULES": "my_graph"}
+    with running(programs, folder, agents) as host:
+        yield host
+
+
+@contextmanager
+def running(bin_dir: Path, folder: Path, more: dict[str, str]) -> Iterator[Installed]:
+    """`agui-host up` of these programs, in ``folder``."""
     names = ("DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE", "PYTHONPATH")
     env = {name: value for name, value in os.environ.items() if name not in names}
-    env |= {"PYTHONPATH": str(folder), "AGUI_AGENT_MODULES": "my_graph", "AGUI_DEMO_API_KEY": KEY}
+    env |= {"AGUI_DEMO_API_KEY": KEY, **more}
     with own_data_dir() as data, (folder / "up.log").open("wb") as log:
         env["AGUI_DATA_DIR"] = str(data)
         port = free_port()
@@ -109,7 +134,7 @@ def events(answer: str) -> list[str]:
 
 
 def test_the_readmes_curl_line_streams_a_run(installed: Installed) -> None:
-    line = next(text for _, _, text in FENCE.findall((ROOT / "README.md").read_text()))
+    line = next(text for _, _, text in FENCE.findall(README))
     line = line.replace("http://127.0.0.1:8000", installed.url)
     answer = quietly("bash", "-c", line, env=installed.env | {"AGUI_KEY": KEY})
     assert "RUN_FINISHED" in answer
@@ -129,13 +154,32 @@ def test_a_key_made_on_the_command_line_works(installed: Installed) -> None:
     assert refused.status_code == 403
 
 
-def test_the_langgraph_example_asks(installed: Installed) -> None:
-    answer = httpx.post(
-        f"{installed.url}/agui/agent/graph/run",
-        headers={"Authorization": f"Bearer {KEY}"}, json=QUESTION, timeout=60,
-    )  # fmt: skip
-    assert '"interrupt"' in answer.text, answer.text[-600:]
-    assert '"message":"Shall I?"' in answer.text.replace('": "', '":"')
+def test_without_the_extra_there_is_no_langgraph(installed: Installed) -> None:
+    python = installed.program.with_name("python")
+    found = quietly(python, "-c", "import importlib.util as i; print(i.find_spec('langgraph'))")
+    assert found == "None\n"
+    quietly(python, "-m", "pip", "check")
+
+
+def test_the_langgraph_example_asks_and_is_answered(with_langgraph: Installed) -> None:
+    def ask(**body: object) -> str:
+        url, headers = (
+            f"{with_langgraph.url}/agui/agent/graph/run",
+            {"Authorization": f"Bearer {KEY}"},
+        )
+        return httpx.post(url, headers=headers, json={"threadId": "t", **body}, timeout=60).text
+
+    asking = ask(messages=ASKED)
+    assert '"interrupt"' in asking, asking[-600:]
+    assert '"message":"Shall I?"' in asking.replace('": "', '":"')
+    with httpx.Client(
+        base_url=with_langgraph.url, headers={"Authorization": f"Bearer {KEY}"}, timeout=60
+    ) as client:
+        (question,) = client.get("/api/v1/interrupts?status=open").json()["results"]
+    entry = {"interruptId": question["interrupt_id"], "status": "resolved", "payload": "yes"}
+    answer = ask(messages=ASKED, resume=[entry])
+    assert "RUN_FINISHED" in answer, answer[-600:]
+    assert "The answer was: yes" in answer.replace("\\", ""), answer[-1500:]
 
 
 def test_the_command_line_names_itself(installed: Installed) -> None:
