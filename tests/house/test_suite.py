@@ -1,6 +1,7 @@
 """The suite itself: nothing is skipped in silence, chance is seeded, no test is left out."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -134,3 +135,21 @@ def test_the_whole_suite_is_one_pass() -> None:
     recipe = makefile.split("\ntest: ")[1].split("\n\n")[0].splitlines()[1:]
     assert len(recipe) == 1
     assert '-m "not soak"' in recipe[0]
+
+
+def test_what_a_postgresql_version_matters_to_runs_on_the_oldest_too() -> None:
+    """The Makefile's list names files that exist, and every test of a migration."""
+    makefile = (repository.ROOT / "Makefile").read_text()
+    listed = re.search(r"^ON_POSTGRES_15 := ((?:.*\\\n)*.*)$", makefile, re.MULTILINE)
+    assert listed
+    names = listed[1].replace("\\", "").split()
+    assert [name for name in names if not (repository.ROOT / name).exists()] == []
+    of_migrations = [
+        path
+        for path, _ in sources()
+        if path.startswith("tests/") and not path.startswith("tests/house/")
+        if Path(path).name.startswith("test_")
+        if re.search(r"\.migrations\.\d{4}|MigrationExecutor", (repository.ROOT / path).read_text())
+    ]
+    assert len(of_migrations) >= 2
+    assert set(of_migrations) <= set(names)
