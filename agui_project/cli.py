@@ -12,9 +12,11 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 
 from agui_project import folders
+from agui_project.progress import Progress
 
 DISTRIBUTION = "agui-run-host"
 LONG_LIVED = ("run_worker", "supervise", "up")
+SHELLS = ("shell", "dbshell")  # for looking around, also where the database is away
 HELP = {"-h", "--help", "--version", "help", "version"}
 SHORT_NAMES = {"worker": "run_worker"}
 # What `agui-host` lists; Django's own commands work too.
@@ -50,6 +52,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def run(args: Sequence[str]) -> None:
     """Hand the command to Django, with the embedded engines running if it needs them."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agui_project.settings")
+    import django
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 
@@ -64,6 +67,10 @@ def run(args: Sequence[str]) -> None:
     try:
         if args and not HELP & {args[0], *args[1:2]}:
             prepare(args[0])
+        if args and args[0] == "up":
+            with Progress(lambda text: tell(f"up: {text}")) as progress:
+                progress.step("loading the host")
+                django.setup()
         with patience:
             execute_from_command_line(["agui-host", *args])
     except ImproperlyConfigured as error:
@@ -81,16 +88,21 @@ def prepare(command: str) -> None:
 
     from agui_project import embedded
     from agui_project.postgres.reach import reach
-    from agui_project.progress import Progress
 
     settings.INSTALLED_APPS  # noqa: B018  Django itself puts off what is wrong with them
     if command not in embedded.COMMANDS_WITHOUT_ENGINES:
-        with Progress(lambda text: print(text, file=sys.stderr, flush=True)) as progress:
+        with Progress(tell) as progress:
             progress.step("starting the embedded engines")
             embedded.ensure()
-        reach()
+        if command not in SHELLS:
+            reach()
     elif command in LONG_LIVED and not embedded.wanted()["postgres"]:
         reach()
+
+
+def tell(text: str) -> None:
+    """A line on standard error, at once."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def usage() -> str:

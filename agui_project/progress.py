@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 
-SILENCE = 2.0  # seconds; a second start is through before
+SILENCE = 1.4  # seconds: of two steps that end just before it, nobody waits for three
 
 
 class Progress:

@@ -199,7 +199,7 @@ async def test_bell_cache_and_seats_work_over_tls(
                 valkey.reach(bad)
         assert valkey.reach(url)
         with pytest.raises(ImproperlyConfigured, match=r"REDIS_URL: .* rejects"):
-            valkey.reach(url.replace("rediss://", "rediss://:wrong@"))
+            valkey.reach(url.replace("rediss://", "rediss://nobody:wrong@"))
 
 
 async def _uses(url: str, settings: Settings) -> dict[str, bool]:
