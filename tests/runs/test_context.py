@@ -91,7 +91,7 @@ async def test_the_agent_is_told_and_members_can_look_it_up(
     await db(knowing, cast)
     run, got = await told(cast, register, writer)
     assert [entry["description"] for entry in got] == [
-        "page", "The user who asks", "What the team has learned", "Rules › Refunds",
+        "page", "The user", "What the team has learned", "Rules › Refunds",
     ]  # fmt: skip
     assert all(set(entry) == {"description", "value"} for entry in got)
     assert got[0] == SENT
@@ -225,7 +225,7 @@ async def test_one_that_fails_is_passed_over(
 ) -> None:
     settings.AGUI_CONTEXT_TIMEOUT = 1.0 if name == "slow" else 20.0
     run, got = await told(cast, register, writer, [{"name": "profile"}, {"name": name}])
-    assert [entry["description"] for entry in got] == ["page", "The user who asks"]
+    assert [entry["description"] for entry in got] == ["page", "The user"]
     answer = await ask("GET", context_of(run), cast.alice.headers)
     assert answer.json["failed"] == [{"provider": name, "reason": reason}]
 

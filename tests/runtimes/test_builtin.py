@@ -242,7 +242,7 @@ async def test_approval_does_what_was_edited() -> None:
 
 async def test_approval_forgets_what_it_never_proposed() -> None:
     events = await answered({"id": "approve:other"}, {"ledger": []}, status="resolved")
-    assert said(events).startswith("I do not know")
+    assert said(events).startswith("I no longer know")
 
 
 async def test_scripted_plays_its_operations() -> None:
