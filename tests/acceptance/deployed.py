@@ -177,7 +177,7 @@ class Deployed:
         env = self.environment(name.partition("-")[0]) | self.extra
         with self.log_path(name).open("ab") as log:
             self.processes[name] = child.spawn(
-                self.command(name), death=signal.SIGTERM, user=ACCOUNT, env=env, cwd=self.app,
+                self.command(name), death=signal.SIGINT, user=ACCOUNT, env=env, cwd=self.app,
                 log=log,
             )  # fmt: skip
 

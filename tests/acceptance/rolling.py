@@ -247,17 +247,18 @@ def unit_seconds(unit: str, name: str) -> float:
 
 
 class Load:
-    """A team with runs that speak for some seconds, and on, until ``finish``."""
+    """A team with runs that begin to speak with ``speak``, and end with ``finish``."""
 
     def __init__(self, deployed: Deployed, team: str, runs: int, seconds: int, rate: int) -> None:
         self.deployed = deployed
-        self.gate = deployed.folder / "var" / team
+        self.gates = [deployed.folder / "var" / f"{team}-{name}" for name in ("speak", "finish")]
         seed = SEED.format(team)
         self.key = deployed.run("python", "manage.py", "shell", "-v0", "-c", seed).split()[-1]
-        self.words = seconds * rate
         script = [
-            {"text": "word", "n": self.words, "rate": rate},
-            {"until": str(self.gate)},
+            {"text": "hello"},
+            {"until": str(self.gates[0])},
+            {"text": "word", "n": seconds * rate, "rate": rate},
+            {"until": str(self.gates[1])},
             {"text": "end", "n": rate, "rate": rate},
         ]
         with deployed.client(self.key) as client:
@@ -269,9 +270,13 @@ class Load:
         assert answer.status_code == 202, answer.text
         return dict(answer.json())
 
+    def speak(self) -> None:
+        """Let the runs speak for their seconds."""
+        self.gates[0].touch()
+
     def finish(self) -> None:
         """Let the runs end."""
-        self.gate.touch()
+        self.gates[1].touch()
 
     def stored(self, run: dict[str, Any]) -> tuple[str, list[str]]:
         """How a run stands, and its whole log as the payloads that readers get."""

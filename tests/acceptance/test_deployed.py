@@ -150,6 +150,7 @@ def roll(deployed: Deployed, team: str, *, runs: int, seconds: int) -> None:
     """Both webs, both workers and the proxy restarted, under runs that outlast all of it."""
     load, deploy = Load(deployed, team, runs, seconds, rate=10), Deploy(deployed)
     with Readers(deployed, load.key, load.runs) as readers:
+        load.speak()
         deploy.play()
         deployed.wait_ready()
         with deployed.client(load.key) as client:

@@ -61,7 +61,7 @@ async function stay(threadId) {
     onEvent: ({ event }) => {
       heard = Date.now();
       found.last = event.type;
-      if (event.type === "TEXT_MESSAGE_CONTENT" && !found.reads) {
+      if (!found.reads) {
         found.reads = true;
         if (++reading === scenario.threads.length) process.stdout.write("connected\n");
       }
