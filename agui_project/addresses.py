@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from django.conf import settings
 
-from agui_project.errors import HostError
+from protocol.errors import HostError
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network

@@ -57,8 +57,8 @@ def run(args: Sequence[str]) -> None:
     from django.core.management import execute_from_command_line
 
     from agui_project import own_secrets
-    from agui_project.errors import HostError
     from agui_project.postgres.deadlines import LONGEST, allowing
+    from protocol.errors import HostError
 
     if args and args[0] in LONG_LIVED:
         own_secrets.hide()

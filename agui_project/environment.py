@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from django.core.exceptions import ImproperlyConfigured
 
-from agui_project import durations
+from protocol.dialects import durations
 
 T = TypeVar("T")
 Rule = Callable[[str], object]

@@ -49,7 +49,7 @@ class Sign(Protocol):
 
 
 class Pulse:
-    """The reading end of a pipe that the process writes to (``runs/watchdog.py``)."""
+    """The reading end of a pipe that the process writes to (``runs/worker/watchdog.py``)."""
 
     description = "gave no sign of life"
     writes_stacks = True

@@ -17,7 +17,7 @@ from django.apps import apps
 from django.conf import settings
 from django.db import models, transaction
 
-from agui_project.errors import HostError
+from protocol.errors import HostError
 
 if TYPE_CHECKING:
     _TextField = models.TextField[str, str]

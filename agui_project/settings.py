@@ -119,6 +119,7 @@ LLM_BASE_URL: str = env.text("AGUI_LLM_BASE_URL", rule=validators.http_url)
 LLM_API_KEY: str = env.text("AGUI_LLM_API_KEY", secret=True)
 LLM_MODEL: str = env.text("AGUI_LLM_MODEL", rule=validators.needs_extra("llm", "pydantic_ai"))
 
+PROCRASTINATE_IMPORT_PATHS = ["runs.worker.tasks"]
 INSTALLED_APPS = [
     "daphne",
     "django.contrib.admin",
@@ -153,7 +154,7 @@ INSTALLED_APPS = [
     "dashboard",
 ]
 MIDDLEWARE = [
-    "agui_project.health.Probes",
+    "web.health.Probes",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -168,7 +169,7 @@ MIDDLEWARE = [
     "teams.tenancy.OperatorPages",
 ]
 ROOT_URLCONF = "agui_project.urls"
-ASGI_APPLICATION = "agui_project.asgi.application"
+ASGI_APPLICATION = "web.asgi.application"
 APPEND_SLASH = False
 TEMPLATES = [
     {
@@ -227,7 +228,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["runs.api.parsers.StrictJSONParser"],
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "agui_project.answers.exception_handler",
+    "EXCEPTION_HANDLER": "web.answers.exception_handler",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
 SPECTACULAR_SETTINGS = {

@@ -160,7 +160,7 @@ def web(port: int, host: str = "127.0.0.1") -> Job:
         "--log-level": "warning",
     }
     flags = [part for option in options.items() for part in option]
-    target = ["--ws", "--factory", "agui_project.web:application"]
+    target = ["--ws", "--factory", "web.application:application"]
     command = [sys.executable, "-m", "granian", *flags, *target]
     # It holds no state: dying at once frees the port for the next start.
     return Job("web", command, signal.SIGKILL, WEB_GRACE + 5.0, lambda: Health(port))

@@ -4,8 +4,8 @@ from django.contrib import admin
 from django.urls import include, path
 
 from agui_project.api_docs import ApiDocs, Description
-from agui_project.health import health, ready
 from runs.api.alpine import AlpineAnswer, AlpineRun
+from web.health import health, ready
 
 urlpatterns = [
     path("api/v1/", include("runs.api.urls")),
@@ -20,7 +20,7 @@ urlpatterns = [
     path("ready", ready, name="ready"),
     path("", include("dashboard.urls")),
 ]
-handler400 = "agui_project.answers.bad_request"
-handler403 = "agui_project.answers.permission_denied"
-handler404 = "agui_project.answers.not_found"
-handler500 = "agui_project.answers.server_error"
+handler400 = "web.answers.bad_request"
+handler403 = "web.answers.permission_denied"
+handler404 = "web.answers.not_found"
+handler500 = "web.answers.server_error"

@@ -58,7 +58,7 @@ async def pipeline(runs: int) -> float:
     """Events per second of ``runs`` runs together, from claim to the last stored terminal."""
     from agui_project.bridge import db
     from events.writer import JournalWriter
-    from runs.executor import Stop, execute
+    from runs.worker.executor import Stop, execute
 
     claims = [await db(claim_one, ROWS // runs) for _ in range(runs)]
     writer = JournalWriter()
@@ -73,8 +73,9 @@ async def pipeline(runs: int) -> float:
 
 def claim_one(events: int) -> object:
     """A claimed run of the scripted agent that emits ``events`` deltas as fast as it can."""
-    from runs import inputs, lifecycle
+    from protocol.input import run_agent_input
     from runs.demo import ensure_demo
+    from runs.lifecycle import lifecycle
     from runtimes.models import Agent
     from teams.models import Team
 
@@ -83,7 +84,7 @@ def claim_one(events: int) -> object:
     team = Team.objects.get()
     agent, _ = Agent.objects.get_or_create(team=team, slug="scripted", name="Scripted")
     script = [{"text": "", "n": events}]
-    request = inputs.parse({"forwardedProps": {"script": script}})
+    request = run_agent_input.parse({"forwardedProps": {"script": script}})
     run = lifecycle.start(team, agent, request, started_by="bench").run
     claimed = lifecycle.claim(run.pk)
     assert claimed

@@ -25,9 +25,9 @@ def thread_of(team: Any, agent: Any, name: str, runs: int, messages: int) -> Any
     from django.utils import timezone
 
     from events import journal
-    from events.intake import Intake
     from events.journal import Batch
     from events.models import Journal
+    from protocol.intake.intake import Intake
     from runs.models import Run, Status, Thread
 
     thread = Thread.objects.create(team=team, thread_id=name)
@@ -61,7 +61,7 @@ def thread_of(team: Any, agent: Any, name: str, runs: int, messages: int) -> Any
 
 
 def hydrate(thread: Any) -> float:
-    from runs import joining
+    from runs.lifecycle import joining
 
     began = time.perf_counter()
     found = joining.thread(thread.pk)

@@ -37,7 +37,7 @@ def deltas() -> list[dict[str, Any]]:
 def live_journal() -> tuple[UUID, int]:
     """A journal in the middle of that message, without a checkpoint."""
     from events import journal
-    from events.encoding import Record, encode
+    from protocol.encoding import Record, encode
 
     events = [*STARTS, *deltas()]
     records = [Record(event["type"], encode(event), time.time()) for event in events]
@@ -60,7 +60,7 @@ async def join(journal_id: UUID, head: int) -> tuple[float, float, int]:
     """Seconds to the prelude's frames, the longest block of the loop, bytes of the prelude."""
     from agui_project.bridge import db
     from events.checkpoints import fold_at
-    from events.prelude import prelude_frames
+    from protocol.fold.prelude import prelude_frames
 
     gaps: list[float] = []
     beating = asyncio.create_task(heartbeat(gaps))
@@ -89,8 +89,8 @@ async def joins(journal_id: UUID, head: int, forget: bool) -> tuple[float, float
 
 def fold_costs() -> list[str]:
     """What folding costs per delta, from dicts and from stored text."""
-    from events.fold import Fold
-    from events.prelude import prelude_frames
+    from protocol.fold.fold import Fold
+    from protocol.fold.prelude import prelude_frames
 
     events = deltas()
     payloads = [json.dumps(event, separators=(",", ":")) for event in events]

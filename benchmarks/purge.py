@@ -30,7 +30,7 @@ select %s, seq, 'TEXT_MESSAGE_CONTENT',
 """
 SWEEP = """
 import django; django.setup()
-from runs import retention
+from runs.lifecycle import retention
 print(retention.sweep(float("inf")))
 from django.db import connection; connection.close_pool()
 """
@@ -76,7 +76,7 @@ class Appending:
             await writing
 
     async def _append(self, lease: "Lease", late: float) -> None:
-        from events.encoding import Record
+        from protocol.encoding import Record
 
         payload = b'{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"a word or two"}'
         await asyncio.sleep(late)

@@ -7,8 +7,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
-from agui_project.errors import HostError
 from dashboard.pages import refused, uncached
+from protocol.errors import HostError
 from teams import sessions
 
 

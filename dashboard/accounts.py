@@ -19,7 +19,7 @@ from django.shortcuts import render
 
 from agui_project.links import absolute
 from agui_project.request_id import ADDRESS
-from runs.founding import found_own_team
+from runtimes.create_team import found_own_team
 from teams import invitations
 from teams.models import Invitation, Membership
 

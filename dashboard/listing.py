@@ -6,8 +6,8 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.http import QueryDict
 
-from agui_project.errors import BadRequest
-from runs import access
+from protocol.errors import BadRequest
+from runs.access import access
 from runs.api.filters import RunFilter
 from runs.models import ACTIVE, Run
 from teams.authentication import Principal

@@ -13,8 +13,9 @@ from django.utils.cache import patch_cache_control
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.http import HttpResponseClientRedirect
 
-from agui_project.errors import HostError, Unauthenticated
+from agui_project.errors import Unauthenticated
 from dashboard.visitor import KNOWN
+from protocol.errors import HostError
 from teams import authentication
 from teams.authentication import Principal
 

@@ -9,10 +9,11 @@ from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods
 
-from agui_project.errors import HostError, Invalid, NotFound
+from agui_project.errors import NotFound
 from dashboard.accounts import SESSION
 from dashboard.forms import InvitationForm
 from dashboard.pages import action, both, page, refused, uncached
+from protocol.errors import HostError, Invalid
 from teams import invitations, members
 from teams.authentication import Principal
 from teams.models import Invitation, Membership, Role

@@ -11,12 +11,13 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from agui_project.errors import HostError, Unauthenticated
+from agui_project.errors import Unauthenticated
 from dashboard import listing
 from dashboard.pages import uncached
-from runs import access, sharing
+from protocol.errors import HostError
+from runs.access import access, sharing
+from runs.access.sharing import Opened
 from runs.models import Run
-from runs.sharing import Opened
 
 P = ParamSpec("P")
 MOST_RUNS = 200

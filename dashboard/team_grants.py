@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from dashboard.pages import action, page
-from runs import sharing
+from runs.access import sharing
 from runs.grants import live
 from teams.authentication import Principal
 

@@ -6,9 +6,9 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
-from agui_project.errors import HostError, Invalid
 from dashboard.forms import KeyForm
 from dashboard.pages import action, both
+from protocol.errors import HostError, Invalid
 from teams import keyring
 from teams import keys as credentials
 from teams.authentication import Principal

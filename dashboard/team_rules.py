@@ -4,8 +4,8 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from agui_project.errors import Invalid
 from dashboard.pages import action
+from protocol.errors import Invalid
 from teams import members
 from teams.authentication import Principal
 

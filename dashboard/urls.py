@@ -1,7 +1,7 @@
 from django.urls import URLPattern, path
 
 from dashboard import account_urls, people, shared, team_grants, team_keys, team_rules, views
-from runs.api.remarks import SharedComments
+from runs.api.comments import SharedComments
 
 urlpatterns: list[URLPattern] = [
     path("", views.home, name="home"),

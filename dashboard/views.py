@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 from agui_project.errors import NotFound
 from dashboard import listing
 from dashboard.pages import page
-from runs import access
+from runs.access import access
 from runs.models import Level, Status
 from runtimes.models import Agent
 from teams.authentication import Principal

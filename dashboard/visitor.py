@@ -6,8 +6,8 @@ from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
-from agui_project.errors import HostError
 from dashboard.accounts import may_sign_up
+from protocol.errors import HostError
 from teams import authentication
 from teams.authentication import Principal
 from teams.models import Membership, Team

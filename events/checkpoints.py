@@ -9,10 +9,10 @@ import structlog
 from django.db import connection
 
 from agui_project.bridge import db
-from events.encoding import Record
-from events.fold import Fold
 from events.journal import PAGE_BYTES
 from events.models import Checkpoint
+from protocol.encoding import Record
+from protocol.fold.fold import Fold
 
 log = structlog.get_logger(__name__)
 

@@ -13,12 +13,12 @@ import structlog
 from django.db import InterfaceError, OperationalError, connection, transaction
 from psycopg.errors import DiskFull, LockNotAvailable
 
-from agui_project.errors import HostError
 from agui_project.postgres.base import own_connection
 from agui_project.postgres.deadlines import Demoted
 from events import journal
 from events.journal import Batch
 from events.lease import Also, AppendFailed, LostLease
+from protocol.errors import HostError
 
 log = structlog.get_logger(__name__)
 

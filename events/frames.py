@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from events import raw
-from events.encoding import encode, type_of
 from events.journal import TERMINAL, Page
-from events.link_view import LinkView
+from protocol.encoding import encode, type_of
+from protocol.views import raw
+from protocol.views.link import LinkView
 
 
 class Frames:

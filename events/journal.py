@@ -15,9 +15,9 @@ from uuid import UUID
 from django.db import DatabaseError, connection, transaction
 from psycopg.errors import LockNotAvailable
 
-from agui_project.errors import HostError
-from events.encoding import Record
 from events.models import Event, Journal
+from protocol.encoding import Record
+from protocol.errors import HostError
 
 WRITER_APPLICATION = "agui-writer"
 TERMINAL = frozenset({"RUN_FINISHED", "RUN_ERROR"})

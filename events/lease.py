@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from agui_project.errors import HostError
-from events.encoding import Record
 from events.journal import Batch, Claim
+from protocol.encoding import Record
+from protocol.errors import HostError
 
 if TYPE_CHECKING:
     from events.writer import JournalWriter

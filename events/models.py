@@ -60,7 +60,7 @@ class Finding(models.Model):
     """A rule of AG-UI that an agent broke at ``seq``, and what intake did about it.
 
     Never part of the log: what is in an event sticks to the client's messages. ``times`` is more
-    than 1 where a run had too many findings to keep each (``events/findings.py``).
+    than 1 where a run had too many findings to keep each (``protocol/intake/findings.py``).
     """
 
     journal = models.ForeignKey(Journal, on_delete=models.CASCADE, related_name="findings")

@@ -39,7 +39,7 @@ class Grant(TeamOwned):
     A person has it as a member of the team ``through``, and no longer than that.
     ``creator`` is the ``actor_id`` of whoever made it, ``created_by`` the label.
     ``token_hash`` is the SHA-256 of a link's token, which is shown once. ``redact`` are dotted
-    member names that a link's readers do not see (``events/redaction.py``).
+    member names that a link's readers do not see (``protocol/views/redaction.py``).
     """
 
     id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)

@@ -94,7 +94,7 @@ class Thread(TeamOwned):
 class ThreadHistory(models.Model):
     """What the ended runs of a thread add up to, kept so that long threads stay cheap.
 
-    ``fold`` is what ``events.fold.Fold.dump`` wrote after the run ``through``.
+    ``fold`` is what ``protocol.fold.fold.Fold.dump`` wrote after the run ``through``.
     """
 
     thread = models.OneToOneField(
@@ -113,7 +113,7 @@ class Run(TeamOwned):
     ``input`` and ``result`` are TEXT JSON as they go on the wire: jsonb refuses NUL and lone
     surrogates. ``starter`` is the ``actor_id`` behind the label ``started_by``.
     ``context`` is what context providers added to the input, for members only
-    (``runs/context.py``). ``request_digest`` fingerprints what an Idempotency-Key was first
+    (``runs/access/context.py``). ``request_digest`` fingerprints what an Idempotency-Key was first
     used with.
     A queued run without ``job_id`` waits for its team's or its thread's turn.
     A run that another one spawned has it as its ``parent``, and is part of that one's job.
@@ -218,7 +218,7 @@ class Run(TeamOwned):
 class TeamUsage(models.Model):
     """What admission keeps of a team, and the row it locks: one admits at a time.
 
-    ``stamp`` is where the team's next run stands in virtual time (``runs/admission.py``);
+    ``stamp`` is where the team's next run stands in virtual time (``runs/lifecycle/admission.py``);
     ``stored_bytes`` the events of its ended runs.
     """
 

@@ -7,7 +7,7 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from agui_project.errors import HostError
+from protocol.errors import HostError
 from runtimes import documents
 from runtimes.models import Agent, Document, Wisdom
 from teams.admin import Audited

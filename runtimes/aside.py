@@ -19,7 +19,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from agui_project.child import die_with_parent
-from agui_project.errors import RunErrorCode, RunFailed
+from protocol.errors import RunErrorCode, RunFailed
 
 ROOT = Path(__file__).parents[1]
 SECONDS = 60

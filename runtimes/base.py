@@ -7,7 +7,7 @@ from typing import Any, Literal, NoReturn, Protocol, overload
 
 import structlog
 
-from agui_project.errors import RunErrorCode, RunFailed
+from protocol.errors import RunErrorCode, RunFailed
 from runtimes.outbox import Outbox, frozen
 from runtimes.request import RunRequest
 from runtimes.spans import Activity, Message, Reasoning, Span, Step, ToolCall, new_id, put_result

@@ -10,7 +10,8 @@ from django.contrib.postgres.search import SearchQuery, SearchRank
 from django.db import transaction
 from django.db.models import F, Value
 
-from agui_project.errors import Conflict, Invalid, NotFound, TooLarge
+from agui_project.errors import Conflict, NotFound, TooLarge
+from protocol.errors import Invalid
 from runtimes.chunking import pieces
 from runtimes.knowledge import Document, DocumentChunk, MediaType
 from teams import audit

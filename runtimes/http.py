@@ -20,8 +20,8 @@ from django.conf import settings
 
 from agui_project import outbound
 from agui_project.addresses import AddressRefused
-from agui_project.errors import RunErrorCode, RunFailed
-from agui_project.strict_json import dumps
+from protocol.errors import RunErrorCode, RunFailed
+from protocol.strict_json import dumps
 from runtimes.base import RunContext
 from runtimes.older_input import older
 from runtimes.sse import SseParser

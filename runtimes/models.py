@@ -12,6 +12,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from agui_project.secrets import SealedField, SecretUnreadable, seal, unseal
+from protocol.input.run_agent_input import OnBusy
 from runtimes.context import chain as context
 from runtimes.entries import BadEntries
 from runtimes.knowledge import Document, DocumentChunk, MediaType, Profile, Wisdom
@@ -21,23 +22,16 @@ from runtimes.process.confine import Means, means
 from teams.tenancy import TeamOwned
 
 __all__ = [
-    "Agent", "Document", "DocumentChunk", "MediaType", "OnBusy", "Policy", "Profile", "Wisdom",
+    "Agent", "Document", "DocumentChunk", "MediaType", "Policy", "Profile", "Wisdom",
 ]  # fmt: skip
 
 
+ON_BUSY = [(each.value, each.name.replace("_", " ").title()) for each in OnBusy]
 UNCONFINED = (
     "this host has nothing to confine a command with (a bwrap that works, or a worker that is root "
     "and a data directory that others may pass through): install bubblewrap, or say --unconfined "
     '("unconfined": true in the settings) to let it do all that the worker\'s account may'
 )
-
-
-class OnBusy(models.TextChoices):
-    """What a new run does while its thread already has one."""
-
-    REJECT = "reject"
-    ENQUEUE = "enqueue"
-    CANCEL_RUNNING = "cancel_running"
 
 
 class Policy(models.TextChoices):
@@ -88,7 +82,7 @@ class Agent(TeamOwned):
         help_text='What it is told before a run: [{"name": "wisdom"}, …]; docs/howto-context.md.',
     )
     secrets = SealedField(help_text="What nobody is shown: JSON, the headers of a remote agent.")
-    on_busy = models.CharField(max_length=20, choices=OnBusy.choices, default=OnBusy.REJECT)
+    on_busy = models.CharField(max_length=20, choices=ON_BUSY, default=OnBusy.REJECT.value)
     policy = models.CharField(
         max_length=6,
         choices=Policy.choices,
@@ -110,7 +104,8 @@ class Agent(TeamOwned):
                 fields=["team"], condition=models.Q(is_default=True), name="agent_one_default"
             ),
             models.CheckConstraint(
-                condition=models.Q(on_busy__in=OnBusy.values), name="agent_on_busy_known"
+                condition=models.Q(on_busy__in=[value for value, _ in ON_BUSY]),
+                name="agent_on_busy_known",
             ),
             models.CheckConstraint(
                 condition=models.Q(policy__in=Policy.values), name="agent_policy_known"

@@ -5,7 +5,8 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 
-from agui_project.errors import Forbidden, Invalid, NotFound
+from agui_project.errors import Forbidden, NotFound
+from protocol.errors import Invalid
 from runtimes.documents import Asker, require_inside, room, storable
 from runtimes.knowledge import NOTE, Profile, Wisdom
 from teams import audit

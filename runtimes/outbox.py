@@ -12,7 +12,7 @@ import uuid
 from collections import deque
 from typing import Any
 
-from agui_project.errors import RunErrorCode, RunFailed
+from protocol.errors import RunErrorCode, RunFailed
 
 HIGH = 512
 FLOOD = 20_000

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from agui_project.errors import RunErrorCode, RunFailed
+from protocol.errors import RunErrorCode, RunFailed
 from runtimes import registry
 from runtimes.base import Interrupted, RunContext
 from runtimes.outbox import HIGH, Outbox, frozen

@@ -6,7 +6,7 @@ JSON) and holds whatever a peer sends without a newline.
 
 import re
 
-from agui_project.errors import RunErrorCode, RunFailed
+from protocol.errors import RunErrorCode, RunFailed
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _BOM = b"\xef\xbb\xbf"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import connection, transaction
 
 from agui_project.request_id import ADDRESS
-from agui_project.strict_json import dumps
+from protocol.strict_json import dumps
 from teams.actors import Acting, Actor, actor, user_id
 from teams.models import AuditEntry, Team
 

@@ -19,8 +19,9 @@ from django.db.models import QuerySet
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from agui_project.errors import Conflict, Forbidden, HostError, NotFound, Unavailable
+from agui_project.errors import Conflict, Forbidden, NotFound, Unavailable
 from agui_project.links import absolute
+from protocol.errors import HostError
 from teams import audit, members
 from teams.actors import actor
 from teams.limits import LimitReached

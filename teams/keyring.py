@@ -7,7 +7,8 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from agui_project.errors import Forbidden, Invalid, NotFound, Unauthenticated
+from agui_project.errors import Forbidden, NotFound, Unauthenticated
+from protocol.errors import Invalid
 from teams import keys, members
 from teams.authentication import Principal
 from teams.models import ApiKey, Role

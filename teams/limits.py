@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from agui_project.errors import HostError
+from protocol.errors import HostError
 from teams.models import Team, TeamLimits
 
 

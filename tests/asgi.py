@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from channels.testing import WebsocketCommunicator
 
-from agui_project.asgi import application
+from web.asgi import application
 
 Headers = Mapping[str, str]
 HOST = "localhost"

@@ -15,16 +15,17 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from agui_project.bridge import db
-from agui_project.errors import RunErrorCode
-from events.encoding import Record
 from events.hub import hub
-from events.intake import Intake
 from events.models import Event
 from events.writer import JournalWriter
-from runs import admission, inputs, lifecycle
-from runs.executor import Stop, execute
-from runs.lifecycle import Claimed
+from protocol.encoding import Record
+from protocol.errors import RunErrorCode
+from protocol.input import run_agent_input
+from protocol.intake.intake import Intake
+from runs.lifecycle import admission, lifecycle
+from runs.lifecycle.lifecycle import Claimed
 from runs.models import Run
+from runs.worker.executor import Stop, execute
 from runtimes import registry
 from runtimes.models import Agent
 from teams import keys
@@ -130,7 +131,7 @@ def start(actor: Actor, agent: Agent | None = None, key: str | None = None, **bo
     return lifecycle.start(
         actor.team,
         agent,
-        inputs.parse(body),
+        run_agent_input.parse(body),
         started_by=actor.principal,
         idempotency_key=key,
     ).run

@@ -8,8 +8,8 @@ from rest_framework import generics, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from runs import remote_agents
-from runtimes.models import Agent, OnBusy, Policy
+from runs.access import remote_agents
+from runtimes.models import ON_BUSY, Agent, Policy
 from teams.api.changes import ChangeSerializer
 from teams.api.pages import NewestFirst
 from teams.authentication import principal_of
@@ -55,7 +55,7 @@ class AgentFieldsSerializer(serializers.Serializer[Any]):
         required=False,
         help_text="By name, such as Authorization; null removes one. Never shown again.",
     )
-    on_busy = serializers.ChoiceField(OnBusy.choices, required=False)
+    on_busy = serializers.ChoiceField(ON_BUSY, required=False)
     policy = serializers.ChoiceField(Policy.choices, required=False)
     timeout_seconds = serializers.FloatField(
         min_value=0.1, max_value=remote_agents.LONGEST, allow_null=True, required=False

@@ -10,12 +10,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from agui_project.errors import BadRequest, Invalid, NotFound
-from events.dialects.alpine_asking import KEY
-from runs import access, entry, inputs, interrupts
+from agui_project.errors import NotFound
+from protocol.dialects.alpine_asking import KEY
+from protocol.errors import BadRequest, Invalid
+from protocol.input import run_agent_input
+from protocol.input.fields import rename, wrong
+from protocol.input.run_agent_input import RunRequest
+from runs.access import access, start
 from runs.api.interrupts import AnswerSerializer
-from runs.fields import rename, wrong
-from runs.inputs import RunRequest
+from runs.lifecycle import interrupts
 from runs.models import Run, Status
 from teams.authentication import principal_of
 
@@ -51,7 +54,7 @@ class AlpineRun(APIView):
         """Start a run of the named agent, else of the team's default."""
         asked, streams = read(request.data)
         key = request.headers.get("Idempotency-Key")
-        run = entry.enter(principal_of(request), asked, key=key).run
+        run = start.enter(principal_of(request), asked, key=key).run
         return _shown(run, streams=streams)
 
 
@@ -68,7 +71,7 @@ class AlpineAnswer(APIView):
         key = interrupts.asked_by(run, str(given["request_id"]))
         if key is None:
             raise NotFound("This run asked no such question.")
-        return _shown(entry.answer(principal, key, given), streams=True)
+        return _shown(start.answer(principal, key, given), streams=True)
 
 
 def _shown(run: Run | None, *, streams: bool) -> Response:
@@ -107,7 +110,7 @@ def read(data: Any) -> tuple[RunRequest, bool]:
     }
     enabled = _flag(data, "enable_ag_ui", default=True)
     streams = _flag(data, "stream_events", default=True)
-    return inputs.parse(body, agent=_text(data, "agent") or None), enabled and streams
+    return run_agent_input.parse(body, agent=_text(data, "agent") or None), enabled and streams
 
 
 def _text(data: dict[str, Any], name: str) -> str:

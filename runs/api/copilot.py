@@ -1,7 +1,7 @@
 """CopilotKit's runtime contract as far as it is plain JSON and no thread: info and stop.
 
 Read from ``@copilotkit/runtime`` and ``@copilotkit/core`` 1.75; ``run`` and ``connect`` are
-streams (``runs.consumers``).
+streams (``web.consumers``).
 """
 
 from drf_spectacular.utils import extend_schema
@@ -9,9 +9,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from agui_project.errors import Invalid
-from runs import access, capabilities, entry, lifecycle
-from runs.fields import wrong
+from protocol.errors import Invalid
+from protocol.input.fields import wrong
+from runs.access import access, capabilities, start
+from runs.lifecycle import lifecycle
 from runs.models import ACTIVE
 from teams.authentication import principal_of
 
@@ -34,7 +35,7 @@ class Stop(APIView):
         """Cancel what is active in a thread: all of it, or only the run of ``runId``."""
         principal = principal_of(request)
         access.require(principal, "cancel")
-        entry.find_agent(principal, slug)
+        start.find_agent(principal, slug)
         run_id = _run_id(request)
         runs = access.visible(principal).filter(thread__thread_id=thread_id, status__in=ACTIVE)
         if run_id is not None:

@@ -2,7 +2,7 @@
 
 from django.urls import re_path
 
-from runs.api import copilot, threads
+from runs.api import copilot, copilot_threads
 
 BASE = r"^(?:api/)?agui"
 
@@ -13,20 +13,20 @@ urlpatterns = [
         copilot.Stop.as_view(),
         name="agui-stop",
     ),
-    re_path(BASE + r"/threads/?$", threads.ThreadList.as_view(), name="agui-threads"),
+    re_path(BASE + r"/threads/?$", copilot_threads.ThreadList.as_view(), name="agui-threads"),
     re_path(
         BASE + r"/threads/(?P<thread_id>.+)/messages/?$",
-        threads.ThreadMessages.as_view(),
+        copilot_threads.ThreadMessages.as_view(),
         name="agui-thread-messages",
     ),
     re_path(
         BASE + r"/threads/(?P<thread_id>.+)/events/?$",
-        threads.ThreadEvents.as_view(),
+        copilot_threads.ThreadEvents.as_view(),
         name="agui-thread-events",
     ),
     re_path(
         BASE + r"/threads/(?P<thread_id>.+)/state/?$",
-        threads.ThreadState.as_view(),
+        copilot_threads.ThreadState.as_view(),
         name="agui-thread-state",
     ),
 ]

@@ -8,7 +8,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from agui_project.errors import NotFound
-from runs import access, erasure
+from runs.access import access
+from runs.lifecycle import erasure
 from teams.authentication import principal_of
 
 

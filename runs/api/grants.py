@@ -12,9 +12,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from agui_project.errors import Invalid
 from agui_project.links import absolute
-from runs import access, sharing, topics
+from protocol.errors import Invalid
+from runs.access import access, sharing, threads
 from runs.models import Grant, Level, Run, Thread
 from teams.api.pages import NewestFirst
 from teams.authentication import principal_of
@@ -158,7 +158,7 @@ class GrantList(generics.ListAPIView[Grant]):
             raise Invalid("Name a run or a thread.", details={"path": "run"})
         if "run" in data:
             return access.find(principal, data["run"])
-        return topics.find(principal, data["thread"])
+        return threads.find(principal, data["thread"])
 
 
 class GrantDetail(APIView):

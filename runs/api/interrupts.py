@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from runs import access, entry
+from runs.access import access, start
 from runs.api.serializers import RunSerializer
 from runs.models import Interrupt, InterruptStatus
 from teams.api.pages import NewestFirst
@@ -128,6 +128,6 @@ class InterruptAnswer(APIView):
         principal = principal_of(request)
         given = AnswerSerializer(data=request.data)
         given.is_valid(raise_exception=True)
-        run = entry.answer(principal, interrupt_id, given.validated_data)
+        run = start.answer(principal, interrupt_id, given.validated_data)
         found = access.find_interrupt(principal, interrupt_id)
         return Response(AnsweredSerializer({"interrupt": found, "run": run}).data)

@@ -6,7 +6,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from runs import access, usage
+from runs.access import access, usage
 from teams.authentication import principal_of
 
 

@@ -5,7 +5,7 @@ from typing import IO, Any
 
 from rest_framework.parsers import BaseParser
 
-from agui_project import strict_json
+from protocol import strict_json
 
 
 class StrictJSONParser(BaseParser):

@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from runs.models import Run
-from runtimes.models import OnBusy
+from runtimes.models import ON_BUSY
 
 
 class RunErrorSerializer(serializers.Serializer[Any]):
@@ -75,8 +75,8 @@ class RunSerializer(serializers.ModelSerializer[Run]):
 
 
 class StartSerializer(serializers.Serializer[Any]):
-    """The body of POST /api/v1/runs (documentation; ``runs.inputs`` does the reading)."""
+    """The body of POST /api/v1/runs (documentation; ``protocol.input`` does the reading)."""
 
     agent = serializers.SlugField(required=False, help_text="Default: the team's default agent.")
     input = serializers.JSONField(help_text="A RunAgentInput; ids are minted where absent.")
-    on_busy = serializers.ChoiceField(OnBusy.choices, required=False)
+    on_busy = serializers.ChoiceField(ON_BUSY, required=False)

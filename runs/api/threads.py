@@ -1,149 +1,131 @@
-"""A team's threads in CopilotKit's shape: the list, and messages, events and state of one.
-
-Read from ``@copilotkit/runtime`` 1.75. A thread that the team does not have is empty, since a
-front end makes up the name of a thread before its first run.
-"""
+"""The threads resource: the list with titles, tags and archive, and how to change them."""
 
 from typing import Any
 from uuid import UUID
 
-from django.http import HttpResponse
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from agui_project.errors import BadCursor, Invalid
-from agui_project.strict_json import dumps
-from runs import access, entry, joining, threads
-from runs.models import Thread
-from runs.threads import Listed, Position
-from teams.authentication import Principal, principal_of
+from agui_project.errors import BadCursor
+from protocol.errors import Invalid
+from runs.access import copilot_threads, threads
+from runs.api.erasure import ThreadErasure
+from runs.models import Thread, Visibility
+from teams.api.changes import ChangeSerializer
+from teams.authentication import principal_of
 
 PAGE, LONGEST_PAGE = 50, 200
-EVENTS, MOST_EVENTS = 1_000, 5_000
-
-Json = dict[str, Any]
+YES_OR_NO = {"true": True, "false": False}
 
 
-@extend_schema(exclude=True)
-class ThreadList(APIView):
-    def get(self, request: Request) -> Response:
-        """The team's threads, newest activity first."""
-        principal, query = principal_of(request), request.query_params
-        limit = _limit(query.get("limit"), PAGE, LONGEST_PAGE)
-        cursor = query.get("cursor")
-        agent = query.get("agentId")
-        if agent == entry.DEFAULT:
-            agent = entry.find_agent(principal, agent).slug
-        before = _uuid(cursor) if cursor else None
-        found = threads.newest(principal, agent=agent, before=before, limit=limit + 1)
-        page = found[:limit]
-        return Response(
-            {
-                "threads": [_thread(listed, principal) for listed in page],
-                "nextCursor": str(page[-1].last.pk) if len(found) > limit else None,
-            }
-        )
+class ThreadSerializer(serializers.ModelSerializer[Thread]):
+    """A thread: ``id`` is the host's, ``thread_id`` the client's name for it."""
 
+    archived = serializers.SerializerMethodField()
+    tags = serializers.ListField(child=serializers.CharField(), read_only=True)
 
-@extend_schema(exclude=True)
-class ThreadMessages(APIView):
-    def get(self, request: Request, thread_id: str) -> Response:
-        """The newest messages, oldest first; ``nextCursor`` leads to those before them."""
-        standing = _standing(request, thread_id)
-        messages = standing.fold.messages if standing else []
-        limit = _limit(request.query_params.get("limit"), EVENTS, MOST_EVENTS)
-        cursor = request.query_params.get("cursor")
-        end = len(messages)
-        if cursor is not None:
-            end = next((i for i, each in enumerate(messages) if each["id"] == cursor), -1)
-            if end < 0:
-                raise BadCursor("This cursor does not belong to this list.")
-        page = messages[max(end - limit, 0) : end]
-        older = page[0]["id"] if end > limit else None
-        return Response({"messages": list(map(_message, page)), "nextCursor": older})
-
-
-@extend_schema(exclude=True)
-class ThreadState(APIView):
-    def get(self, request: Request, thread_id: str) -> Response:
-        """The state after the newest event; null before any run."""
-        standing = _standing(request, thread_id)
-        return Response({"state": standing.fold.state if standing else None})
-
-
-@extend_schema(exclude=True)
-class ThreadEvents(APIView):
-    def get(self, request: Request, thread_id: str) -> HttpResponse:
-        """The stored events of all runs, from the oldest, exactly as they went on the wire."""
-        query = request.query_params
-        limit = _limit(query.get("limit"), EVENTS, MOST_EVENTS)
-        after = _position(query["cursor"]) if query.get("cursor") else None
-        thread = access.find_thread(principal_of(request), thread_id)
-        found, reached = threads.events(thread, after, limit) if thread else ([], None)
-        cursor = dumps(f"{reached.run}:{reached.seq}") if reached else "null"
-        body = f'{{"events":[{",".join(found)}],"nextCursor":{cursor}}}'
-        return HttpResponse(body, content_type="application/json")
-
-
-def _thread(listed: Listed, principal: Principal) -> Json:
-    thread, last = listed.thread, listed.last
-    moved = listed.moved_at
-    return {
-        "id": thread.thread_id,
-        "name": thread.title or None,
-        "agentId": last.agent.slug,
-        "organizationId": principal.team.slug,
-        "createdById": listed.started_by,
-        "archived": thread.archived_at is not None,
-        "createdAt": thread.created_at,
-        "updatedAt": moved,
-        "lastRunAt": last.started_at or last.created_at,
-        "status": last.status,
-    }
-
-
-def _message(message: Json) -> Json:
-    """As CopilotKit's inspector reads it: a tool call is ``{id, name, args}``."""
-    kept = {name: message[name] for name in _SHOWN if name in message}
-    if calls := message.get("toolCalls"):
-        kept["toolCalls"] = [
-            {
-                "id": call["id"],
-                "name": call["function"]["name"],
-                "args": call["function"]["arguments"],
-            }
-            for call in calls
+    class Meta:
+        model = Thread
+        fields = [
+            "id",
+            "thread_id",
+            "title",
+            "tags",
+            "archived",
+            "visibility",
+            "created_by",
+            "created_at",
         ]
-    return kept
+        read_only_fields = fields
+
+    def get_archived(self, thread: Thread) -> bool:
+        return thread.archived_at is not None
 
 
-_SHOWN = ("id", "role", "content", "toolCallId", "activityType")
+class ChangeThreadSerializer(ChangeSerializer):
+    title = serializers.CharField(max_length=200, required=False, allow_blank=True)
+    tags = serializers.ListField(
+        child=serializers.CharField(max_length=60), max_length=20, required=False
+    )
+    archived = serializers.BooleanField(required=False)
+    visibility = serializers.ChoiceField(Visibility.choices, required=False)
 
 
-def _standing(request: Request, thread_id: str) -> joining.Standing | None:
-    thread: Thread | None = access.find_thread(principal_of(request), thread_id)
-    return joining.standing(thread.pk) if thread else None
+class ThreadsSerializer(serializers.Serializer[Any]):
+    """``next`` is the cursor of the next page, null on the last."""
+
+    results = ThreadSerializer(many=True)
+    next = serializers.CharField(allow_null=True)
 
 
-def _limit(value: str | None, default: int, most: int) -> int:
+class Threads(APIView):
+    @extend_schema(
+        operation_id="api_v1_threads_list",
+        parameters=[
+            OpenApiParameter("tag", str),
+            OpenApiParameter("archived", bool, description="Absent: both."),
+            OpenApiParameter("agent", str, description="The agent that answered last."),
+            OpenApiParameter("thread_id", str),
+            OpenApiParameter("cursor", str),
+            OpenApiParameter("limit", int, description=f"At most {LONGEST_PAGE}."),
+        ],
+        responses={200: ThreadsSerializer},
+    )
+    def get(self, request: Request) -> Response:
+        """The team's threads that have runs, newest activity first."""
+        query = request.query_params
+        limit = _limit(query.get("limit"))
+        found = copilot_threads.newest(
+            principal_of(request),
+            agent=query.get("agent"),
+            before=_cursor(query.get("cursor")),
+            limit=limit + 1,
+            tag=query.get("tag"),
+            archived=_archived(query.get("archived")),
+            thread_id=query.get("thread_id"),
+        )
+        page = found[:limit]
+        shown = ThreadSerializer([each.thread for each in page], many=True).data
+        more = str(page[-1].last.pk) if len(found) > limit else None
+        return Response({"results": shown, "next": more})
+
+
+class ThreadDetail(ThreadErasure):
+    @extend_schema(responses={200: ThreadSerializer})
+    def get(self, request: Request, key: UUID) -> Response:
+        """One thread."""
+        return Response(ThreadSerializer(threads.find(principal_of(request), key)).data)
+
+    @extend_schema(request=ChangeThreadSerializer, responses={200: ThreadSerializer})
+    def patch(self, request: Request, key: UUID) -> Response:
+        """Set title, tags, archive and visibility, as far as they are given."""
+        principal = principal_of(request)
+        threads.find(principal, key)
+        values = ChangeThreadSerializer.read(request)
+        return Response(ThreadSerializer(threads.change(principal, key, values)).data)
+
+
+def _limit(value: str | None) -> int:
     if value is None:
-        return default
-    if not value.isdecimal() or not 1 <= int(value) <= most:
-        raise Invalid(f"limit must be 1 to {most}.", details={"path": "limit"})
+        return PAGE
+    if not value.isdecimal() or not 1 <= int(value) <= LONGEST_PAGE:
+        raise Invalid(f"limit must be 1 to {LONGEST_PAGE}.", details={"path": "limit"})
     return int(value)
 
 
-def _uuid(text: str) -> UUID:
+def _archived(value: str | None) -> bool | None:
+    if value is None:
+        return None
+    if value not in YES_OR_NO:
+        raise Invalid("archived must be true or false.", details={"path": "archived"})
+    return YES_OR_NO[value]
+
+
+def _cursor(value: str | None) -> UUID | None:
     try:
-        return UUID(text)
+        return UUID(value) if value else None
     except ValueError:
         raise BadCursor("This cursor does not belong to this list.") from None
-
-
-def _position(text: str) -> Position:
-    run, _, seq = text.partition(":")
-    if not seq.isdecimal() or len(seq) > 10:
-        raise BadCursor("This cursor does not belong to this list.")
-    return Position(_uuid(run), int(seq))

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from agui_project.errors import NotFound
-from runs import access
+from runs.access import access
 from teams import tickets
 from teams.authentication import Bound, principal_of
 

@@ -1,6 +1,16 @@
 from django.urls import path
 
-from runs.api import agents, grants, interrupts, knowledge, limits, remarks, tickets, topics, views
+from runs.api import (
+    agents,
+    comments,
+    grants,
+    interrupts,
+    knowledge,
+    limits,
+    threads,
+    tickets,
+    views,
+)
 
 urlpatterns = [
     path("agents", agents.AgentList.as_view(), name="api-agents"),
@@ -10,15 +20,15 @@ urlpatterns = [
     path("runs/<uuid:run_id>/cancel", views.RunCancel.as_view(), name="api-run-cancel"),
     path("runs/<uuid:run_id>/context", views.RunContext.as_view(), name="api-run-context"),
     path("runs/<uuid:run_id>/events", views.RunEvents.as_view(), name="api-run-events"),
-    path("runs/<uuid:run_id>/comments", remarks.Comments.as_view(), name="api-comments"),
+    path("runs/<uuid:run_id>/comments", comments.Comments.as_view(), name="api-comments"),
     path(
         "runs/<uuid:run_id>/comments/<uuid:comment_id>",
-        remarks.CommentDetail.as_view(),
+        comments.CommentDetail.as_view(),
         name="api-comment",
     ),
-    path("runs/<uuid:run_id>/feedback", remarks.Ratings.as_view(), name="api-feedback"),
-    path("threads", topics.Threads.as_view(), name="api-threads"),
-    path("threads/<uuid:key>", topics.ThreadDetail.as_view(), name="api-thread"),
+    path("runs/<uuid:run_id>/feedback", comments.Ratings.as_view(), name="api-feedback"),
+    path("threads", threads.Threads.as_view(), name="api-threads"),
+    path("threads/<uuid:key>", threads.ThreadDetail.as_view(), name="api-thread"),
     path("grants", grants.GrantList.as_view(), name="api-grants"),
     path("grants/<uuid:grant_id>", grants.GrantDetail.as_view(), name="api-grant"),
     path("interrupts", interrupts.InterruptList.as_view(), name="api-interrupts"),

@@ -11,11 +11,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from agui_project.errors import Invalid
-from events import journal, raw
-from runs import access, context, cursors, entry, lifecycle
+from events import journal
+from protocol.errors import Invalid
+from protocol.views import raw
+from runs.access import access, context, cursors, start
 from runs.api.filters import RunFilter
 from runs.api.serializers import RunSerializer, StartSerializer
+from runs.lifecycle import lifecycle
 from runs.models import Run
 from teams.api import pages
 from teams.authentication import principal_of
@@ -42,7 +44,7 @@ class RunList(generics.ListAPIView[Run]):
     )
     def post(self, request: Request) -> Response:
         """Start a run; ``?wait=30`` answers with its end when that comes in time."""
-        started = entry.enter_api(
+        started = start.enter_api(
             principal_of(request), request.data, key=request.headers.get("Idempotency-Key")
         )
         return Response(RunSerializer(started.run).data, status=202)

@@ -13,7 +13,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        # Where the queue stands between teams (runs/admission.py): the stamp of the run that a
+        # Where the queue stands between teams (runs/lifecycle/admission.py): the stamp of the run that a
         # worker took last. A sequence, since every claim moves it and none may wait for another.
         migrations.RunSQL(
             "create sequence runs_virtual_time minvalue 0 start 0",

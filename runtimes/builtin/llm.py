@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 
-from agui_project.errors import RunErrorCode, RunFailed
+from protocol.errors import RunErrorCode, RunFailed
 from runtimes import RunContext, agent
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 import structlog
 from django.conf import settings
 
-from agui_project.errors import RunErrorCode, RunFailed
+from protocol.errors import RunErrorCode, RunFailed
 from runtimes import entries
 from runtimes.context.base import Asked, Entry, Options, Provider
 from runtimes.context.kinds import PROVIDERS

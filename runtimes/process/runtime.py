@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agui_project.errors import RunErrorCode, RunFailed
+from protocol.errors import RunErrorCode, RunFailed
 from runtimes.base import RunContext
 from runtimes.process import confine, worktree
 from runtimes.process.child import Child

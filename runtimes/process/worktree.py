@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agui_project.errors import Invalid
+from protocol.errors import Invalid
 
 KEY, MEMBER = "alpine", "worktreeDir"
 """Where clients of Alpine's dialect put it: in ``forwardedProps``."""

@@ -17,7 +17,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 
 from agui_project.bridge import db
-from agui_project.strict_json import dumps
+from protocol.strict_json import dumps
 from teams import audit
 from teams.api.moments import MomentFilter
 from teams.api.pages import NewestFirst

@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from agui_project.errors import Invalid
+from protocol.errors import Invalid
 
 LONGEST = 60
 CLOSE_ENOUGH = 0.4

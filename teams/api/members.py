@@ -10,7 +10,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from agui_project.errors import Invalid, NotFound
+from agui_project.errors import NotFound
+from protocol.errors import Invalid
 from teams import members
 from teams.api.changes import ChangeSerializer
 from teams.api.pages import NewestFirst

@@ -22,13 +22,14 @@ keys.adopt_key(team, {B_KEY!r}, "b", Role.OWNER)
 """
 # By the verb that the API calls, since 10,000 requests would take minutes.
 BACKLOG = """
-from runs import inputs, lifecycle
+from protocol.input import run_agent_input
+from runs.lifecycle import lifecycle
 from runtimes.models import Agent
 rows = Agent.objects.unscoped("a measurement").select_related("team")
 agent = rows.exclude(team__slug="b").get(slug="scripted")
 request = {{"forwardedProps": {{"script": [{{"sleep": {seconds}}}]}}}}
 for _ in range({runs}):
-    lifecycle.start(agent.team, agent, inputs.parse(dict(request)), started_by="user:a")
+    lifecycle.start(agent.team, agent, run_agent_input.parse(dict(request)), started_by="user:a")
 """
 REPORT = """
 import json

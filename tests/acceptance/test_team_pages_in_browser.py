@@ -20,7 +20,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 from runtimes.models import Agent
-from runs import inputs, lifecycle, sharing
+from protocol.input import run_agent_input
+from runs.access import sharing
+from runs.lifecycle import lifecycle
 from teams import invitations, keys
 from teams.authentication import Principal
 from teams.models import Membership, Role, Team
@@ -51,7 +53,8 @@ for n in range(60):
     if n % 7 == 0:
         keys.revoke(row)
 me = Principal("user", owner.username, team, Role.OWNER, owner.pk)
-run = lifecycle.start(team, agent, inputs.parse({"threadId": "t" * 255}), started_by=me).run
+body = run_agent_input.parse({"threadId": "t" * 255})
+run = lifecycle.start(team, agent, body, started_by=me).run
 lifecycle.cancel(run)
 sharing.share(me, run, sharing.To(), sharing.Terms(name=(rtl + mark) * 8))
 sharing.share(me, run.thread, sharing.To("w" * 150), sharing.Terms())

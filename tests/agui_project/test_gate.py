@@ -8,7 +8,7 @@ import pytest
 from pytest_django import Settings
 
 from agui_project.errors import Overloaded
-from agui_project.gate import Gate, Slot
+from web.gate import Gate, Slot
 
 
 @asynccontextmanager

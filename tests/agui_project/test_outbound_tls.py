@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from agui_project import outbound
-from agui_project.errors import RunFailed
+from protocol.errors import RunFailed
 from runtimes import http
 from runtimes.base import RunContext
 from runtimes.http import HttpRuntime

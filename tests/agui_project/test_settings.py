@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from agui_project import durations
 from agui_project.checks import names
 from agui_project.environment import Environment
+from protocol.dialects import durations
 from tests.house.repository import ROOT
 from tests.house.test_docs import ROW, SETTINGS
 
@@ -249,7 +249,7 @@ STARTS = {
     "up": ("manage.py", "up", "--port", "0"),
     "worker": ("-c", INSTALLED, "worker"),
     "web": ("manage.py", "supervise", "web", "--port", "0"),
-    "granian": (*GRANIAN, "--log-level", "critical", "agui_project.web:application"),
+    "granian": (*GRANIAN, "--log-level", "critical", "web.application:application"),
     "migrate": ("-c", INSTALLED, "migrate"),
     "check": ("manage.py", "check"),
 }

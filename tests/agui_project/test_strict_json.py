@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agui_project.strict_json import MAX_DEPTH, MAX_INTEGER, BadJson, dumps, loads
+from protocol.strict_json import MAX_DEPTH, MAX_INTEGER, BadJson, dumps, loads
 
 
 def nested(depth: int) -> bytes:

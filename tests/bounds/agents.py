@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from events.intake import Intake
+from protocol.intake.intake import Intake
 from runtimes import registry
 from runtimes.base import RunContext
 from runtimes.python import PythonRuntime

@@ -14,7 +14,7 @@ import django
 
 django.setup()
 
-from agui_project.errors import HostError  # noqa: E402
+from protocol.errors import HostError  # noqa: E402
 
 MB = 1_000_000
 

@@ -4,14 +4,14 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from events.dialects.alpine import Alpine
-from events.fold import Fold
-from events.gate import gate
-from events.intake import Intake
-from events.link_view import LinkView
-from events.prelude import prelude
-from events.redaction import Redaction
-from events.response_schema import ResponseSchema, Unusable
+from protocol.dialects.alpine import Alpine
+from protocol.fold.fold import Fold
+from protocol.fold.prelude import prelude
+from protocol.intake.gate import gate
+from protocol.intake.intake import Intake
+from protocol.intake.response_schema import ResponseSchema, Unusable
+from protocol.views.link import LinkView
+from protocol.views.redaction import Redaction
 from tests.bounds.cases import MB, case
 
 Events = list[dict[str, Any]]

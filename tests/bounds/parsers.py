@@ -4,8 +4,8 @@ import asyncio
 import base64
 from typing import Any
 
-from agui_project import strict_json
-from runs import inputs
+from protocol import strict_json
+from protocol.input import run_agent_input
 from runtimes.attachments import document
 from runtimes.chunking import pieces
 from runtimes.process.lines import DIALECTS, Lines
@@ -110,7 +110,7 @@ INPUTS = {
     "answers": parsed(resume=[{"interruptId": "i"}] * (MB // 20)),
 }
 for name, make in INPUTS.items():
-    case("inputs", name, make, inputs.parse)
+    case("inputs", name, make, run_agent_input.parse)
 
 case(
     "attachments", "base64",

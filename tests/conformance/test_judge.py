@@ -17,12 +17,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from events.chunks import Chunks
-from events.fold import Fold
-from events.prelude import prelude
-from events.schema import EVENTS
-from events.verifier import Verifier
-from events.violation import Violation
+from protocol.fold.fold import Fold
+from protocol.fold.prelude import prelude
+from protocol.intake.chunks import Chunks
+from protocol.intake.verifier import Verifier
+from protocol.schema import EVENTS
+from protocol.violation import Violation
 from tests.conformance.node import ready_packages
 from tests.events.illegal import BREAKERS, OURS_ALONE, Illegal, illegal
 from tests.events.legal import Event

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from events.encoding import encode
-from events.fold import Fold
 from events.frames import Frames
-from events.older import Older, version_of
-from events.prelude import prelude_frames
+from protocol.encoding import encode
+from protocol.fold.fold import Fold
+from protocol.fold.prelude import prelude_frames
+from protocol.views.legacy import Older, version_of
 from tests.acceptance.host import Host
 from tests.conformance.node import ready_packages, run_scenario
 from tests.conformance.test_judge import thorough

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 from pytest_django import DjangoAssertNumQueries
 
-from runs import lifecycle
+from runs.lifecycle import lifecycle
 from tests.cast import Actor, Cast, start
 from tests.dashboard.conftest import Browse
 from tests.dashboard.test_runs_list import HOSTILE, fail

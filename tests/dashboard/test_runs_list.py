@@ -10,7 +10,7 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from dashboard import listing
-from runs import lifecycle
+from runs.lifecycle import lifecycle
 from runs.models import Run, Status
 from runtimes.models import Agent
 from tests.cast import Cast, fresh, start

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from runs import sharing
+from runs.access import sharing
 from runs.models import Grant, Thread, Visibility
 from teams import keyring, keys
 from teams.authentication import Principal

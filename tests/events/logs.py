@@ -9,8 +9,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from events.chunks import Chunks
-from events.fold import Fold
+from protocol.fold.fold import Fold
+from protocol.intake.chunks import Chunks
 from tests.events.legal import EXTRAS, JSON, KINDS, OWNERS, TEXT, Event, Owner, Script
 
 LANES: list[Owner] = [*OWNERS, "sub-3"]

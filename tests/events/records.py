@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Iterable
 
-from events.encoding import Record
+from protocol.encoding import Record
 
 
 def record(type_: str, **fields: object) -> Record:

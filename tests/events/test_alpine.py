@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from agui_project.durations import seconds, text_of
-from events.dialects.alpine import Alpine
-from events.dialects.alpine_schema import EXTENSIONS, problem
+from protocol.dialects.alpine import Alpine
+from protocol.dialects.alpine_schema import EXTENSIONS, problem
+from protocol.dialects.durations import seconds, text_of
 
 Events = list[dict[str, Any]]
 INPUT = {

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from agui_project.errors import RunErrorCode, RunFailed
-from events.intake import Intake
-from events.patch import PatchFailed, apply
+from protocol.errors import RunErrorCode, RunFailed
+from protocol.intake.intake import Intake
+from protocol.patch import PatchFailed, apply
 
 COPY = {"op": "copy", "from": "/a", "path": "/b/-"}
 

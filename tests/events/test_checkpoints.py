@@ -5,9 +5,9 @@ import pytest
 from agui_project.bridge import db
 from events import checkpoints, journal
 from events.checkpoints import Checkpointer, fold_at, save
-from events.encoding import Record
-from events.fold import Fold
 from events.models import Checkpoint
+from protocol.encoding import Record
+from protocol.fold.fold import Fold
 from tests.events.records import deltas, record
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
-from events.chunks import CLOSE_ALL, CLOSE_NONE, FORMS, Chunks
-from events.schema import EVENTS
-from events.violation import Violation
+from protocol.intake.chunks import CLOSE_ALL, CLOSE_NONE, FORMS, Chunks
+from protocol.schema import EVENTS
+from protocol.violation import Violation
 
 
 def text(delta: str | None = None, **fields: Any) -> dict[str, Any]:

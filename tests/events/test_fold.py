@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from events.fold import Fold
+from protocol.fold.fold import Fold
 
 RUN = {"type": "RUN_STARTED", "threadId": "t", "runId": "r"}
 END = {"type": "RUN_FINISHED", "threadId": "t", "runId": "r"}

@@ -20,9 +20,9 @@ from ag_ui.core import Event as SdkEvent
 from hypothesis import given
 from pydantic import BaseModel, TypeAdapter
 
-from agui_project.errors import RunErrorCode, RunFailed
-from events.gate import gate
-from events.schema import EVENTS
+from protocol.errors import RunErrorCode, RunFailed
+from protocol.intake.gate import gate
+from protocol.schema import EVENTS
 from tests.events.legal import JSON
 from tests.events.samples import FULL
 

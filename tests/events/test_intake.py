@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from agui_project.errors import RunErrorCode, RunFailed
-from events.encoding import Record
-from events.intake import Intake
-from events.verifier import Verifier
+from protocol.encoding import Record
+from protocol.errors import RunErrorCode, RunFailed
+from protocol.intake.intake import Intake
+from protocol.intake.verifier import Verifier
 from tests.events.legal import damaged, streams
 
 SDK = TypeAdapter[Any](SdkEvent)

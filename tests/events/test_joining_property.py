@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from events.fold import Fold
-from events.prelude import prelude
-from events.verifier import Verifier
+from protocol.fold.fold import Fold
+from protocol.fold.prelude import prelude
+from protocol.intake.verifier import Verifier
 from tests.events.legal import Event
 from tests.events.logs import expanded, threads
 

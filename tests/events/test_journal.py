@@ -8,9 +8,9 @@ import pytest
 from django.db import connection, transaction
 
 from events import journal
-from events.encoding import Record
 from events.journal import Batch, Claim
 from events.models import Event, Journal
+from protocol.encoding import Record
 from tests.events.records import deltas, payloads, record, whole_log
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from ag_ui.core import EventType
 
-from agui_project.errors import RunErrorCode
+from protocol.errors import RunErrorCode
 from tests.events.test_intake import Log, check, refused
 
 BINARY = {"type": "binary", "mimeType": "image/png", "data": "QUJD", "filename": "a.png"}

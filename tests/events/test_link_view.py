@@ -8,11 +8,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from events.encoding import encode
-from events.fold import Fold
-from events.link_view import LinkView
-from events.redaction import MASK, BadPath, Redaction
-from events.verifier import Verifier
+from protocol.encoding import encode
+from protocol.fold.fold import Fold
+from protocol.intake.verifier import Verifier
+from protocol.views.link import LinkView
+from protocol.views.redaction import MASK, BadPath, Redaction
 from tests.events.legal import Event
 from tests.events.logs import expanded, threads
 

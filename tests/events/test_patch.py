@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from events import patch
-from events.patch import PatchFailed, apply, same
+from protocol import patch
+from protocol.patch import PatchFailed, apply, same
 
 DOC = {"a": {"b": 1, "x/y": 2, "t~": 3}, "list": [1, [2], {"c": 3}], "": 0, "n": None}
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from agui_project.errors import RunErrorCode
+from protocol.errors import RunErrorCode
 from tests.events.legal import Event
 from tests.events.test_intake import BYE, CALL, CALLED, DELTA, HELLO, Log, check, refused
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from agui_project.errors import RunErrorCode, RunFailed
-from events.findings import LIMIT
-from events.patch import apply
+from protocol.errors import RunErrorCode, RunFailed
+from protocol.intake.findings import LIMIT
+from protocol.patch import apply
 from tests.events.legal import Event, damaged, streams
 from tests.events.test_intake import BYE, CALL, CALLED, DELTA, HELLO, Log, check, refused
 

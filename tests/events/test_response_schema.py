@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from agui_project.errors import RunErrorCode, RunFailed
-from events.intake import Intake
-from events.response_schema import ResponseSchema, Unusable
+from protocol.errors import RunErrorCode, RunFailed
+from protocol.intake.intake import Intake
+from protocol.intake.response_schema import ResponseSchema, Unusable
 
 DOUBLING = {
     "$ref": "#/$defs/0",

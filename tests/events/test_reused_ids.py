@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from events.fold import Fold
-from events.prelude import prelude
+from protocol.fold.fold import Fold
+from protocol.fold.prelude import prelude
 from tests.events.test_intake import BYE, CALL, CALLED, DELTA, HELLO, Log, check
 
 Wire = dict[str, Any]

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from events import guard, socket, sse
+from events import guard
 from events.frames import Frames
 from events.hub import hub
-from events.socket import Close
+from web import sse, websocket
+from web.websocket import Close
 
 
 async def frames() -> AsyncIterator[Frames]:
@@ -63,12 +64,12 @@ async def test_a_stalled_reader_that_loses_its_right_is_cut_at_once(takes: int) 
 @pytest.mark.parametrize("takes", [0, 2])
 async def test_a_stalled_socket_is_closed_as_too_slow(takes: int) -> None:
     peer = Slow(takes)
-    code = await socket.stream(peer.send, frames(), stall=0.01)
+    code = await websocket.stream(peer.send, frames(), stall=0.01)
     assert (code, int(code)) == (Close.TOO_SLOW, 4408)
     assert len(peer.taken) == takes
 
 
 async def test_a_reader_that_takes_all_is_not() -> None:
     peer = Slow(10)
-    assert await socket.stream(peer.send, frames(), stall=5) == 1000
+    assert await websocket.stream(peer.send, frames(), stall=5) == 1000
     assert len(peer.taken) == 3

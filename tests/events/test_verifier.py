@@ -3,10 +3,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from agui_project.errors import RunErrorCode
-from events.gate import gate
-from events.verifier import Verifier
-from events.violation import Violation
+from protocol.errors import RunErrorCode
+from protocol.intake.gate import gate
+from protocol.intake.verifier import Verifier
+from protocol.violation import Violation
 from tests.events.legal import streams
 
 RUN = {"type": "RUN_STARTED", "threadId": "t", "runId": "r"}

@@ -9,11 +9,11 @@ from django.db import OperationalError, connection
 
 from agui_project.bridge import db
 from events import commits, journal
-from events.encoding import Record
 from events.journal import Claim
 from events.lease import IN_FLIGHT, IN_FLIGHT_BYTES, AppendFailed, LostLease
 from events.models import Journal
 from events.writer import COMMIT_ROWS, JournalWriter
+from protocol.encoding import Record
 from tests.events.records import deltas, payloads, record, whole_log
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -6,7 +6,17 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("agui_project", "teams", "runtimes", "events", "runs", "dashboard", "agui_client")
+PACKAGES = (
+    "agui_project",
+    "teams",
+    "runtimes",
+    "events",
+    "protocol",
+    "runs",
+    "web",
+    "dashboard",
+    "agui_client",
+)
 _FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 

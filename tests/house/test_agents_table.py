@@ -15,7 +15,7 @@ from tests.named_tests import NAME, named
 GAP = "no: "
 """How a cell begins that says why there is nothing."""
 CODE = re.compile(
-    r"`((?:agui_project|agui_client|teams|runtimes|events|runs|docs|static)/[\w/.-]+\.\w+)`"
+    r"`((?:agui_project|agui_client|teams|runtimes|events|protocol|runs|web|docs|static)/[\w/.-]+\.\w+)`"
 )
 
 

@@ -4,11 +4,12 @@ import re
 
 import yaml
 
-from agui_project import routing
-from agui_project.errors import BadCursor, HostError, NotFound, Unauthenticated, Unavailable
-from events.socket import Close
+from agui_project.errors import BadCursor, NotFound, Unauthenticated, Unavailable
+from protocol.errors import HostError
 from teams.limits import LimitReached
 from tests.house.repository import ROOT
+from web import routing
+from web.websocket import Close
 
 
 def test_it_describes_every_socket() -> None:

@@ -2,7 +2,7 @@
 
 import pkgutil
 
-from events import dialects as folds
+from protocol import dialects as folds
 from runtimes import registry
 from runtimes.middleware.kinds import MIDDLEWARE
 from runtimes.process.lines import DIALECTS
@@ -10,7 +10,7 @@ from tests.bounds.agents import OTHERS
 from tests.bounds.cases import CASES
 
 HELP = "add its cases to tests/bounds"
-PARTS = ("_asking", "_schema")
+PARTS = ("_asking", "_schema", "durations")
 
 
 def test_everything_is_in_the_table() -> None:

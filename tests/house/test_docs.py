@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.urls import URLPattern, URLResolver
 
-from agui_project.errors import HostError, RunErrorCode
+from protocol.errors import HostError, RunErrorCode
 from tests.house import repository
 from tests.house.repository import PACKAGES, ROOT
 
@@ -122,7 +122,8 @@ def as_address(pattern: str) -> str:
 
 
 def test_every_route_is_documented() -> None:
-    from agui_project import routing, urls
+    from agui_project import urls
+    from web import routing
 
     http = routing.http(lambda scope: None).routes
     sockets = routing.websocket().routes

@@ -14,7 +14,9 @@ from tests.named_tests import NAME, named
 
 RULES = range(1, 39)
 ROW = re.compile(r"^\| (\d+) \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
-FILE = re.compile(r"`((?:agui_project|teams|runtimes|events|runs|docs)/[\w/.-]+\.\w+)`")
+FILE = re.compile(
+    r"`((?:agui_project|teams|runtimes|events|protocol|runs|web|docs)/[\w/.-]+\.\w+)`"
+)
 
 
 def rows() -> dict[int, tuple[str, str, str]]:

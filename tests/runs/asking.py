@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from events import journal
-from events.intake import Intake
-from runs import lifecycle
+from protocol.intake.intake import Intake
+from runs.lifecycle import lifecycle
 from runs.models import Interrupt, Run
 from tests.cast import Actor, fresh, start
 

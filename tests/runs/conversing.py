@@ -8,9 +8,9 @@ from typing import Any
 from django.db import transaction
 
 from events import journal
-from events.encoding import Record
-from events.intake import Intake
-from runs import lifecycle
+from protocol.encoding import Record
+from protocol.intake.intake import Intake
+from runs.lifecycle import lifecycle
 from runs.models import Run
 from tests.asgi import Answer
 from tests.cast import Actor, fresh, start

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from events import journal, partitions
 from events.models import Journal
-from runs import lifecycle
+from runs.lifecycle import lifecycle
 from runs.models import Run
 from tests.cast import Actor, start
 from tests.runs.asking import end

@@ -8,7 +8,7 @@ import pytest
 from agui_project.bridge import db
 from events import journal
 from events.writer import JournalWriter
-from runs import statuses
+from runs.lifecycle import statuses
 from runs.models import Run
 from tests.cast import Cast, Register, log_of, perform, start
 

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 
-from runs import comments, sharing
+from runs.access import comments, sharing
 from runs.models import Comment, Feedback, Grant, Run, Thread, Thumb
 from teams import audit, keys
 from teams.models import ApiKey, Invitation, Membership, Role

@@ -8,8 +8,10 @@ import pytest
 from django.db import connection, transaction
 
 from events.models import Journal
-from runs import admission, jobs, lifecycle, reaper, usage
+from runs.access import usage
+from runs.lifecycle import admission, jobs, lifecycle
 from runs.models import ACTIVE, EndedRun, Run, Status, TeamUsage
+from runs.worker import reaper
 from teams.limits import LimitReached
 from teams.models import TeamLimits
 from tests.cast import Actor, Cast, fresh, start

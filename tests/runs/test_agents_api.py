@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from runs import lifecycle
+from runs.lifecycle import lifecycle
 from runtimes.models import Agent
 from teams.models import AuditEntry
 from tests.asgi import ask_now

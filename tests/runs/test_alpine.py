@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 import pytest
 from pytest_django import Settings
 
-from agui_project.asgi import application
 from agui_project.bridge import db
-from events.dialects.alpine_schema import problem
 from events.writer import JournalWriter
+from protocol.dialects.alpine_schema import problem
 from runs.management.commands.up import Command
 from runs.management.commands.up import alpine as variables
 from runs.models import Run
 from runtimes.models import Agent
 from tests.asgi import Exchange, ask, http_scope
 from tests.cast import Actor, Cast, LiveRun, Register, perform, start
+from web.asgi import application
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -216,7 +216,7 @@ class TestStream:
         self, cast: Cast, live: LiveRun, settings: Settings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(
-            "runs.consumers.alpine.problem", lambda frame: "no" if "value" in frame else None
+            "web.consumers.alpine.problem", lambda frame: "no" if "value" in frame else None
         )
         await live.end()
         url, headers = stream_of(live.run), {**cast.alice.headers, **SSE}

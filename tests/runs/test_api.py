@@ -9,7 +9,7 @@ from django.core.management import call_command
 
 from agui_project.bridge import db
 from events.writer import JournalWriter
-from runs import lifecycle
+from runs.lifecycle import lifecycle
 from runs.models import Run
 from runtimes.models import Agent
 from teams.models import ApiKey

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from runs import lifecycle
+from runs.lifecycle import lifecycle
 from teams.models import AuditEntry, Team
 from tests.asgi import ask_now
 from tests.cast import Cast, start

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from runs import lifecycle
+from runs.lifecycle import lifecycle
 from runtimes.models import Agent
 from teams import keys
 from teams.models import Role

@@ -10,9 +10,8 @@ import httpx
 import pytest
 from django.core.management import CommandError, call_command
 
-from runs import conformance
-from runs.conformance import Report
-from runtimes import registry
+from runtimes import conformance, registry
+from runtimes.conformance import Report
 
 HELLO = {"type": "TEXT_MESSAGE_START", "messageId": "m", "role": "assistant"}
 DELTA = {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "line\u2028separator"}

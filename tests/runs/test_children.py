@@ -8,12 +8,14 @@ import pytest
 from pytest_django import Settings
 
 from agui_project.bridge import db
-from agui_project.errors import RunErrorCode, RunFailed
 from events.models import Event
 from events.writer import JournalWriter
-from runs import admission, erasure, jobs, lifecycle, reaper, topics, usage
-from runs.executor import Stop, execute
+from protocol.errors import RunErrorCode, RunFailed
+from runs.access import threads, usage
+from runs.lifecycle import admission, erasure, jobs, lifecycle
 from runs.models import Run, Thread
+from runs.worker import reaper
+from runs.worker.executor import Stop, execute
 from runtimes import python
 from teams.models import TeamLimits
 from tests.cast import Cast, Register, fresh, log_of, perform, start
@@ -284,7 +286,7 @@ async def test_a_child_is_seen_by_whoever_sees_its_parent_and_erased_with_it(
     assert (child.thread.created_by, child.thread.visibility) == (run.started_by, "team")
 
     def hide_and_erase() -> None:
-        topics.change(cast.alice.principal, run.thread_id, {"visibility": "private"})
+        threads.change(cast.alice.principal, run.thread_id, {"visibility": "private"})
         assert Thread.objects.get(pk=child.thread_id).visibility == "private"
         erasure.erase_thread("host", run.thread)
         assert not Thread.objects.exists()

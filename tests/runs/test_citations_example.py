@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from agui_project.bridge import db
-from events.fold import Fold
 from events.models import Event
 from events.writer import JournalWriter
-from runs import lifecycle
-from runs.executor import Stop, execute
+from protocol.fold.fold import Fold
+from runs.lifecycle import lifecycle
 from runs.models import Run
+from runs.worker.executor import Stop, execute
 from runtimes import registry
 from runtimes.middleware import citations
 from runtimes.middleware.citing.extract import Citation

@@ -13,9 +13,10 @@ from django.utils import timezone
 
 from agui_project.bridge import db
 from events.writer import JournalWriter
-from runs import executor, history, lifecycle
-from runs.executor import Stop, execute_claim
+from runs.lifecycle import history, lifecycle
 from runs.models import Status
+from runs.worker import executor
+from runs.worker.executor import Stop, execute_claim
 from tests.cast import Cast, Register, fresh, perform, start, types_of
 
 pytestmark = pytest.mark.django_db(transaction=True)

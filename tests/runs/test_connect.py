@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from agui_project.bridge import db
-from agui_project.errors import RunErrorCode
-from events import prelude
-from events.fold import Fold
-from events.intake import Intake
-from runs import history, lifecycle
+from protocol.errors import RunErrorCode
+from protocol.fold import prelude
+from protocol.fold.fold import Fold
+from protocol.intake.intake import Intake
+from runs.lifecycle import history, lifecycle
 from tests.asgi import Answer, Exchange, ask, ask_now
 from tests.cast import Actor, Cast, log_of, start
 from tests.runs.conversing import Stream, Told, tell, text, user

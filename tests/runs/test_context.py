@@ -10,9 +10,10 @@ from pytest_django import Settings
 
 from agui_project.bridge import db
 from events.writer import JournalWriter
-from runs import retention, sharing
+from runs.access import sharing
+from runs.access.sharing import Terms, To
+from runs.lifecycle import retention
 from runs.models import Run, ThreadHistory
-from runs.sharing import Terms, To
 from runtimes import documents, notes
 from runtimes.context import chain, kinds
 from runtimes.context.base import Asked, Entry, Provider

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from agui_project.bridge import db
-from agui_project.errors import RunErrorCode
-from events import older
-from events.intake import Intake
-from runs import lifecycle
+from protocol.errors import RunErrorCode
+from protocol.intake.intake import Intake
+from protocol.views import legacy
+from runs.lifecycle import lifecycle
 from runs.models import Run
 from runtimes.models import Agent
 from tests.asgi import Answer, Exchange, ask_now
@@ -336,8 +336,8 @@ class TestReadersOfTheOlderProtocol:
     def test_any_other_ending_is_the_same_for_all(self, event: dict[str, Any]) -> None:
         frame = b"id: 3\ndata: %b\n\n" % json.dumps(event, separators=(",", ":")).encode()
         before = b'data: {"type":"X"}\n\n'
-        assert older.Older(older.NEWEST).opening(before + frame).endswith(frame)
-        assert older.Older(older.NEWEST).opening(b"") == b""
+        assert legacy.Older(legacy.NEWEST).opening(before + frame).endswith(frame)
+        assert legacy.Older(legacy.NEWEST).opening(b"") == b""
 
     @pytest.mark.parametrize("text", ["\ndata: {}", "data: ", "\n\n"])
     def test_what_a_message_says_is_no_frame(self, text: str) -> None:
@@ -347,7 +347,7 @@ class TestReadersOfTheOlderProtocol:
             b"id: %d\ndata: %b\n\n" % (seq, json.dumps(event, separators=(",", ":")).encode())
             for seq, event in enumerate((said, ending), 1)
         )
-        seen = Stream.of(older.Older(older.NEWEST).opening(frames))
+        seen = Stream.of(legacy.Older(legacy.NEWEST).opening(frames))
         assert seen.events[0] == said
         assert seen.types[-1] == "RUN_ERROR"
 

@@ -5,7 +5,7 @@ from django.contrib.auth import authenticate
 from django.contrib.auth.models import User
 from pytest_django import Settings
 
-from agui_project.errors import Invalid
+from protocol.errors import Invalid
 from runs.demo import ensure_demo
 from runtimes import registry
 from runtimes.models import Agent

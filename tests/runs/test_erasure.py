@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from events.models import Doomed, Event, Journal
-from runs import erasure, history, lifecycle, retention
+from runs.lifecycle import erasure, history, lifecycle, retention
 from runs.models import Run, Thread
 from teams.models import AuditEntry, Team
 from tests.asgi import Answer, ask_now

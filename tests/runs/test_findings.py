@@ -11,8 +11,8 @@ from django.db import IntegrityError
 from agui_project.bridge import db
 from events.models import Finding
 from events.writer import JournalWriter
-from runs import findings
 from runs.models import Run
+from runs.worker import findings
 from runtimes.models import Agent
 from tests.cast import Cast, Register, log_of, perform, start
 
@@ -78,7 +78,7 @@ async def test_what_fails_a_run_is_a_finding_too(
 async def test_more_findings_than_are_kept_are_counted(
     cast: Cast, register: Register, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("events.findings.LIMIT", 3)
+    monkeypatch.setattr("protocol.intake.findings.LIMIT", 3)
     agent = await db(register, "sloppy", playing(*[STEPPED] * 10))
     *_, found = await ran(cast, agent, writer)
     assert found == [(2, "V7", "dropped", 1)] * 3 + [(2, "V7", "dropped", 7)]

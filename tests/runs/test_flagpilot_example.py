@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agui_project.bridge import db
-from events.fold import Fold
 from events.writer import JournalWriter
+from protocol.fold.fold import Fold
 from runs.models import Run
 from runtimes import registry
 from runtimes.models import Agent

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.core import mail
 from django.core.management import CommandError, call_command
 
-from runs.founding import SlugTaken, found_own_team, found_team
+from runtimes.create_team import SlugTaken, found_own_team, found_team
 from runtimes.models import Agent
 from teams.models import Invitation, Membership, Role, Team
 from tests.cast import Cast

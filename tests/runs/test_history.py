@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from events.encoding import encode
-from runs import history, lifecycle
+from protocol.encoding import encode
+from runs.lifecycle import history, lifecycle
 from tests.cast import Actor, Cast, log_of, start
 from tests.runs.conversing import tell, text
 

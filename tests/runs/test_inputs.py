@@ -8,11 +8,10 @@ from ag_ui.core import RunAgentInput
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agui_project import strict_json
-from agui_project.errors import BadRequest, HostError, Invalid
-from events.gate import gate
-from runs.inputs import RunRequest, parse
-from runtimes.models import OnBusy
+from protocol import strict_json
+from protocol.errors import BadRequest, HostError, Invalid
+from protocol.input.run_agent_input import OnBusy, RunRequest, parse
+from protocol.intake.gate import gate
 
 
 def body_of(**data: Any) -> dict[str, Any]:

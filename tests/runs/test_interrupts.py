@@ -8,8 +8,8 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from runs import interrupts, lifecycle
-from runs import resume as answers
+from runs.lifecycle import interrupts, lifecycle
+from runs.lifecycle import resume as answers
 from runs.models import Interrupt, InterruptStatus, Status
 from tests.cast import Cast, start
 from tests.runs.asking import (

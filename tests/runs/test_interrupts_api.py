@@ -10,11 +10,12 @@ import pytest
 
 from agui_project.bridge import db
 from events.writer import JournalWriter
-from runs import access, interrupts, lifecycle
+from runs.access import access
 from runs.api.interrupts import InterruptSerializer
-from runs.executor import Stop, execute
+from runs.lifecycle import interrupts, lifecycle
 from runs.models import Interrupt, Run, Status
-from runs.tasks import expire_interrupts
+from runs.worker.executor import Stop, execute
+from runs.worker.tasks import expire_interrupts
 from runtimes.models import Agent
 from tests.asgi import Answer, ask_now
 from tests.cast import Actor, Cast, Register, fresh, log_of, perform, start

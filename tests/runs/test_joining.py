@@ -9,9 +9,9 @@ from uuid import UUID
 import pytest
 from django.db import connection
 
-from events.fold import Fold
-from events.verifier import Verifier
-from runs import joining
+from protocol.fold.fold import Fold
+from protocol.intake.verifier import Verifier
+from runs.lifecycle import joining
 from tests.cast import Cast, fresh, log_of, start
 from tests.runs.conversing import Stream, Told, tell, text, user
 

@@ -3,7 +3,7 @@
 import pytest
 
 from agui_project.bridge import db
-from runs import access
+from runs.access import access
 from runs.models import Run, Thread
 from runtimes.models import Agent
 from teams import keys

@@ -4,7 +4,7 @@ import pytest
 from django.db import connection
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from runs import reaper, tasks
+from runs.worker import reaper, tasks
 from tests.runs.test_reaper import TOO_LATE, beat, bury, worker
 
 __all__ = ["worker"]

@@ -10,12 +10,13 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from agui_project.errors import Conflict
 from events import journal
-from events.encoding import Record
 from events.journal import Batch
 from events.models import Event, Journal
-from runs import lifecycle, statuses
+from protocol.encoding import Record
+from protocol.input.run_agent_input import OnBusy
+from runs.lifecycle import lifecycle, statuses
 from runs.models import ENDED, Run, Status, Thread
-from runtimes.models import Agent, OnBusy
+from runtimes.models import Agent
 from tests.cast import Cast, fresh, log_of, start, types_of
 
 pytestmark = pytest.mark.django_db

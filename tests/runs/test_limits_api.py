@@ -6,9 +6,9 @@ import pytest
 from pytest_django import Settings
 
 from agui_project.bridge import db
-from runs import sharing
+from runs.access import sharing
+from runs.access.sharing import Terms, To
 from runs.models import Run
-from runs.sharing import Terms, To
 from teams.models import TeamLimits
 from tests.asgi import Exchange, ask, ask_now, watch
 from tests.cast import Cast, start

@@ -6,9 +6,9 @@ import pytest
 
 from agui_project.bridge import db
 from events.writer import JournalWriter
-from runs import sharing
+from runs.access import sharing
+from runs.access.sharing import Terms, To
 from runs.models import Grant, Run, Thread
-from runs.sharing import Terms, To
 from tests.asgi import Exchange, ask, events_of
 from tests.cast import Cast, LiveRun, perform, start
 

@@ -9,7 +9,7 @@ from agui_project.bridge import db
 from events import checkpoints, journal
 from events.journal import Page
 from events.writer import JournalWriter
-from runs import lifecycle
+from runs.lifecycle import lifecycle
 from runs.models import Run, ThreadHistory
 from tests.cast import Cast, Register, perform, start
 

@@ -23,10 +23,11 @@ from agui_project import embedded
 from agui_project.bridge import db
 from agui_project.postgres.base import DatabaseWrapper, queue_parameters
 from events.writer import JournalWriter
-from runs import admission, jobs, patience, tasks
+from runs.lifecycle import admission, jobs
 from runs.models import Run
-from runs.patience import PatientConnector, PatientWorker
-from runs.watchdog import Heartbeat
+from runs.worker import resilience, tasks
+from runs.worker.resilience import PatientConnector, PatientWorker
+from runs.worker.watchdog import Heartbeat
 from tests.cast import Cast, Register, fresh, log_of, start
 from tests.proxy import Proxy, embedded_postgres
 
@@ -113,7 +114,7 @@ class Seen:
 
 @asynccontextmanager
 async def working(*middleware: Any) -> AsyncIterator[PatientWorker]:
-    """A worker as ``runs.worker`` makes it, without signals."""
+    """A worker as ``runs.worker.worker`` makes it, without signals."""
     writer = JournalWriter(then=admission.ended)
     patient = app.with_connector(PatientConnector(**queue_parameters()))
     async with patient.open_async(), asyncio.TaskGroup() as group:
@@ -197,7 +198,7 @@ async def test_a_job_whose_fetch_was_never_heard_of_is_put_back(
     ways: Ways, cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server has given it to this worker, and the answer died with its connection."""
-    monkeypatch.setattr(patience, "LOOK", 0.2)
+    monkeypatch.setattr(resilience, "LOOK", 0.2)
 
     def started_and_fetched(worker_id: int | None) -> Run:
         with transaction.atomic(), connection.cursor() as cursor:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from runs.patience import Wakeups
+from runs.worker.resilience import Wakeups
 from tests.house.repository import ROOT
 
 

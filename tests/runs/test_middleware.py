@@ -13,9 +13,9 @@ from agui_project import secrets
 from agui_project.bridge import db
 from events.models import Event
 from events.writer import JournalWriter
-from runs import lifecycle
-from runs.executor import Stop, execute
+from runs.lifecycle import lifecycle
 from runs.models import Run
+from runs.worker.executor import Stop, execute
 from runtimes.middleware import chain
 from runtimes.middleware.base import Middleware
 from runtimes.models import Agent

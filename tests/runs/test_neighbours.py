@@ -11,9 +11,9 @@ from agui_project.bridge import db
 from events.follow import follow
 from events.models import Journal
 from events.writer import JournalWriter
-from runs import admission, lifecycle
+from runs.lifecycle import admission, lifecycle
+from runs.lifecycle.resume import Entry
 from runs.models import EndedRun, Interrupt, Run, Status, TeamUsage
-from runs.resume import Entry
 from teams.models import TeamLimits
 from tests.cast import Cast, LiveRun, fresh, log_of, start, types_of
 from tests.together import frozen

@@ -12,8 +12,9 @@ from django.contrib.auth.models import User
 from django.core import mail
 from django.test import Client
 
-from agui_project.errors import HostError
-from runs import access, lifecycle, sharing
+from protocol.errors import HostError
+from runs.access import access, sharing
+from runs.lifecycle import lifecycle
 from runs.models import Grant, Run, Thread, Visibility
 from teams import invitations, keyring, keys, members, tickets
 from teams.authentication import Bound, Principal, resolve

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from agui_project.bridge import db
-from runs.pace import Pace
+from runs.worker.pace import Pace
 from teams.models import TeamLimits
 from tests.cast import Cast
 from tests.runs.playing import Play

@@ -11,9 +11,10 @@ from procrastinate.periodic import PeriodicDeferrer
 
 from agui_project.bridge import db
 from events.writer import JournalWriter
-from runs import jobs, patience, tasks
+from runs.lifecycle import jobs
 from runs.models import Run
-from runs.patience import PatientConnector, PatientWorker, Wakeups
+from runs.worker import resilience, tasks
+from runs.worker.resilience import PatientConnector, PatientWorker, Wakeups
 from tests.cast import Cast, fresh, start
 
 
@@ -27,7 +28,7 @@ async def test_what_is_due_meanwhile_is_deferred_later(monkeypatch: pytest.Monke
             raise ConnectorException
 
     monkeypatch.setattr(PeriodicDeferrer, "worker", worker)
-    monkeypatch.setattr(patience, "PAUSE", 0)
+    monkeypatch.setattr(resilience, "PAUSE", 0)
     await PatientWorker(app, queues=["runs"])._periodic_deferrer()
     assert len(tries) == 3
     assert tries[0] > 0

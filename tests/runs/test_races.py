@@ -7,7 +7,7 @@ from django.db import connection
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from events.models import Event, Journal
-from runs import lifecycle
+from runs.lifecycle import lifecycle
 from runs.models import Run, Status, Thread
 from tests.cast import Cast, fresh, start, types_of
 from tests.together import together

@@ -11,8 +11,9 @@ from django.db import DatabaseError, connection
 from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from runs import jobs, lifecycle, reaper
+from runs.lifecycle import jobs, lifecycle
 from runs.models import Run
+from runs.worker import reaper
 from tests.acceptance.host import wait_for
 from tests.cast import Cast, fresh, start, types_of
 

@@ -10,10 +10,11 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from agui_project.errors import RunErrorCode
-from events.response_schema import ResponseSchema
-from runs import inputs, interrupts, lifecycle
-from runs import resume as answers
+from protocol.errors import RunErrorCode
+from protocol.input import run_agent_input
+from protocol.intake.response_schema import ResponseSchema
+from runs.lifecycle import interrupts, lifecycle
+from runs.lifecycle import resume as answers
 from runs.models import Interrupt, InterruptStatus, Run
 from teams.actors import Actor
 from tests.cast import Cast, fresh, start
@@ -191,7 +192,7 @@ class TestTheSameAnswerAgain:
         again = lifecycle.start(
             cast.team,
             cast.echo,
-            inputs.parse({"threadId": "t", "runId": "r2", "resume": given[::-1]}),
+            run_agent_input.parse({"threadId": "t", "runId": "r2", "resume": given[::-1]}),
             started_by="user:bob",
         )
         assert (again.run.pk, again.created) == (first.pk, False)

@@ -13,7 +13,8 @@ from pytest_django import Settings
 from agui_project.bridge import db
 from events import journal, partitions, purge
 from events.models import Doomed, Event, Finding, Journal
-from runs import comments, history, retention
+from runs.access import comments
+from runs.lifecycle import history, retention
 from runs.models import Comment, Interrupt, Run, Thread, ThreadHistory
 from teams.models import TeamLimits
 from tests.asgi import ask, ask_now, watch

@@ -9,16 +9,16 @@ import pytest
 from channels.testing import WebsocketCommunicator
 from pytest_django import Settings
 
-from agui_project.asgi import application
 from agui_project.bridge import db
 from events import guard
 from events.writer import JournalWriter
-from runs import sharing
-from runs.sharing import Terms, To
+from runs.access import sharing
+from runs.access.sharing import Terms, To
 from teams import keys, members
 from teams.models import ApiKey
 from tests.asgi import Exchange
 from tests.cast import Cast, LiveRun, start
+from web.asgi import application
 
 pytestmark = pytest.mark.django_db(transaction=True)
 BELL = 2.0

@@ -8,7 +8,7 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from runs import uses
+from runs.access import uses
 from runs.models import Grant, Interrupt, Run, Thread
 from teams.models import AuditEntry, Membership, Role
 from tests.asgi import Answer, ask_now

@@ -12,9 +12,9 @@ from agui_project.bridge import db
 from events import journal
 from events.models import Event
 from events.writer import JournalWriter
-from runs import lifecycle
-from runs.executor import Stop, execute
+from runs.lifecycle import lifecycle
 from runs.models import Run
+from runs.worker.executor import Stop, execute
 from runtimes import python
 from tests.cast import Cast, Register, fresh, log_of, start
 from tests.runs.playing import (

@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from agui_project.asgi import application
 from agui_project.bridge import db
 from events.hub import hub
 from events.models import Event
 from events.writer import JournalWriter
-from runs import lifecycle
+from runs.lifecycle import lifecycle
 from runs.models import Run
 from teams import keys
 from teams.models import ApiKey
 from tests.asgi import Exchange, ask, events_of, http_scope, watch
 from tests.cast import Cast, LiveRun, log_of, perform, start
+from web.asgi import application
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

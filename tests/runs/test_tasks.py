@@ -7,7 +7,7 @@ from django.db import OperationalError
 from procrastinate.contrib.django import app
 from procrastinate.jobs import Job
 
-from runs import tasks
+from runs.worker import tasks
 
 EVERY_MINUTE = "* * * * *"
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from agui_project.bridge import db
 from events.writer import JournalWriter
-from runs import lifecycle
+from runs.lifecycle import lifecycle
 from runs.models import Run
 from teams import keys
 from teams.models import ApiKey, Membership, Role, StreamTicket, Team

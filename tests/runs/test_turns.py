@@ -10,7 +10,7 @@ from pytest_django import Settings
 
 from agui_project import turns
 from agui_project.bridge import db
-from runs import thread_lock
+from runs.lifecycle import thread_lock
 from runs.models import Run, Status, Thread
 from tests.asgi import Answer, Exchange, ask
 from tests.cast import Cast, start

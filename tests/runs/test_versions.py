@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from agui_project.bridge import db
-from events.fold import Fold
-from events.prelude import prelude
 from events.writer import JournalWriter
+from protocol.fold.fold import Fold
+from protocol.fold.prelude import prelude
 from runs.models import Run
 from tests.asgi import Exchange, ask_now, events_of
 from tests.cast import Cast, perform

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agui_project.child import alive, wait_until
-from events.intake import Intake
+from protocol.intake.intake import Intake
 from runtimes import RunContext
 from runtimes.process.command import Command
 from runtimes.process.runtime import ProcessRuntime

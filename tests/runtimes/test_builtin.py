@@ -12,7 +12,7 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from agui_project.errors import RunErrorCode, RunFailed
+from protocol.errors import RunErrorCode, RunFailed
 from runtimes import RunContext
 from runtimes.aside import aside
 from runtimes.builtin.approval import approval

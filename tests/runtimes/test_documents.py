@@ -6,7 +6,8 @@ from django.db import connection
 from django.test import Client
 from pytest_django import Settings
 
-from agui_project.errors import Forbidden, HostError, NotFound
+from agui_project.errors import Forbidden, NotFound
+from protocol.errors import HostError
 from runtimes import documents
 from runtimes.chunking import MOST, pieces
 from runtimes.models import Document, DocumentChunk

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agui_project.errors import RunErrorCode, RunFailed
+from protocol.errors import RunErrorCode, RunFailed
 from runtimes.builtin import llm
 from tests.needs import need_module
 from tests.runtimes.playing import asked, of, play, said, types

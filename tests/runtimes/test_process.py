@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from agui_project.errors import RunErrorCode, RunFailed
-from events.intake import Intake
+from protocol.errors import RunErrorCode, RunFailed
+from protocol.intake.intake import Intake
 from tests.runtimes.playing import asked, of, said, types
 from tests.runtimes.processing import RECORDED, Leftovers, process, script
 

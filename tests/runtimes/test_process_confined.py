@@ -20,7 +20,7 @@ from django.core.exceptions import ValidationError
 
 from agui_project import own_secrets, places
 from agui_project.child import alive, wait_until
-from agui_project.errors import RunErrorCode, RunFailed
+from protocol.errors import RunErrorCode, RunFailed
 from runtimes import RunContext
 from runtimes.models import Agent
 from runtimes.process import confine

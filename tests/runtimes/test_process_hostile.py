@@ -15,7 +15,7 @@ import pytest
 from django.conf import settings
 
 from agui_project.child import alive
-from agui_project.errors import RunErrorCode, RunFailed
+from protocol.errors import RunErrorCode, RunFailed
 from runtimes import RunContext
 from runtimes.process import child
 from runtimes.process.command import Command

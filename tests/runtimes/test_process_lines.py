@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agui_project.errors import RunErrorCode, RunFailed
+from protocol.errors import RunErrorCode, RunFailed
 from runtimes.process.claude import Claude
 from runtimes.process.codex import Codex
 from runtimes.process.lines import Lines

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from ag_ui.core import CustomEvent, RunAgentInput
 
-from agui_project.errors import RunErrorCode, RunFailed
+from protocol.errors import RunErrorCode, RunFailed
 from runtimes import RunContext, python
 from runtimes.outbox import FLOOD, HIGH
 from tests.runtimes.playing import asked, play, runtime, said, types

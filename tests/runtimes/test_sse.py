@@ -2,7 +2,7 @@
 
 import pytest
 
-from agui_project.errors import RunFailed
+from protocol.errors import RunFailed
 from runtimes.sse import SseParser
 
 SPELLINGS = {

@@ -22,12 +22,14 @@ Agent.objects.unscoped("a test").filter(slug="scripted").update(on_busy="enqueue
 OLD_RUN = """
 import datetime, time
 from django.utils import timezone
-from runs import inputs, lifecycle, tasks
+from protocol.input import run_agent_input
+from runs.lifecycle import lifecycle
+from runs.worker import tasks
 from runtimes.models import Agent
 from runs.models import Run
 from tests.runs.past import JANUARY, made_in
 agent = Agent.objects.unscoped("a test").select_related("team").get(slug="scripted")
-request = inputs.parse({{"threadId": "old", "forwardedProps": {{"script": []}}}})
+request = run_agent_input.parse({{"threadId": "old", "forwardedProps": {{"script": []}}}})
 rows = Run.objects.unscoped("a test")
 with made_in(JANUARY):
     run = lifecycle.start(agent.team, agent, request, started_by="user:a").run

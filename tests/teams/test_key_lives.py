@@ -8,7 +8,8 @@ from django.contrib.auth.models import User
 from django.core import mail
 from django.utils import timezone
 
-from agui_project.errors import Forbidden, Invalid
+from agui_project.errors import Forbidden
+from protocol.errors import Invalid
 from teams import invitations, keyring, keys, members
 from teams.authentication import Principal, resolve
 from teams.models import ApiKey, Membership, Role, Scope, Team

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from django.urls import URLPattern, URLResolver
 
-from agui_project import routing
+from web import routing
 
 AGUI = r"^(?:api/)?agui"
 THREAD, RUN = "alice-thread", "alice-run"

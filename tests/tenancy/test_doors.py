@@ -9,9 +9,9 @@ from django.urls import get_resolver
 from django.utils import timezone
 from pytest_django import Settings
 
-from agui_project import routing
 from agui_project.bridge import db
-from runs import comments, lifecycle, sharing
+from runs.access import comments, sharing
+from runs.lifecycle import lifecycle
 from runs.models import Comment, Feedback, Grant, Interrupt, Run, Thread
 from runtimes import documents, notes
 from runtimes.models import Agent, Document, Wisdom
@@ -35,6 +35,7 @@ from tests.tenancy.doors import (
 )
 from tests.tenancy.doors import DJANGO as OTHERS
 from tests.tenancy.people_doors import PEOPLE
+from web import routing
 
 DJANGO = OTHERS | PEOPLE
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -4,7 +4,7 @@ import pytest
 
 from agui_project.bridge import db
 from events.writer import JournalWriter
-from runs import lifecycle
+from runs.lifecycle import lifecycle
 from runs.models import Run, Thread
 from runtimes.models import Agent
 from tests.asgi import Exchange, ask, ask_now, events_of, watch

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from agui_project.errors import RunFailed
+from protocol.errors import RunFailed
 
 VERDICTS = {
     "conforms": "conforms: a stock client reads this stream as it is",
@@ -30,7 +30,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Exits with 1 if an event could not be mended."""
-        from runs import conformance
+        from runtimes import conformance
 
         agent, asked = options["agent"], conformance.body(options["message"])
         alone = agent.startswith(("http://", "https://"))

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from runs.findings import report
+from runs.worker.findings import report
 from runtimes.models import Agent
 
 

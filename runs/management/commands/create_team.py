@@ -8,8 +8,8 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.core.validators import validate_email, validate_slug
 
-from agui_project.errors import HostError
-from runs.founding import found_team
+from protocol.errors import HostError
+from runtimes.create_team import found_team
 from teams import invitations
 from teams.models import Role
 

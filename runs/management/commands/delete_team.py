@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from runs import erasure
-from runs.erasure import LegalHold, TeamBusy
+from runs.lifecycle import erasure
+from runs.lifecycle.erasure import LegalHold, TeamBusy
 from teams.models import Team
 
 

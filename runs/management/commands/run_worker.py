@@ -23,8 +23,8 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, pulse: int | None = None, **options: Any) -> None:
-        from runs.watchdog import Watchdog
-        from runs.worker import work
+        from runs.worker.watchdog import Watchdog
+        from runs.worker.worker import work
 
         own_secrets.forget()
         # A C handler: it writes the stacks also while an agent holds the GIL.

@@ -14,10 +14,10 @@ from django.db import connection
 from django.db.backends.postgresql.base import DatabaseWrapper
 
 from agui_project import abandoned, embedded, folders, ownership, places, ports, supervisor, valkey
-from agui_project.errors import HostError
 from agui_project.liveness import QUICK_GRACE, health
 from agui_project.progress import Progress
 from agui_project.watch import Watch, roots_of
+from protocol.errors import HostError
 from runs.demo import Demo, ensure_demo
 
 BODY = '{"messages":[{"role":"user","content":"What is a journal?"}]}'

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from agui_project.errors import HostError
+from protocol.errors import HostError
 from teams import keys
 from teams.models import Role, Scope, Team
 

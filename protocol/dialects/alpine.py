@@ -1,0 +1,288 @@
+"""Alpine's dialect: the stored events of a run, told as the lower-case events of its document.
+
+A fold: step numbers, durations and the workflow's state depend on all that came before, so a
+reader's fold is fed from the log's start, whatever it has read already. One event becomes none,
+one or several frames, plain objects with ``type``, ``runId`` and ``timestamp``.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from protocol.deep_copy import deep_copy
+from protocol.dialects.alpine_asking import task_of, what_is_asked
+from protocol.dialects.alpine_schema import EXTENSION_OF, EXTENSIONS, SCHEMA_VERSION
+from protocol.dialects.durations import text_of
+from protocol.patch import PatchFailed, apply
+
+Event = Mapping[str, Any]
+Frame = dict[str, Any]
+Step = tuple[Frame, int]
+"""Its step_started, and when it began (epoch milliseconds)."""
+
+CUSTOM_NAMES = frozenset({"feedback", "plan_modification", "agent_message", "resource"})
+PREFIX = "alpine."
+TOLD_OPS = frozenset({"add", "replace", "remove"})
+YEAR_10000 = 253_402_300_800_000
+KEPT = ("runId", "timestamp", "messageId", "toolCallId", "agentId")
+
+
+class Alpine:
+    """The fold of one run. ``wants``: the extensions its reader understands."""
+
+    def __init__(self, run_id: str, wants: Iterable[str] = EXTENSIONS) -> None:
+        self._run_id = run_id
+        self._wants = frozenset(wants)
+        self._now = self._began = 0
+        self._status = "running"
+        self._started: Frame | None = None
+        self._worktree = ""
+        self._agent_state: Any = {}
+        self._state_told = False
+        self._count = 0
+        self._last = ""
+        self._tag: Frame = {}
+        self._owners: dict[str, str] = {}
+        self._steps: dict[tuple[str | None, str], Step] = {}
+        self._texts: dict[str, tuple[Frame, list[str]]] = {}
+        self._calls: dict[str, tuple[Frame, list[str]]] = {}
+        self._rules = {
+            "RUN_STARTED": self._run_started,
+            "RUN_FINISHED": self._run_finished,
+            "RUN_ERROR": self._run_error,
+            "STEP_STARTED": self._step_started,
+            "STEP_FINISHED": self._step_finished,
+            "TEXT_MESSAGE_START": self._text_start,
+            "TEXT_MESSAGE_CONTENT": self._text_content,
+            "TEXT_MESSAGE_END": self._text_end,
+            "STATE_SNAPSHOT": self._state_snapshot,
+            "STATE_DELTA": self._state_delta,
+            "TOOL_CALL_START": self._call_start,
+            "TOOL_CALL_ARGS": self._call_args,
+            "TOOL_CALL_END": self._call_end,
+            "TOOL_CALL_RESULT": self._call_result,
+            "SUBAGENT_STARTED": self._agent_started,
+            "SUBAGENT_FINISHED": self._agent_finished,
+            "SUBAGENT_ERROR": self._agent_error,
+            "CUSTOM": self._custom,
+        }
+
+    def tell(self, event: Event) -> list[Frame]:
+        """The frames of the next event of the log."""
+        stamp = event.get("timestamp", self._now)
+        self._now = stamp if 0 <= stamp < YEAR_10000 else self._now  # agents may set it
+        self._tag = self._owner(event) if "multi_agent" in self._wants else {}
+        rule = self._rules.get(event["type"])
+        frames = rule(event) if rule else []
+        return [f for f in frames if EXTENSION_OF.get(f["type"]) in (None, *self._wants)]
+
+    def _owner(self, event: Event) -> Frame:
+        """Whose event it is; deltas and ends may leave to their start to say so."""
+        part = event.get("toolCallId") or event.get("messageId")
+        owner = event.get("subagentRunId") or self._owners.get(part or "")
+        if owner and part:
+            self._owners[part] = owner
+        return {"agentId": owner} if owner else {}
+
+    def opening(self) -> list[Frame]:
+        """For a reader that begins here: the start, the state, the open steps, texts and calls."""
+        if self._started is None:
+            return []
+        self._tag = {}
+        frames = [self._started, *self._state()]
+        frames += [start for start, _ in self._steps.values()]
+        for start, said in self._texts.values():
+            frames += [start, _so_far(start, "text_message_content", said)]
+        if "tool_calls" in self._wants:
+            for start, said in self._calls.values():
+                frames += [start, _so_far(start, "tool_call_args", said)]
+        return frames
+
+    def _frame(self, name: str, /, **members: Any) -> Frame:
+        kept = {key: value for key, value in members.items() if value is not None}
+        at = datetime.fromtimestamp(self._now / 1_000, UTC)
+        stamp = at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return {"type": name, "runId": self._run_id, "timestamp": stamp, **self._tag, **kept}
+
+    # --- the run
+
+    def _run_started(self, event: Event) -> list[Frame]:
+        self._began = self._now
+        asked = event.get("input") or {}
+        self._agent_state = deep_copy(asked.get("state") or {})
+        task, plan_mode, self._worktree = task_of(asked)
+        metadata: Frame = {
+            "task": task,
+            "planMode": plan_mode,
+            "schemaVersion": SCHEMA_VERSION,
+            "capabilities": [name for name in EXTENSIONS if name in self._wants],
+        }
+        if self._worktree:
+            metadata["worktreeDir"] = self._worktree
+        self._started = self._frame("run_started", metadata=metadata)
+        return [self._started]
+
+    def _run_finished(self, event: Event) -> list[Frame]:
+        outcome = event.get("outcome") or {"type": "success"}
+        if outcome["type"] == "cancelled":
+            return self._ended_badly("The run was cancelled.", "cancelled")
+        asked = outcome.get("interrupts", ())
+        self._status = "interrupted" if asked else "completed"
+        result = {
+            "status": self._status,
+            "stepCount": self._count,
+            "duration": text_of(self._now - self._began),
+        }
+        questions = [self._frame(name, **members) for name, members in map(what_is_asked, asked)]
+        return [*questions, self._frame("run_finished", result=result)]
+
+    def _run_error(self, event: Event) -> list[Frame]:
+        return self._ended_badly(event["message"], event.get("code"))
+
+    def _ended_badly(self, message: str, code: str | None) -> list[Frame]:
+        """What a lost worker left open is closed here; its log could not."""
+        self._status = "failed"
+        closed = [
+            self._frame("text_message_end", messageId=part, complete=False) for part in self._texts
+        ]
+        closed += [self._step_end(step, "failed") for step in self._steps.values()]
+        error = {"message": message, "code": code, "step": self._count or None}
+        told = {key: value for key, value in error.items() if value is not None}
+        return [*closed, self._frame("run_error", error=told)]
+
+    # --- steps
+
+    def _step_started(self, event: Event) -> list[Frame]:
+        self._count += 1
+        name = self._last = event["stepName"]
+        number = {"stepId": f"step-{self._count}", "stepNumber": self._count}
+        frame = self._frame("step_started", **number, description=name)
+        self._steps[event.get("subagentRunId"), name] = (frame, self._now)
+        return [frame]
+
+    def _step_finished(self, event: Event) -> list[Frame]:
+        step = self._steps.pop((event.get("subagentRunId"), event["stepName"]), None)
+        failed = (event.get("metadata") or {}).get("status") == "failed"
+        return [self._step_end(step, "failed" if failed else "completed")] if step else []
+
+    def _step_end(self, step: Step, status: str) -> Frame:
+        start, began = step
+        took = text_of(self._now - began)
+        return self._frame("step_finished", stepId=start["stepId"], status=status, duration=took)
+
+    # --- texts and tool calls
+
+    def _text_start(self, event: Event) -> list[Frame]:
+        source = "claude" if event.get("role", "assistant") == "assistant" else "alpine"
+        frame = self._frame("text_message_start", messageId=event["messageId"], source=source)
+        self._texts[event["messageId"]] = (frame, [])
+        return [frame]
+
+    def _text_content(self, event: Event) -> list[Frame]:
+        key, delta = event["messageId"], event["delta"]
+        if key in self._texts:
+            self._texts[key][1].append(delta)
+        return [self._frame("text_message_content", messageId=key, content=delta, delta=True)]
+
+    def _text_end(self, event: Event) -> list[Frame]:
+        self._texts.pop(event["messageId"], None)
+        return [self._frame("text_message_end", messageId=event["messageId"], complete=True)]
+
+    def _call_start(self, event: Event) -> list[Frame]:
+        key = event["toolCallId"]
+        frame = self._frame("tool_call_start", toolCallId=key, toolName=event["toolCallName"])
+        self._calls[key] = (frame, [])
+        return [frame]
+
+    def _call_args(self, event: Event) -> list[Frame]:
+        key, delta = event["toolCallId"], event["delta"]
+        if key in self._calls:
+            self._calls[key][1].append(delta)
+        return [self._frame("tool_call_args", toolCallId=key, content=delta, delta=True)]
+
+    def _call_end(self, event: Event) -> list[Frame]:
+        self._calls.pop(event["toolCallId"], None)
+        return [self._frame("tool_call_end", toolCallId=event["toolCallId"])]
+
+    def _call_result(self, event: Event) -> list[Frame]:
+        content = event["content"]
+        if not isinstance(content, str):
+            content = "".join(part.get("text", "") for part in content)
+        ids = {key: event[key] for key in ("toolCallId", "messageId")}
+        return [self._frame("tool_call_result", **ids, content=content)]
+
+    # --- state
+
+    def _state_snapshot(self, event: Event) -> list[Frame]:
+        self._agent_state = deep_copy(event["snapshot"])
+        return self._state()
+
+    def _state_delta(self, event: Event) -> list[Frame]:
+        """As it is where the document's three operations say it; else the state that results."""
+        patch, before = event["delta"], self._state_told
+        try:
+            self._agent_state = apply(self._agent_state, patch)
+        except PatchFailed:
+            return []  # no stored delta fails, except behind an input that was too large to echo
+        plain = before and isinstance(self._agent_state, dict)
+        plain &= all(step["op"] in TOLD_OPS and step["path"] for step in patch)
+        if not plain or not patch:
+            return self._state()
+        told = [
+            {key: step[key] for key in ("op", "path", "value") if key in step} for step in patch
+        ]
+        return [self._frame("state_delta", delta=told)]
+
+    def _state(self) -> list[Frame]:
+        """The workflow's five members, under what the agent keeps in its own state."""
+        self._state_told = True
+        own = self._agent_state if isinstance(self._agent_state, dict) else {}
+        known = {
+            "status": self._status,
+            "currentStep": self._count,
+            "stepDescription": self._last,
+            "nextStepPrompt": "",
+            "workingDirectory": self._worktree,
+        }
+        kinds = {name: type(value) for name, value in known.items()}
+        fits = {
+            key: value for key, value in own.items() if isinstance(value, kinds.get(key, object))
+        }
+        extra = {} if own is self._agent_state else {"value": self._agent_state}
+        state = deep_copy({**known, **fits, **extra})  # patches change ours in place
+        return [self._frame("state_snapshot", state=state)]
+
+    # --- other agents, and what has no name of its own
+
+    def _agent_started(self, event: Event) -> list[Frame]:
+        return [
+            self._frame(
+                "agent_started",
+                agentId=event["subagentRunId"],
+                name=event["name"],
+                description=event.get("description"),
+                parentAgentId=event.get("parentSubagentRunId"),
+            )
+        ]
+
+    def _agent_finished(self, event: Event) -> list[Frame]:
+        suspended = (event.get("outcome") or {}).get("type") == "suspended"
+        status = "suspended" if suspended else "completed"
+        members = {"agentId": event["subagentRunId"], "status": status}
+        return [self._frame("agent_finished", **members, result=event.get("result"))]
+
+    def _agent_error(self, event: Event) -> list[Frame]:
+        error = {key: event[key] for key in ("message", "code") if event.get(key) is not None}
+        return [self._frame("agent_error", agentId=event["subagentRunId"], error=error)]
+
+    def _custom(self, event: Event) -> list[Frame]:
+        name, value = event["name"].removeprefix(PREFIX), event["value"]
+        if name in CUSTOM_NAMES:
+            return [{**self._frame(name), "value": value}]
+        return [{**self._frame("custom", name=event["name"]), "value": value}]
+
+
+def _so_far(start: Frame, name: str, said: list[str]) -> Frame:
+    """All that was said of an open part, in one piece."""
+    kept = {key: start[key] for key in KEPT if key in start}
+    return {"type": name, **kept, "content": "".join(said), "delta": False}

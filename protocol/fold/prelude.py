@@ -1,0 +1,140 @@
+"""The prelude: what a stock client needs to join in the middle of a log.
+
+Snapshots of what a reader of the log up to here holds, then a START for everything that is open,
+so that the events behind it are legal and add up to the same messages and state. An ended log
+has no middle: there the prelude is its hydration.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from protocol.encoding import encode
+from protocol.fold.fold import Fold
+from protocol.fold.open_parts import CALL, SPAN, TEXT, THOUGHT
+from protocol.sizes import FRAMING, MAX_EVENT_BYTES
+from protocol.violation import Owner
+
+Events = list[dict[str, Any]]
+
+
+def prelude(fold: Fold) -> Events:
+    """The events to send before the next one of the log; none for an empty log."""
+    if fold.terminal is not None or fold.started is None:
+        return finished(fold)
+    parts, snapshot = fold.parts, _snapshot(fold)
+    lost = [key for key in parts.open if not _is_held(fold, *key)]
+    return [
+        *_opening(fold),
+        snapshot,
+        # A MESSAGES_SNAPSHOT in the log may have dropped what was still being streamed. Its END
+        # will come, so it is opened; that builds a message, which a second snapshot drops again.
+        *(_lost(fold, *key) for key in lost),
+        *([snapshot] if lost else []),
+        *map(dict, fold.asking),
+        *map(dict, parts.steps.values()),
+        *(dict(event) for events in parts.subagents.values() for event in events),
+        *(
+            _reopened(fold, *key)
+            for kind in (SPAN, THOUGHT, TEXT, CALL)
+            for key in parts.open
+            if key[0] == kind and key not in lost
+        ),
+    ]
+
+
+def finished(fold: Fold) -> Events:
+    """An ended thread as snapshots, closed by the real ending of its last run.
+
+    Another ending would take the interrupts away that a client is to answer, or bring answered
+    ones back.
+    """
+    ending = [] if fold.terminal is None else [dict(fold.terminal)]
+    if fold.started is None:
+        return ending
+    return [*_opening(fold), _snapshot(fold), *map(dict, fold.questions), *ending]
+
+
+def prelude_frames(fold: Fold, position: int) -> bytes | None:
+    """The prelude as server-sent events; the last one carries ``id: position``.
+
+    So a reader whose prelude was cut comes back without a cursor and gets a whole one. None where
+    an event would be larger than clients take (10 MiB): such a reader needs the raw log.
+    """
+    payloads = _payloads(fold)
+    if payloads is None:
+        return None
+    frames = [b"data: %b\n\n" % payload for payload in payloads]
+    if frames:
+        frames[-1] = b"id: %d\n%b" % (position, frames[-1])
+    return b"".join(frames)
+
+
+def prelude_texts(fold: Fold) -> list[str] | None:
+    """The prelude as WebSocket text frames, one event each; None as for ``prelude_frames``."""
+    payloads = _payloads(fold)
+    return None if payloads is None else [payload.decode() for payload in payloads]
+
+
+def _payloads(fold: Fold) -> list[bytes] | None:
+    payloads = list(map(encode, prelude(fold)))
+    limit = MAX_EVENT_BYTES - FRAMING
+    return payloads if all(len(payload) <= limit for payload in payloads) else None
+
+
+def _opening(fold: Fold) -> Iterator[dict[str, Any]]:
+    """RUN_STARTED and the state; before them the run whose interrupts are still open."""
+    if fold.raised and fold.raised[-1] != fold.terminal:
+        yield from map(dict, fold.raised)
+    yield dict(fold.started or {})
+    yield {"type": "STATE_SNAPSHOT", "snapshot": fold.state}
+
+
+def _snapshot(fold: Fold) -> dict[str, Any]:
+    """The messages, fit for what a client accepts."""
+    opened, messages = fold.parts.open, fold.messages
+    for message in messages:
+        name = message["id"]
+        if message["role"] == "activity":
+            if not isinstance(message["content"], dict):
+                message["content"] = {}  # patches may make it anything, a snapshot may not
+            continue
+        # A client learns the owner from here, and refuses the next delta if it differs.
+        for kind in (SPAN, THOUGHT) if message["role"] == "reasoning" else (TEXT,):
+            if (kind, name) in opened:
+                _tag(message, fold.parts.owner(kind, name))
+    return {"type": "MESSAGES_SNAPSHOT", "messages": messages}
+
+
+def _is_held(fold: Fold, kind: str, part: str) -> bool:
+    if kind == SPAN:
+        return True  # its id names no message
+    return fold.call_name(part) is not None if kind == CALL else fold.held(part)
+
+
+def _reopened(fold: Fold, kind: str, part: str) -> dict[str, Any]:
+    """The START of an open part as it has to be said now.
+
+    Without its metadata: that is in the snapshot already, and would undo what came later.
+    """
+    event = dict(fold.parts.open[kind, part])
+    _tag(event, fold.parts.owner(kind, part))
+    if kind == CALL and (name := fold.call_name(part)) is not None:
+        event["toolCallName"] = name
+    return event
+
+
+def _lost(fold: Fold, kind: str, part: str) -> dict[str, Any]:
+    """The START of an open part that no message holds: it must touch none."""
+    event = _reopened(fold, kind, part)
+    if kind == CALL:
+        event.pop("parentMessageId", None)
+        if fold.held(part):
+            event["parentMessageId"] = part  # the call's own message, restated without it
+    return event
+
+
+def _tag(event: dict[str, Any], owner: Owner) -> None:
+    if owner is None:
+        event.pop("subagentRunId", None)
+    else:
+        event["subagentRunId"] = owner

@@ -1,0 +1,294 @@
+"""The gate: an agent's event, checked against the schema as strictly as a stock client does.
+
+What the spec says to tolerate is repaired here, so that no client has to: nulls of optional
+fields go, unknown fields and unknown members of unions go (open objects keep theirs), snake_case
+becomes camelCase. What a client would reject is refused. Two decisions of our own:
+
+- A type the protocol does not know is wrapped as RAW. A stock client drops such an event; unlike
+  CUSTOM, RAW does not end a message that is being sent in chunks, so the stream reads the same.
+- A timestamp is never worth a run: a fraction is rounded, what is no number is dropped, and the
+  host's clock fills in.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Any
+
+from ag_ui.core import ReasoningMessageContentEvent, TextMessageContentEvent, ToolCallArgsEvent
+
+from protocol.encoding import DELTA_IDS, clean_delta, clean_text
+from protocol.errors import RunErrorCode, RunFailed
+from protocol.intake.coerce import coerced, is_plain_data
+from protocol.legacy_events import THINKING, Legacy, unmirrored
+from protocol.schema import EVENTS
+from protocol.shapes import Choice, Field, Leaf, Many, Shape, Variants
+from protocol.values import (
+    MAX_SAFE_INTEGER,
+    Malformed,
+    json_value,
+    key_value,
+    members_of,
+    stamp_value,
+    text_value,
+)
+
+Mended = Callable[[str, str], object]
+
+DROPPED = object()
+"""Says that a value is an unknown member of a union, which the spec strips."""
+
+_IDENTIFIED = frozenset({"RUN_STARTED", "RUN_FINISHED"})
+_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-. ]")
+_BAD_ESCAPE = re.compile("~(?![01])")
+
+_HOT_MODELS: dict[type, tuple[str, str, str]] = {
+    TextMessageContentEvent: ("TEXT_MESSAGE_CONTENT", "messageId", "message_id"),
+    ToolCallArgsEvent: ("TOOL_CALL_ARGS", "toolCallId", "tool_call_id"),
+    ReasoningMessageContentEvent: ("REASONING_MESSAGE_CONTENT", "messageId", "message_id"),
+}
+_HOT_EXTRAS = ("raw_event", "metadata", "subagent_run_id")
+
+
+def gate(
+    event: Any,
+    ids: Mapping[str, str] | None = None,
+    legacy: Legacy | None = None,
+    unknown: Callable[[str], object] = lambda kind: None,
+    mended: Mended | None = None,
+) -> dict[str, Any]:
+    """The event as a new dict of wire names and plain JSON values.
+
+    Takes mappings and pydantic models (the SDK's or others). ``ids``, where given, replace the
+    threadId and runId of RUN_STARTED and RUN_FINISHED, whatever the event says about them.
+    ``legacy`` translates what 0.x said in another way; ``unknown`` hears of a type that is
+    wrapped, and may raise. ``mended``, where given, hears the rule and the action of what is taken
+    for what it plainly means: a type in another spelling, a number or an object for text.
+    Half of a surrogate pair at the edge of a delta is left to ``Seams``.
+    Raises RunFailed(INVALID_EVENT).
+    """
+    if (hot := _hot(event)) is not None:
+        return hot
+    try:
+        members = members_of(event)
+        if mended is not None:
+            members = _respelled(members, mended)
+        return _checked(members, ids, legacy, unknown, mended)
+    except Malformed as bad:
+        where = ".".join(reversed(bad.path))
+        text = f"{where}: {bad.problem}" if where else bad.problem
+        raise RunFailed(RunErrorCode.INVALID_EVENT, clean_text(text[:500])) from None
+
+
+def _hot(event: Any) -> dict[str, Any] | None:
+    """A plain text delta, which is nearly all there is, without the walk; None for the rest."""
+    cls = event.__class__
+    if cls is dict:
+        kind = event.get("type")
+        key = DELTA_IDS.get(kind) if kind.__class__ is str else None
+        if key is None:
+            return None
+        stamp, name, delta = event.get("timestamp"), event.get(key), event.get("delta")
+        if len(event) != 3 and (stamp is None or len(event) != 4):
+            return None
+    else:
+        model = _HOT_MODELS.get(cls)
+        if model is None or event.__pydantic_extra__:
+            return None
+        kind, key, attribute = model
+        values = event.__dict__
+        for extra in _HOT_EXTRAS:
+            if values.get(extra) is not None:
+                return None
+        stamp, name, delta = values.get("timestamp"), values.get(attribute), values.get("delta")
+    if name.__class__ is not str or delta.__class__ is not str:
+        return None
+    hot = {"type": kind, key: clean_text(name), "delta": clean_delta(delta)}
+    if stamp is not None:
+        if stamp.__class__ is not int or not -MAX_SAFE_INTEGER <= stamp <= MAX_SAFE_INTEGER:
+            return None
+        hot["timestamp"] = stamp
+    return hot
+
+
+def _checked(
+    members: Mapping[Any, Any],
+    ids: Mapping[str, str] | None,
+    legacy: Legacy | None,
+    unknown: Callable[[str], object],
+    mended: Mended | None,
+) -> dict[str, Any]:
+    kind = members.get("type")
+    if not isinstance(kind, str):
+        raise Malformed("an event needs a 'type'")
+    kind = clean_text(str.__str__(kind.value if isinstance(kind, Enum) else kind))
+    known = EVENTS.get(kind)
+    if known is None:
+        modern = None if legacy is None else legacy.event(kind, members)
+        if modern is None:
+            unknown(kind)
+            return {"type": "RAW", "event": json_value(members), "source": "unknown event type"}
+        members, kind = modern, modern["type"]
+        known = EVENTS[kind]
+    if ids is not None and kind in _IDENTIFIED:
+        members = {**members, **ids}
+        if legacy is not None and kind == "RUN_FINISHED":
+            members = legacy.ending(members, ids["runId"])
+    if mended is not None and is_plain_data(kind, members):
+        members = coerced(kind, members)
+        mended("schema", "coerced")
+    try:
+        checked: dict[str, Any] = _object(known, members)
+    except Malformed as bad:
+        checked = _coerced(kind, members, bad, mended)
+    return {"type": kind} | checked
+
+
+def _coerced(
+    kind: str, members: Mapping[Any, Any], bad: Malformed, mended: Mended | None
+) -> dict[str, Any]:
+    """The event once its values are what they plainly mean. Raises ``bad`` if that is no help."""
+    bad.path.append(kind)
+    if mended is None:
+        raise bad
+    try:
+        checked: dict[str, Any] = _object(EVENTS[kind], coerced(kind, members))
+    except Malformed:
+        raise bad from None
+    mended("schema", "coerced")
+    return checked
+
+
+def _respelled(members: Mapping[Any, Any], mended: Mended) -> Mapping[Any, Any]:
+    """A type in lower case, with hyphens or in camel case as the protocol spells it."""
+    kind = members.get("type")
+    if kind.__class__ is not str or kind in EVENTS:
+        return members
+    spelled = _WORDS.sub("_", kind).upper()
+    if spelled == kind or not (spelled in EVENTS or spelled in THINKING):
+        return members
+    mended("unknown_type", "translated")
+    return {**members, "type": spelled}
+
+
+def _object(shape: Shape, members: Mapping[Any, Any]) -> Any:
+    found: dict[str, Any] = {}
+    for key, value in members.items():
+        field = shape.fields.get(key)
+        if field is None:
+            if shape.open:
+                found[key_value(key)] = json_value(value)
+            continue
+        if key != field.name and field.name in members:
+            continue
+        if value.__class__ is str and field.kind is Leaf.TEXT:
+            checked: Any = clean_text(value)
+        elif value.__class__ is str and field.kind is Leaf.DELTA:
+            checked = clean_delta(value)
+        elif value is None and not field.required:
+            continue
+        else:
+            checked = _described(field, value)
+        if checked is not DROPPED:
+            found[field.name] = checked
+        elif field.required:
+            return DROPPED
+    for name in shape.required:
+        if name not in found:
+            if name not in shape.defaults:
+                raise Malformed(f"'{name}' is missing")
+            found[name] = shape.defaults[name]
+    return found
+
+
+def _described(field: Field, value: Any) -> Any:
+    try:
+        return _value(field.kind, value)
+    except Malformed as bad:
+        bad.path.append(field.name)
+        raise
+
+
+def _value(kind: Any, value: Any) -> Any:
+    """``value`` as the kind wants it; DROPPED where the spec strips it."""
+    match kind:
+        case Leaf.TEXT | Leaf.DELTA:
+            return text_value(value)
+        case Leaf():
+            return _leaf(kind, value)
+        case Choice():
+            chosen = text_value(value.value if isinstance(value, Enum) else value)
+            if chosen not in kind.values:
+                raise Malformed(f"must be one of {', '.join(sorted(kind.values))}")
+            return chosen
+        case Many():
+            return _many(kind, value)
+        case Variants():
+            members = members_of(value)
+            tag = members.get(kind.tag)
+            if isinstance(tag, str) and tag in kind.legacy:
+                members = kind.legacy[tag](members)
+                tag = members.get(kind.tag)
+            shape = kind.shapes.get(tag) if isinstance(tag, str) else None
+            return DROPPED if shape is None else _object(shape, members)
+    return _object(kind, members_of(value))
+
+
+def _many(kind: Many, value: Any) -> Any:
+    if kind.or_text and isinstance(value, str):
+        return text_value(value)
+    if not isinstance(value, list | tuple):
+        raise Malformed("must be a string or a list" if kind.or_text else "must be a list")
+    found: list[Any] = []
+    translated: list[Any] = []
+    for index, entry in enumerate(value):
+        try:
+            checked = _value(kind.of, entry)
+        except Malformed as bad:
+            bad.path.append(str(index))
+            raise
+        if checked is not DROPPED:
+            found.append(checked)
+            if _is_legacy(kind.of, entry):
+                translated.append(checked)
+    if translated:
+        found = unmirrored(found, translated)
+    if len(found) < kind.least:
+        raise Malformed("must not be empty")
+    return found
+
+
+def _is_legacy(kind: Any, entry: Any) -> bool:
+    if not isinstance(kind, Variants) or not kind.legacy:
+        return False
+    return members_of(entry).get(kind.tag) in kind.legacy
+
+
+def _is_pointer(text: str) -> bool:
+    return not text or (text[0] == "/" and not _BAD_ESCAPE.search(text))
+
+
+def _leaf(kind: Leaf, value: Any) -> Any:
+    match kind:
+        case Leaf.JSON:
+            return json_value(value)
+        case Leaf.OBJECT:
+            return json_value(members_of(value))
+        case Leaf.STAMP:
+            stamp = stamp_value(value)
+            return DROPPED if stamp is None else stamp
+        case Leaf.BOOL if isinstance(value, bool):
+            return value
+        case Leaf.COUNT if isinstance(value, int) and not isinstance(value, bool):
+            if 0 <= value <= MAX_SAFE_INTEGER:
+                return int(value)
+        case Leaf.POINTER if _is_pointer(pointer := text_value(value)):
+            return pointer
+    raise Malformed(_WANTED[kind])
+
+
+_WANTED = {
+    Leaf.BOOL: "must be true or false",
+    Leaf.COUNT: "must be an integer of 0 or more",
+    Leaf.POINTER: "must be a JSON Pointer",
+}

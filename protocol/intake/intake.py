@@ -1,0 +1,398 @@
+"""Intake, the only way into a journal: gate → chunk expansion → verifier → encode.
+
+Executor, cancel and reaper all use it, so that an illegal log is impossible. It adds what agents
+leave out: RUN_STARTED, the terminal event, timestamps, the calls that wait for the application.
+
+Ids are corrected rather than refused: adapters of other frameworks put their own threadId and
+runId on RUN_STARTED and RUN_FINISHED, and a client knows the run by the ids it sent.
+
+What breaks a rule is mended where ``repair.py`` can, unless the intake is strict. Each mend and
+each refusal is a finding, which is kept beside the log and never in it: metadata would stick to
+the client's messages.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from protocol.encoding import DELTA_IDS, Record, clean_text, encode, is_whole
+from protocol.errors import RunErrorCode, RunFailed
+from protocol.intake import response_schema
+from protocol.intake.chunks import Chunks
+from protocol.intake.findings import Finding, Findings
+from protocol.intake.gate import gate
+from protocol.intake.questions import with_messages
+from protocol.intake.repair import DROP, Fix, mend, subagent_ending, subagent_error
+from protocol.intake.replicas import MAX_BYTES as MAX_STATE_BYTES
+from protocol.intake.replicas import NO_TEXT, Documents
+from protocol.intake.reused_ids import ReusedIds
+from protocol.intake.split_characters import Seams
+from protocol.intake.verifier import Verifier
+from protocol.legacy_events import Legacy
+from protocol.schema import PROTOCOL_VERSION
+from protocol.sizes import FRAMING, MAX_EVENT_BYTES
+from protocol.violation import Violation
+
+MAX_TEXT = 100 * 1024 * 1024
+MAX_MESSAGE = 2000
+
+Batch = list[dict[str, Any]]
+
+_BARE: Mapping[str, Any] = {"type": "RUN_STARTED"}
+
+
+class Intake:
+    """The intake of one run.
+
+    ``terminal`` is the terminal event once it was accepted. Methods return the records to
+    append, in order; what raises has recorded nothing and leaves the intake usable. After the
+    end the host's own verbs return nothing and ``accept`` raises RunFailed(INVALID_ORDER).
+    """
+
+    def __init__(
+        self,
+        thread_id: str,
+        run_id: str,
+        *,
+        input: Mapping[str, Any] | None = None,
+        protocol_version: str = PROTOCOL_VERSION,
+        max_bytes: int = MAX_EVENT_BYTES,
+        max_state: int = MAX_STATE_BYTES,
+        max_text: int = MAX_TEXT,
+        repair: bool = True,
+        history: Iterable[Mapping[str, Any]] = (),
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """``input`` is echoed on RUN_STARTED; ``clock`` gives epoch seconds.
+
+        ``max_bytes`` bounds one event, ``max_state`` the state and activities of the run,
+        ``max_text`` the characters of its messages, calls and reasoning. ``history`` are the
+        messages of the thread, whose ids this run must not use again. Without ``repair`` every
+        violation is refused.
+        """
+        self.terminal: dict[str, Any] | None = None
+        self._ids = {"threadId": clean_text(thread_id), "runId": clean_text(run_id)}
+        self._input = input
+        self._protocol_version = protocol_version
+        self._max_bytes = max_bytes - FRAMING
+        self._repair = repair
+        self._clock = clock
+        self._mended = self._find if repair else None
+        continued = partial(self._find, "chunks", "continued") if repair else None
+        self._chunks = Chunks(continued)
+        self._early = Chunks(continued)
+        self._reused = ReusedIds(
+            self._ids["runId"], history, lambda: self._find("reused_id", "renamed")
+        )
+        self._verifier = Verifier()
+        self._documents = Documents({} if input is None else input.get("state", {}), max_state)
+        self._max_text = self._room = max_text
+        self._seams = Seams()
+        self._held = self._seams.held
+        self._findings = Findings()
+        self._legacy = Legacy(lambda: self._find("legacy", "translated"))
+        self._lost = False
+        self._head = 0
+        self._agent_started = False
+
+    @classmethod
+    def reopened(
+        cls,
+        thread_id: str,
+        run_id: str,
+        *,
+        head: int,
+        input: Mapping[str, Any] | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> "Intake":
+        """The intake of a run that lost its worker, whose log has ``head`` events.
+
+        With none it can start and cancel; otherwise what is open is not known, and only
+        ``fail``, which may cut everything short, is left.
+        """
+        intake = cls(thread_id, run_id, input=input, clock=clock)
+        intake._head = head
+        intake._lost = head > 0
+        return intake
+
+    @property
+    def started(self) -> bool:
+        """Whether the log has its RUN_STARTED."""
+        return self._head > 0 or self._verifier.ids is not None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the log has its terminal event."""
+        return self.terminal is not None
+
+    def accept(self, event: Any) -> list[Record]:
+        """An event of the agent: a mapping or a pydantic model.
+
+        Raises RunFailed with INVALID_EVENT, INVALID_ORDER or EVENT_TOO_LARGE.
+        """
+        self._refuse_after_end()
+        try:
+            clean = gate(event, self._ids, self._legacy, self._unknown, self._mended)
+            kind = clean["type"]
+            key = DELTA_IDS.get(kind)
+            if key is None or clean[key] in self._reused.used:
+                self._reused.rename(clean)
+            if (
+                key is not None
+                and not self._chunks.lanes
+                and self._verifier.ids is not None
+                and not self._held
+                and self._room > 0
+                and is_whole(clean["delta"])
+            ):
+                record = self._record(clean)
+                self._verifier.feed(clean)
+                self._head += 1
+                self._room -= len(clean["delta"])
+                return [record]
+        except Violation:
+            return self._take(kind, clean)
+        except RunFailed as failed:
+            self._refused(failed)
+            raise
+        return self._take(kind, clean)
+
+    def plain(self, event: Any) -> list[dict[str, Any]]:
+        """An event as middleware reads it, before ``accept``: in wire form, its chunks expanded.
+
+        Raises RunFailed as ``accept`` does; the order of events is not looked at.
+        """
+        try:
+            clean = gate(event, self._ids, self._legacy, self._unknown, self._mended)
+            return self._early.expand(clean)
+        except RunFailed as failed:
+            self._refused(failed)
+            raise
+
+    def take_findings(self) -> list[Finding]:
+        """The findings since the last call: events that were mended or refused."""
+        return self._findings.take(self._head if self.ended else None)
+
+    def start(self) -> list[Record]:
+        """RUN_STARTED, if it is not there yet."""
+        return [] if self.started or self.ended else self._commit(self._opening())
+
+    def finish(
+        self,
+        outcome: Mapping[str, Any] | None = None,
+        result: Any = None,
+        usage: Any = None,
+    ) -> list[Record]:
+        """Close what is open, then RUN_FINISHED. Raises RunFailed if ``outcome`` is malformed."""
+        if self.ended:
+            return []
+        self._refuse_unknown_log()
+        fields = {"outcome": outcome, "result": result, "usage": usage}
+        end = gate({"type": "RUN_FINISHED", **fields}, self._ids)
+        closings = self._closings(subagent_ending(end.get("outcome")))
+        return self._commit([*self._unopened(), *closings, self._finished(end)])
+
+    def cancel(self) -> list[Record]:
+        """Close what is open, then RUN_FINISHED with the outcome ``cancelled``."""
+        if self.ended:
+            return []
+        self._refuse_unknown_log()
+        end = {"type": "RUN_FINISHED", **self._ids, "outcome": {"type": "cancelled"}}
+        closings = self._closings(subagent_error("The run was cancelled.", "cancelled"))
+        return self._commit([*self._unopened(), *closings, end])
+
+    def fail(self, code: RunErrorCode, message: str) -> list[Record]:
+        """Close what is open, as far as that is known, then RUN_ERROR; it always can.
+
+        ``message`` is for people and leaves the host; it is cut at 2000 characters.
+        """
+        if self.ended:
+            return []
+        text = clean_text(message)[:MAX_MESSAGE]
+        end = {"type": "RUN_ERROR", "message": text, "code": code.value}
+        opening, closings = self._unopened(), self._closings(subagent_error(text))
+        try:
+            return self._commit([*opening, *closings, end])
+        except RunFailed:
+            # Only a closing can be refused, for ids near the size limit. RUN_ERROR needs none.
+            return self._commit([*opening, end])
+
+    def _take(self, kind: str, clean: dict[str, Any]) -> list[Record]:
+        """Handle an event that is not a plain delta: it may start or end the run or a chunk."""
+        if kind == "RUN_STARTED" and not self._agent_started:
+            # The agent's first one and the host's are the same, whichever came first.
+            records = [] if self.started else self._commit(self._opening(clean))
+            self._agent_started = True
+            return records
+        lanes = self._chunks.lanes.copy()
+        try:
+            self._check_room(kind)
+            batch = self._seams.joined(self._batch(kind, clean))
+            return self._commit([*self._unopened(), *batch])
+        except RunFailed as failed:
+            self._chunks.lanes = lanes
+            self._refused(failed)
+            raise
+
+    def _batch(self, kind: str, clean: dict[str, Any]) -> Batch:
+        if kind == "RUN_ERROR":
+            # It may cut everything short; a log in which every part is closed reads better.
+            return [*self._closings(subagent_error(clean["message"][:MAX_MESSAGE])), clean]
+        if kind == "RUN_FINISHED":
+            clean = self._finished(clean)
+            if "outcome" in clean:
+                outcome = response_schema.usable(clean["outcome"], self._unusable)
+                clean = clean | {"outcome": outcome}
+        return self._chunks.expand(clean)
+
+    def _commit(self, batch: Batch) -> list[Record]:
+        """Encode, verify, mend, return the records; all of the batch or nothing."""
+        mended: list[Finding] = []
+        while True:
+            if self._held:
+                batch = self._seams.flushed(batch)
+            records = [self._record(event) for event in batch]
+            if (fixed := self._verified(batch, records, mended)) is None:
+                break
+            batch = fixed
+        self._head += len(records)
+        self._room -= sum(len(r.payload) for r in records if r.type not in NO_TEXT)
+        for finding in mended:
+            self._findings.add(finding.seq, finding.rule, finding.action)
+        if self._verifier.ended is not None:
+            self.terminal = batch[-1]
+            self._chunks.lanes = {}
+        return records
+
+    def _verified(self, batch: Batch, records: list[Record], mended: list[Finding]) -> Batch | None:
+        """Feed the batch: None if it is legal, else what to try instead.
+
+        Each try mends one event: it goes, or what was missing comes before it. Raises Violation
+        where nothing can be mended; as after a try, nothing has moved then.
+        """
+        verifier, fresh = self._verifier, self._verifier.ids is None
+        mark = verifier.mark() if len(batch) > 1 else None
+        at = 0
+        try:
+            for at, event in enumerate(batch):
+                verifier.feed(event)
+                self._documents.take(event, len(records[at].payload))
+        except RunFailed as failed:
+            rule, fix = getattr(failed, "rule", ""), None
+            if self._repair and isinstance(failed, Violation):
+                fix = self._fix(failed, event)
+            if fresh:
+                self._verifier = Verifier()
+            elif mark is not None:
+                verifier.restore(mark)
+            if fix is None:
+                raise
+            mended.append(Finding(self._head + 1 + at, rule, fix.action))
+            return [*batch[:at], *fix.events, *batch[at + 1 :]]
+        return None
+
+    def _fix(self, violation: Violation, event: dict[str, Any]) -> Fix | None:
+        fix = mend(self._verifier, self._documents, violation, event)
+        if fix is not None and fix.action == "restated":
+            try:
+                self._record(fix.events[0])
+            except RunFailed:
+                # Patches may have made the state too large to be sent; readers hold it anyway.
+                return DROP
+        return fix
+
+    def _record(self, event: dict[str, Any]) -> Record:
+        at = self._clock()
+        if "timestamp" not in event:
+            event["timestamp"] = int(at * 1000)
+        payload = encode(event)
+        if len(payload) > self._max_bytes:
+            raise RunFailed(
+                RunErrorCode.EVENT_TOO_LARGE,
+                f"A {event['type']} event is larger than {self._max_bytes:,} bytes.",
+            )
+        return Record(event["type"], payload, at)
+
+    def _check_room(self, kind: str) -> None:
+        """The run's texts may still grow: readers and the worker hold all of them."""
+        if self._room <= 0 and kind not in NO_TEXT:
+            raise RunFailed(
+                RunErrorCode.EVENT_TOO_LARGE,
+                f"The run's messages have more than {self._max_text:,} characters.",
+            )
+
+    def _unopened(self) -> Batch:
+        return [] if self.started else self._opening()
+
+    def _opening(self, event: Mapping[str, Any] = _BARE) -> Batch:
+        """RUN_STARTED, the agent's or our own, without its ``input`` if that is not fit to send."""
+        facts: dict[str, Any] = {"protocolVersion": self._protocol_version}
+        if self._input is not None:
+            parent = self._input.get("parentRunId") or event.get("parentRunId")
+            facts |= {"input": self._input, "parentRunId": parent}
+        try:
+            full = gate({**event, **facts}, self._ids)
+            self._record(full)
+        except RunFailed:
+            bare = {**event, "protocolVersion": self._protocol_version}
+            bare.pop("input", None)
+            return [gate(bare, self._ids)]
+        return [full]
+
+    def _finished(self, event: dict[str, Any]) -> dict[str, Any]:
+        """A success says which calls wait for the application; a late joiner cannot derive it."""
+        outcome = event.get("outcome", {"type": "success"})
+        if outcome["type"] == "interrupt":
+            return event | {"outcome": with_messages(outcome)}
+        if outcome["type"] != "success":
+            return event
+        pending = self._verifier.pending_tool_calls()
+        if pending:
+            return event | {"outcome": {"type": "success", "pendingToolCallIds": pending}}
+        return event | {"outcome": {"type": "success"}} if "outcome" in event else event
+
+    def _closings(self, subagent: Mapping[str, Any]) -> Batch:
+        """What closes all that is open; a step that was cut says so."""
+        ends = self._verifier.close_open_parts(subagent)
+        if subagent["type"] == "SUBAGENT_ERROR":
+            for end in ends:
+                if end["type"] == "STEP_FINISHED":
+                    end["metadata"] = {"status": "failed"}
+        return ends
+
+    def _refuse_after_end(self) -> None:
+        if self.ended:
+            raise RunFailed(RunErrorCode.INVALID_ORDER, "The run has already ended.")
+        self._refuse_unknown_log()
+
+    def _unknown(self, kind: str) -> None:
+        """An event type that the protocol does not have is wrapped, unless we are strict."""
+        if not self._repair:
+            raise RunFailed(
+                RunErrorCode.INVALID_EVENT, f"{kind[:80]}: AG-UI has no such event type."
+            )
+        self._find("unknown_type", "wrapped")
+
+    def _unusable(self, number: int, reason: str) -> None:
+        """A question is worth more than its form: it is asked without, unless we are strict."""
+        if not self._repair:
+            raise RunFailed(
+                RunErrorCode.INVALID_EVENT,
+                f"RUN_FINISHED.outcome.interrupts.{number}.responseSchema: {reason}.",
+            )
+        self._find("response_schema", "dropped")
+
+    def _refused(self, failed: RunFailed) -> None:
+        rules = {RunErrorCode.EVENT_TOO_LARGE: "size", RunErrorCode.INVALID_EVENT: "schema"}
+        rule = failed.rule if isinstance(failed, Violation) else rules[failed.reason]
+        self._find(rule, "failed")
+
+    def _find(self, rule: str, action: str) -> None:
+        self._findings.add(self._head + (1 if self.started else 2), rule, action)
+
+    def _refuse_unknown_log(self) -> None:
+        if self._lost:
+            raise RunFailed(
+                RunErrorCode.INVALID_ORDER, "What this run left open is unknown: it can only fail."
+            )

@@ -1,0 +1,125 @@
+"""Documents: the JSON that one run's patches amend: its state, and the contents of activities."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from protocol.deep_copy import deep_copy
+from protocol.encoding import size_of
+from protocol.errors import RunErrorCode, RunFailed
+from protocol.patch import PatchFailed, grown
+from protocol.violation import Event, Violation
+
+MAX_BYTES = 10 * 1024 * 1024
+NO_TEXT = frozenset(
+    {"RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "STEP_STARTED", "STEP_FINISHED", "RAW", "CUSTOM"}
+    | {"STATE_SNAPSHOT", "STATE_DELTA", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA"}
+    | {"MESSAGES_SNAPSHOT"}
+)
+"""Events that add no text to what readers hold, or replace what they held."""
+
+
+class Documents:
+    """What a reader holds who has followed the run so far.
+
+    An activity of an earlier run is not known here, so its patches are not judged. Together they
+    hold at most ``max_bytes``, and an eighth of it more: sizes are added up as events come, and
+    taken exactly only when the sum has passed the bound.
+    """
+
+    __slots__ = (
+        "_activities",
+        "_added",
+        "_borrowed",
+        "_known",
+        "_most",
+        "_restated",
+        "_rules",
+        "changed",
+        "state",
+    )
+
+    def __init__(self, state: Any, max_bytes: int = MAX_BYTES) -> None:
+        """``state`` is the input's; it is copied before the first patch."""
+        self.state = state
+        self._most = max_bytes
+        self._known = self._added = self._restated = 0
+        self.changed = True
+        self._borrowed = True
+        self._activities: dict[str, Any] = {}
+        self._rules: dict[str, Callable[[Event], None]] = {
+            "STATE_SNAPSHOT": self._state_snapshot,
+            "STATE_DELTA": self._state_delta,
+            "ACTIVITY_SNAPSHOT": self._activity_snapshot,
+            "ACTIVITY_DELTA": self._activity_delta,
+            "MESSAGES_SNAPSHOT": self._messages_snapshot,
+        }
+
+    def take(self, event: Event, size: int = 0) -> None:
+        """Follow an event of ``size`` bytes; what it carries becomes part of the documents.
+
+        Raises Violation(patch) if a patch does not apply, and then nothing has changed;
+        RunFailed(EVENT_TOO_LARGE) if there would be too much of them: the run cannot go on.
+        """
+        rule = self._rules.get(event["type"])
+        if rule is not None:
+            rule(event)
+            self._added += size
+            if self._known + self._added > self._most and self._added > self._most // 8:
+                self._measure()
+
+    def restated(self) -> dict[str, Any] | None:
+        """The state as an event; None where that would not help, or was done too often.
+
+        It would not where the state is what it was the last time.
+        """
+        if not self.changed or self._restated > 2 * self._most:
+            return None
+        self.changed = False
+        self._restated += self._known + self._added
+        return {"type": "STATE_SNAPSHOT", "snapshot": self.state}
+
+    def _measure(self) -> None:
+        self._known = sum(map(size_of, (self.state, *self._activities.values())))
+        self._added = 0
+        if self._known > self._most:
+            raise RunFailed(
+                RunErrorCode.EVENT_TOO_LARGE,
+                f"The run's state and activities are larger than {self._most:,} bytes.",
+            )
+
+    def _state_snapshot(self, event: Event) -> None:
+        if event["snapshot"] is not self.state:
+            self.state, self._borrowed, self.changed = event["snapshot"], False, True
+
+    def _state_delta(self, event: Event) -> None:
+        if self._borrowed:
+            self.state, self._borrowed = deep_copy(self.state), False
+            self._added += size_of(self.state)
+        self.state = self._applied(event, self.state, event["delta"])
+        self.changed = True
+
+    def _activity_snapshot(self, event: Event) -> None:
+        if event["messageId"] not in self._activities or event.get("replace") is not False:
+            self._activities[event["messageId"]] = event["content"]
+
+    def _activity_delta(self, event: Event) -> None:
+        known = self._activities.get(event["messageId"])
+        if known is not None:
+            content = self._applied(event, known, event["patch"], dict)
+            self._activities[event["messageId"]] = content
+
+    def _messages_snapshot(self, event: Event) -> None:
+        """A list that carries activities carries all of them, in their newest form."""
+        found = {m["id"]: m["content"] for m in event["messages"] if m["role"] == "activity"}
+        if found:
+            self._activities = found
+
+    def _applied(
+        self, event: Event, document: Any, patch: Iterable[Event], kind: type = object
+    ) -> Any:
+        try:
+            document, growth = grown(document, patch, kind)
+        except PatchFailed as failed:
+            raise Violation("patch", f"{event['type']}: {str(failed)[:200]}.") from None
+        self._added += growth
+        return document

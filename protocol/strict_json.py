@@ -1,0 +1,105 @@
+"""JSON from outside, read strictly: what Postgres or JavaScript could not carry is refused.
+
+Python's parser accepts NaN, integers of any size, lone surrogates and a raw depth that later
+code cannot walk; each of them would fail in a worse place.
+"""
+
+import json
+import math
+import re
+from typing import Any, NoReturn
+
+from protocol.errors import BadRequest
+
+MAX_DEPTH = 100
+MAX_INTEGER = 2**53 - 1
+MAX_VALUES = 300_000
+"""Values of one text, an object or array counted three times: each takes far more memory than it
+takes of the text."""
+
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*+"', re.DOTALL)
+_HALF = re.compile("[\ud800-\udfff]")
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*+\\u0000")
+
+
+class BadJson(BadRequest):
+    """The body is not acceptable JSON."""
+
+    code = "bad_json"
+
+
+def loads(data: bytes) -> Any:
+    """Parse UTF-8 JSON. Raises BadJson for anything that could not be stored and sent on."""
+    if has_too_many_values(data):
+        raise BadJson(f"The JSON holds more than {MAX_VALUES:,} values.")
+    try:
+        value = _decoder.decode(data.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise BadJson("The body is not UTF-8.") from None
+    except RecursionError:
+        raise BadJson(f"The JSON is nested deeper than {MAX_DEPTH} levels.") from None
+    except json.JSONDecodeError as error:
+        raise BadJson(f"The body is not JSON: {error.msg} at position {error.pos}.") from None
+    _check_depth(value)
+    if b"\\u" in data:  # only an escape can bring them
+        _check_texts(value)
+    return value
+
+
+def has_too_many_values(data: bytes) -> bool:
+    """Whether a JSON text would fill the memory when it is parsed."""
+    values = _values(data, 0, len(data))
+    if values > MAX_VALUES:  # or that is what texts say
+        strings = (match.span() for match in _STRING.finditer(data))
+        values -= sum(_values(data, start, end) for start, end in strings if end - start > 2)
+    return values > MAX_VALUES
+
+
+def _values(data: bytes, start: int, end: int) -> int:
+    brackets = data.count(b"{", start, end) + data.count(b"[", start, end)
+    return data.count(b",", start, end) + 2 * brackets
+
+
+def dumps(value: Any) -> str:
+    """The compact JSON text of a value that ``loads`` or intake let in."""
+    return _encoder.encode(value)
+
+
+def _check_depth(root: Any) -> None:
+    """Walk the objects and arrays, without recursion."""
+    level, depth = [root], 0
+    while level:
+        if (depth := depth + 1) > MAX_DEPTH:
+            raise BadJson(f"The JSON is nested deeper than {MAX_DEPTH} levels.")
+        below: list[Any] = []
+        for value in level:
+            parts = value.values() if isinstance(value, dict) else value
+            if isinstance(value, dict | list):
+                below += [part for part in parts if part.__class__ in (dict, list)]
+        level = below
+
+
+def _check_texts(value: Any) -> None:
+    text = _encoder.encode(value)
+    if _HALF.search(text) or _NUL.search(text):
+        raise BadJson("A string contains a NUL character or an unpaired surrogate.")
+
+
+def _integer(text: str) -> int:
+    if len(text) > 17 or abs(int(text)) > MAX_INTEGER:
+        raise BadJson("An integer is larger than 2^53 - 1; send it as a string.")
+    return int(text)
+
+
+def _number(text: str) -> float:
+    if not math.isfinite(value := float(text)):
+        raise BadJson("A number is too large.")
+    return value
+
+
+def _constant(text: str) -> NoReturn:
+    raise BadJson(f"{text} is not JSON.")
+
+
+_decoder = json.JSONDecoder(parse_int=_integer, parse_float=_number, parse_constant=_constant)
+_encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))

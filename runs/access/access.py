@@ -1,0 +1,267 @@
+"""May this principal read or act? Every way to a run asks here; other teams' give 404.
+
+A thread is its team's, or private: then only whoever began it sees it. Beside that there are
+grants (``runs/grants.py``). Lists and counts show what is the own team's; what another team has
+shared is found by its id.
+"""
+
+from typing import TypeVar
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db.models import Exists, Model, OuterRef, Q, QuerySet
+
+from agui_project.errors import Forbidden, NotFound
+from runs.access import uses
+from runs.grants import ACTIONS, live
+from runs.models import Grant, Interrupt, Run, Thread, Visibility
+from teams import authentication
+from teams.authentication import Principal
+from teams.models import Membership
+from teams.tenancy import TeamQuerySet
+
+M = TypeVar("M", bound=Model)
+
+
+def visible(principal: Principal) -> TeamQuerySet[Run]:
+    """The team's runs that this principal may see, as a queryset."""
+    require(principal, "view")
+    rows = Run.objects.for_team(principal.team).filter(_runs(principal), _bound(principal))
+    return _joined(_for_agents(principal, rows, "thread"))
+
+
+def find(principal: Principal, run_id: UUID, action: str = "view") -> Run:
+    """The run, if the principal may do ``action``. Raises NotFound; Forbidden where it is seen."""
+    require(principal, "view")
+    run = _joined(_reachable(principal)).filter(pk=run_id).first()
+    if run is None:
+        raise NotFound("There is no such run.")
+    require_for(principal, action, run)
+    _note_use(principal, run)
+    return run
+
+
+def shared_runs(principal: Principal) -> QuerySet[Run]:
+    """What a link leads to, newest first."""
+    return _joined(_reachable(principal)).order_by("-journal_id")
+
+
+def visible_threads(principal: Principal) -> TeamQuerySet[Thread]:
+    """The team's threads that this principal may see, as a queryset.
+
+    A credential for some agents sees those in which nobody else has answered: whoever reads a
+    run of a thread may get all that was said in it.
+    """
+    require(principal, "view")
+    rows = Thread.objects.for_team(principal.team).filter(_threads(principal))
+    if principal.bound is not None:
+        rows = rows.none()  # a ticket opens streams of runs, and nothing else
+    return _for_agents(principal, rows, "pk")
+
+
+def find_thread(principal: Principal, thread_id: str) -> Thread | None:
+    """The team's thread of that name; None if it does not exist or belongs to someone else."""
+    return visible_threads(principal).filter(thread_id=thread_id).first()
+
+
+def require_thread(principal: Principal, thread_id: str) -> None:
+    """May a run be started under that name? Raises NotFound for a thread that is kept private.
+
+    Raises Forbidden for one of which the principal may only see a part, or only see it.
+    """
+    thread = Thread.objects.for_team(principal.team).filter(thread_id=thread_id).first()
+    if thread is None:
+        return
+    if not _is_own(principal, thread):
+        actions = _granted(principal, Q(thread=thread))
+        if not actions:
+            raise NotFound("This thread belongs to someone else; use another threadId.")
+        if "run" not in actions:
+            raise Forbidden("What was shared with you does not allow this: run.")
+    if not visible_threads(principal).filter(pk=thread.pk).exists():
+        raise Forbidden("You cannot continue this thread, because you may not see all of it.")
+
+
+def visible_interrupts(principal: Principal) -> TeamQuerySet[Interrupt]:
+    """The team's questions that this principal may see, as a queryset."""
+    require(principal, "view")
+    rows = Interrupt.objects.for_team(principal.team).filter(_of_runs(principal))
+    if principal.bound is not None:
+        rows = rows.none()
+    return _asked(_for_agents(principal, rows, "thread"))
+
+
+def find_interrupt(principal: Principal, key: UUID, action: str = "view") -> Interrupt:
+    """The question, if the principal may do ``action``. Raises NotFound; Forbidden if seen."""
+    require(principal, "view")
+    own = Q(team=principal.team) & _of_runs(principal)
+    shared = Q(thread__in=_shared(principal, "thread")) | Q(run__in=_shared(principal, "run"))
+    rows = _for_agents(
+        principal, Interrupt.objects.unscoped("own or granted").filter(own | shared), "thread"
+    )
+    interrupt = _asked(rows).filter(pk=key).first()
+    if interrupt is None:
+        raise NotFound("There is no such interrupt.")
+    require_for(principal, action, interrupt.run)
+    return interrupt
+
+
+def require(principal: Principal, action: str) -> None:
+    """Raises Forbidden unless role and credential allow ``action``."""
+    principal.require(action)
+
+
+def require_for(principal: Principal, action: str, run: Run) -> None:
+    """``require`` for an action on a run that the principal can view: by its role or a grant.
+
+    To cancel somebody else's takes more than to cancel one's own.
+    """
+    own = run.team_id == principal.team.pk and _is_own(principal, run.thread)
+    others = action == "cancel" and run.starter != principal.actor_id
+    needed = [action, "cancel_others"] if others else [action]
+    if own and all(map(principal.can, needed)):
+        return
+    if action in _granted(principal, Q(run=run) | Q(thread=run.thread_id)):
+        return
+    if not own:
+        raise Forbidden(f"What was shared with you does not allow this: {action}.")
+    for each in needed:
+        require(principal, each)
+
+
+def may(principal: Principal, action: str, run: Run) -> bool:
+    """Whether ``require_for`` would pass: what a page shows as possible."""
+    try:
+        require_for(principal, action, run)
+    except Forbidden:
+        return False
+    return True
+
+
+def sees_thread(principal: Principal, run: Run) -> bool:
+    """Whether the principal sees all of the run's thread: history must not show the rest of it."""
+    own = run.team_id == principal.team.pk and _is_own(principal, run.thread)
+    return own or bool(_granted(principal, Q(thread=run.thread_id)))
+
+
+def is_creator(principal: Principal, thread: Thread) -> bool:
+    """Whether the principal's run began this thread."""
+    return thread.team_id == principal.team.pk and thread.creator == principal.actor_id
+
+
+def still_readable(principal: Principal, run_id: UUID) -> bool:
+    """Asked again while a stream is open: credential as it stands now, visibility, grants."""
+    now = principal if principal.kind == "link" else authentication.refreshed(principal)
+    return now is not None and now.can("view") and _reachable(now).filter(pk=run_id).exists()
+
+
+def grants_to(principal: Principal) -> QuerySet[Grant]:
+    """The valid grants that give this principal access."""
+    rows = Grant.objects.unscoped("what others have granted").filter(live(), team__archived_at=None)
+    if principal.kind == "link":
+        rows = rows.filter(pk=principal.name, token_hash__isnull=False)
+        if principal.user_id is None:
+            return rows.filter(sign_in=False)
+        signed_in = User.objects.filter(pk=principal.user_id, is_active=True).exists()
+        return rows if signed_in else rows.filter(sign_in=False)
+    to_me = Q(to_team=principal.team)
+    if principal.user_id is not None:
+        # However the membership ended, what was granted through it ended with it.
+        mine = Membership.objects.filter(
+            team=OuterRef("through"),
+            user=principal.user_id,
+            user__is_active=True,
+            team__archived_at=None,
+        )
+        to_me |= Q(Exists(mine), to_user=principal.user_id)
+    return rows.filter(to_me)
+
+
+def _granted(principal: Principal, where: Q) -> frozenset[str]:
+    """What grants allow: all of their level to a person, to others as far as their role does."""
+    found: set[str] = set()
+    for grant in grants_to(principal).filter(where):
+        actions = ACTIONS[grant.level]
+        if principal.kind == "link":
+            found |= actions if principal.user_id is not None else {"view"}
+        elif principal.kind == "user" and grant.to_user_id is not None:
+            found |= actions
+        else:
+            found |= set(filter(principal.can, actions))
+    return frozenset(found)
+
+
+def _note_use(principal: Principal, run: Run) -> None:
+    """Record in the team's log who viewed a run by a grant; links are logged when opened."""
+    if principal.kind == "link":
+        return
+    if run.team_id == principal.team.pk and _is_own(principal, run.thread):
+        return
+    used = grants_to(principal).filter(Q(run=run) | Q(thread=run.thread_id))
+    for grant in used.select_related("team"):
+        uses.note(grant, principal, "grant.used", run=str(run.pk), from_team=principal.team.slug)
+
+
+def _reachable(principal: Principal) -> QuerySet[Run]:
+    """The runs of the team, and those that others have shared with the principal."""
+    shared = Q(pk__in=_shared(principal, "run")) | Q(thread__in=_shared(principal, "thread"))
+    if principal.kind == "link":
+        return Run.objects.for_team(principal.team).filter(shared)
+    own = Q(team=principal.team) & _runs(principal)
+    rows = Run.objects.unscoped("own or granted").filter(own | shared).filter(_bound(principal))
+    return _for_agents(principal, rows, "thread")
+
+
+def _bound(principal: Principal) -> Q:
+    """What the principal's ticket is for, if it came by one."""
+    if principal.bound is None:
+        return Q()
+    run, thread = principal.bound
+    return Q(pk=run) if run else Q(thread=thread)
+
+
+def _for_agents(principal: Principal, rows: QuerySet[M], thread: str) -> TeamQuerySet[M]:
+    """Without the threads in which agents have answered that the credential is not for."""
+    if principal.agents is not None:
+        others = Run.objects.filter(thread=OuterRef(thread))
+        rows = rows.exclude(Exists(others.exclude(agent__slug__in=principal.agents)))
+    return rows  # type: ignore[return-value]
+
+
+def _threads(principal: Principal, path: str = "") -> Q:
+    """Which of the team's threads are seen; ``path`` leads from the rows to their thread."""
+    if principal.kind == "link":
+        return Q(**{f"{path}pk__in": _shared(principal, "thread")})
+    return (
+        Q(**{f"{path}visibility": Visibility.TEAM})
+        | Q(**{f"{path}creator": principal.actor_id})
+        | Q(**{f"{path}pk__in": _shared(principal, "thread")})
+    )
+
+
+def _runs(principal: Principal) -> Q:
+    return _threads(principal, "thread__") | Q(pk__in=_shared(principal, "run"))
+
+
+def _of_runs(principal: Principal) -> Q:
+    return _threads(principal, "thread__") | Q(run__in=_shared(principal, "run"))
+
+
+def _shared(principal: Principal, what: str) -> QuerySet[Grant, int]:
+    rows = grants_to(principal).filter(**{f"{what}__isnull": False})
+    return rows.order_by().values_list(f"{what}_id", flat=True)
+
+
+def _is_own(principal: Principal, thread: Thread) -> bool:
+    """Whether a thread of the principal's team is open to it without any grant."""
+    if principal.kind == "link":
+        return False
+    return thread.visibility == Visibility.TEAM or thread.creator == principal.actor_id
+
+
+def _joined(runs: QuerySet[Run]) -> TeamQuerySet[Run]:
+    return runs.select_related("thread", "agent", "journal")  # type: ignore[return-value]
+
+
+def _asked(rows: QuerySet[Interrupt]) -> TeamQuerySet[Interrupt]:
+    return rows.select_related("team", "thread", "run__agent", "run__thread")  # type: ignore[return-value]

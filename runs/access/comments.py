@@ -1,0 +1,98 @@
+"""Comments, mentions and thumbs: what people say about a run, through the API or a link."""
+
+import re
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import QuerySet
+
+from agui_project.errors import Forbidden, NotFound
+from protocol.errors import Invalid
+from runs.access import access
+from runs.models import Comment, Feedback, Mention, Thumb
+from teams import audit
+from teams.actors import Actor, actor
+from teams.authentication import Principal
+from teams.models import Membership
+
+NAMED = re.compile(r"(?<![\w.@+-])@([\w.@+-]{1,150})")
+MOST_MENTIONS = 20
+
+
+def listed(principal: Principal, run_id: UUID) -> QuerySet[Comment]:
+    """A run's comments, oldest first; a link shows them only to those who may write one."""
+    run = access.find(principal, run_id, "comment" if principal.kind == "link" else "view")
+    return run.comments.prefetch_related("mentions__user").order_by("pk")
+
+
+def write(principal: Principal, run_id: UUID, text: str, seq: int | None) -> Comment:
+    """Comment on a run, or on its event ``seq``; whom ``@login`` names in the team is mentioned.
+
+    Raises NotFound, Forbidden, Invalid.
+    """
+    run = access.find(principal, run_id, "comment")
+    if seq is not None and not 1 <= seq <= run.journal.head:
+        raise Invalid("seq is not an event of this run.", details={"path": "seq"})
+    with transaction.atomic():
+        comment = Comment.objects.create(
+            team=run.team,
+            run=run,
+            seq=seq,
+            text=text,
+            author=author(principal).label,
+            writer=principal.actor_id,
+        )
+        Mention.objects.bulk_create(
+            [
+                Mention(team=run.team, comment=comment, user=user)
+                for user in _named(principal, comment)
+            ]
+        )
+        audit.record(author(principal), run.team, "comment.written", str(run.pk))
+    return comment
+
+
+def delete(principal: Principal, run_id: UUID, comment_id: UUID) -> None:
+    """Take one's own comment back, or as owner or admin anybody's. Raises NotFound, Forbidden."""
+    run = access.find(principal, run_id)
+    comment = Comment.objects.for_team(run.team).filter(run=run, pk=comment_id).first()
+    if comment is None:
+        raise NotFound("There is no such comment.")
+    own_team = run.team_id == principal.team.pk and principal.kind != "link"
+    if comment.writer != principal.actor_id and not (own_team and principal.can("manage_members")):
+        raise Forbidden("This comment belongs to someone else.")
+    with transaction.atomic():
+        comment.delete()
+        audit.record(author(principal), run.team, "comment.deleted", str(run.pk))
+
+
+def rate(principal: Principal, run_id: UUID, thumb: Thumb, text: str) -> Feedback:
+    """Say what one thinks of a run; a second time changes it."""
+    run = access.find(principal, run_id, "comment")
+    values = {"author": author(principal).label, "thumb": thumb, "text": text}
+    feedback, _ = Feedback.objects.update_or_create(
+        team=run.team, run=run, writer=principal.actor_id, defaults=values
+    )
+    return feedback
+
+
+def ratings(principal: Principal, run_id: UUID) -> QuerySet[Feedback]:
+    """What people think of a run."""
+    return access.find(principal, run_id).feedback.order_by("pk")
+
+
+def author(principal: Principal) -> Actor:
+    """The author of a comment: behind a link, the signed-in person."""
+    if principal.kind == "link" and principal.user_id is not None:
+        return audit.of_user(User.objects.get(pk=principal.user_id))
+    return actor(principal)
+
+
+def _named(principal: Principal, comment: Comment) -> list[User]:
+    """The members that a comment names. Nobody of another team learns who is in this one."""
+    names = {name.rstrip(".-") for name in NAMED.findall(comment.text)[:MOST_MENTIONS]}
+    if not names or principal.kind == "link" or principal.team.pk != comment.team_id:
+        return []
+    members = Membership.objects.for_team(comment.team).select_related("user")
+    return [row.user for row in members.filter(user__username__in=names, user__is_active=True)]

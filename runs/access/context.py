@@ -1,0 +1,100 @@
+"""What context providers add to a run's input: kept with the run, seen by its team's people.
+
+It goes to the agent and nowhere else. RUN_STARTED echoes what the client sent, and neither the
+log, nor what is folded from it, nor any stream has this.
+"""
+
+import json
+from typing import Any
+from uuid import UUID
+
+from agui_project.bridge import db
+from agui_project.errors import NotFound
+from protocol.errors import RunErrorCode, RunFailed
+from protocol.strict_json import dumps
+from runs.access import access
+from runs.models import Run, Status
+from runtimes import documents
+from runtimes.context import chain
+from runtimes.context.base import Asked, Entry
+from runtimes.entries import BadEntries
+from runtimes.request import RunRequest
+from teams.authentication import Principal
+from teams.models import Team
+
+Wire = dict[str, Any]
+
+
+async def provided(run: Run, body: Wire) -> Wire:
+    """The input with what the agent's context providers add; stored before the agent sees it.
+
+    Raises RunFailed for a provider that is required, or that there is no more.
+    """
+    providers = run.agent.context_providers
+    handed = json.loads(run.context)["added"] if run.context else []
+    if not providers:
+        return _with(body, handed)
+    team = await db(Team.objects.get, pk=run.team_id)
+    kind, _, name = run.started_by.partition(":")
+    text = RunRequest(body).text
+    asked = Asked(team, name if kind == "user" else "", text, run.starter)
+    try:
+        found = await chain.gather(providers, asked)
+    except BadEntries as bad:
+        raise RunFailed(
+            RunErrorCode.AGENT_ERROR, f"The agent's context cannot be read: {bad}"
+        ) from None
+    added = handed + [each for each in found.added if each not in handed]
+    running = Run.objects.for_team(team).filter(pk=run.pk, status=Status.RUNNING)
+    await db(running.update, context=dumps({"added": added, "failed": found.failed}))
+    return _with(body, added)
+
+
+def _with(body: Wire, added: list[Entry]) -> Wire:
+    plain = [{key: each[key] for key in ("description", "value")} for each in added]
+    return {**body, "context": [*(body.get("context") or []), *plain]} if plain else body
+
+
+def apart(run: Run, entries: Any) -> tuple[Any, list[Entry]]:
+    """The context that an agent hands on to another run, and what of it providers had added.
+
+    The second may not be in the other run's input, whose log echoes that: ``hand_on`` keeps it.
+    """
+    rows = Run.objects.for_team(run.team).filter(pk=run.pk)
+    kept = rows.values_list("context", flat=True).get()
+    if not kept or not isinstance(entries, list):
+        return entries, []
+    added = json.loads(kept)["added"]
+    values = [each["value"] for each in added]
+    given = [_value(each) for each in entries]
+    sent = [each for each in entries if _value(each) not in values]
+    return sent, [each for each in added if each["value"] in given]
+
+
+def hand_on(run: Run, added: list[Entry]) -> None:
+    """Give a claimed run what providers had added for the one that started it."""
+    if added:
+        run.context = dumps({"added": added, "failed": []})
+        run.save(update_fields=["context"])
+
+
+def _value(entry: Any) -> Any:
+    return entry.get("value") if isinstance(entry, dict) else None
+
+
+def shown(principal: Principal, run_id: UUID) -> Wire:
+    """``{"context": [{provider, description, value}], "failed": [{provider, reason}]}``.
+
+    ``context`` is all that the agent was given, in order; ``provider`` is null where the client
+    sent it. Raises NotFound, also for what another team has shared; Forbidden for most keys.
+    """
+    run = access.find(principal, run_id)
+    if run.team_id != principal.team.pk:
+        raise NotFound("There is no such run.")
+    documents.require_inside(principal)
+    sent = [
+        {"provider": None, "description": each["description"], "value": each["value"]}
+        for each in json.loads(run.input).get("context") or []
+    ]
+    kept = json.loads(run.context) if run.context else {"added": [], "failed": []}
+    return {"context": [*sent, *kept["added"]], "failed": kept["failed"]}

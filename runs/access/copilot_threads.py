@@ -1,0 +1,114 @@
+"""A team's threads: the list, newest activity first, and all events of one, page by page."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from django.db.models import OuterRef, QuerySet, Subquery
+
+from events import journal
+from events.journal import Purged
+from runs.access import access
+from runs.models import Run, Thread
+from teams.authentication import Principal
+
+MAX_BYTES = 2 * 1024 * 1024
+
+
+class Listed(NamedTuple):
+    """A thread as lists show it: ``last`` is its newest run, ``started_by`` began the first."""
+
+    thread: Thread
+    last: Run
+    started_by: str
+
+    @property
+    def moved_at(self) -> datetime:
+        """The time of the last change, taken from the thread's newest run."""
+        return self.last.ended_at or self.last.started_at or self.last.created_at
+
+
+class Position(NamedTuple):
+    """Where a reader of a thread's events stands: behind ``seq`` of a run."""
+
+    run: UUID
+    seq: int
+
+
+def newest(
+    principal: Principal,
+    *,
+    agent: str | None = None,
+    before: UUID | None = None,
+    limit: int,
+    tag: str | None = None,
+    archived: bool | None = None,
+    thread_id: str | None = None,
+) -> list[Listed]:
+    """At most ``limit`` threads with runs, those whose newest run is older than ``before``.
+
+    ``agent`` keeps those that this agent answered last, ``tag`` those that have it.
+    """
+    newest = _runs().order_by("-journal_id")
+    found = access.visible_threads(principal).annotate(
+        newest=Subquery(newest.values("journal_id")[:1]),
+        agent=Subquery(newest.values("agent__slug")[:1]),
+        began=Subquery(_runs().order_by("journal_id").values("started_by")[:1]),
+    )
+    found = found.filter(newest__lt=before) if before else found.filter(newest__isnull=False)
+    if agent is not None:
+        found = found.filter(agent=agent)
+    if tag is not None:
+        found = found.filter(tags__contains=[tag])
+    if archived is not None:
+        found = found.filter(archived_at__isnull=not archived)
+    if thread_id is not None:
+        found = found.filter(thread_id=thread_id)
+    rows = list(found.order_by("-newest")[:limit])
+    runs = (
+        Run.objects.unscoped("runs just found")
+        .select_related("agent")
+        .in_bulk([row.newest for row in rows])
+    )
+    return [Listed(row, runs[row.newest], row.began) for row in rows]
+
+
+def _runs() -> QuerySet[Run]:
+    return Run.objects.filter(thread=OuterRef("pk"))
+
+
+def events(thread: Thread, after: Position | None, limit: int) -> tuple[list[str], Position | None]:
+    """The stored JSON of a thread's events in order, and the cursor of the next page, if any.
+
+    A page has at most ``limit`` events and about ``MAX_BYTES``. Raises Purged, with the cursor of
+    what is left in its details.
+    """
+    found: list[str] = []
+    size, reached = 0, after
+    for position, payload in _rows(thread, after):
+        if len(found) == limit or size >= MAX_BYTES:
+            return found, reached
+        found.append(payload)
+        size += len(payload)
+        reached = position
+    return found, None
+
+
+def _beginning(thread: Thread) -> dict[str, str]:
+    """Where a reader of what is left begins."""
+    left = Run.objects.filter(thread=thread, purged_at=None).order_by("journal_id").first()
+    return {"cursor": f"{left.pk}:0"} if left else {}
+
+
+def _rows(thread: Thread, after: Position | None) -> Iterator[tuple[Position, str]]:
+    runs = Run.objects.filter(thread=thread).order_by("journal_id")
+    if after is not None:
+        runs = runs.filter(journal_id__gte=after.run)
+    for run_id, purged, head in runs.values_list("journal_id", "purged_at", "journal__head"):
+        seq = after.seq if after is not None and after.run == run_id else 0
+        if purged and seq < head:
+            raise Purged(details=_beginning(thread))
+        while page := journal.read_after(run_id, seq).rows:
+            for seq, _, payload in page:
+                yield Position(run_id, seq), payload

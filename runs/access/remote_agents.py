@@ -1,0 +1,179 @@
+"""A team's agents as the team itself changes them: it may make ``http`` agents only.
+
+Agents that are code or processes on the host's machines are the operator's; a team says by which
+rules they run (``RULES``), and nothing else.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import ProtectedError
+
+from agui_project.addresses import check_url
+from agui_project.errors import Conflict, Forbidden, NotFound
+from agui_project.secrets import SecretUnreadable
+from protocol.errors import Invalid
+from runtimes.http import RESERVED, Patience
+from runtimes.models import Agent
+from teams import audit
+from teams.authentication import Principal
+from teams.tenancy import TeamQuerySet
+
+HTTP = "http"
+PROTOCOLS = ("auto", "1.0", "0.x")
+RULES = frozenset({
+    "name", "description", "on_busy", "policy", "timeout_seconds", "is_default", "enabled",
+})  # fmt: skip
+LONGEST = 86_400
+MAX_HEADERS, MAX_HEADER = 20, 8_000
+_TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz")
+
+
+class AgentExists(Conflict):
+    """The team has an agent of that slug."""
+
+    code = "agent_exists"
+
+
+def visible(principal: Principal) -> TeamQuerySet[Agent]:
+    """The agents this principal may see, those that are switched off too."""
+    principal.require("view")
+    rows = Agent.objects.for_team(principal.team)
+    return rows if principal.agents is None else rows.filter(slug__in=principal.agents)
+
+
+def find(principal: Principal, slug: str) -> Agent:
+    """One of them. Raises NotFound."""
+    if (row := visible(principal).filter(slug=slug).first()) is None:
+        raise NotFound("There is no such agent.")
+    return row
+
+
+def create(principal: Principal, values: Mapping[str, Any]) -> Agent:
+    """A new remote agent: ``slug``, ``url``, and what ``change`` takes.
+
+    Raises Forbidden, Invalid, AddressRefused, AgentExists.
+    """
+    principal.require("manage_agents")
+    if not principal.may_use(values["slug"]):
+        raise Forbidden("This key is for other agents only.")
+    row = Agent(team=principal.team, slug=values["slug"], kind=HTTP)
+    return _save(principal, row, values, "agent.created")
+
+
+def change(principal: Principal, slug: str, values: Mapping[str, Any]) -> Agent:
+    """Change an agent: RULES of any; ``url``, ``settings``, ``headers`` of a remote one.
+
+    ``headers`` are merged by name, null removes one; but another origin gets none of the headers
+    that were given for the old one. Raises as ``create``, and NotFound.
+    """
+    find(principal, slug)
+    principal.require("manage_agents")
+    with transaction.atomic():
+        row = visible(principal).select_for_update(of=("self",)).get(slug=slug)
+        if row.kind != HTTP and (beyond := sorted(values.keys() - RULES)):
+            raise Forbidden(
+                "This agent belongs to the operator; a team can change its rules only.",
+                details={"fields": beyond},
+            )
+        return _save(principal, row, values, "agent.changed")
+
+
+def remove(principal: Principal, slug: str) -> None:
+    """Delete a remote agent; one that has run is switched off and loses its secrets instead."""
+    find(principal, slug)
+    principal.require("manage_agents")
+    with transaction.atomic():
+        row = visible(principal).select_for_update(of=("self",)).get(slug=slug)
+        if row.kind != HTTP:
+            raise Forbidden("This agent belongs to the operator; a team can only switch it off.")
+        audit.record(principal, principal.team, "agent.deleted", slug)
+        try:
+            with transaction.atomic():
+                row.delete()
+        except ProtectedError:
+            row.enabled = row.is_default = False
+            row.secrets = ""  # all of them, also those of its middleware
+            row.save()
+
+
+def _save(principal: Principal, row: Agent, values: Mapping[str, Any], action: str) -> Agent:
+    for name in RULES & values.keys():
+        setattr(row, name, values[name])
+    row.name = row.name or row.slug
+    before = row.target
+    if "url" in values:
+        check_url(values["url"])
+        row.target = values["url"]
+    if "settings" in values:
+        row.settings = _settings(values["settings"])
+    kept = secrets_of(row)
+    if _origin(before) != _origin(row.target):
+        # Whoever may change the address must not thereby learn what they cannot read.
+        kept["headers"] = {}
+    row.seal({**kept, "headers": _merged(kept.get("headers", {}), values.get("headers") or {})})
+    try:
+        with transaction.atomic():
+            if row.is_default:
+                others = Agent.objects.for_team(principal.team).filter(is_default=True)
+                others.exclude(pk=row.pk).update(is_default=False)
+            row.save()
+            audit.record(principal, principal.team, action, row.slug, fields=sorted(values))
+    except IntegrityError:
+        raise AgentExists(details={"slug": row.slug}) from None
+    return row
+
+
+def secrets_of(row: Agent) -> dict[str, Any]:
+    """Its secrets; none where their key is gone, so that they can be seen to lack and set anew."""
+    try:
+        return row.unsealed()
+    except SecretUnreadable:
+        return {}
+
+
+def _origin(url: str) -> list[str]:
+    return url.split("/")[:3]
+
+
+def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of the http kind; any other is refused rather than dropped."""
+    known = Patience.__slots__
+    for name, value in given.items():
+        if name == "protocol":
+            if value not in PROTOCOLS:
+                raise Invalid(f"protocol is one of {', '.join(PROTOCOLS)}.", details=_at(name))
+        elif name not in known:
+            raise Invalid(f"There is no setting {name!r}.", details=_at(name))
+        elif type(value) not in (int, float) or not 0 < value <= LONGEST:
+            raise Invalid(f"{name} is a number of seconds up to {LONGEST}.", details=_at(name))
+    return dict(given)
+
+
+def _at(name: str) -> dict[str, str]:
+    return {"path": f"settings.{name}"}
+
+
+def _merged(kept: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, str]:
+    """Header names are one whatever their case; the error never says a value."""
+    merged = {name.lower(): (name, value) for name, value in kept.items()}
+    for name, value in given.items():
+        key = name.lower()
+        if not key or not set(key) <= _TOKEN or key in RESERVED:
+            raise Invalid("This header cannot be set.", details={"path": f"headers.{name[:80]}"})
+        if value is None:
+            merged.pop(key, None)
+        elif not isinstance(value, str) or not _is_value(value):
+            raise Invalid(
+                "A header's value is printable ASCII text.", details={"path": f"headers.{name}"}
+            )
+        else:
+            merged[key] = (name, value)
+    if len(merged) > MAX_HEADERS:
+        raise Invalid(f"An agent has at most {MAX_HEADERS} headers.", details={"path": "headers"})
+    return dict(merged.values())
+
+
+def _is_value(value: str) -> bool:
+    return len(value) <= MAX_HEADER and value.isascii() and value.isprintable() and bool(value)

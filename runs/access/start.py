@@ -1,0 +1,155 @@
+"""How a request becomes a run: the one path behind POST /agui, POST /api/v1/runs and sockets."""
+
+import json
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from agui_project.errors import NotFound
+from protocol import strict_json
+from protocol.errors import BadRequest, Invalid
+from protocol.input import run_agent_input
+from protocol.input.fields import picked, wrong
+from protocol.input.run_agent_input import RunRequest
+from runs.access import access, cursors
+from runs.lifecycle import interrupts, lifecycle
+from runs.models import Run
+from runtimes.models import Agent
+from runtimes.process import worktree
+from teams.authentication import Principal
+from teams.models import Team
+
+MAX_KEY = 255
+PROCESS = "process"
+DEFAULT = "default"
+"""CopilotKit's name for the agent that a front end did not name."""
+
+
+class UnknownAgent(NotFound):
+    """This team has no such agent."""
+
+    code = "unknown_agent"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A run, where its reader begins, and whether this request made it.
+
+    ``after`` is None for a reader that has to join: it came without a cursor to a run that
+    was there before. ``declared`` is the reader's version of AG-UI; None for one
+    of 0.x, which says nothing of it.
+    """
+
+    run: Run
+    after: int | None
+    created: bool
+    declared: str | None = None
+
+
+def enter_agui(
+    principal: Principal,
+    body: bytes,
+    *,
+    agent: str | None,
+    on_busy: str | None,
+    key: str | None,
+    cursor: int | None,
+) -> Entry:
+    """Start from a raw RunAgentInput. One that repeats a runId gets the run it names."""
+    request = run_agent_input.parse(strict_json.loads(body), agent=agent, on_busy=on_busy)
+    try:
+        found = enter(principal, request, key=key, cursor=cursor)
+    except lifecycle.RunExists as error:
+        found = Entry(access.find(principal, UUID(error.details["id"])), None, created=False)
+    return replace(found, declared=request.body.get("protocolVersion"))
+
+
+def enter_api(principal: Principal, data: Any, *, key: str | None) -> Entry:
+    """Start from the body of POST /api/v1/runs: ``{"agent", "input", "on_busy"}``."""
+    if not isinstance(data, dict) or not isinstance(data.get("input"), dict):
+        raise Invalid('Send {"agent": slug, "input": RunAgentInput}.', details={"path": "input"})
+    for name in ("agent", "on_busy"):
+        if not isinstance(data.get(name), str | None):
+            raise wrong(name, "a string")
+    request = run_agent_input.parse(
+        data["input"], agent=data.get("agent"), on_busy=data.get("on_busy")
+    )
+    return enter(principal, request, key=key)
+
+
+def enter(
+    principal: Principal, request: RunRequest, *, key: str | None, cursor: int | None = None
+) -> Entry:
+    """Check permission, agent and key, then start: all is written, or nothing."""
+    access.require(principal, "run")
+    access.require_thread(principal, request.thread_id)
+    if cursor is not None and (run := _named(principal, request)):
+        return Entry(run, cursors.place(run, cursor), created=False)
+    if cursor:
+        raise BadRequest("A cursor needs the threadId and runId of a run that exists.")
+    if key is not None and not (0 < len(key) <= MAX_KEY and key.isprintable()):
+        raise Invalid(f"An Idempotency-Key has 1 to {MAX_KEY} printable characters.")
+    agent = find_agent(principal, request.agent or _asker(principal, request))
+    if agent.kind == PROCESS:
+        worktree.requested(request.body["forwardedProps"])
+    started = lifecycle.start(
+        principal.team,
+        agent,
+        request,
+        started_by=principal,
+        idempotency_key=key,
+        displacing=partial(access.require_for, principal, "cancel"),
+    )
+    if not started.created:
+        # somebody else's key, or a thread that was made private meanwhile
+        access.find(principal, started.run.pk)
+    return Entry(started.run, 0 if started.created else None, started.created)
+
+
+def answer(principal: Principal, interrupt_id: UUID, given: dict[str, Any]) -> Run | None:
+    """Answer one question, ``{"status", "payload"?}``; the run that brings the last answer.
+
+    Raises NotFound, Forbidden, and what ``lifecycle.answer`` raises.
+    """
+    asked = access.find_interrupt(principal, interrupt_id, "answer")
+    name = json.loads(asked.question)["id"]
+    return lifecycle.answer(
+        asked,
+        _agent_of(asked.team, asked.run.agent.slug, principal.agents),
+        {"interruptId": name, **picked(given, ("status", "payload", "metadata"))},
+        by=principal,
+    )
+
+
+def _asker(principal: Principal, request: RunRequest) -> str | None:
+    """An answer that names no agent goes to the one that asked."""
+    if "resume" not in request.body:
+        return None
+    return interrupts.asker(principal.team, request.thread_id)
+
+
+def find_agent(principal: Principal, slug: str | None) -> Agent:
+    """The team's agent of that slug, or its default. Raises UnknownAgent."""
+    return _agent_of(principal.team, slug, principal.agents)
+
+
+def _agent_of(team: Team, slug: str | None, only: frozenset[str] | None) -> Agent:
+    agents = Agent.objects.for_team(team).filter(enabled=True)
+    if only is not None:
+        agents = agents.filter(slug__in=only)
+    agent = agents.filter(slug=slug).first() if slug else None
+    if agent is None and slug in (None, "", DEFAULT):
+        agent = agents.filter(is_default=True).first()
+    if agent is None:
+        raise UnknownAgent(details={"agent": slug} if slug else {})
+    return agent
+
+
+def _named(principal: Principal, request: RunRequest) -> Run | None:
+    return (
+        access.visible(principal)
+        .filter(thread__thread_id=request.thread_id, run_id=request.run_id)
+        .order_by("-attempt")
+        .first()
+    )

@@ -1,0 +1,44 @@
+"""Usage: what a team uses of its limits right now."""
+
+import time
+from typing import NamedTuple
+
+from django.db.models import Count
+
+from agui_project import seats
+from runs.lifecycle import admission
+from runs.models import ACTIVE, Run, Status, TeamUsage
+from teams.limits import NAMES, Limits, limits_of
+from teams.models import Team
+
+
+class Use(NamedTuple):
+    """A limit: ``max`` is None where there is none, ``used`` where it counts for each run."""
+
+    name: str
+    max: int | None
+    used: int | None
+
+
+def of(team: Team) -> list[Use]:
+    """Every limit of the team, and how much of it is used."""
+    limits, used = limits_of(team), _used(team)
+    return [Use(name, _value(limits, name), used.get(name)) for name in NAMES]
+
+
+def _value(limits: Limits, name: str) -> int | None:
+    return getattr(limits, name) or None
+
+
+def _used(team: Team) -> dict[str, int | None]:
+    runs = Run.objects.for_team(team)
+    admitted = runs.filter(status__in=ACTIVE, job_id__isnull=False)
+    since = admission.moment(time.time() - admission.MINUTE)
+    stored = TeamUsage.objects.filter(team=team).values_list("stored_bytes", flat=True).first()
+    return {
+        "concurrent_runs": admitted.aggregate(jobs=Count("job_id", distinct=True))["jobs"],
+        "queued_runs": runs.filter(status=Status.QUEUED, job_id=None).count(),
+        "runs_per_minute": runs.filter(journal_id__gt=since).count(),
+        "open_streams": seats.count(team.pk),
+        "stored_bytes": stored or 0,
+    }

@@ -1,0 +1,142 @@
+"""Comments on a run, and what people think of it."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.models import AnonymousUser, User
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.permissions import SAFE_METHODS
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from runs.access import comments, sharing
+from runs.models import Comment, Feedback, Thumb
+from teams import authentication
+from teams.authentication import Principal, principal_of
+
+LONGEST = 10_000
+
+
+class CommentSerializer(serializers.ModelSerializer[Comment]):
+    """``seq`` is the event that it is about, null for the whole run."""
+
+    run = serializers.UUIDField(source="run_id", read_only=True)
+    mentions = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Comment
+        fields = ["id", "run", "seq", "text", "author", "created_at", "mentions"]
+        read_only_fields = fields
+
+    def get_mentions(self, comment: Comment) -> list[str]:
+        return sorted(mention.user.get_username() for mention in comment.mentions.all())
+
+
+class WriteSerializer(serializers.Serializer[Any]):
+    text = serializers.CharField(max_length=LONGEST)
+    seq = serializers.IntegerField(
+        min_value=1, max_value=2**31 - 1, required=False, allow_null=True
+    )
+
+
+class CommentsSerializer(serializers.Serializer[Any]):
+    comments = CommentSerializer(many=True)
+
+
+class Comments(APIView):
+    @extend_schema(responses={200: CommentsSerializer})
+    def get(self, request: Request, run_id: UUID) -> Response:
+        """A run's comments, oldest first."""
+        found = comments.listed(principal_of(request), run_id)
+        return Response({"comments": CommentSerializer(found, many=True).data})
+
+    @extend_schema(request=WriteSerializer, responses={201: CommentSerializer})
+    def post(self, request: Request, run_id: UUID) -> Response:
+        """Comment on a run, or on one of its events; ``@login`` mentions a member."""
+        given = WriteSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        data = given.validated_data
+        comment = comments.write(principal_of(request), run_id, data["text"], data.get("seq"))
+        comment.refresh_from_db()
+        return Response(CommentSerializer(comment).data, status=201)
+
+
+class LinkAuthentication(BaseAuthentication):
+    """``request.auth`` is the visitor with the link of the address, signed in or not."""
+
+    def authenticate(self, request: Request) -> tuple[User | AnonymousUser, Principal]:
+        """Raises NotFound, Unauthenticated; Forbidden for another site's page."""
+        person = authentication.person(request.COOKIES)
+        token = request.parser_context["kwargs"]["token"]
+        principal = sharing.open_link(token, person).principal
+        if request.method not in SAFE_METHODS:
+            headers = {name.lower(): value for name, value in request.headers.items()}
+            authentication.guard_cookie(
+                principal,
+                headers,
+                host=request.get_host(),
+                scheme=request.scheme or "http",
+                json_body=True,
+            )
+        return person or AnonymousUser(), principal
+
+
+@extend_schema(exclude=True)
+class SharedComments(Comments):
+    """The comments for those who have a link that lets them comment, and are signed in."""
+
+    authentication_classes = [LinkAuthentication]
+
+    def get(self, request: Request, run_id: UUID, token: str = "") -> Response:
+        """The comments on a shared run."""
+        return super().get(request, run_id)
+
+    def post(self, request: Request, run_id: UUID, token: str = "") -> Response:
+        """Comment on a shared run."""
+        return super().post(request, run_id)
+
+
+class CommentDetail(APIView):
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, run_id: UUID, comment_id: UUID) -> Response:
+        """Take a comment back."""
+        comments.delete(principal_of(request), run_id, comment_id)
+        return Response(status=204)
+
+
+class FeedbackSerializer(serializers.ModelSerializer[Feedback]):
+    run = serializers.UUIDField(source="run_id", read_only=True)
+
+    class Meta:
+        model = Feedback
+        fields = ["run", "author", "thumb", "text", "updated_at"]
+        read_only_fields = fields
+
+
+class RateSerializer(serializers.Serializer[Any]):
+    thumb = serializers.ChoiceField(Thumb.choices)
+    text = serializers.CharField(max_length=LONGEST, required=False, default="", allow_blank=True)
+
+
+class RatingsSerializer(serializers.Serializer[Any]):
+    feedback = FeedbackSerializer(many=True)
+
+
+class Ratings(APIView):
+    @extend_schema(responses={200: RatingsSerializer})
+    def get(self, request: Request, run_id: UUID) -> Response:
+        """What people think of a run."""
+        found = comments.ratings(principal_of(request), run_id)
+        return Response({"feedback": FeedbackSerializer(found, many=True).data})
+
+    @extend_schema(request=RateSerializer, responses={200: FeedbackSerializer})
+    def put(self, request: Request, run_id: UUID) -> Response:
+        """Say what you think of a run; a second time changes it."""
+        given = RateSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        data = given.validated_data
+        rated = comments.rate(principal_of(request), run_id, Thumb(data["thumb"]), data["text"])
+        return Response(FeedbackSerializer(rated).data)

@@ -1,0 +1,297 @@
+"""Admission: which queued runs get a job, so that teams keep to their limits and share workers.
+
+A run has a job from the moment it is admitted. Until then it waits without one, for its team's
+turn (``concurrent_runs``) or its thread's (the first that has not ended goes).
+
+One admits for a team at a time, under the lock of its ``TeamUsage`` row, and nobody ever waits for
+that lock: a start of one team would otherwise hold up whatever else its transaction has locked.
+So whoever may have made room - a start, an end, a cancel, the reaper - tries, and once more after
+its commit (``admit_next``). Whoever finds the lock taken leaves it at that, since the one who has
+it looks again after *its* commit, which comes later and therefore sees everything that was
+committed by then. ``sweep`` finds what a process that died in between left behind, and what an
+operator's higher limit lets in.
+
+How many a team has going is counted from the rows of its runs. What they stored is handed over by
+``EndedRun``, a row that the end of a run leaves in its own transaction; adding it to the team's sum
+deletes it, so it counts exactly once, whoever comes first.
+
+Between teams the queue is start-time fair: a run's stamp is where its team stands in virtual
+time, each run moves the team on by one, and a team that was idle starts at the run that a worker
+took last. The job's priority is the stamp's negative. So a team with little to do goes before
+the backlog of a busy one, and nobody saves up idle time.
+"""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+import structlog
+from django.db import connection, transaction
+
+from runs.lifecycle import jobs
+from runs.models import EndedRun, Run, TeamUsage
+from teams.limits import LimitReached, Limits, default
+
+log = structlog.get_logger(__name__)
+
+BATCH = 1_000
+"""Runs admitted at once where there is no limit."""
+LEAST_PRIORITY = -(2**31)
+
+MAKE = "insert into runs_teamusage (team_id) values (%s) on conflict do nothing"
+LOCK = """
+select greatest(stamp, (select last_value from runs_virtual_time)),
+       exists (select from runs_endedrun ended where ended.team_id = usage.team_id)
+  from runs_teamusage usage where team_id = %s for no key update of usage skip locked
+"""
+# Job and sum may be lost with a crash of the server, but only together with what they count.
+LAZY = "set local synchronous_commit = off"
+# In a thread only the first run that has not ended may go: its number is its time. The order is
+# that of the index ``run_waiting`` and of no other: by the primary key alone, a planner would walk
+# over all runs that have ended, since it cannot know that those that wait are the newest.
+WAITING_FIRST = """
+select run.journal_id, run.thread_id from runs_run run
+ where run.team_id = %(team)s and run.status = 'queued' and run.job_id is null
+   and not exists (
+       select from runs_run earlier
+        where earlier.thread_id = run.thread_id and earlier.status in ('queued', 'running')
+          and earlier.journal_id < run.journal_id)
+ order by run.created_at, run.journal_id
+ limit greatest(0, coalesce(nullif(coalesce((
+       select concurrent_runs from teams_teamlimits own where own.team_id = %(team)s),
+       %(default)s), 0), %(batch)s) - (
+       select count(distinct going.job_id) from runs_run going -- children share their parent's
+        where going.team_id = %(team)s and going.status in ('queued', 'running')
+          and going.job_id is not null))
+"""
+PICK = f"{WAITING_FIRST} for no key update of run skip locked"
+LOOK = f"""
+select exists (select from runs_endedrun where team_id = %(team)s)
+    or exists ({WAITING_FIRST})
+"""  # noqa: S608
+# Admits, adds what the team's ended runs stored, and moves its stamp on.
+SETTLE = """
+with given as (
+    update runs_run run set job_id = job.id
+      from unnest(%(runs)s::uuid[], %(jobs)s::int8[]) as job(run, id)
+     where run.journal_id = job.run),
+ended as (delete from runs_endedrun where team_id = %(team)s returning bytes)
+update runs_teamusage
+   set stamp = greatest(stamp, %(stamp)s),
+       stored_bytes = greatest(0, stored_bytes - %(freed)s
+                                  + (select coalesce(sum(bytes), 0) from ended))
+ where team_id = %(team)s
+"""
+NOTHING: dict[str, Any] = {"runs": [], "jobs": [], "stamp": 0, "freed": 0}
+END = """
+insert into runs_endedrun (run_id, team_id, bytes)
+select run.journal_id, run.team_id, journal.bytes
+  from runs_run run join events_journal journal on journal.id = run.journal_id
+ where run.journal_id = %s
+"""
+WAITING = """
+select count(*) from (
+    select from runs_run where team_id = %s and status = 'queued' and job_id is null limit %s) run
+"""
+# The newest run but ``skip`` of the last minute: ids are times, so the index has it all.
+OLDEST_IN_THE_WAY = """
+select (select stored_bytes from runs_teamusage where team_id = %(team)s),
+       (select journal_id from runs_run where team_id = %(team)s and journal_id > %(since)s
+         order by journal_id desc offset %(skip)s limit 1)
+"""
+TICK = """
+select setval('runs_virtual_time', greatest(clock.last_value, -job.priority))
+  from runs_virtual_time clock, procrastinate_jobs job where job.id = %s
+"""
+# One statement, so one snapshot: what is summed up here is not handed over any more.
+RECOUNT = """
+with ended as (delete from runs_endedrun where team_id = %(team)s)
+update runs_teamusage usage set stored_bytes = coalesce((
+    select sum(journal.bytes) from runs_run run
+      join events_journal journal on journal.id = run.journal_id
+     where run.team_id = usage.team_id and run.ended_at is not null), 0)
+ where usage.team_id = %(team)s
+"""
+MINUTE = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """The jobs given to runs, and whether any row was changed."""
+
+    jobs: dict[UUID, int]
+    changed: bool
+
+
+def check(team_id: UUID, limits: Limits) -> None:
+    """Raises LimitReached for a team that may not start now: runs per minute, stored bytes.
+
+    Starts that are not committed yet are not seen, so as many more may slip through.
+    """
+    now = time.time()
+    values: dict[str, Any] = {
+        "team": team_id,
+        "since": moment(now - MINUTE),
+        "skip": max(0, limits.runs_per_minute - 1),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(OLDEST_IN_THE_WAY, values)
+        stored, oldest = cursor.fetchone()
+    if limits.stored_bytes and (stored or 0) >= limits.stored_bytes:
+        raise LimitReached.of("stored_bytes", limits.stored_bytes, after=3600)
+    if limits.runs_per_minute and oldest:
+        after = seconds_of(oldest) + MINUTE - now
+        raise LimitReached.of("runs_per_minute", limits.runs_per_minute, after=after)
+
+
+def moment(seconds: float) -> UUID:
+    """The least UUIDv7 of a time."""
+    return UUID(int=int(seconds * 1000) << 80)
+
+
+def seconds_of(run_id: UUID) -> float:
+    """When a run's id was made, in epoch seconds."""
+    return (run_id.int >> 80) / 1000
+
+
+def enter(run: Run, limits: Limits) -> None:
+    """Admit a new run, or leave it queued; last in the transaction that creates it.
+
+    Raises LimitReached when too many wait already. Starts that are not committed yet are not
+    seen, so as many more may slip through.
+    """
+    admitted = made_room(run.team_id)
+    run.job_id = admitted.jobs.get(run.pk) if admitted else None
+    if run.job_id is None and limits.queued_runs:
+        most = limits.queued_runs
+        if admitted is None:  # somebody is admitting just now: as many of these may yet go
+            most += limits.concurrent_runs or BATCH
+        with connection.cursor() as cursor:
+            cursor.execute(WAITING, [run.team_id, most + 1])
+            if cursor.fetchone()[0] > most:
+                raise LimitReached.of("queued_runs", limits.queued_runs, after=5)
+
+
+def made_room(team_id: UUID) -> Admitted | None:
+    """Admit in the caller's transaction if the lock is free, and see to the rest after its commit.
+
+    None when somebody else is admitting.
+    """
+    transaction.on_commit(partial(_admit_safely, team_id))
+    return _admit(team_id)
+
+
+def record_end(run_id: UUID) -> None:
+    """Hand over what a run stored; in the transaction that ends it, once per run."""
+    with connection.cursor() as cursor:
+        cursor.execute(END, [run_id])
+
+
+def ended(run_ids: Iterable[UUID]) -> None:
+    """Admit the next runs of these runs' teams, after the commit that ended them."""
+    teams = Run.objects.unscoped("runs that ended, of any team").filter(pk__in=list(run_ids))
+    for team in set(teams.values_list("team_id", flat=True)):
+        _admit_safely(team)
+
+
+def admit_next(team_id: UUID) -> int:
+    """Admit the next runs of a team, in transactions of their own; how many.
+
+    Idempotent, and waits for nobody: see above.
+    """
+    total = 0
+    while _has_next(team_id):
+        with transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute(LAZY)
+            admitted = _admit(team_id)
+        if admitted is None:
+            break
+        total += len(admitted.jobs)
+        if not admitted.changed:  # somebody else has a lock on the run that would be next
+            break
+    return total
+
+
+def started(run: Run) -> None:
+    """A worker takes this run: virtual time moves on."""
+    with connection.cursor() as cursor:
+        cursor.execute(TICK, [run.job_id])
+
+
+def sweep() -> int:
+    """Admit waiting runs and add up ended ones, team by team; the number of admitted runs."""
+    waiting = Run.objects.unscoped("a sweep over all teams").filter(status="queued", job_id=None)
+    teams = waiting.order_by("team_id").values_list("team_id", flat=True).distinct()
+    behind = EndedRun.objects.values_list("team_id", flat=True).distinct()
+    return sum(_admit_safely(team) for team in {*teams, *behind})
+
+
+def recount() -> None:
+    """Sum up the stored bytes of every team: what was purged counts no more."""
+    for team_id in list(TeamUsage.objects.values_list("team_id", flat=True)):
+        _change(team_id, RECOUNT)
+
+
+def freed(team_id: UUID, size: int) -> None:
+    """Subtract purged or erased bytes from the team's sum; last in that transaction."""
+    _change(team_id, SETTLE, **{**NOTHING, "freed": size})
+
+
+def _change(team_id: UUID, statement: str, **values: Any) -> None:
+    """Change a team's sum under its lock, then admit for those who found the lock taken."""
+    with transaction.atomic():
+        TeamUsage.objects.select_for_update(no_key=True).filter(team=team_id).first()
+        with connection.cursor() as cursor:
+            cursor.execute(statement, {"team": team_id, **values})
+        transaction.on_commit(partial(_admit_safely, team_id))
+
+
+def _admit_safely(team_id: UUID) -> int:
+    """One team's trouble is none of the others'."""
+    try:
+        return admit_next(team_id)
+    except Exception:
+        log.exception("admission.failed", team=str(team_id))
+        return 0
+
+
+def _has_next(team_id: UUID) -> bool:
+    """Whether a run waits for admission or an ended one for counting."""
+    with connection.cursor() as cursor:
+        cursor.execute(LOOK, _waiting(team_id))
+        return bool(cursor.fetchone()[0])
+
+
+def _admit(team_id: UUID) -> Admitted | None:
+    """Give jobs to the next runs of a team; None if another process holds its lock.
+
+    The count and the pick are statements of their own behind the lock, so they see what everybody
+    before has committed.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(LOCK, [team_id])
+        if (row := cursor.fetchone()) is None:
+            cursor.execute(MAKE, [team_id])  # waits only for the first two starts of a team ever
+            if not cursor.rowcount:
+                return None
+            cursor.execute(LOCK, [team_id])
+            row = cursor.fetchone()
+        stamp, uncounted = row
+        cursor.execute(PICK, _waiting(team_id))
+        given = {
+            run: jobs.defer(run, thread, max(LEAST_PRIORITY, -(stamp + number)))
+            for number, (run, thread) in enumerate(cursor.fetchall())
+        }
+        if not given and not uncounted:
+            return Admitted({}, changed=False)
+        values = {"runs": list(given), "jobs": list(given.values()), "stamp": stamp + len(given)}
+        cursor.execute(SETTLE, {**NOTHING, **values, "team": team_id})
+        return Admitted(given, changed=True)
+
+
+def _waiting(team_id: UUID) -> dict[str, Any]:
+    return {"team": team_id, "default": default("concurrent_runs"), "batch": BATCH}

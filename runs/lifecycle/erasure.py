@@ -1,0 +1,90 @@
+"""Erasure on request: a thread, or a whole team, with all that was ever said in it.
+
+What readers could see goes in one transaction; the rows of the logs are doomed in it and swept
+soon after (``events.purge``). Open streams end: they are told to ask whether they may go on.
+"""
+
+import structlog
+from django.db import transaction
+from django.utils import timezone
+
+from agui_project.errors import Conflict
+from events import purge
+from events.models import Journal
+from runs.lifecycle import admission, descendants, lifecycle
+from runs.models import ACTIVE, Run, Thread
+from teams import audit
+from teams.actors import Acting
+from teams.models import Team
+from teams.revocation import revoked
+
+log = structlog.get_logger(__name__)
+
+
+class LegalHold(Conflict):
+    """This is under legal hold: nothing of it may be erased."""
+
+    code = "legal_hold"
+
+
+class TeamBusy(Conflict):
+    """Runs of this team were told to stop and have not ended yet; try again."""
+
+    code = "team_busy"
+
+
+def erase_thread(by: Acting | str, thread: Thread) -> None:
+    """Erase a thread with its runs and those they spawned; only the audit log says that it was.
+
+    Raises LegalHold, and ThreadBusy while a run has not ended: cancel it first.
+    """
+    with transaction.atomic():
+        held = (
+            Thread.objects.unscoped("the thread itself")
+            .select_for_update(of=("self",))
+            .select_related("team")
+        )
+        locked = held.filter(pk=thread.pk).first()
+        if locked is None:
+            return  # somebody was faster
+        _check_hold(locked.team, locked)
+        for begun in Thread.objects.for_team(locked.team).filter(pk__in=descendants.of(locked)):
+            erase_thread(by, begun)
+        active = Run.objects.filter(thread=locked, status__in=ACTIVE).first()
+        if active is not None:
+            raise lifecycle.ThreadBusy(details=lifecycle.address(active))
+        runs = list(Run.objects.filter(thread=locked).values_list("pk", flat=True))
+        size = purge.doom(runs)
+        audit.record(by, locked.team, "thread.erased", str(locked.pk), runs=len(runs))
+        revoked(locked.team_id)
+        locked.delete()
+        Journal.objects.filter(pk__in=runs).delete()
+        admission.freed(locked.team_id, size)
+
+
+def erase_team(team: Team) -> None:
+    """Erase a team: it is archived at once, its runs are stopped, then everything goes.
+
+    Its people's accounts stay. Raises LegalHold, also for one of its threads, and TeamBusy while
+    runs have not ended. It is idempotent: call it again to resume.
+    """
+    _check_hold(team)
+    Team.objects.filter(pk=team.pk, archived_at=None).update(archived_at=timezone.now())
+    revoked(team.pk)
+    for run in Run.objects.for_team(team).filter(status__in=ACTIVE).order_by("-pk"):
+        lifecycle.cancel(run)
+    if Run.objects.for_team(team).filter(status__in=ACTIVE).exists():
+        raise TeamBusy
+    for thread in Thread.objects.for_team(team).order_by("pk").iterator():
+        erase_thread("host", thread)
+    with audit.erasing(team):
+        team.delete()
+    log.info("team.erased", team=team.slug)
+
+
+def _check_hold(team: Team, thread: Thread | None = None) -> None:
+    if thread is not None:
+        if thread.legal_hold or team.legal_hold:
+            raise LegalHold
+    elif team.legal_hold or Thread.objects.for_team(team).filter(legal_hold=True).exists():
+        raise LegalHold

@@ -1,0 +1,204 @@
+"""What a thread's ended runs add up to, and how a new input joins it. The host is the authority.
+
+The fold of a thread is stored, so that history costs the same for 10 runs or 10,000. It is
+brought up to date when it is needed (a claim, a hydration), not while events are appended.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from events import checkpoints, journal
+from events.models import Checkpoint
+from protocol.fold.fold import Fold
+from runs.models import ENDED, Run, Thread, ThreadHistory
+
+NOT_SENT = frozenset({"activity", "reasoning"})
+"""Roles that clients may leave out of an input."""
+OURS = frozenset({"assistant", "reasoning", "activity"})
+"""Roles that only a run may bring into a thread that has a history."""
+MOST_TURNS = 200
+"""Runs that are looked at for who said what a regenerate would leave behind."""
+
+Wire = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """An input joined to its thread: what the agent gets, and what the log echoes of it.
+
+    ``superseded`` says that the input leaves stored messages behind (a regenerate).
+    """
+
+    messages: list[Wire]
+    fresh: list[Wire]
+    superseded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The effective input of a run, and the input that RUN_STARTED echoes: only what is new.
+
+    ``history`` are all messages whose ids readers may hold, superseded ones too.
+    """
+
+    input: Wire
+    echo: Wire
+    history: list[Wire]
+
+
+def current(thread_id: UUID, thread: Thread | None = None) -> Fold:
+    """The fold of all runs of a thread up to the first that has not ended.
+
+    ``thread``: its row, if that was read a moment ago together with its history.
+    In the order of ids, which is the order of the thread's lock: a queued run that was
+    cancelled may end before its predecessor, and is then folded after it.
+    """
+    if thread is None:
+        stored = ThreadHistory.objects.filter(thread_id=thread_id).first()
+    else:
+        stored = getattr(thread, "history", None)
+    fold, through = (Fold.load(stored.fold), stored.through) if stored else (Fold(), None)
+    newer = Run.objects.unscoped("of one thread").filter(thread_id=thread_id).order_by("journal_id")
+    if through is not None:
+        newer = newer.filter(journal_id__gt=through)
+    ended = []
+    for run_id, status in newer.values_list("journal_id", "status"):
+        if status not in ENDED:
+            break
+        ended.append(run_id)
+    if ended:
+        # Checkpoints of a run contain what stood before it, which is what is stored here.
+        fold = checkpoints.whole(ended[0], fold)
+        for run_id in ended[1:]:
+            feed(fold, run_id)
+        _store(thread_id, fold, before=through, through=ended[-1])
+        Checkpoint.objects.filter(journal_id__in=ended).delete()  # only live runs are joined
+    return fold
+
+
+def feed(fold: Fold, run_id: UUID) -> None:
+    """Fold a whole stored log, page by page."""
+    after = 0
+    while page := journal.read_after(run_id, after).rows:
+        for _, _, payload in page:
+            fold.feed(json.loads(payload))
+        after = page[-1][0]
+
+
+def prepare(run: Run, fold: Fold) -> Prepared:
+    """Join a claimed run's input to its thread; a regenerate is stored at once."""
+    body = json.loads(run.input)
+    stored = fold.messages
+    merged = merge(stored, body["messages"], keep=_kept(run, stored, body))
+    if merged.superseded:
+        base = Fold(merged.messages[: len(merged.messages) - len(merged.fresh)], fold.state)
+        base.raised, base.questions = fold.raised, fold.questions
+        ThreadHistory.objects.filter(thread_id=run.thread_id).update(fold=base.dump())
+    state = body["state"] if body["state"] not in (None, {}) else fold.state
+    visible = [message for message in merged.messages if message["role"] != "activity"]
+    return Prepared(
+        input={**body, "messages": visible, "state": state},
+        echo={**body, "messages": merged.fresh},
+        history=[*stored, *merged.fresh],
+    )
+
+
+def echo(run: Run) -> Wire:
+    """What RUN_STARTED echoes of a run that ends before it was claimed: its user's words stay."""
+    body = json.loads(run.input)
+    merged = merge(current(run.thread_id).messages, body["messages"])
+    return {**body, "messages": merged.fresh}
+
+
+def merge(stored: list[Wire], sent: list[Wire], keep: int | None = None) -> Merged:
+    """Client messages joined to the stored ones by id.
+
+    Known ids keep their stored form, whatever the client now says of them. Unknown ones are
+    appended; what only runs can say (``OURS``) is taken from a client only into an empty thread.
+    ``keep``: a regenerate, which leaves behind all but the first ``keep`` stored messages.
+    """
+    known = {message["id"] for message in stored}
+    fresh = [
+        message
+        for message in sent
+        if message["id"] not in known and not (stored and message["role"] in OURS)
+    ]
+    kept = stored[:keep]
+    return Merged([*kept, *fresh], fresh, len(kept) < len(stored))
+
+
+def regenerates(stored: list[Wire], body: Wire) -> tuple[int, bool] | None:
+    """How many stored messages an input wants to keep, and whether it says so; None for all.
+
+    It says so by ``forwardedProps.regenerate``: what follows the last known message goes, or
+    with nothing sent, what follows the user's last one. Without it, an input that brings nothing
+    new and ends with a stored message of the user asks for another answer to that: clients know
+    no other way to say it. All else, a whole history from before a team mate's turn among it,
+    leaves what it does not mention where it is.
+    """
+    places = {message["id"]: index for index, message in enumerate(stored)}
+    sent = [message for message in body["messages"] if message["role"] not in NOT_SENT]
+    props = body.get("forwardedProps")
+    if isinstance(props, dict) and props.get("regenerate") is True:
+        roles = {place: stored[place]["role"] for place in places.values()}
+        last = [places[message["id"]] for message in sent if message["id"] in places]
+        if not sent:
+            last = [place for place, role in roles.items() if role == "user"]
+        return (max(last) + 1, True) if last else None
+    brings = any(each["id"] not in places and each["role"] not in OURS for each in sent)
+    if not sent or brings or body.get("resume") or sent[-1]["id"] not in places:
+        return None
+    place = places[sent[-1]["id"]]
+    return (place + 1, False) if stored[place]["role"] == "user" else None
+
+
+def _kept(run: Run, stored: list[Wire], body: Wire) -> int | None:
+    """The same, unless an input that does not say so would take another person's turn away.
+
+    Then it comes from a tab that was left open, and asks for the last answer that the tab has.
+    """
+    wanted = regenerates(stored, body)
+    if wanted is None:
+        return None
+    keep, explicit = wanted
+    said = {message["id"] for message in stored[keep:] if message["role"] == "user"}
+    return keep if explicit or not _by_others(run, said) else None
+
+
+def _by_others(run: Run, said: set[str]) -> bool:
+    """Whether another principal's run brought one of these messages into the thread.
+
+    A log echoes what its run brought, so as many are read as turns would go.
+    """
+    earlier = Run.objects.unscoped("of one thread").filter(
+        thread_id=run.thread_id, journal_id__lt=run.pk, purged_at=None
+    )
+    rows = earlier.order_by("-journal_id").values_list("journal_id", "started_by")
+    for run_id, started_by in rows[:MOST_TURNS] if said else ():
+        first = journal.read_after(run_id, 0, 1).rows
+        echoed = json.loads(first[0][2]).get("input", {}) if first else {}
+        brought = said & {message["id"] for message in echoed.get("messages", ())}
+        if brought and started_by != run.started_by:
+            return True
+        said = said - brought
+        if not said:
+            break
+    return False
+
+
+def _store(thread_id: UUID, fold: Fold, *, before: UUID | None, through: UUID) -> None:
+    """Store the fold, unless another process has stored one at least as new."""
+    values = {"fold": fold.dump(), "through": through}
+    if before is None:
+        ThreadHistory.objects.get_or_create(thread_id=thread_id, defaults=values)
+    else:
+        ThreadHistory.objects.filter(thread_id=thread_id, through=before).update(**values)
+
+
+def first_and_last(run_id: UUID, head: int) -> tuple[Wire, Wire]:
+    """The first and the newest event of a log that has ``head`` events."""
+    first = journal.read_after(run_id, 0, 1).rows[0][2]
+    last = journal.read_after(run_id, head - 1, 1).rows[0][2]
+    return json.loads(first), json.loads(last)

@@ -1,0 +1,153 @@
+"""Interrupts: the questions that runs end with, from the end that asks to the end that settles.
+
+- open → answered or cancelled: by the ``resume`` of a run, or one by one (``resume.py``)
+- open → expired: its time has passed; it still takes ``cancelled``
+- back to open: the run that brought the answer failed, or was cancelled before it began
+
+Only the newest interrupted run of a thread has questions that stand.
+"""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import QuerySet, Subquery
+from django.utils import timezone
+
+from protocol.strict_json import dumps
+from runs.models import ACTIVE, Interrupt, InterruptStatus, Run, Status
+from teams.models import Team
+
+
+def settle(run_id: UUID, status: Status, terminal: dict[str, Any]) -> None:
+    """What a run's end means for questions; in the transaction that stores that end."""
+    if status is Status.INTERRUPTED:
+        _ask(
+            Run.objects.unscoped("the run that ends").get(pk=run_id),
+            terminal["outcome"].get("interrupts", []),
+        )
+    brought = Interrupt.objects.unscoped("the run that ends").filter(answering_run=run_id)
+    if status is Status.CANCELLED:
+        brought = brought.filter(answering_run__started_at=None)  # a run that began may have acted
+    if status in (Status.FAILED, Status.CANCELLED):
+        brought.update(
+            status=InterruptStatus.OPEN,
+            answering_run=None,
+            answer=None,
+            answered_by="",
+            answered_at=None,
+        )
+
+
+def _ask(run: Run, questions: Sequence[dict[str, Any]]) -> None:
+    """Rows for new questions; those that ``run`` only repeats become its own."""
+    repeated = outstanding(run)
+    if repeated:
+        locked = [row.pk for row in newest(run.thread_id).select_for_update(of=("self",))]
+        Interrupt.objects.unscoped("questions just found").filter(pk__in=locked).update(run=run)
+    known = {row.interrupt_id for row in repeated}
+    rows = [_row(run, question) for question in questions]
+    Interrupt.objects.bulk_create(row for row in rows if row.interrupt_id not in known)
+
+
+def _row(run: Run, question: dict[str, Any]) -> Interrupt:
+    schema = question.get("responseSchema")
+    return Interrupt(
+        team_id=run.team_id,
+        thread_id=run.thread_id,
+        run=run,
+        interrupt_id=storable(question["id"]),
+        reason=storable(question["reason"]),
+        message=storable(question.get("message", "")),
+        tool_call_id=storable(question.get("toolCallId", "")),
+        response_schema=None if schema is None else dumps(schema),
+        expires_at=_moment(question.get("expiresAt", "")),
+        question=dumps(question),
+    )
+
+
+def storable(text: str) -> str:
+    """The text as a column takes it; the exact one is in ``question``."""
+    return text.replace("\x00", "\ufffd")
+
+
+def _moment(text: str) -> datetime | None:
+    """ISO 8601, in UTC where it names no zone; None for what cannot be understood."""
+    try:
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def outstanding(run: Run) -> list[Interrupt]:
+    """The questions that stand when it is ``run``'s turn.
+
+    One that a later run will answer stands too: what waits before that run must not act either.
+    """
+    return [
+        row
+        for row in newest(run.thread_id)
+        if row.status == InterruptStatus.OPEN
+        or (
+            row.answering_run is not None
+            and row.answering_run != run
+            and row.answering_run.status in ACTIVE
+        )
+    ]
+
+
+def to_repeat(run: Run) -> list[dict[str, Any]]:
+    """The questions that ``run`` has to end with instead of acting; asked when it is claimed."""
+    standing, now = outstanding(run), timezone.now()
+    expired = [row.pk for row in standing if row.late(now)]
+    if expired:
+        expire_rows(expired)
+    return [json.loads(row.question) for row in standing if row.pk not in expired]
+
+
+def expire() -> int:
+    """Let every open question whose time has passed expire; how many there were."""
+    past = Interrupt.objects.unscoped("a sweep over all teams").filter(
+        status=InterruptStatus.OPEN, expires_at__lte=timezone.now()
+    )
+    with transaction.atomic():
+        # A locked row is being answered or asked again; the next sweep sees what came of it.
+        free = past.select_for_update(skip_locked=True).values_list("pk", flat=True)
+        return expire_rows(list(free))
+
+
+def expire_rows(keys: list[UUID]) -> int:
+    """Let those of these questions expire that are still open; how many there were."""
+    rows = Interrupt.objects.unscoped("questions just found").filter(
+        pk__in=keys, status=InterruptStatus.OPEN
+    )
+    return rows.update(status=InterruptStatus.EXPIRED)
+
+
+def asker(team: Team, thread_id: str) -> str | None:
+    """The slug of the agent that asked the thread's newest questions."""
+    asked = Interrupt.objects.for_team(team).filter(thread__thread_id=thread_id)
+    found = asked.order_by("-run_id").values_list("run__agent__slug", flat=True).first()
+    return str(found) if found else None
+
+
+def asked_by(run: Run, name: str) -> UUID | None:
+    """The question that ``run`` asked under its own id; None if it asked no such.
+
+    A question that is asked again belongs to the run that asked it last.
+    """
+    rows = Interrupt.objects.unscoped("of one thread").filter(
+        thread=run.thread_id, interrupt_id=storable(name), run_id__gte=run.pk
+    )
+    return rows.order_by("run_id").values_list("pk", flat=True).first()
+
+
+def newest(thread: UUID) -> QuerySet[Interrupt]:
+    """The questions of the thread's newest run that asked any, in the order asked."""
+    asked = Interrupt.objects.filter(thread=thread).order_by("-run_id").values("run_id")[:1]
+    rows = Interrupt.objects.unscoped("of one thread").filter(run=Subquery(asked)).order_by("pk")
+    return rows.select_related("answering_run")

@@ -1,0 +1,132 @@
+"""How a stock client joins: one cut of the log, what led to it as a prelude, then the tail.
+
+A client that asks for no cursor has seen nothing, or forgotten where it was. Deltas from the
+start would double what it holds; a bare tail is illegal. Snapshots at the cut are neither.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from uuid import UUID
+
+from django.db.models import Q, Subquery
+
+from events import checkpoints
+from events.journal import Purged
+from protocol.fold.fold import Fold
+from protocol.fold.prelude import prelude_frames
+from runs.lifecycle import history
+from runs.models import ACTIVE, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """``opening`` is the server-sent prelude, and the log goes on behind ``position``."""
+
+    position: int
+    opening: bytes
+
+
+def live(run: Run) -> Cut | None:
+    """The cut of a run that has not ended, at its head; none of it before its first event.
+
+    Where a snapshot would be larger than clients take, the raw log from its start. None for a
+    run that has ended meanwhile: the history may hold it by now, and it would count twice.
+    """
+    position = run.journal.head
+    if not position:
+        return Cut(0, b"")
+    fold = _fold_at(run, position)
+    if not _is_active(run):
+        return None
+    opening = prelude_frames(fold, position)
+    return Cut(0, b"") if opening is None else Cut(position, opening)
+
+
+def again(run: Run) -> Cut:
+    """For a client that names a run that was there before: live, or its end behind snapshots."""
+    if run.journal.closed_at is None:
+        if (cut := live(run)) is not None:
+            return cut
+        run.journal.refresh_from_db()
+    if run.purged_at is not None:
+        raise Purged.below(run.journal.head + 1)
+    fold = history.current(run.thread_id)
+    first, last = history.first_and_last(run.pk, run.journal.head)
+    fold.started = {key: value for key, value in first.items() if key != "input"}
+    fold.terminal = last
+    position = run.journal.head
+    return Cut(position, prelude_frames(fold, position) or b"")
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a thread adds up to at one moment.
+
+    ``runs`` are those whose logs go on from there: the first behind ``position``, the others,
+    which wait for it, from their start.
+    """
+
+    fold: Fold
+    position: int
+    runs: list[UUID]
+
+
+def standing(thread_id: UUID) -> Standing | None:
+    """All of a thread, with the run that is live; None without any run.
+
+    Raises Purged when nothing is left of it.
+    """
+    rows = _relevant(thread_id)
+    while rows:
+        first = next((run for run in rows if run.status in ACTIVE), None)
+        last = rows[-1]
+        if first is None and last.purged_at is not None:
+            raise Purged("All events of this thread were purged.")
+        position = (first or last).journal.head
+        fold = history.current(thread_id) if first is None else _fold_at(first, position)
+        # What ended or began while it was folded may be in the history by now, and would be sent
+        # twice or not at all: look again, until nothing of that kind has happened.
+        rows = _relevant(thread_id)
+        if first is None and [run.pk for run in rows] == [last.pk]:
+            return Standing(fold, position, [last.pk])
+        if first is not None and rows and rows[0].pk == first.pk and rows[0].status in ACTIVE:
+            return Standing(fold, position, _from(first))
+    return None
+
+
+def _relevant(thread_id: UUID) -> list[Run]:
+    """The active runs of a thread, in order, and its newest: one statement, so one moment."""
+    runs = Run.objects.unscoped("of one thread").filter(thread_id=thread_id)
+    newest = Subquery(runs.order_by("-journal_id").values("journal_id")[:1])
+    relevant = runs.filter(Q(status__in=ACTIVE) | Q(journal_id=newest))
+    return list(relevant.select_related("journal").order_by("journal_id"))
+
+
+def _from(run: Run) -> list[UUID]:
+    runs = Run.objects.unscoped("of one thread").filter(thread_id=run.thread_id)
+    later = runs.filter(journal_id__gte=run.pk).order_by("journal_id")
+    return list(later.values_list("journal_id", flat=True))
+
+
+def thread(thread_id: UUID) -> tuple[Cut, list[UUID]] | None:
+    """The cut of a whole thread, and the runs to follow from there; None without any run.
+
+    Where a snapshot would be larger than clients take, the raw logs of all its runs.
+    """
+    found = standing(thread_id)
+    if found is None:
+        return None
+    opening = prelude_frames(found.fold, found.position)
+    if opening is not None:
+        return Cut(found.position, opening), found.runs
+    runs = Run.objects.unscoped("of one thread").filter(thread_id=thread_id).order_by("journal_id")
+    return Cut(0, b""), list(runs.values_list("journal_id", flat=True))
+
+
+def _fold_at(run: Run, position: int) -> Fold:
+    """The thread's history and a live run's events up to ``position``."""
+    return checkpoints.fold_at(run.pk, position, partial(history.current, run.thread_id))
+
+
+def _is_active(run: Run) -> bool:
+    return Run.objects.unscoped("the run itself").filter(pk=run.pk, status__in=ACTIVE).exists()

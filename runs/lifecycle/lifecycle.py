@@ -1,0 +1,390 @@
+"""The only writer of a run's status: start, claim, finish, cancel, and the end of a lost run.
+
+Order of locks, everywhere: thread → journal → run → interrupts → job → the team's usage. The
+writer holds a journal (fence) before it touches the run (``finish``), so every verb here does the
+same. Nobody waits for a team's usage with any of these in hand (``admission.py``).
+
+``finish`` runs in the group commit of all runs of a worker. The rows it needs (journal, run,
+interrupts) are held by verbs here for as long as a few statements take; if one of those
+transactions is frozen, the writer's ``lock_timeout`` delays that run only (``events.commits``).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from agui_project import turns
+from agui_project.errors import Conflict
+from events import announce, journal
+from events.journal import Batch, Claim
+from protocol.encoding import Record
+from protocol.errors import RunErrorCode
+from protocol.fold.fold import Fold
+from protocol.input import run_agent_input
+from protocol.input.run_agent_input import OnBusy, RunRequest
+from protocol.intake.intake import Intake
+from protocol.strict_json import dumps
+from runs.lifecycle import admission, history, interrupts, jobs, resume, thread_lock
+from runs.lifecycle.history import Prepared
+from runs.lifecycle.statuses import error_of, move, status_of
+from runs.models import ACTIVE, Interrupt, Run, Status, Thread, Visibility
+from runtimes.models import Agent
+from teams import audit
+from teams.actors import Acting, Actor, actor
+from teams.limits import Limits, limits_of
+from teams.models import Team
+
+
+class IllegalTransition(Conflict):
+    """The run is no longer in a state that allows this."""
+
+    code = "illegal_transition"
+
+
+class RunExists(Conflict):
+    """This thread already has a run with that runId."""
+
+    code = "run_exists"
+
+
+class ThreadBusy(Conflict):
+    """The thread has a run that has not ended; wait, cancel it, or ask for another policy."""
+
+    code = "thread_busy"
+
+
+class IdempotencyConflict(Conflict):
+    """This Idempotency-Key was used before with another request."""
+
+    code = "idempotency_conflict"
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A run, and whether this very request made it."""
+
+    run: Run
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """What an executor needs to work on a run: its right to append, the run, its input.
+
+    With ``questions`` (interrupts of the wire) it must not act, but end with them once more.
+    """
+
+    claim: Claim
+    run: Run
+    prepared: Prepared
+    limits: Limits
+    questions: list[dict[str, Any]] = field(default_factory=list)
+
+
+def start(
+    team: Team,
+    agent: Agent,
+    request: RunRequest,
+    *,
+    started_by: Acting | str,
+    idempotency_key: str | None = None,
+    displacing: Callable[[Run], None] | None = None,
+) -> Started:
+    """Make thread, journal, run and, if it is admitted, its job in one transaction.
+
+    ``displacing`` is asked for each run that the request, not the agent's setting, wants to
+    cancel to make way, and raises where that is not allowed.
+    Raises RunExists, ThreadBusy, IdempotencyConflict, LimitReached, and what ``resume.admit``
+    raises. The same Idempotency-Key with the same request, or the same answers to the same
+    questions, return the run that the first request made. When both arrive at once, the second
+    waits on the thread's lock or on the unique index, and then finds the first one's row.
+    """
+    checked = _checked(team, request)
+
+    def attempt() -> Started:
+        with transaction.atomic():
+            return _start(
+                team, agent, request, actor(started_by), idempotency_key, checked, displacing
+            )
+
+    try:
+        return turns.wait(attempt)
+    except IntegrityError:
+        if earlier := _earlier(team, idempotency_key, request):
+            return Started(earlier, created=False)
+        raise
+
+
+def spawn(parent: Run, agent: Agent, request: RunRequest) -> Claimed:
+    """Start a child of a running run, claimed at once: it lives in the job of its parent.
+
+    It never waits, and takes no place among the team's concurrent runs: a parent that waits for
+    its children could otherwise wait for ever. Other limits count. Raises as ``start``.
+    """
+    checked = _checked(parent.team, request)
+    with transaction.atomic():
+        starter = Actor(parent.started_by, parent.starter)
+        run = _start(parent.team, agent, request, starter, None, checked, parent=parent).run
+        claimed = claim(run.pk)
+        if claimed is None:
+            raise IllegalTransition
+        return claimed
+
+
+def _checked(team: Team, request: RunRequest) -> resume.Checked:
+    """A request's answers, checked before any lock is taken."""
+    return resume.check(team, request.thread_id, request.body.get("resume", []))
+
+
+def _start(
+    team: Team,
+    agent: Agent,
+    request: RunRequest,
+    starter: Actor,
+    key: str | None,
+    checked: resume.Checked,
+    displacing: Callable[[Run], None] | None = None,
+    parent: Run | None = None,
+) -> Started:
+    seen_by = parent.thread if parent else None
+    thread, is_new = thread_lock.made(
+        team,
+        request.thread_id,
+        created_by=seen_by.created_by if seen_by else starter.label,
+        creator=seen_by.creator if seen_by else starter.actor_id,
+        visibility=seen_by.visibility if seen_by else Visibility.TEAM,
+    )
+    if earlier := _earlier(team, key, request):
+        transaction.set_rollback(True)  # a thread made for this request would stay empty
+        return Started(earlier, created=False)
+    answers = resume.admit(thread, request.body.get("resume", []), checked)
+    if answers.answered_by:
+        return Started(answers.answered_by, created=False)
+    attempt = 1 if is_new else _attempt(thread, request.run_id, answers)
+    # a parent may be old, and what was read with its team
+    limits = limits_of(team.pk if parent else team)
+    admission.check(team.pk, limits)
+    policy = request.on_busy or OnBusy(agent.on_busy)
+    asked = displacing if request.on_busy else None
+    if not is_new:
+        _make_way(thread, policy, starter, asked)
+    run = Run(
+        journal=journal.create(),
+        team=team,
+        thread=thread,
+        agent=agent,
+        run_id=request.run_id,
+        attempt=attempt,
+        parent=parent,
+        parent_run_id=request.body.get("parentRunId"),
+        protocol_version=request.body.get("protocolVersion"),
+        input=dumps(answers.applied(request.body)),
+        idempotency_key=key,
+        request_digest=request.digest,
+        started_by=starter.label,
+        starter=starter.actor_id,
+        job_id=parent.job_id if parent else None,
+    )
+    run.save(force_insert=True)
+    audit.record(starter, team, "run.started", str(run.pk), agent=agent.slug)
+    answers.claim(run)
+    if parent is None:
+        admission.enter(run, limits)
+    return Started(run, created=True)
+
+
+def answer(asked: Interrupt, agent: Agent, entry: resume.Entry, *, by: Acting) -> Run | None:
+    """Store one answer; the run that brings all of them, once the last one is there.
+
+    It waits for its turn in a busy thread, since a stored answer cannot be refused. Raises what
+    ``resume.store`` raises.
+    """
+    checked = resume.check_one(asked, entry)
+
+    def attempt() -> Run | None:
+        with transaction.atomic():
+            thread_lock.take(asked.thread)
+            if told := resume.store(asked.pk, entry, by, checked):
+                return told
+            answers = resume.complete(asked.pk, asked.thread_id)
+            if not answers:
+                return None
+            body = resume.brought(asked, answers)
+            request = run_agent_input.parse(body, on_busy=OnBusy.ENQUEUE)
+            # All of these were checked when they were stored.
+            stored: resume.Checked = {row.pk: [] for row in interrupts.newest(asked.thread_id)}
+            return _start(asked.team, agent, request, actor(by), None, stored).run
+
+    return turns.wait(attempt)
+
+
+def claim(run_id: UUID, at: datetime | None = None) -> Claimed | None:
+    """Claim a queued run for execution; None if the run is no longer queued.
+
+    Its input is joined to the thread only now: with a queue, the thread has grown meanwhile.
+    Whoever tries again after an error gives the same moment ``at`` each time: the claim may have
+    been committed although the answer was lost, and is known by that moment.
+    """
+    along = ("agent", "thread__history")
+    run: Run = Run.objects.unscoped("the run itself").select_related(*along).get(pk=run_id)
+    past = history.current(run.thread_id, run.thread)
+    now = at or timezone.now()
+    with transaction.atomic():
+        held = journal.take_over(run_id)
+        if held and move(run_id, Status.RUNNING, started_at=now):
+            return _claimed(run, held, now, past)
+        transaction.set_rollback(True)  # the generation is not ours to keep
+    # Asked only now: our earlier attempt may have been committed while the takeover waited for it.
+    ours = Run.objects.unscoped("the run itself").filter(pk=run_id, status=Status.RUNNING)
+    if at is None or not ours.filter(started_at=at).exists():
+        return None
+    with transaction.atomic():
+        return _claimed(run, journal.held(run_id), now, past)
+
+
+def _claimed(run: Run, held: Claim, now: datetime, past: Fold) -> Claimed:
+    run.status, run.started_at = Status.RUNNING, now
+    admission.started(run)
+    prepared, questions = history.prepare(run, past), interrupts.to_repeat(run)
+    return Claimed(held, run, prepared, limits_of(run.team_id), questions)
+
+
+def finish(run_id: UUID, terminal: dict[str, Any]) -> UUID:
+    """Store how a run ended; runs in the transaction that stores its terminal event.
+
+    After that commit ``admission.ended`` takes what comes back: the run's id.
+    """
+    status = status_of(terminal)
+    error = error_of(terminal) if status is Status.FAILED else {}
+    kept = {name: dumps(terminal[name]) for name in ("result", "usage") if name in terminal}
+    if not move(run_id, status, ended_at=timezone.now(), **error, **kept):
+        raise IllegalTransition
+    interrupts.settle(run_id, status, terminal)
+    admission.record_end(run_id)
+    return run_id
+
+
+def cancel(run: Run, by: Acting | str = "host") -> None:
+    """Cancel a run: end a queued one, signal a running one, do nothing if it has ended.
+
+    ``by`` is whoever asked for it.
+
+    A worker may claim the run between our look and our takeover. Then the conditional update
+    finds no queued row, the takeover is rolled back with the savepoint, and the run is asked
+    to stop like any running one.
+    """
+    with transaction.atomic():
+        if _cancel(run, by):
+            admission.made_room(run.team_id)
+
+
+def _cancel(run: Run, by: Acting | str) -> bool:
+    """Whether the run ended here: then the caller admits the next one, last of all.
+
+    The run may have been admitted since it was read; the locks that we hold by now end that.
+    """
+    if ended := _end_unclaimed(run):
+        run.refresh_from_db(fields=["job_id"])
+        jobs.cancel(run)
+        audit.record(by, run.team, "run.cancelled", str(run.pk))
+        return ended
+    asked = Run.objects.unscoped("the run itself").filter(
+        pk=run.pk, status=Status.RUNNING, cancel_requested_at=None
+    )
+    if asked.update(cancel_requested_at=timezone.now()):
+        run.refresh_from_db(fields=["job_id"])
+        if run.parent_id is None:  # the job is the parent's, who looks after its children
+            jobs.abort(run)
+        audit.record(by, run.team, "run.cancelled", str(run.pk))
+    return False
+
+
+def end_lost(run: Run) -> bool:
+    """End a run whose worker is gone, and its job with the thread's lock; False if it ended."""
+    with transaction.atomic():
+        if (held := journal.take_over(run.pk)) is None:
+            return False
+        intake = _reopened(run, held)
+        records = intake.fail(
+            RunErrorCode.WORKER_LOST, "The worker that executed this run is gone."
+        )
+        _append(held, records, intake)
+        jobs.fail(run)
+        admission.made_room(run.team_id)
+        return True
+
+
+def _end_unclaimed(run: Run) -> bool:
+    with transaction.atomic():
+        held = journal.take_over(run.pk)
+        current = Run.objects.unscoped("the run itself").filter(pk=run.pk, status=Status.QUEUED)
+        if held is None or not current.update(cancel_requested_at=timezone.now()):
+            transaction.set_rollback(True)
+            return False
+        intake = _reopened(run, held)
+        _append(held, intake.cancel(), intake)
+        return True
+
+
+def _reopened(run: Run, held: Claim) -> Intake:
+    """The intake that ends a run; one that never began still echoes what its user said."""
+    echo = None if held.head else history.echo(run)
+    return Intake.reopened(run.thread.thread_id, run.run_id, head=held.head, input=echo)
+
+
+def _append(held: Claim, records: Sequence[Record], intake: Intake) -> None:
+    """Append and finish in the caller's transaction; ring once it is committed."""
+    batch = Batch(held.journal_id, held.generation, held.head + 1, records)
+    if held.journal_id not in journal.append([batch]):
+        raise IllegalTransition
+    assert intake.terminal is not None  # noqa: S101
+    finish(held.journal_id, intake.terminal)
+    transaction.on_commit(lambda: announce.now([batch]))
+
+
+def _earlier(team: Team, key: str | None, request: RunRequest) -> Run | None:
+    if key is None:
+        return None
+    run = Run.objects.for_team(team).filter(idempotency_key=key).first()
+    if run and run.request_digest != request.digest:
+        raise IdempotencyConflict
+    return run
+
+
+def _attempt(thread: Thread, run_id: str, answers: resume.Admission) -> int:
+    """The number of a new run under its runId. Raises RunExists.
+
+    Some clients resume with the interrupted run's own runId (CopilotKit#6999): a new attempt.
+    """
+    earlier = Run.objects.filter(thread=thread, run_id=run_id).order_by("-attempt")
+    twin = earlier.first()
+    if twin is None:
+        return 1
+    if not answers.repeats(earlier.filter(status=Status.INTERRUPTED).first()):
+        raise RunExists(details=address(twin))
+    return twin.attempt + 1
+
+
+def _make_way(
+    thread: Thread, policy: OnBusy, by: Actor, displacing: Callable[[Run], None] | None
+) -> None:
+    """Apply the policy. Runs that end here make room, which the new run's admission uses."""
+    active = list(Run.objects.filter(thread=thread, status__in=ACTIVE).select_related("thread"))
+    if active and policy == OnBusy.REJECT:
+        raise ThreadBusy(details=address(active[0]))
+    if policy == OnBusy.CANCEL_RUNNING:
+        if displacing is not None:
+            for run in active:
+                displacing(run)
+        for run in active:
+            _cancel(run, by)
+
+
+def address(run: Run) -> dict[str, str]:
+    """Where a run is found: what errors about it tell a client."""
+    return {"id": str(run.pk), "run_id": run.run_id, "events_url": f"/api/v1/runs/{run.pk}/events"}

@@ -1,0 +1,272 @@
+"""Resume: the answers to a thread's open questions, all with one run or stored one by one.
+
+Answers are taken under the thread's lock, by conditional updates; the end of a run and the clock
+change questions without that lock.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import structlog
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from agui_project.errors import Conflict
+from protocol.dialects.alpine_asking import KEY
+from protocol.errors import Invalid
+from protocol.intake.response_schema import ResponseSchema, Unusable
+from protocol.strict_json import dumps
+from runs.lifecycle import interrupts
+from runs.models import Interrupt, InterruptStatus, Run, Thread
+from teams import audit
+from teams.actors import Acting, Actor
+from teams.models import Team
+
+log = structlog.get_logger(__name__)
+
+Entry = dict[str, Any]
+"""One entry of a ``resume``: interruptId, status, payload?, metadata?."""
+
+
+class InterruptUncovered(Conflict):
+    """The thread has open questions that this resume does not answer."""
+
+    code = "interrupt_uncovered"
+
+
+class InterruptAnswered(Conflict):
+    """This question was already answered, with a different answer."""
+
+    code = "interrupt_answered"
+
+
+class InterruptExpired(Conflict):
+    """This question has expired; it can only be cancelled."""
+
+    code = "interrupt_expired"
+
+
+class AskedMeanwhile(Conflict):
+    """A new question arrived while you answered; send the answer again."""
+
+    code = "interrupt_asked_meanwhile"
+
+
+class AnswerInvalid(Invalid):
+    """The answer does not match the schema of the question."""
+
+    code = "interrupt_answer_invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What a ``resume`` comes to: the answers a new run brings, or the run that brought them.
+
+    ``resume`` is what the agent is told: these answers, those that were stored before, and
+    ``cancelled`` for a question that nobody answered in time.
+    """
+
+    resume: list[Entry] = field(default_factory=list)
+    told: list[Interrupt] = field(default_factory=list)
+    fresh: list[tuple[Interrupt, Entry]] = field(default_factory=list)
+    answered_by: Run | None = None
+
+    def applied(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The RunAgentInput with that ``resume``."""
+        rest = {name: value for name, value in body.items() if name != "resume"}
+        return rest | {"resume": self.resume} if self.resume else rest
+
+    def repeats(self, asked: Run | None) -> bool:
+        """Whether this answers ``asked``, so that it may use that run's runId once more.
+
+        A run without rows was repeated by a newer one, which has taken its questions along.
+        """
+        if asked is None or not self.told:
+            return False
+        return any(row.run_id == asked.pk for row in self.told) or not asked.interrupts.exists()
+
+    def claim(self, run: Run) -> None:
+        """Store the answers as brought by ``run``, in the transaction that makes it.
+
+        Raises InterruptExpired, or InterruptAnswered for a row that something else has changed.
+        """
+        for row, entry in self.fresh:
+            _store(row, entry, Actor(run.started_by, run.starter))
+        interrupts.expire_rows([row.pk for row in self.told if row.status == InterruptStatus.OPEN])
+        rows = Interrupt.objects.unscoped("questions just found").filter(
+            pk__in=[row.pk for row in self.told], answering_run=None
+        )
+        if rows.exclude(status=InterruptStatus.OPEN).update(answering_run=run) < len(self.told):
+            raise InterruptAnswered
+
+
+Checked = Mapping[UUID, list[dict[str, str]]]
+"""The fault of the answer to each question, by the question's row."""
+
+
+def check(team: Team, thread_id: str, resume: Sequence[Entry]) -> Checked:
+    """Check answers against their schemas, before the thread's lock: that may take its time."""
+    if not resume:
+        return {}
+    entries = _by_id(resume)
+    rows = _asked(Interrupt.objects.for_team(team).filter(thread__thread_id=thread_id), entries)
+    return {row.pk: _problems(row, entries[name]) for name, row in rows.items()}
+
+
+def check_one(row: Interrupt, entry: Entry) -> Checked:
+    """The same for one question."""
+    return {row.pk: _problems(row, entry)}
+
+
+def _problems(row: Interrupt, entry: Entry) -> list[dict[str, str]]:
+    """None where the schema is one that older hosts let in and that cannot be checked."""
+    if row.response_schema is None or entry["status"] != "resolved":
+        return []
+    try:
+        schema = ResponseSchema(json.loads(row.response_schema))
+    except Unusable as reason:
+        log.warning("interrupts.unusable_schema", interrupt=str(row.pk), reason=str(reason))
+        return []
+    return schema.problems(entry.get("payload"))
+
+
+def admit(thread: Thread, resume: Sequence[Entry], checked: Checked) -> Admission:
+    """Weigh a ``resume`` under the thread's lock; nothing is written before ``claim``.
+
+    ``checked`` comes from ``check``. Raises InterruptUncovered, InterruptAnswered,
+    InterruptExpired, AnswerInvalid, AskedMeanwhile. Entries for questions that were never asked
+    here are left out with a warning.
+    """
+    if not resume:
+        return Admission()
+    entries, now, newest = _by_id(resume), timezone.now(), list(interrupts.newest(thread.pk))
+    rows = Interrupt.objects.filter(thread=thread)
+    known = _asked(rows, entries) | {row.interrupt_id: row for row in newest}
+    if unknown := sorted(entries.keys() - known.keys()):
+        log.warning("interrupts.unknown", thread=str(thread.pk), interrupts=unknown)
+    given = {name: known[name] for name in entries if name in known}
+    used = [row for name, row in given.items() if not _takes(row, entries[name], now, checked)]
+    if used and len(used) == len(given):
+        return Admission(answered_by=max(used, key=lambda row: row.run_id).answering_run)
+    others = [row for row in newest if row.interrupt_id not in given]
+    if missing := [row.interrupt_id for row in others if row.missing(now)]:
+        raise InterruptUncovered(details={"missing": missing})
+    if not given:
+        return Admission()
+    told = [row for row in (*given.values(), *others) if row.answering_run is None]
+    fresh = [row for row in told if row.interrupt_id in given and row.answer is None]
+    return Admission(
+        resume=[_entry(row, entries.get(row.interrupt_id)) for row in told],
+        told=told,
+        fresh=[(row, entries[row.interrupt_id]) for row in fresh],
+    )
+
+
+def store(key: UUID, entry: Entry, by: Acting, checked: Checked) -> Run | None:
+    """Keep one answer under the thread's lock; the run that was told, if it was the same before.
+
+    ``checked`` comes from ``check_one``. Raises InterruptAnswered, InterruptExpired,
+    AnswerInvalid.
+    """
+    row = (
+        Interrupt.objects.unscoped("questions just found")
+        .select_related("answering_run")
+        .get(pk=key)
+    )
+    if not _takes(row, entry, timezone.now(), checked):
+        return row.answering_run
+    if row.answer is None:
+        _store(row, entry, by)
+    return None
+
+
+def complete(key: UUID, thread: UUID) -> list[Entry]:
+    """The answers to this and all other questions of its run; empty while one is missing."""
+    rows, now = list(interrupts.newest(thread)), timezone.now()
+    if any(row.missing(now) for row in rows) or key not in {row.pk for row in rows}:
+        return []
+    return [json.loads(row.answer) for row in rows if row.answer and row.answering_run is None]
+
+
+def brought(asked: Interrupt, answers: list[Entry]) -> dict[str, Any]:
+    """The RunAgentInput of the run that brings ``answers``: the task, and the worktree, go on."""
+    body = {"threadId": asked.thread.thread_id, "resume": answers}
+    props = json.loads(asked.run.input or "{}").get("forwardedProps")
+    task = props.get(KEY) if isinstance(props, dict) else None
+    return body if task is None else body | {"forwardedProps": {KEY: task}}
+
+
+def _store(row: Interrupt, entry: Entry, by: Acting) -> None:
+    """The conditional update that takes an answer: a question is answered at most once.
+
+    All who answer hold the thread's lock, so only the clock can have been faster.
+    """
+    resolved = entry["status"] == "resolved"
+    free = [InterruptStatus.OPEN] if resolved else [InterruptStatus.OPEN, InterruptStatus.EXPIRED]
+    taken = (
+        Interrupt.objects.unscoped("questions just found")
+        .filter(pk=row.pk, status__in=free, answering_run=None)
+        .update(
+            status=InterruptStatus.ANSWERED if resolved else InterruptStatus.CANCELLED,
+            answer=dumps(entry),
+            answered_by=by.label,
+            answered_at=timezone.now(),
+        )
+    )
+    if not taken:
+        raise InterruptExpired(details={"interrupt_id": row.interrupt_id})
+    audit.record(by, row.team, "interrupt.answered", str(row.pk), status=entry["status"])
+
+
+def _takes(row: Interrupt, entry: Entry, now: datetime, checked: Checked) -> bool:
+    """Whether a run has yet to be told this answer; False if one was, and it was the same."""
+    where = {"id": str(row.pk), "interrupt_id": row.interrupt_id}
+    if row.answer is not None:
+        if not _same(entry, json.loads(row.answer)):
+            raise InterruptAnswered(details=where)
+    elif row.late(now):
+        if entry["status"] != "cancelled":
+            raise InterruptExpired(details=where)
+    elif entry["status"] == "resolved" and row.response_schema is not None:
+        if row.pk not in checked:
+            raise AskedMeanwhile(details=where)
+        if errors := checked[row.pk]:
+            raise AnswerInvalid(details={**where, "errors": errors})
+    return row.answering_run is None
+
+
+def _same(one: Entry, other: Entry) -> bool:
+    """As text: to Python, ``true`` and ``1`` would be the same answer."""
+
+    def text(entry: Entry) -> str:
+        return json.dumps([entry["status"], entry.get("payload")], sort_keys=True)
+
+    return text(one) == text(other)
+
+
+def _entry(row: Interrupt, given: Entry | None) -> Entry:
+    if given is not None:
+        return given
+    if row.answer is not None:
+        return dict(json.loads(row.answer))
+    return {"interruptId": json.loads(row.question)["id"], "status": "cancelled"}
+
+
+def _by_id(resume: Sequence[Entry]) -> dict[str, Entry]:
+    found: dict[str, Entry] = {}
+    for entry in resume:
+        name = interrupts.storable(entry["interruptId"])
+        if not _same(found.setdefault(name, entry), entry):
+            raise AnswerInvalid("The resume answers the same question twice.", details={"id": name})
+    return found
+
+
+def _asked(rows: QuerySet[Interrupt], names: dict[str, Entry]) -> dict[str, Interrupt]:
+    """The newest row of each name, of whichever run."""
+    rows = rows.filter(interrupt_id__in=names)
+    rows = rows.select_related("answering_run").order_by("interrupt_id", "-run_id")
+    return {row.interrupt_id: row for row in rows.distinct("interrupt_id")}

@@ -1,0 +1,202 @@
+"""The runs that one run has started: how they begin, and that they end before it does.
+
+A child lives in its parent's worker and job (``lifecycle.spawn``). So whatever ends the parent is
+there to end the children, and a worker that dies loses all of them at once to the reaper. Its
+events are read back from the journal: a parent sees of a child what every reader sees, and never
+more.
+"""
+
+import asyncio
+import functools
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+from uuid import UUID
+
+import structlog
+
+from agui_project.bridge import db, db_read
+from events.follow import follow
+from protocol.errors import HostError, RunErrorCode, RunFailed
+from protocol.input import run_agent_input
+from protocol.input.run_agent_input import OnBusy
+from runs.access import context
+from runs.lifecycle import descendants, lifecycle
+from runs.lifecycle.lifecycle import Claimed
+from runs.models import Run
+from runtimes.models import Agent
+from teams.limits import LimitReached
+
+log = structlog.get_logger(__name__)
+
+MOST, DEEPEST = 16, 4
+"""Children of one run at once, and how many runs may stand above a child."""
+LOOK_EVERY = 1.0  # seconds between looks at who was asked to stop
+
+Claiming = Callable[[], Coroutine[Any, Any, Claimed]]
+Execute = Callable[[Claiming], Coroutine[Any, Any, None]]
+
+
+class Child:
+    """A child in the hands of its parent's agent (``runtimes.spawn.Child``)."""
+
+    def __init__(self, run: Run) -> None:
+        self.agent = run.agent.slug
+        self.id = str(run.pk)
+        self.thread_id = run.thread.thread_id
+        self.run_id = run.run_id
+        self._events = _events(run.pk)
+        self._last: dict[str, Any] = {}
+
+    def __aiter__(self) -> AsyncIterator[dict[str, Any]]:
+        return self
+
+    async def __anext__(self) -> dict[str, Any]:
+        self._last = await anext(self._events)
+        return self._last
+
+    async def end(self) -> dict[str, Any]:
+        """The terminal event."""
+        async for _ in self:
+            pass
+        return self._last
+
+    async def close(self) -> None:
+        """Read no more."""
+        await self._events.aclose()
+
+
+class Children:
+    """Those of one run that have not ended."""
+
+    def __init__(self, parent: Run, execute: Execute) -> None:
+        """``execute`` makes the claim and runs what was claimed; it may be cancelled."""
+        self._parent = parent
+        self._execute = execute
+        self._tasks: dict[asyncio.Task[None], UUID | None] = {}
+        self._closed = False
+        self._watching: asyncio.Task[None] | None = None
+
+    @asynccontextmanager
+    async def spawn(self, agent: str, input: Mapping[str, Any]) -> AsyncGenerator[Child, None]:
+        """Start the child; leaving the block before its end cancels it. Raises RunFailed."""
+        if self._closed:
+            raise asyncio.CancelledError  # the parent is being stopped
+        if len(self._tasks) >= MOST:
+            raise RunFailed(
+                RunErrorCode.LIMIT, f"A run has at most {MOST} others at work for it at once."
+            )
+        begun: asyncio.Future[Run] = asyncio.get_running_loop().create_future()
+        claiming = functools.partial(self._begin, agent, input, begun)
+        name = f"child {agent} of run {self._parent.pk}"
+        task = asyncio.create_task(self._execute(claiming), name=name)
+        self._tasks[task] = None
+        task.add_done_callback(self._forget)
+        try:
+            either: set[asyncio.Future[Any]] = {task, begun}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if not begun.done():
+                raise asyncio.CancelledError  # stopped before it began
+            run = begun.result()
+            self._tasks[task] = run.pk
+            self._watch()
+            child = Child(run)
+            try:
+                yield child
+            finally:
+                await child.close()
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait({task})
+            if begun.done():
+                begun.exception()  # a parent that was stopped has not asked
+
+    async def _begin(
+        self, agent: str, input: Mapping[str, Any], begun: asyncio.Future[Run]
+    ) -> Claimed:
+        try:
+            claimed = await db(start, self._parent, agent, input)
+        except Exception as error:
+            begun.set_exception(_safe(agent, error))
+            raise
+        begun.set_result(claimed.run)
+        return claimed
+
+    def stop(self) -> None:
+        """Tell all of them to end."""
+        self._closed = True
+        for task in self._tasks:
+            task.cancel()
+
+    async def close(self) -> None:
+        """Return when all of them have ended; new ones are refused."""
+        self.stop()
+        if self._watching is not None:
+            self._watching.cancel()
+        if self._tasks:
+            await asyncio.wait(set(self._tasks))
+
+    def _forget(self, task: "asyncio.Task[None]") -> None:
+        del self._tasks[task]
+        if not task.cancelled():
+            task.exception()  # told to the agent by ``begun``, or in the child's own log
+
+    def _watch(self) -> None:
+        if self._watching is None or self._watching.done():
+            self._watching = asyncio.create_task(self._look(), name="children-asked-to-stop")
+
+    async def _look(self) -> None:
+        """A cancel of a child cannot abort its job, which is the parent's: look for it."""
+        while self._tasks:
+            await asyncio.sleep(LOOK_EVERY)
+            asked = await db_read(_asked_to_stop, [key for key in self._tasks.values() if key])
+            for task, key in self._tasks.items():
+                if key in asked:
+                    task.cancel()
+
+
+def start(parent: Run, slug: str, input: Mapping[str, Any]) -> Claimed:
+    """Start and claim a run of the parent's team. Raises NotFound, RunFailed, as ``spawn``.
+
+    It gets a thread of its own, unless ``threadId`` names one that the parent's thread began.
+    """
+    agent = Agent.objects.for_team(parent.team).filter(enabled=True, slug=slug).first()
+    if agent is None:
+        raise RunFailed(RunErrorCode.AGENT_ERROR, f"This team has no agent {slug!r}.")
+    if descendants.depth(parent) >= DEEPEST:
+        raise RunFailed(RunErrorCode.LIMIT, f"Runs start others {DEEPEST} levels deep at most.")
+    thread_id = input.get("threadId")
+    if thread_id is not None and not descendants.began(parent, str(thread_id)):
+        raise RunFailed(RunErrorCode.AGENT_ERROR, "That thread was not started by this one.")
+    sent, handed = context.apart(parent, input.get("context"))
+    body = {**input, "context": sent, "parentRunId": parent.run_id}
+    claimed = lifecycle.spawn(parent, agent, run_agent_input.parse(body, on_busy=OnBusy.REJECT))
+    context.hand_on(claimed.run, handed)
+    return claimed
+
+
+def _safe(agent: str, error: Exception) -> RunFailed:
+    """The message for the parent's agent; messages of HostErrors are safe to show."""
+    if isinstance(error, RunFailed):
+        return error
+    if not isinstance(error, HostError):
+        log.error("child.not_started", agent=agent, exc_info=error)
+    reason = RunErrorCode.LIMIT if isinstance(error, LimitReached) else RunErrorCode.AGENT_ERROR
+    told = str(error) if isinstance(error, HostError) else "the host could not start it."
+    return RunFailed(reason, f"Agent {agent!r}: {told}")
+
+
+def _asked_to_stop(keys: list[UUID]) -> set[UUID]:
+    asked = Run.objects.unscoped("runs of any team").filter(
+        pk__in=keys, cancel_requested_at__isnull=False
+    )
+    return set(asked.values_list("pk", flat=True))
+
+
+async def _events(run_id: UUID) -> AsyncGenerator[dict[str, Any], None]:
+    async with aclosing(follow(run_id)) as pages:
+        async for frames in pages:
+            for payload in (frames and frames.payloads) or ():
+                yield json.loads(payload)

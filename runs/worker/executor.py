@@ -1,0 +1,326 @@
+"""execute: one claimed run, from the agent's first event to the stored terminal one.
+
+The agent runs in a task of its own, so that a stop (cancel, shutdown, timeout) never hits the
+code that ends the run. Whatever the agent does, exactly one terminal event is appended, in the
+transaction that stores the run's status.
+"""
+
+import asyncio
+import functools
+import time
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from contextlib import aclosing
+from enum import Enum
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.db import InterfaceError, OperationalError
+
+from agui_project.secrets import SecretUnreadable
+from events.checkpoints import Checkpointer
+from events.lease import Also, AppendFailed, Lease, LostLease
+from events.writer import JournalWriter
+from protocol.encoding import Record
+from protocol.errors import RunErrorCode, RunFailed
+from protocol.intake.intake import Intake
+from runs.access import context
+from runs.lifecycle import history, lifecycle
+from runs.lifecycle.lifecycle import Claimed
+from runs.worker import findings
+from runs.worker.children import Children
+from runs.worker.pace import Pace
+from runtimes import registry
+from runtimes.base import RunContext
+from runtimes.middleware.chain import BadChain, Chain
+from runtimes.models import Policy
+
+log = structlog.get_logger(__name__)
+CLAIM_PAUSE = 0.5
+
+
+class Stop(Enum):
+    """The reason for which an executor ends a run early."""
+
+    CANCEL = "cancel"
+    SHUTDOWN = "shutdown"
+
+
+async def execute_claim(
+    claim: Callable[[], Coroutine[Any, Any, Claimed | None]],
+    writer: JournalWriter,
+    why: Callable[[], Stop],
+    *,
+    patience: float = 0.0,
+) -> None:
+    """Claim a run and execute it; does nothing if the run is no longer queued.
+
+    While the database is away or refuses connections, the claim is tried again for ``patience``
+    seconds; the claim must know an earlier attempt of its own.
+
+    A stop may arrive while the claim is on its way in a thread. The claim cannot be taken back
+    there, so it is awaited and the run then ends as stopped.
+    """
+    until, stopped = time.monotonic() + patience, False
+    while True:
+        claiming = asyncio.create_task(claim())
+        while not claiming.done():
+            try:
+                await asyncio.wait({claiming})
+            except asyncio.CancelledError:
+                stopped = True
+        error = claiming.exception()
+        away = isinstance(error, OperationalError | InterfaceError)
+        if not away or stopped or time.monotonic() > until:
+            break
+        log.warning("run.claimed_again", error=str(error))
+        await asyncio.sleep(CLAIM_PAUSE)
+    if claimed := claiming.result():
+        await execute(claimed, writer, why, stopped=stopped)
+    elif stopped:
+        raise asyncio.CancelledError
+
+
+async def execute(
+    claimed: Claimed, writer: JournalWriter, why: Callable[[], Stop], *, stopped: bool = False
+) -> None:
+    """Run a claimed run to its end. ``why`` explains a cancellation of the calling task.
+
+    ``stopped`` says that the cancellation came before the claim was through. Raises
+    CancelledError only after the run's end is stored.
+    """
+    execution = Execution(claimed, writer)
+    if stopped:
+        execution.stop(why())
+    task = asyncio.ensure_future(execution.drive())
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            stopped = True
+            execution.stop(why())
+    task.result()
+    if stopped:
+        raise asyncio.CancelledError
+
+
+class Execution:
+    """One run in the hands of this worker."""
+
+    def __init__(self, claimed: Claimed, writer: JournalWriter) -> None:
+        self.run = run = claimed.run
+        self.lease: Lease = writer.open(claimed.claim)
+        self.children = Children(run, lambda claim: execute_claim(claim, writer, self._why))
+        self.questions = claimed.questions
+        self.input = claimed.prepared.input
+        limits = claimed.limits
+        self.intake = Intake(
+            run.thread.thread_id,
+            run.run_id,
+            input=claimed.prepared.echo,
+            max_bytes=min(
+                limits.event_bytes or settings.AGUI_MAX_EVENT_BYTES, settings.AGUI_MAX_EVENT_BYTES
+            ),
+            max_state=settings.AGUI_MAX_STATE_BYTES,
+            max_text=settings.AGUI_MAX_TEXT_BYTES,
+            repair=run.agent.policy == Policy.REPAIR,
+            history=claimed.prepared.history,
+        )
+        # The run's base is the thread's history, which stands still while the run lives.
+        base = functools.partial(history.current, run.thread_id)
+        self.checkpoints = Checkpointer(run.pk, base)
+        self.chain: Chain | None = None
+        timeout = run.agent.timeout_seconds or settings.AGUI_RUN_TIMEOUT
+        self.limit = min(limits.run_seconds or timeout, timeout)
+        self.pace = Pace(limits.events_per_second)
+        self.stopping: asyncio.Future[Stop] = asyncio.get_running_loop().create_future()
+        self.log = log.bind(run=str(run.pk), agent=run.agent.slug)
+
+    def stop(self, why: Stop) -> None:
+        """Ask for an early end; the first reason counts."""
+        if not self.stopping.done():
+            self.stopping.set_result(why)
+
+    def _why(self) -> Stop:
+        """Why the children end: the worker goes, or the parent needs them no more."""
+        return self.stopping.result() if self.stopping.done() else Stop.CANCEL
+
+    async def drive(self) -> None:
+        """Start, pump the agent, end. LostLease means that someone else has ended the run."""
+        try:
+            self._append(self.intake.start())
+            if self.input["state"] not in (None, {}):
+                # The client may hold an older state, or none: deltas need this one.
+                self._append(self.intake.accept(self._state()))
+            if self.questions and not self.stopping.done():
+                self._ask_again()
+            else:
+                how = await self._work()
+                await self.children.close()
+                await self._end(how)
+            await self.lease.flush()
+            await self._settle()
+        except LostLease:
+            self.log.warning("run.lost_lease")
+        except AppendFailed:
+            await self._end_refused()
+        finally:
+            await self.checkpoints.close()
+
+    async def _settle(self) -> None:
+        """Store a long log's fold within its own job: the thread's next claim finds it there."""
+        if self._why() is Stop.SHUTDOWN:
+            return
+        store = functools.partial(history.current, self.run.thread_id)
+        settling = asyncio.ensure_future(self.checkpoints.settle(store))
+        ends: set[asyncio.Future[Any]] = {settling}
+        if not self.stopping.done():
+            ends.add(self.stopping)
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+
+    def _state(self) -> dict[str, Any]:
+        return {"type": "STATE_SNAPSHOT", "snapshot": self.input["state"]}
+
+    def _ask_again(self) -> None:
+        """The thread waits for answers, and this run brings none: the agent must not act."""
+        self._append(self.intake.finish({"type": "interrupt", "interrupts": self.questions}))
+
+    async def _work(self) -> BaseException | Stop | None:
+        """Pump until the agent is done or told to stop; how it went."""
+        name = f"agent {self.run.agent.slug} of run {self.run.pk}"
+        pump = asyncio.create_task(self._pump(), name=name)
+        if not self.stopping.done():
+            ends: set[asyncio.Future[Any]] = {pump, self.stopping}
+            await asyncio.wait(ends, timeout=self.limit, return_when=asyncio.FIRST_COMPLETED)
+        if pump.cancelled():
+            return RunFailed(RunErrorCode.AGENT_ERROR, "The agent cancelled itself.")
+        if pump.done():
+            return pump.exception()
+        self.children.stop()
+        pump.cancel()
+        await asyncio.wait({pump}, timeout=settings.AGUI_CANCEL_GRACE)
+        if not pump.done():
+            # It swallowed the cancellation. The run ends without it: whatever it emits from
+            # now on meets a closed intake.
+            self.log.error("run.agent_ignores_cancel")
+            pump.add_done_callback(_forget)
+        elif not pump.cancelled() and isinstance(pump.exception(), LostLease | AppendFailed):
+            return pump.exception()
+        if self.stopping.done():
+            return self.stopping.result()
+        return RunFailed(RunErrorCode.TIMEOUT, f"The run took longer than {self.limit:g} seconds.")
+
+    async def _pump(self) -> None:
+        """Agent → runtime → middleware → intake → writer; nothing behind the terminal event."""
+        runtime = registry.runtime_for(self.run.agent)
+        lease, pace, ctx = self.lease, self.pace, await self._context()
+        accept = self.intake.accept
+        if lease.full:
+            await lease.room()  # of the echo: an input may be megabytes
+        stream = runtime.run(ctx)
+        if self.run.agent.middleware:
+            stream = self._chained(stream, ctx)
+        async with aclosing(stream) as events:
+            async for event in events:
+                records = accept(event)
+                self._append(records)
+                if self.intake.ended:
+                    break
+                pace.left -= len(records)
+                if pace.left < 0:
+                    await pace.wait()
+                if lease.full:
+                    await lease.room()
+
+    def _chained(self, stream: AsyncGenerator[Any, None], ctx: RunContext) -> Any:
+        """The stream through the agent's middleware."""
+        try:
+            self.chain = Chain(self.run.agent.chain(), ctx)
+        except (BadChain, SecretUnreadable) as bad:
+            raise RunFailed(
+                RunErrorCode.AGENT_ERROR, f"The agent's middleware cannot run: {bad}"
+            ) from None
+        return self.chain.stream(self._plain(stream))
+
+    async def _plain(self, stream: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
+        """Events as middleware reads them: checked dicts in wire form, no chunks."""
+        async with aclosing(stream) as events:
+            async for event in events:
+                for plain in self.intake.plain(event):
+                    yield plain
+
+    def _rest(self) -> None:
+        """What middleware has left to say when the agent did not come to its end."""
+        if self.chain is None:
+            return
+        try:
+            for event in self.chain.rest():
+                self._append(self.intake.accept(event))
+        except (LostLease, AppendFailed):
+            raise
+        except Exception:
+            # Nothing that middleware does may keep a run from ending.
+            self.log.exception("run.middleware_rest")
+
+    async def _end(self, how: BaseException | Stop | None) -> None:
+        if isinstance(how, LostLease | AppendFailed):
+            raise how
+        if how is not None and not self.intake.ended:
+            self._rest()
+        if self.intake.ended:
+            return
+        match how:
+            case None:
+                self._append(self.intake.finish())
+            case Stop.CANCEL:
+                self._append(self.intake.cancel())
+            case Stop.SHUTDOWN:
+                self._fail(RunErrorCode.SHUTDOWN, "The worker was shut down during this run.")
+            case RunFailed():
+                self.log.warning("run.failed", reason=how.reason, message=how.message)
+                self._fail(how.reason, how.message)
+            case _:
+                self.log.error("run.agent_raised", exc_info=how)
+                self._fail(
+                    RunErrorCode.AGENT_ERROR,
+                    "The agent stopped with an error; the host's log has the details.",
+                )
+
+    async def _end_refused(self) -> None:
+        """The database took everything but the last batch: end behind what it took."""
+        self.lease.reopen()
+        self.intake = Intake.reopened(
+            self.run.thread.thread_id, self.run.run_id, head=self.lease.head
+        )
+        self._fail(RunErrorCode.INVALID_EVENT, "An event of the agent could not be stored.")
+        await self.lease.flush()
+
+    def _fail(self, reason: RunErrorCode, message: str) -> None:
+        self._append(self.intake.fail(reason, message))
+
+    def _append(self, records: Sequence[Record]) -> None:
+        """Append; findings and, with the terminal event, the run's status share the transaction."""
+        also: list[Also] = []
+        if found := self.intake.take_findings():
+            also.append(functools.partial(findings.store, self.run.pk, found))
+        if (terminal := self.intake.terminal) is not None:
+            also.append(functools.partial(lifecycle.finish, self.run.pk, terminal))
+        self.lease.append(records, also)
+        self.checkpoints.note(records)
+
+    async def _context(self) -> RunContext:
+        agent = self.run.agent
+        body = await context.provided(self.run, self.input)
+        return RunContext(
+            body,
+            agent=agent.slug,
+            settings=agent.settings,
+            team=str(self.run.team_id),
+            spawn=self.children.spawn,
+        )
+
+
+def _forget(task: "asyncio.Task[None]") -> None:
+    """Look at a late agent's exception, so that asyncio does not complain about it."""
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,88 @@
+"""The reaper: ends runs whose worker is gone, so that every run ends with one terminal event.
+
+Every worker and every web process calls ``run_once``; an advisory lock lets one through.
+Procrastinate prunes a dead worker, but its job stays 'doing' and keeps the thread's lock
+(measured), so run, job and lock are ended together.
+"""
+
+from uuid import UUID
+
+import structlog
+from django.conf import settings
+from django.db import connection
+
+from runs.lifecycle import admission, jobs, lifecycle
+from runs.models import Run
+
+log = structlog.get_logger(__name__)
+
+LOCK = 0x4147_5549  # "AGUI"
+# One statement, so one snapshot: a job that is seen as ended is seen with its run ended.
+ORPHANS = """
+select run.journal_id from runs_run run
+  left join procrastinate_jobs job on job.id = run.job_id
+  left join procrastinate_workers worker on worker.id = job.worker_id
+ where run.status in ('queued', 'running')
+   and run.job_id is not null -- else it waits to be admitted
+   and (job.id is null
+        or job.status not in ('todo', 'doing')
+        or job.status = 'doing' and (
+            worker.id is null or worker.last_heartbeat < now() - make_interval(secs => %(lost)s)))
+"""
+# A worker that died between its run's end and its job's: the thread would stay locked.
+LEFT_JOBS = """
+select procrastinate_finish_job_v1(job.id, 'failed', true)
+  from procrastinate_jobs job join runs_run run on run.journal_id = (job.args ->> 'run_id')::uuid
+  left join procrastinate_workers worker on worker.id = job.worker_id
+ where job.status = 'doing' and run.ended_at < now() - make_interval(secs => %(lost)s)
+   and (worker.id is null or worker.last_heartbeat < now() - make_interval(secs => %(lost)s))
+"""
+# The lock of a process that is frozen, or cut off without a word: its session stays, and idles.
+FREE_LOCK = """
+select pg_terminate_backend(pid) from pg_locks join pg_stat_activity using (pid)
+ where locktype = 'advisory' and classid = 0 and objid = %(lock)s and objsubid = 1 and granted
+   and state like 'idle%%' and state_change < now() - make_interval(secs => %(idle)s)
+"""
+IDLE = 15
+PRUNE = "select * from procrastinate_prune_stalled_workers_v1(%(lost)s)"
+# A periodic task whose worker died would keep its lock, and none after it would ever run.
+LEFT_CHORES = """
+select procrastinate_finish_job_v1(job.id, 'failed', true)
+  from procrastinate_jobs job left join procrastinate_workers worker on worker.id = job.worker_id
+ where job.status = 'doing' and job.task_name <> %(runs)s
+   and (worker.id is null or worker.last_heartbeat < now() - make_interval(secs => %(lost)s))
+"""
+
+
+def run_once() -> list[UUID]:
+    """End every orphan; the ids of the runs that ended here."""
+    with connection.cursor() as cursor:
+        cursor.execute("select pg_try_advisory_lock(%s)", [LOCK])
+        if not cursor.fetchone()[0]:
+            cursor.execute(FREE_LOCK, {"lock": LOCK, "idle": IDLE})
+            return []
+        try:
+            lost = {"lost": settings.AGUI_WORKER_LOST_AFTER}
+            cursor.execute(ORPHANS, lost)
+            ended = [run_id for (run_id,) in cursor.fetchall() if _reap(run_id)]
+            # A worker that was only frozen finds its row gone when it wakes, and stops.
+            cursor.execute(PRUNE, lost)
+            cursor.execute(LEFT_JOBS, lost)
+            cursor.execute(LEFT_CHORES, {**lost, "runs": jobs.TASK})
+            if missed := admission.sweep():
+                log.info("admission.swept", runs=missed)
+            return ended
+        finally:
+            cursor.execute("select pg_advisory_unlock(%s)", [LOCK])
+
+
+def _reap(run_id: UUID) -> bool:
+    try:
+        run = Run.objects.unscoped("a lost run of any team").select_related("thread").get(pk=run_id)
+        ended = lifecycle.end_lost(run)
+    except Exception:
+        log.exception("reaper.failed", run=str(run_id))
+        return False
+    if ended:
+        log.warning("reaper.ended_lost_run", run=str(run_id))
+    return ended

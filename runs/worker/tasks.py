@@ -1,0 +1,102 @@
+"""Procrastinate tasks: executing a run, expiring questions, purging, keeping partitions ahead."""
+
+import functools
+import time
+from uuid import UUID
+
+import structlog
+from django.conf import settings
+from django.utils import timezone
+from procrastinate import JobContext, RetryStrategy
+from procrastinate.contrib.django import app
+from procrastinate.job_context import AbortReason
+
+from agui_project.bridge import db
+from agui_project.postgres.deadlines import LONGEST, allowing
+from events import partitions
+from events.writer import JournalWriter
+from runs.lifecycle import admission, interrupts, jobs, lifecycle, retention
+from runs.worker.executor import Stop, execute_claim
+
+log = structlog.get_logger(__name__)
+WRITER = "journal_writer"
+PURGE_SECONDS, SWEEP_SECONDS = 600.0, 45.0
+# A disk that was full or a database that was away must not cost a purge its quarter of an hour, or
+# the nightly work its night. The tasks of every minute need none: the next one is there sooner.
+AGAIN = RetryStrategy(max_attempts=20, wait=20)
+
+
+@app.task(name=jobs.TASK, queue=jobs.QUEUE, pass_context=True)
+async def execute_run(context: JobContext, run_id: str) -> None:
+    """Claim the run and execute it; does nothing if the run is no longer queued.
+
+    The claim has as long as the reaper gives a job that was fetched and whose run has not begun.
+    """
+    writer: JournalWriter = context.additional_context[WRITER]
+    claim = functools.partial(db, lifecycle.claim, UUID(run_id), timezone.now())
+    patience = settings.AGUI_WORKER_LOST_AFTER
+    await execute_claim(claim, writer, lambda: _why(context), patience=patience)
+
+
+def _why(context: JobContext) -> Stop:
+    return Stop.SHUTDOWN if context.abort_reason() is AbortReason.SHUTDOWN else Stop.CANCEL
+
+
+@app.periodic(cron="* * * * *")
+@app.task(name="runs.tasks.expire_interrupts", queue=jobs.QUEUE, queueing_lock="interrupts")
+def expire_interrupts(timestamp: int) -> None:
+    """Expire the questions that were not answered in time."""
+    if expired := interrupts.expire():
+        log.info("interrupts.expired", count=expired)
+
+
+@app.periodic(cron="*/15 * * * *")
+@app.task(
+    name="runs.tasks.purge_what_is_over",
+    queue=jobs.QUEUE,
+    queueing_lock="retention",
+    lock="retention",
+    retry=AGAIN,
+)
+def purge_what_is_over(timestamp: int) -> None:
+    """Purge by the teams' retention, and drop the months that are left empty."""
+    with allowing(LONGEST):
+        retention.run_once(seconds=PURGE_SECONDS)
+
+
+@app.periodic(cron="* * * * *")
+@app.task(name="runs.tasks.sweep_erased", queue=jobs.QUEUE, queueing_lock="sweep", lock="retention")
+def sweep_erased(timestamp: int) -> None:
+    """Take the rows of erased logs away."""
+    with allowing(LONGEST):
+        retention.sweep(time.monotonic() + SWEEP_SECONDS)
+
+
+@app.periodic(cron="17 3 * * *")
+@app.task(
+    name="runs.tasks.keep_partitions_ahead",
+    queue=jobs.QUEUE,
+    queueing_lock="partitions",
+    retry=AGAIN,
+)
+def keep_partitions_ahead(timestamp: int) -> None:
+    """Create the coming months' partitions; say so loudly if a row has no month."""
+    if made := partitions.ensure_ahead():
+        log.info("partitions.made", names=made)
+    with allowing(LONGEST):
+        stray = partitions.stray_rows()
+    if stray:
+        log.error("partitions.stray_rows", hint="docs/operations.md#stray-rows")
+
+
+@app.periodic(cron="41 3 * * *")
+@app.task(
+    name="runs.tasks.recount_stored_bytes",
+    queue=jobs.QUEUE,
+    queueing_lock="recount",
+    retry=AGAIN,
+)
+def recount_stored_bytes(timestamp: int) -> None:
+    """Sum up what each team has stored: purged events count no more."""
+    with allowing(LONGEST):
+        admission.recount()

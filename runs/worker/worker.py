@@ -1,0 +1,95 @@
+"""The worker process: Procrastinate's worker, the JournalWriter, the reaper and the watchdog."""
+
+import asyncio
+import gc
+import logging
+import signal
+import sys
+from contextlib import suppress
+
+from django.conf import settings
+from procrastinate import App
+from procrastinate.contrib.django import app as django_app
+from procrastinate.contrib.django.db_cleanup import close_db_connections
+from procrastinate.jobs import DeleteJobCondition
+
+from agui_project.bridge import db
+from agui_project.liveness import QUICK_GRACE
+from agui_project.postgres.base import queue_parameters
+from events.hub import hub
+from events.writer import JournalWriter
+from runs.lifecycle import admission, jobs
+from runs.worker import reaper, tasks
+from runs.worker.resilience import PatientConnector, PatientWorker
+from runs.worker.watchdog import Heartbeat, Watchdog
+
+# The journal's thread gets the interpreter back within this many seconds, a dozen times per commit.
+# Beside an agent that computes, a commit took 80 ms at Python's 5 ms.
+SWITCH_INTERVAL = 0.0005
+
+
+async def work(watchdog: Watchdog) -> None:
+    """Execute runs until ``watchdog.stop_worker``; then let them finish, and return.
+
+    Writer and worker share a TaskGroup: the death of either ends the process. The writer
+    outlives the worker at shutdown, since the runs' last events pass through it.
+    """
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    # Nothing imported so far will ever be garbage: a full collection over it stops every run.
+    gc.collect()
+    gc.freeze()
+    writer = JournalWriter(then=admission.ended)
+    app = django_app.with_connector(PatientConnector(**queue_parameters()))
+    async with app.open_async(), asyncio.TaskGroup() as group:
+        writing = group.create_task(writer.run(), name="journal-writer")
+        # Without it no run can end well: nothing is worth an hour's wait.
+        writing.add_done_callback(lambda _: watchdog.hurry())
+        worker = _worker(app, writer)
+        watchdog.on_stop, watchdog.on_hurry = worker.stop, worker.hurry
+        # Not the loop's handlers: a loop that an agent blocks does not call them.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda received, _: watchdog.on_signal(received))
+        heartbeat = Heartbeat(
+            lambda: worker.worker_id, watchdog.hurry, draining=lambda: watchdog.draining
+        )
+        heartbeat.start()
+        reaping = group.create_task(reap_forever(), name="reaper")
+        try:
+            await worker.run()  # type: ignore[no-untyped-call]
+        finally:
+            watchdog.leave_within(QUICK_GRACE)
+            heartbeat.stop()
+            reaping.cancel()
+            await hub().close()  # parents have read their children there
+            writer.close()
+
+
+async def reap_forever() -> None:
+    """Call the reaper every ``AGUI_REAP_EVERY`` seconds, also after it failed."""
+    while True:
+        with suppress(Exception):
+            await db(reaper.run_once)
+        await asyncio.sleep(settings.AGUI_REAP_EVERY)
+
+
+def _worker(app: App, writer: JournalWriter) -> PatientWorker:
+    logging.getLogger("procrastinate").addFilter(_is_news)
+    return PatientWorker(
+        app,
+        queues=[jobs.QUEUE],
+        concurrency=settings.AGUI_WORKER_CONCURRENCY,
+        fetch_job_polling_interval=0.5,
+        abort_job_polling_interval=1.0,
+        shutdown_graceful_timeout=0,  # the runs have had their time in PatientWorker's drain
+        delete_jobs=DeleteJobCondition.ALWAYS.value,
+        additional_context={tasks.WRITER: writer},
+        install_signal_handlers=False,
+        stalled_worker_timeout=settings.AGUI_WORKER_LOST_AFTER,
+        # The threads of periodic tasks would keep a connection each, also one that died.
+        task_middleware=[close_db_connections],
+    )
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Leave out that a reaped job was finished by its late worker too, and every clean abort."""
+    return "Job was not found or not in" not in record.getMessage()

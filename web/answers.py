@@ -1,0 +1,108 @@
+"""How DRF and Django say errors: the one shape, whatever raised it."""
+
+import sys
+from typing import Any
+
+import structlog
+from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from rest_framework import exceptions
+from rest_framework.response import Response
+
+from agui_project.errors import (
+    Forbidden,
+    MethodNotAllowed,
+    NotAcceptable,
+    NotFound,
+    TooLarge,
+    Unauthenticated,
+    Unavailable,
+    UnsupportedMediaType,
+)
+from agui_project.logs import sparingly
+from protocol.errors import BadRequest, HostError, Invalid
+
+log = structlog.get_logger(__name__)
+
+OURS: list[tuple[type[Exception], type[HostError]]] = [
+    (Http404, NotFound),
+    (PermissionDenied, Forbidden),
+    (OperationalError, Unavailable),
+    (InterfaceError, Unavailable),
+    (RequestDataTooBig, TooLarge),
+    (exceptions.NotFound, NotFound),
+    (exceptions.NotAuthenticated, Unauthenticated),
+    (exceptions.AuthenticationFailed, Unauthenticated),
+    (exceptions.PermissionDenied, Forbidden),
+    (exceptions.MethodNotAllowed, MethodNotAllowed),
+    (exceptions.NotAcceptable, NotAcceptable),
+    (exceptions.UnsupportedMediaType, UnsupportedMediaType),
+    (exceptions.ParseError, BadRequest),
+]
+
+
+def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
+    """DRF's hook: any exception as its HostError, or as an internal error that says nothing."""
+    ours = as_host_error(error)
+    log_failure(error, ours)
+    headers = dict(ours.headers)
+    if isinstance(ours, Unauthenticated):
+        headers.setdefault("WWW-Authenticate", "Bearer")
+    return Response(ours.as_json(), status=ours.status, headers=headers)
+
+
+def as_host_error(error: Exception) -> HostError:
+    """The HostError that stands for an exception of Django or DRF."""
+    if isinstance(error, HostError):
+        return error
+    if isinstance(error, exceptions.ValidationError):
+        details = error.detail if isinstance(error.detail, dict) else {"errors": error.detail}
+        return Invalid(details=details)
+    for theirs, ours in OURS:
+        if isinstance(error, theirs):
+            return ours()
+    return HostError()
+
+
+def log_failure(error: Exception, ours: HostError, **values: Any) -> None:
+    """Log what is the host's own fault; an outage, which fails all requests alike, sparingly."""
+    if isinstance(ours, Unavailable):
+        sparingly(log.warning, "request.unavailable", error=repr(error), **values)
+    elif ours.status >= 500:
+        log.exception("request.failed", exc_info=error, **values)
+
+
+def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """Django's 404, as JSON for machines."""
+    return _page_or_json(request, NotFound())
+
+
+def permission_denied(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """Django's 403, as JSON for machines."""
+    return _page_or_json(request, Forbidden("You may not do that."))
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Django's 500, as JSON for machines; a 503 while the database is away."""
+    error = sys.exc_info()[1]
+    ours = as_host_error(error) if isinstance(error, Exception) else HostError()
+    if not isinstance(ours, Unavailable):
+        return _page_or_json(request, HostError())
+    log_failure(error, ours, path=request.path)  # type: ignore[arg-type]
+    return _page_or_json(request, ours)
+
+
+def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """Django's 400 (a bad Host header, say), as JSON for machines."""
+    return _page_or_json(request, BadRequest())
+
+
+def _page_or_json(request: HttpRequest, error: HostError) -> HttpResponse:
+    if "text/html" in request.headers.get("accept", ""):
+        page = render(request, "error.html", {"error": error}, status=error.status)
+        for name, value in error.headers.items():
+            page[name] = value
+        return page
+    return JsonResponse(error.as_json(), status=error.status, headers=error.headers)

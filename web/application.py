@@ -1,0 +1,43 @@
+"""What granian serves under the supervisor: the application, in a process that dies with it."""
+
+import multiprocessing
+import signal
+import sys
+from typing import Any
+
+import structlog
+from django.core.exceptions import ImproperlyConfigured
+
+from agui_project import child, own_secrets
+
+log = structlog.get_logger(__name__)
+
+
+def application() -> Any:
+    """The ASGI application; called inside granian's worker process (``--factory``).
+
+    Granian's main process ends with the supervisor, but its worker would live on with the port.
+    """
+    child.die_with_parent(signal.SIGKILL)
+    own_secrets.hide()
+    parent = multiprocessing.parent_process()
+    if parent is not None and not parent.is_alive():
+        raise SystemExit("granian's main process died first")
+    try:
+        from web.asgi import application
+    except ImproperlyConfigured as error:
+        sys.exit(f"{error}")
+    _announce()
+    return application
+
+
+def _announce() -> None:
+    from django.conf import settings
+
+    from runs import startup
+
+    try:
+        startup.announce("web", request_slots=settings.AGUI_REQUEST_SLOTS)
+    except ImproperlyConfigured as error:
+        # It serves what needs no database, says so at /ready, and goes on when it is back.
+        log.error("web.not_ready", reason=f"{error}")

@@ -1,0 +1,142 @@
+"""Raw ASGI over HTTP, as little as the streams need: a request, and answers that are JSON errors.
+
+Paths that lead here pass none of Django's middleware, so hosts and errors are handled here.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cached_property
+from typing import Any
+from urllib.parse import parse_qs
+
+import structlog
+from django.http import parse_cookie
+
+from agui_project import cors
+from protocol.errors import BadRequest, HostError
+from web.answers import as_host_error, log_failure
+
+SLOT = "agui.slot"
+"""Where a scope holds the request's place at the gate (``gated.py``)."""
+log = structlog.get_logger(__name__)
+
+Scope = dict[str, Any]
+Message = dict[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class Request:
+    """Headers (lower-case names), cookies, query and body of an ASGI HTTP or WebSocket scope."""
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self.scope = scope
+        self.receive = receive
+
+    @cached_property
+    def headers(self) -> Mapping[str, str]:
+        return cors.headers_of(self.scope)
+
+    @cached_property
+    def cookies(self) -> Mapping[str, str]:
+        # As lenient as Django's pages: one odd cookie of another site must not hide ours.
+        return parse_cookie(self.headers.get("cookie", ""))
+
+    @cached_property
+    def query(self) -> Mapping[str, str]:
+        """The last value of each parameter."""
+        found = parse_qs(self.scope.get("query_string", b"").decode("latin-1"), True)
+        return {name: values[-1] for name, values in found.items()}
+
+    @property
+    def kwargs(self) -> dict[str, Any]:
+        """What the address held."""
+        return self.scope["url_route"]["kwargs"]  # type: ignore[no-any-return]
+
+    @property
+    def scheme(self) -> str:
+        """http or https, for sockets too."""
+        return cors.scheme_of(self.scope)
+
+    def release(self) -> None:
+        """Let the next request in: what comes now is only waited for, or sent."""
+        if (slot := self.scope.get(SLOT)) is not None:
+            slot.release()
+
+    async def body(self) -> bytes:
+        """The whole body, which ``Bodies`` has read and bounded before; once."""
+        return bytes((await self.receive()).get("body", b""))
+
+
+def endpoint(handle: Callable[[Request, Send], Awaitable[None]]) -> App:
+    """An ASGI app from a handler; a HostError before the first byte becomes its JSON answer."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        started = False
+
+        async def tracked(message: Message) -> None:
+            nonlocal started
+            started = started or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            request = Request(scope, receive)
+            if not cors.host_allowed(request.headers):
+                raise BadRequest("This host is not configured to answer under that name.")
+            await handle(request, tracked)
+        except HostError as error:
+            if started:
+                raise
+            await answer_error(send, error)
+        except Exception as error:
+            if started and isinstance(error, TimeoutError):
+                log.info("stream.too_slow", path=scope["path"])
+                return
+            ours = as_host_error(error)
+            log_failure(error, ours, path=scope["path"])
+            if started:
+                raise
+            await answer_error(send, ours)
+
+    return app
+
+
+async def answer(
+    send: Send, status: int, body: bytes = b"", headers: Mapping[str, str] | None = None
+) -> None:
+    """A complete answer."""
+    pairs = {"content-length": str(len(body)), **(headers or {})}
+    raw = [(name.lower().encode(), value.encode("latin-1")) for name, value in pairs.items()]
+    await send({"type": "http.response.start", "status": status, "headers": raw})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def answer_json(
+    send: Send, status: int, value: Any, headers: Mapping[str, str] | None = None
+) -> None:
+    """A complete JSON answer."""
+    body = json.dumps(value, separators=(",", ":")).encode()
+    await answer(send, status, body, {"content-type": "application/json", **(headers or {})})
+
+
+async def answer_error(send: Send, error: HostError) -> None:
+    """The error shape of DESIGN section 6."""
+    await answer_json(send, error.status, error.as_json(), error.headers)
+
+
+async def refuse(scope: cors.Scope, receive: cors.Receive, send: Send, error: HostError) -> None:
+    """Answer for the app that was not asked: JSON, a line of text for pages, a close code."""
+    if scope["type"] == "websocket":
+        return await close_socket(receive, send, error)
+    if "text/html" in cors.headers_of(scope).get("accept", ""):
+        text = {"content-type": "text/plain; charset=utf-8", **error.headers}
+        return await answer(send, error.status, error.message.encode(), text)
+    await answer_error(send, error)
+
+
+async def close_socket(receive: cors.Receive, send: Send, error: HostError) -> None:
+    """Refuse a WebSocket. Browsers see no HTTP status: it is accepted, then closed."""
+    await receive()
+    await send({"type": "websocket.accept"})
+    await send({"type": "websocket.close", "code": error.close, "reason": error.code})

@@ -1,0 +1,134 @@
+"""Request bodies, bounded once for every route: by size, by time, and over the whole process.
+
+Django spools a body of any length to disk before a view can refuse it, and waits for the rest
+for ever. So no app sees a request before its whole body is here.
+"""
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+from django.conf import settings
+
+from agui_project.cors import App, Receive, Scope, Send, headers_of
+from agui_project.errors import Overloaded, RequestTimeout, TooLarge
+from agui_project.request_id import address_of, network_of
+from protocol.errors import BadRequest, HostError
+from web.asgi_http import refuse
+
+CLOSE = {"Connection": "close"}
+"""Nobody reads the rest of a refused body, so the connection cannot carry another request."""
+SHARE = 4
+"""One address may hold a quarter of the bytes: slow bodies of one client must not stop others'."""
+
+
+class Bodies:
+    """ASGI middleware: the app gets the body in one piece, or is not called.
+
+    413 above ``AGUI_MAX_BODY_BYTES``, by Content-Length before a byte is read and by count for
+    chunks; 408 after ``AGUI_BODY_TIMEOUT`` seconds; 503 while the process, or the address, holds
+    too much of ``AGUI_BODIES_MAX_BYTES``. A body counts until its answer begins.
+    """
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+        self._bytes = 0
+        self._bytes_of: Counter[str] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        body = _Body(network_of(address_of(scope)))
+        try:
+            refusal = await self._read(scope, receive, body)
+            if refusal is not None:
+                self._forget(body)
+                return await refuse(scope, receive, send, refusal)
+            await self._pass_on(body, scope, receive, send)
+        finally:
+            self._forget(body)
+
+    async def _pass_on(self, body: "_Body", scope: Scope, receive: Receive, send: Send) -> None:
+        messages = [body.message()]
+
+        async def replay() -> Any:
+            return messages.pop() if messages else await receive()
+
+        async def sending(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                self._forget(body)
+            await send(message)
+
+        await self.app(scope, replay, sending)
+
+    async def _read(self, scope: Scope, receive: Receive, body: "_Body") -> HostError | None:
+        """Read all of the body, or say why not."""
+        if _declared(scope) > settings.AGUI_MAX_BODY_BYTES:
+            return _too_large()
+        try:
+            async with asyncio.timeout(settings.AGUI_BODY_TIMEOUT):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        return BadRequest("The request ended before its body did.")
+                    if (refusal := self._take(body, message.get("body", b""))) is not None:
+                        return refusal
+                    if not message.get("more_body"):
+                        return None
+        except TimeoutError:
+            return _too_late()
+
+    def _take(self, body: "_Body", chunk: bytes) -> HostError | None:
+        if body.size + len(chunk) > settings.AGUI_MAX_BODY_BYTES:
+            return _too_large()
+        most, size = settings.AGUI_BODIES_MAX_BYTES, len(chunk)
+        if size and (
+            self._bytes + size > most or self._bytes_of[body.address] + size > most // SHARE
+        ):
+            return Overloaded(headers=CLOSE)
+        self._bytes += size
+        self._bytes_of[body.address] += size
+        body.add(chunk)
+        return None
+
+    def _forget(self, body: "_Body") -> None:
+        self._bytes -= body.size
+        self._bytes_of[body.address] -= body.size
+        if not self._bytes_of[body.address]:
+            del self._bytes_of[body.address]
+        body.size = 0
+
+
+class _Body:
+    """A body that is being read; ``size`` is what it counts for until its answer begins."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.size = 0
+        self._chunks: list[bytes] = []
+
+    def add(self, chunk: bytes) -> None:
+        self.size += len(chunk)
+        self._chunks.append(chunk)
+
+    def message(self) -> dict[str, Any]:
+        """The whole body, as the one message that the app gets; it is kept no longer here."""
+        body, self._chunks = b"".join(self._chunks), []
+        return {"type": "http.request", "body": body, "more_body": False}
+
+
+def _declared(scope: Scope) -> int:
+    text = headers_of(scope).get("content-length", "")
+    return int(text) if text.isdecimal() and len(text) < 20 else 0
+
+
+def _too_large() -> TooLarge:
+    limit = settings.AGUI_MAX_BODY_BYTES
+    message = f"The body is larger than {limit} bytes."
+    return TooLarge(message, details={"limit": limit}, headers=CLOSE)
+
+
+def _too_late() -> RequestTimeout:
+    seconds = settings.AGUI_BODY_TIMEOUT
+    message = f"The body did not arrive within {seconds:g} seconds."
+    return RequestTimeout(message, details={"seconds": seconds}, headers=CLOSE)

@@ -1,0 +1,61 @@
+"""POST /agui: a stock AG-UI client starts a run and reads it as server-sent events."""
+
+from agui_project.bridge import db, db_read
+from runs.access import cursors, start
+from runs.lifecycle import joining
+from runs.lifecycle.joining import Cut
+from teams import authentication
+from teams.authentication import Principal
+from web.asgi_http import Request, Send, endpoint
+from web.consumers.opening import opened
+from web.consumers.stream import stream_run
+
+
+@endpoint
+async def agui(request: Request, send: Send) -> None:
+    """Start the run, then follow it. Leaving does not cancel it; coming back is a GET.
+
+    A request that repeats an earlier one joins that run: never its raw log, which would double
+    what the client holds.
+    """
+    principal = await authenticate(request)
+    raw = cursors.raw(request.query)
+    cursors.protocol(request.query)  # refused before anything is written
+    async with opened(principal):
+        started = await db(
+            start.enter_agui,
+            principal,
+            await request.body(),  # no name for it: it must not live as long as the stream
+            agent=request.kwargs.get("slug"),
+            on_busy=request.query.get("on_busy"),
+            key=request.headers.get("idempotency-key"),
+            cursor=cursors.asked(request.headers, {}),
+        )
+        run = started.run
+        if started.after is not None:
+            cut = Cut(started.after, b"")
+        else:
+            cut = await db_read(joining.again, run)
+        await stream_run(
+            request,
+            send,
+            principal,
+            [run.pk],
+            owner=run.team_id,
+            cut=cut,
+            reads=cursors.protocol(request.query, started.declared),
+            raw=raw,
+        )
+
+
+async def authenticate(request: Request) -> Principal:
+    """The caller. A cookie alone is not enough for a POST: the page must be one of ours."""
+    principal = await db(authentication.resolve, request.headers, request.cookies)
+    authentication.guard_cookie(
+        principal,
+        request.headers,
+        host=request.headers.get("host", ""),
+        scheme=request.scheme,
+        json_body=True,
+    )
+    return principal

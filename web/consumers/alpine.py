@@ -1,0 +1,109 @@
+"""GET /runs/{id}/events: a run in Alpine's dialect, named lower-case server-sent events."""
+
+import json
+from collections.abc import Mapping
+
+import structlog
+from django.conf import settings
+
+from agui_project.bridge import db
+from agui_project.errors import NotFound
+from events.frames import Frames
+from protocol.dialects.alpine import Alpine, Frame
+from protocol.dialects.alpine_schema import EXTENSIONS, SCHEMA_VERSION, problem
+from protocol.encoding import encode
+from protocol.errors import Invalid
+from runs.access import access, cursors
+from runs.models import Run
+from web import sse
+from web.asgi_http import Request, Send, answer, endpoint
+from web.consumers import arriving
+from web.consumers.opening import opened
+from web.consumers.stream import stream_run
+
+log = structlog.get_logger(__name__)
+
+
+@endpoint
+async def alpine(request: Request, send: Send) -> None:
+    """Stream a run from the cursor; without one the newest ``ALPINE_AG_UI_BUFFER_SIZE`` events.
+
+    The log is read from its first event in any case: numbers and durations depend on it. 204 for
+    a cursor at the end of an ended run, which stops an EventSource.
+    """
+    if not settings.ALPINE_AG_UI_ENABLED:
+        raise NotFound("Alpine's event streams are switched off here.")
+    wants = negotiated(request.query)
+    principal = await arriving.reader(request, again="last-event-id" in request.headers)
+    cursor = cursors.asked(request.headers, request.query)
+    run = await db(access.find, principal, request.kwargs["run_id"])
+    after, head = cursors.place(run, cursor), run.journal.head
+    if run.journal.closed_at and after == head:
+        await answer(send, 204)
+        return
+    late = cursor is None and head > settings.ALPINE_AG_UI_BUFFER_SIZE
+    if late:
+        after = head - settings.ALPINE_AG_UI_BUFFER_SIZE
+    teller = Teller(run, wants, after, late=late)
+    said = ((b"x-ag-ui-schema", SCHEMA_VERSION), (b"x-ag-ui-capabilities", ",".join(wants)))
+    async with opened(principal):
+        await stream_run(
+            request,
+            send,
+            principal,
+            [run.pk],
+            owner=run.team_id,
+            # never an empty piece of body: to some servers that is the end
+            view=lambda batch: teller.tell(batch) or sse.HEARTBEAT,
+            headers=[(name, value.encode()) for name, value in said],
+            stall=settings.ALPINE_AG_UI_STREAM_TIMEOUT,
+        )
+
+
+def negotiated(query: Mapping[str, str]) -> list[str]:
+    """The extensions of ``?capabilities=`` that we have, all without it. Raises Invalid.
+
+    ``?schema=`` is the version that a client was written for; there is only one.
+    """
+    schema = query.get("schema", SCHEMA_VERSION)
+    if schema not in (SCHEMA_VERSION, SCHEMA_VERSION.split(".")[0]):
+        details = {"path": "schema", "supported": [SCHEMA_VERSION]}
+        raise Invalid(f"There is no schema {schema} here.", details=details)
+    asked = query.get("capabilities", ",".join(EXTENSIONS)).split(",")
+    return [name for name in EXTENSIONS if name in asked]
+
+
+class Teller:
+    """One reader's fold, fed with the whole log; what it is sent begins behind ``after``.
+
+    A ``late`` reader, who has seen nothing before, is first told what is open there.
+    """
+
+    def __init__(self, run: Run, wants: list[str], after: int, *, late: bool) -> None:
+        self._fold = Alpine(str(run.pk), wants)
+        self._after = after
+        self._late = late
+
+    def tell(self, batch: Frames) -> bytes:
+        """The bytes of a stretch of the log; nothing for one that the reader has seen."""
+        sent: list[bytes] = []
+        for seq, payload in enumerate(batch.payloads or (), batch.first):
+            if seq > self._after and self._late:
+                self._late = False
+                sent += self._named(self._fold.opening())
+            named = self._named(self._fold.tell(json.loads(payload)))
+            if seq > self._after:
+                # The last one alone carries the id: a cut before it begins with the first again.
+                sent += [*named[:-1], b"id: %d\n" % seq, named[-1] if named else b"\n"]
+        return b"".join(sent)
+
+    def _named(self, frames: list[Frame]) -> list[bytes]:
+        if settings.ALPINE_AG_UI_VALIDATE_EVENTS:
+            frames = [frame for frame in frames if self._valid(frame)]
+        return [b"event: %b\ndata: %b\n\n" % (f["type"].encode(), encode(f)) for f in frames]
+
+    def _valid(self, frame: Frame) -> bool:
+        wrong = problem(frame)
+        if wrong is not None:
+            log.warning("alpine.invalid_event", run=frame.get("runId"), problem=wrong)
+        return wrong is None

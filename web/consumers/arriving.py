@@ -1,0 +1,17 @@
+"""Authenticates readers of runs: by header, by cookie, or by a ticket in the address."""
+
+from agui_project.bridge import db
+from teams import authentication, tickets
+from teams.authentication import Principal
+from web.asgi_http import Request
+
+
+async def reader(request: Request, *, again: bool) -> Principal:
+    """The principal. Precedence: Authorization header, then ticket, then cookie.
+
+    ``again``: the reader says where it was, as one does who comes back.
+    """
+    ticket = request.query.get("ticket")
+    if ticket is None or "authorization" in request.headers:
+        return await db(authentication.resolve, request.headers, request.cookies)
+    return await db(tickets.admit, ticket, request.kwargs["run_id"], again=again)

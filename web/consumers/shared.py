@@ -1,0 +1,47 @@
+"""GET /shared/{token}/runs/{id}/events: a run for those who have a link, in the link view."""
+
+from uuid import UUID
+
+from agui_project.bridge import db
+from protocol.views.link import LinkView
+from protocol.views.redaction import Redaction
+from runs.access import access, cursors, sharing
+from runs.access.sharing import Opened
+from runs.models import Run
+from teams import authentication
+from web import sse
+from web.asgi_http import Request, Send, answer, endpoint
+from web.consumers import opening
+from web.consumers.stream import stream_run
+
+
+@endpoint
+async def shared_events(request: Request, send: Send) -> None:
+    """Stream a shared run from the cursor, without one from its start.
+
+    The log is read from its first event in any case: what is hidden depends on what came before.
+    204 for a cursor at the end of an ended run, which stops an EventSource.
+    """
+    opened, run = await db(_open, request)
+    after = cursors.check(cursors.asked(request.headers, request.query), run.journal.head)
+    if run.journal.closed_at and after == run.journal.head:
+        await answer(send, 204)
+        return
+    view = LinkView(Redaction(opened.grant.redact))
+    async with opening.opened(opened.principal):
+        await stream_run(
+            request,
+            send,
+            opened.principal,
+            [run.pk],
+            owner=run.team_id,
+            # never an empty piece of body: to some servers that is the end
+            view=lambda batch: batch.linked(view, after) or sse.HEARTBEAT,
+            headers=[(b"referrer-policy", b"no-referrer")],
+        )
+
+
+def _open(request: Request) -> tuple[Opened, Run]:
+    run_id: UUID = request.kwargs["run_id"]
+    opened = sharing.open_link(request.kwargs["token"], authentication.person(request.cookies))
+    return opened, access.find(opened.principal, run_id)

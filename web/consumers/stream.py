@@ -1,0 +1,110 @@
+"""The one body of every stream of runs: follow, send, notice who leaves, ask again who may read."""
+
+import json
+from collections.abc import AsyncGenerator, Awaitable, Sequence
+from contextlib import aclosing
+from functools import partial
+from uuid import UUID
+
+from django.conf import settings
+
+from agui_project.bridge import db_read
+from events import guard, journal
+from events.follow import follow
+from events.frames import Frames
+from protocol.views.legacy import Older, Version
+from runs.access import access
+from runs.lifecycle.joining import Cut
+from teams import revocation
+from teams.authentication import Principal
+from web import sse
+from web.asgi_http import Request, Send
+
+
+async def stream_run(
+    request: Request,
+    send: Send,
+    principal: Principal,
+    run_ids: Sequence[UUID],
+    *,
+    owner: UUID,
+    cut: Cut | None = None,
+    reads: Version | None = None,
+    raw: bool = True,
+    view: sse.View | None = None,
+    headers: Sequence[sse.Header] | None = None,
+    stall: float | None = None,
+) -> None:
+    """Send runs one behind the other as server-sent events, each until its stored end.
+
+    Ends early when the reader leaves or loses its right to read. ``owner`` is the team that owns
+    the runs. Of the first run the reader gets what ``cut`` says, else all. A ``view`` decides
+    what it sees of each batch; without one, ``reads`` is the version of a reader of AG-UI 0.x,
+    and without ``raw`` there is neither RAW nor ``rawEvent``. ``stall``: seconds a reader may
+    take nothing.
+    """
+    first = run_ids[0]
+    cut = cut or Cut(0, b"")
+    opening = cut.opening
+    if view is None and reads is not None:
+        view = older = Older(reads, raw=raw)
+        if cut.position and not opening:
+            await db_read(_remind, older, first, cut.position)
+        opening = older.opening(opening)
+    if headers is None:
+        headers = [(b"content-location", f"/api/v1/runs/{first}/events".encode())]
+    await sse.begin(send, headers)
+    async with aclosing(_follow_each(run_ids, cut.position)) as frames:
+        sending = sse.stream(
+            send,
+            frames,
+            opening=opening,
+            stall=stall or settings.AGUI_STALL_TIMEOUT,
+            view=view or (sse.whole if raw else sse.rawless),
+        )
+        refused = await while_allowed(
+            sending, request, principal, first, owner, leaving="http.disconnect"
+        )
+    if refused:
+        await sse.refuse(send)
+
+
+def _remind(older: Older, run_id: UUID, position: int) -> None:
+    """Tell it what was open at the cursor of a reader that comes back."""
+    for payload in journal.of_types(run_id, older.remembers, position):
+        older.events(json.loads(payload))
+
+
+async def while_allowed(
+    sending: Awaitable[None],
+    request: Request,
+    principal: Principal,
+    run_id: UUID,
+    owner: UUID,
+    *,
+    leaving: str,
+) -> bool:
+    """Run ``sending`` until it ends, the reader leaves, or may not read the run any more (True).
+
+    Two teams can take that right away: the principal's own, and the run's ``owner``. From here
+    on the request holds no slot of the gate.
+    """
+    request.release()
+    return await sse.beside(
+        sending,
+        sse.until_disconnect(request.receive, leaving),
+        guard.until_refused(
+            {revocation.group(team) for team in (principal.team.pk, owner)},
+            partial(db_read, access.still_readable, principal, run_id),
+            settings.AGUI_SSE_HEARTBEAT,
+        ),
+    )
+
+
+async def _follow_each(run_ids: Sequence[UUID], after: int) -> AsyncGenerator[Frames | None, None]:
+    for run_id in run_ids:
+        async with aclosing(follow(run_id, after, idle=settings.AGUI_SSE_HEARTBEAT)) as frames:
+            async for batch in frames:
+                yield batch
+                del batch  # a stalled reader must not keep two pages alive
+        after = 0

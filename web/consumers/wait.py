@@ -1,0 +1,58 @@
+"""POST /api/v1/runs?wait=30: start a run and answer with its end, if that comes in time.
+
+A consumer, since waiting in a DRF view would hold a thread for as long.
+"""
+
+import asyncio
+import json
+from contextlib import aclosing
+from uuid import UUID
+
+from agui_project.bridge import db
+from agui_project.errors import Unauthenticated
+from events.follow import follow
+from protocol import strict_json
+from protocol.errors import Invalid
+from runs.access import access, start
+from runs.api.serializers import RunSerializer
+from runs.models import ENDED
+from teams import authentication
+from teams.authentication import Principal
+from web.asgi_http import Request, Send, answer_json, endpoint
+from web.consumers.agui import authenticate
+
+LONGEST = 60
+
+
+@endpoint
+async def start_and_wait(request: Request, send: Send) -> None:
+    """200 with the ended run, or 202 with the run as it stands after ``wait`` seconds."""
+    seconds = _seconds(request.query["wait"])
+    principal = await authenticate(request)
+    data = await request.body()
+    key = request.headers.get("idempotency-key")
+    started = await db(lambda: start.enter_api(principal, strict_json.loads(data), key=key))
+    request.release()
+    try:
+        async with asyncio.timeout(seconds), aclosing(follow(started.run.pk)) as frames:
+            async for _ in frames:
+                pass
+    except TimeoutError:
+        pass
+    status, run = await db(_render, principal, started.run.pk)
+    await answer_json(send, status, run)
+
+
+def _render(principal: Principal, run_id: UUID) -> tuple[int, object]:
+    now = authentication.refreshed(principal)
+    if now is None:
+        raise Unauthenticated("Your credential was revoked while you waited.")
+    run = access.find(now, run_id)
+    rendered = json.loads(json.dumps(RunSerializer(run).data, default=str))
+    return (200 if run.status in ENDED else 202), rendered
+
+
+def _seconds(value: str) -> int:
+    if not value.isdecimal() or int(value) > LONGEST:
+        raise Invalid(f"wait must be 0 to {LONGEST} seconds.", details={"path": "wait"})
+    return int(value)

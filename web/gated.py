@@ -1,0 +1,90 @@
+"""The gate as ASGI middleware, in front of Django and of the consumers alike."""
+
+import asyncio
+from collections import deque
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import structlog
+from django.conf import settings
+
+from agui_project.callers import Callers
+from agui_project.cors import App, Receive, Scope, Send, headers_of
+from agui_project.errors import Overloaded
+from agui_project.logs import sparingly
+from web.asgi_http import SLOT, refuse
+from web.gate import Gate
+
+log = structlog.get_logger(__name__)
+
+FREE = ("/health",)
+"""Depends on nothing, and has to answer when nothing else does."""
+PROBES = ("/ready",)
+PROBE_SLOTS = 2
+
+
+class Gated:
+    """ASGI middleware: the app gets a request with a slot, or it is refused: 503, or 4412."""
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+        self._callers = Callers()
+        self._gates: WeakKeyDictionary[Any, tuple[Gate, Gate]] = WeakKeyDictionary()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] in FREE:
+            return await self.app(scope, receive, send)
+        kind = _kind(scope)
+        try:
+            slot = await self._gate(scope["path"]).enter(self._callers.name(scope), kind)
+        except Overloaded as error:
+            sparingly(log.warning, "request.refused", kind=kind, path=scope["path"])
+            return await refuse(scope, receive, send, error)
+        caller = self._callers.expect()
+
+        async def sending(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                slot.release()
+                self._callers.remember(scope, caller)
+            await send(message)
+
+        try:
+            await self.app({**scope, SLOT: slot}, receive, sending)
+        finally:
+            slot.release()
+
+    def _gate(self, path: str) -> Gate:
+        """The gate of this event loop; probes have one of their own."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._gates:
+            self._gates[loop] = Gate(settings.AGUI_REQUEST_SLOTS), Gate(PROBE_SLOTS)
+        return self._gates[loop][path in PROBES]
+
+
+class Whole:
+    """ASGI middleware for Django: an answer is sent when all of it is there.
+
+    Django gives its connection back behind the last byte, so a client that takes its time would
+    hold one.
+    """
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        messages: deque[Any] = deque()
+
+        async def collect(message: Any) -> None:
+            messages.append(message)
+
+        await self.app(scope, receive, collect)
+        while messages:
+            await send(messages.popleft())
+
+
+def _kind(scope: Scope) -> str:
+    if scope["type"] == "websocket":
+        return "join"
+    if scope["method"] not in ("GET", "HEAD", "OPTIONS"):
+        return "start"
+    return "join" if "text/event-stream" in headers_of(scope).get("accept", "") else "read"

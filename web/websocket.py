@@ -1,0 +1,35 @@
+"""The same frames over a WebSocket: one bare event per text frame, then a close code."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from enum import IntEnum
+
+from events.frames import Frames
+from web.sse import Send
+
+
+class Close(IntEnum):
+    """Why a socket was closed. Browsers see no HTTP status, so these are the answers."""
+
+    FINISHED = 1000
+    REVOKED = 4403
+    TOO_SLOW = 4408
+
+
+async def stream(send: Send, frames: AsyncIterator[Frames | None], *, stall: float) -> Close:
+    """Send ``frames`` until they end; the close code says how.
+
+    Frame k (from 0) has ``seq`` cursor + 1 + k: nothing else is ever sent. In silence nothing is:
+    ASGI knows no ping frames (ADR 0001).
+    """
+    async for batch in frames:
+        if batch is None:
+            continue
+        try:
+            async with asyncio.timeout(stall):
+                for text in batch.texts:
+                    await send({"type": "websocket.send", "text": text})
+        except TimeoutError:
+            return Close.TOO_SLOW
+        del batch
+    return Close.FINISHED
