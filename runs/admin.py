@@ -50,8 +50,8 @@ class RunAdmin(Watched[Run], HistoryAdmin[Run]):
     search_fields = ["=journal__id", "run_id", "thread__thread_id", "started_by"]
     ordering = ["-journal"]
     fields = [
-        "journal_id", "team", "thread", "agent", "run_id", "parent", "parent_run_id",
-        "protocol_version",
+        "journal_id", "team", "thread", "agent", "run_id", "repeats", "tries", "parent",
+        "parent_run_id", "protocol_version",
         "status", "error_code", "error_message", "started_by", "idempotency_key", "job_id",
         "created_at", "started_at", "ended_at", "cancel_requested_at", "purged_at",
         "input_begins", "result_begins", "usage",

@@ -10,6 +10,7 @@ from django.db.models import Q
 from django.db.models.functions import MD5, Now
 
 from events.models import Journal
+from protocol.errors import RunErrorCode
 from runs.grants import Grant, Level
 from runs.remarks import Comment, Feedback, Mention, Thumb
 from runtimes.models import Agent
@@ -20,6 +21,7 @@ from teams.tenancy import TeamOwned
 __all__ = [
     "ACTIVE",
     "ENDED",
+    "WORKER_GONE",
     "Comment",
     "Feedback",
     "Grant",
@@ -55,6 +57,8 @@ class Status(models.TextChoices):
 
 
 ACTIVE = (Status.QUEUED, Status.RUNNING)
+WORKER_GONE = (RunErrorCode.WORKER_LOST.value, RunErrorCode.SHUTDOWN.value)
+"""Codes of runs that ended with their worker, and not by what their agent did."""
 ENDED = tuple(status for status in Status if status not in ACTIVE)
 
 
@@ -118,7 +122,9 @@ class Run(TeamOwned):
     A queued run without ``job_id`` waits for its team's or its thread's turn.
     A run that another one spawned has it as its ``parent``, and is part of that one's job.
     ``attempt`` counts the runs under one ``run_id``: some clients resume with the interrupted
-    run's own (CopilotKit#6999). From ``purged_at`` on only the row is left: what was said is gone.
+    run's own (CopilotKit#6999), and a run that lost its worker may be repeated
+    (``lifecycle/repetition.py``): ``repeats`` is that run, ``tries`` counts one request's starts.
+    From ``purged_at`` on only the row is left: what was said is gone.
     """
 
     journal = models.OneToOneField(
@@ -131,6 +137,10 @@ class Run(TeamOwned):
     parent = models.ForeignKey(
         "self", null=True, on_delete=models.SET_NULL, related_name="children", db_index=False
     )
+    repeats = models.ForeignKey(
+        "self", null=True, on_delete=models.SET_NULL, related_name="repeated_by", db_index=False
+    )
+    tries = models.PositiveSmallIntegerField(default=1, db_default=1)
     parent_run_id = models.CharField(max_length=255, null=True)  # noqa: DJ001  absent is not ""
     protocol_version = models.CharField(max_length=20, null=True)  # noqa: DJ001
     status = models.CharField(max_length=12, choices=Status.choices, default=Status.QUEUED)
@@ -159,6 +169,11 @@ class Run(TeamOwned):
             ),
             models.UniqueConstraint(
                 fields=["team", "idempotency_key"], name="run_idempotency_once_per_team"
+            ),
+            models.UniqueConstraint(
+                fields=["repeats"],
+                condition=Q(repeats__isnull=False),
+                name="run_repeated_once",
             ),
             models.UniqueConstraint(
                 fields=["thread"],
@@ -192,6 +207,12 @@ class Run(TeamOwned):
             # "is this thread busy?" and the reaper's scan, over the few active rows only
             models.Index(
                 fields=["thread", "status"], condition=Q(status__in=ACTIVE), name="run_active"
+            ),
+            # what the sweep for repeatable runs looks at (runs/lifecycle/repetition.py)
+            models.Index(
+                fields=["ended_at"],
+                condition=Q(status=Status.FAILED, error_code__in=WORKER_GONE),
+                name="run_worker_gone",
             ),
             # admission: how many a team has going, and which of the waiting is next
             models.Index(

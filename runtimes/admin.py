@@ -23,7 +23,7 @@ class AgentAdmin(Audited[Agent]):
     """What a team runs, and by which rules."""
 
     list_display = ["slug", "team", "name", "kind", "on_busy", "policy", "is_default", "enabled"]
-    list_filter = ["kind", "enabled", "on_busy", "policy"]
+    list_filter = ["kind", "enabled", "on_busy", "policy", "repeatable"]
     list_select_related = ["team"]
     search_fields = ["slug", "name", "team__slug"]
     raw_id_fields = ["team"]

@@ -92,6 +92,11 @@ class Agent(TeamOwned):
     timeout_seconds = models.FloatField(
         null=True, blank=True, validators=[MinValueValidator(0.1)], help_text="Empty: the host's."
     )
+    repeatable = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="A run whose worker is lost or stopped may be started again from its beginning.",
+    )
     is_default = models.BooleanField(default=False)
     enabled = models.BooleanField(default=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)

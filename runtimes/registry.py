@@ -36,6 +36,7 @@ class Registered:
     state_schema: dict[str, Any] | None
     default_state: Any
     hidden: bool
+    repeatable: bool
     target: Any
 
     @property
@@ -53,16 +54,20 @@ def agent(
     state_schema: dict[str, Any] | None = None,
     default_state: Any = None,
     hidden: bool = False,
+    repeatable: bool = False,
 ) -> Callable[[T], T]:
     """Register a function, or a class or object with ``run(input)``, as the agent ``slug``.
 
-    ``default_state`` is where a run starts when the client sends no state. Raises DuplicateAgent
-    when another function has the slug.
+    ``default_state`` is where a run starts when the client sends no state. ``repeatable`` says
+    that a run whose worker was lost may be started again from its beginning. Raises
+    DuplicateAgent when another function has the slug.
     """
 
     def register(target: T) -> T:
         shown = name or slug.replace("-", " ").replace("_", " ").capitalize()
-        entry = Registered(slug, shown, description, state_schema, default_state, hidden, target)
+        entry = Registered(
+            slug, shown, description, state_schema, default_state, hidden, repeatable, target
+        )
         other = _agents.get(slug)
         # The same name again is the same module imported twice (a reload), not a clash.
         if other is not None and other.origin != entry.origin:
@@ -155,6 +160,7 @@ def provision(team: "Team") -> "list[Agent]":
                 "name": entry.name,
                 "description": entry.description,
                 "target": entry.slug,
+                "repeatable": entry.repeatable,
                 "is_default": entry.slug == DEFAULT_SLUG and not has_default,
             },
         )

@@ -23,7 +23,8 @@ from teams.tenancy import TeamQuerySet
 HTTP = "http"
 PROTOCOLS = ("auto", "1.0", "0.x")
 RULES = frozenset({
-    "name", "description", "on_busy", "policy", "timeout_seconds", "is_default", "enabled",
+    "name", "description", "on_busy", "policy", "timeout_seconds", "repeatable", "is_default",
+    "enabled",
 })  # fmt: skip
 LONGEST = 86_400
 MAX_HEADERS, MAX_HEADER = 20, 8_000

@@ -15,7 +15,8 @@ from teams.api.pages import NewestFirst
 from teams.authentication import principal_of
 
 SHOWN = ["id", "slug", "name", "description", "kind", "url", "settings", "headers", "on_busy",
-         "policy", "timeout_seconds", "is_default", "enabled", "created_at"]  # fmt: skip
+         "policy", "timeout_seconds", "repeatable", "is_default", "enabled",
+         "created_at"]  # fmt: skip
 
 
 class AgentSerializer(serializers.ModelSerializer[Agent]):
@@ -59,6 +60,9 @@ class AgentFieldsSerializer(serializers.Serializer[Any]):
     policy = serializers.ChoiceField(Policy.choices, required=False)
     timeout_seconds = serializers.FloatField(
         min_value=0.1, max_value=remote_agents.LONGEST, allow_null=True, required=False
+    )
+    repeatable = serializers.BooleanField(
+        required=False, help_text="A run whose worker is lost or stopped is started again."
     )
     is_default = serializers.BooleanField(required=False)
     enabled = serializers.BooleanField(required=False)

@@ -21,6 +21,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     id = serializers.UUIDField(source="journal_id", read_only=True)
     thread_id = serializers.CharField(source="thread.thread_id", read_only=True)
     agent = serializers.SlugField(source="agent.slug", read_only=True)
+    repeats = serializers.UUIDField(source="repeats_id", read_only=True, allow_null=True)
     events = serializers.IntegerField(source="journal.head", read_only=True)
     events_url = serializers.SerializerMethodField()
     websocket_url = serializers.SerializerMethodField()
@@ -34,6 +35,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "id",
             "run_id",
             "attempt",
+            "repeats",
             "thread_id",
             "parent_run_id",
             "agent",

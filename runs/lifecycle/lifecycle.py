@@ -108,7 +108,7 @@ def start(
 
     def attempt() -> Started:
         with transaction.atomic():
-            return _start(
+            return make(
                 team, agent, request, actor(started_by), idempotency_key, checked, displacing
             )
 
@@ -129,7 +129,7 @@ def spawn(parent: Run, agent: Agent, request: RunRequest) -> Claimed:
     checked = _checked(parent.team, request)
     with transaction.atomic():
         starter = Actor(parent.started_by, parent.starter)
-        run = _start(parent.team, agent, request, starter, None, checked, parent=parent).run
+        run = make(parent.team, agent, request, starter, None, checked, parent=parent).run
         claimed = claim(run.pk)
         if claimed is None:
             raise IllegalTransition
@@ -141,7 +141,7 @@ def _checked(team: Team, request: RunRequest) -> resume.Checked:
     return resume.check(team, request.thread_id, request.body.get("resume", []))
 
 
-def _start(
+def make(
     team: Team,
     agent: Agent,
     request: RunRequest,
@@ -150,7 +150,9 @@ def _start(
     checked: resume.Checked,
     displacing: Callable[[Run], None] | None = None,
     parent: Run | None = None,
+    repeats: Run | None = None,
 ) -> Started:
+    """Make a run in the caller's transaction, under the thread's lock; ``start`` says the rest."""
     seen_by = parent.thread if parent else None
     thread, is_new = thread_lock.made(
         team,
@@ -165,7 +167,10 @@ def _start(
     answers = resume.admit(thread, request.body.get("resume", []), checked)
     if answers.answered_by:
         return Started(answers.answered_by, created=False)
-    attempt = 1 if is_new else _attempt(thread, request.run_id, answers)
+    if repeats is not None:
+        attempt = repeats.attempt + 1
+    else:
+        attempt = 1 if is_new else _attempt(thread, request.run_id, answers)
     # a parent may be old, and what was read with its team
     limits = limits_of(team.pk if parent else team)
     admission.check(team.pk, limits)
@@ -181,6 +186,8 @@ def _start(
         run_id=request.run_id,
         attempt=attempt,
         parent=parent,
+        repeats=repeats,
+        tries=repeats.tries + 1 if repeats else 1,
         parent_run_id=request.body.get("parentRunId"),
         protocol_version=request.body.get("protocolVersion"),
         input=dumps(answers.applied(request.body)),
@@ -191,7 +198,8 @@ def _start(
         job_id=parent.job_id if parent else None,
     )
     run.save(force_insert=True)
-    audit.record(starter, team, "run.started", str(run.pk), agent=agent.slug)
+    again = {"repeats": str(repeats.pk)} if repeats else {}
+    audit.record(starter, team, "run.started", str(run.pk), agent=agent.slug, **again)
     answers.claim(run)
     if parent is None:
         admission.enter(run, limits)
@@ -218,7 +226,7 @@ def answer(asked: Interrupt, agent: Agent, entry: resume.Entry, *, by: Acting) -
             request = run_agent_input.parse(body, on_busy=OnBusy.ENQUEUE)
             # All of these were checked when they were stored.
             stored: resume.Checked = {row.pk: [] for row in interrupts.newest(asked.thread_id)}
-            return _start(asked.team, agent, request, actor(by), None, stored).run
+            return make(asked.team, agent, request, actor(by), None, stored).run
 
     return turns.wait(attempt)
 

@@ -2,7 +2,7 @@
 
 Every worker and every web process calls ``run_once``; an advisory lock lets one through.
 Procrastinate prunes a dead worker, but its job stays 'doing' and keeps the thread's lock
-(measured), so run, job and lock are ended together.
+(measured), so run, job and lock are ended together. Then the runs of repeatable agents start again.
 """
 
 from uuid import UUID
@@ -11,7 +11,7 @@ import structlog
 from django.conf import settings
 from django.db import connection
 
-from runs.lifecycle import admission, jobs, lifecycle
+from runs.lifecycle import admission, jobs, lifecycle, repetition
 from runs.models import Run
 
 log = structlog.get_logger(__name__)
@@ -69,6 +69,7 @@ def run_once() -> list[UUID]:
             cursor.execute(PRUNE, lost)
             cursor.execute(LEFT_JOBS, lost)
             cursor.execute(LEFT_CHORES, {**lost, "runs": jobs.TASK})
+            repetition.sweep()
             if missed := admission.sweep():
                 log.info("admission.swept", runs=missed)
             return ended

@@ -15,6 +15,14 @@ from tests.conftest import own_data_dir
 
 FOREVER = [{"text": "tick ", "n": 1_000_000, "rate": 20}]
 TWO = [{"text": "hello ", "n": 2}]
+REPEATABLE = """
+from runtimes.models import Agent
+from teams.models import Team
+team = Team.objects.get()
+Agent.objects.create(
+    team=team, slug="repeatable", name="Repeatable", target="scripted", repeatable=True
+)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +37,8 @@ def draining() -> Iterator[Host]:
             AGUI_AGENT_MODULES="tests.acceptance.late_child",
         )
         try:
-            yield host.start()
+            host.start().python(REPEATABLE)
+            yield host
         finally:
             host.worker.kill()
             host.stop()
@@ -94,6 +103,37 @@ def test_a_second_signal_waits_for_no_run(draining: Host, number: signal.Signals
     done = host.run(run_id)
     assert (done["status"], done["error"]["code"]) == ("failed", "shutdown")
     host.restart(host.worker)
+
+
+@pytest.mark.parametrize("lost", ["killed", "hurried"])
+def test_a_repeatable_run_starts_again(draining: Host, tmp_path: Path, lost: str) -> None:
+    """Its worker is killed, or may wait no longer: another one begins anew."""
+    host, gate = draining, tmp_path / "gate"
+    message = {"id": f"u-{lost}", "role": "user", "content": "go"}
+    script = [{"text": "word", "n": 3}, {"until": str(gate)}, {"text": "end"}]
+    first = begin_and_see(host, "repeatable", script, threadId=lost, runId="r", messages=[message])
+    worker = host.worker.process
+    assert worker is not None
+    host.restart(host.worker, signal_=signal.SIGKILL if lost == "killed" else signal.SIGINT)
+    reason = "worker_lost" if lost == "killed" else "shutdown"
+    assert host.wait_status(first, "failed")["error"]["code"] == reason
+
+    def runs() -> list[dict[str, Any]]:
+        with host.client() as client:
+            found = client.get("/api/v1/runs", params={"thread_id": lost}).json()["results"]
+        return [run for run in found if run["id"] != first]
+
+    wait_for(runs, "it to be started again")
+    (again,) = runs()
+    assert (again["run_id"], again["attempt"], again["repeats"]) == ("r", 2, first)
+    wait_for(lambda: len(host.events(again["id"])) > 3, "the new attempt to speak")
+    gate.touch()
+    assert host.wait_status(again["id"], "succeeded", "failed")["status"] == "succeeded"
+    assert host.events(first)[-1]["event"]["type"] == "RUN_ERROR"
+    url = f"{host.url}/agui/threads/{lost}/messages"
+    roles = [each["role"] for each in httpx.get(url, headers=host.headers).json()["messages"]]
+    assert roles == ["user", "assistant", "assistant"], "of the second attempt only"
+    assert len(runs()) == 1
 
 
 def test_supervise_passes_both_signals_on(draining: Host, tmp_path: Path) -> None:

@@ -34,6 +34,11 @@ class Command(BaseCommand):
         )
         parser.add_argument("--timeout", type=float, help="seconds; by default AGUI_RUN_TIMEOUT")
         parser.add_argument(
+            "--repeatable",
+            action="store_true",
+            help="a run whose worker is lost or stopped may be started again from its beginning",
+        )
+        parser.add_argument(
             "--file", help="its settings: a file with a JSON object; - reads standard input"
         )
 
@@ -51,6 +56,7 @@ class Command(BaseCommand):
             "name": options["name"] or slug,
             "target": options["target"],
             "timeout_seconds": options["timeout"],
+            "repeatable": options["repeatable"],
             "settings": _settings(options["file"]),
         }
         if options["unconfined"]:

@@ -1,0 +1,94 @@
+"""Runs of repeatable agents whose worker is gone are started again, as a new attempt.
+
+The lost run stays as it ended: RUN_ERROR ``worker_lost`` or ``shutdown`` is the last event of its
+journal, so every reader's stream is whole. The new attempt is a run with a journal of its own,
+under the same thread, runId and input. Its input brings nothing new, which is how a client asks
+for another answer: what the lost attempt had said leaves the thread's history.
+
+Only the thread's newest run is repeated. Whoever started another one there has gone on.
+"""
+
+import json
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import structlog
+from django.db import IntegrityError, connection, transaction
+
+from agui_project import turns
+from protocol.errors import HostError
+from protocol.input.run_agent_input import OnBusy, RunRequest
+from runs.lifecycle import lifecycle, resume, thread_lock
+from runs.models import WORKER_GONE, Run
+from teams.actors import Actor
+
+log = structlog.get_logger(__name__)
+
+MOST_TRIES = 3
+"""Starts of one request, the first included: a run that kills its worker must not go on so."""
+WITHIN = timedelta(hours=1)
+"""A lost run that could not be started again for so long, for its team's limits, stays lost."""
+LATELY = """
+run.status = 'failed' and run.error_code in (%(lost)s, %(shutdown)s)
+   and run.ended_at > now() - %(within)s
+"""  # what the index ``run_worker_gone`` holds
+TO_REPEAT = f"""
+select run.journal_id from runs_run run join runtimes_agent agent on agent.id = run.agent_id
+ where {LATELY} and run.tries < %(most)s
+   and run.parent_id is null and run.cancel_requested_at is null and run.purged_at is null
+   and agent.repeatable and agent.enabled
+   and not exists (
+       select from runs_run newer
+        where newer.thread_id = run.thread_id and newer.journal_id > run.journal_id)
+"""  # noqa: S608
+VALUES: dict[str, Any] = {
+    **dict(zip(("lost", "shutdown"), WORKER_GONE, strict=True)),
+    "within": WITHIN,
+    "most": MOST_TRIES,
+}
+
+
+def sweep() -> list[UUID]:
+    """Start again whatever is to be repeated; the ids of the new runs. Idempotent."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"{TO_REPEAT} order by run.journal_id", VALUES)
+        lost = [run_id for (run_id,) in cursor.fetchall()]
+    return [run.pk for run_id in lost if (run := _repeat_safely(run_id))]
+
+
+def repeat(run_id: UUID) -> Run | None:
+    """Start a lost run again; None if it is not, or no longer, to be repeated.
+
+    Raises turns.NotYet while somebody else starts a run in its thread, and as ``start``.
+    """
+    rows = Run.objects.unscoped("a lost run of any team")
+    run: Run = rows.select_related("team", "agent", "thread").get(pk=run_id)
+    body = json.loads(run.input)
+    request = RunRequest(
+        run.thread.thread_id, run.run_id, None, OnBusy.ENQUEUE, body, run.request_digest
+    )
+    checked = resume.check(run.team, request.thread_id, body.get("resume", []))
+    with transaction.atomic():
+        thread_lock.take(run.thread)
+        # Looked at only under the lock that every start takes: nobody repeats it beside us, and
+        # no client goes on in the thread.
+        with connection.cursor() as cursor:
+            cursor.execute(f"{TO_REPEAT} and run.journal_id = %(run)s", {**VALUES, "run": run_id})
+            if cursor.fetchone() is None:
+                return None
+        starter = Actor(run.started_by, run.starter)
+        started = lifecycle.make(run.team, run.agent, request, starter, None, checked, repeats=run)
+    log.warning("run.repeated", run=str(started.run.pk), lost=str(run_id))
+    return started.run if started.created else None
+
+
+def _repeat_safely(run_id: UUID) -> Run | None:
+    """One run's trouble is none of the others'; the next sweep tries again."""
+    try:
+        return repeat(run_id)
+    except (turns.NotYet, HostError, IntegrityError) as error:
+        log.info("run.not_repeated", run=str(run_id), reason=str(error))
+    except Exception:
+        log.exception("run.not_repeated", run=str(run_id))
+    return None

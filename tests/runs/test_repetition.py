@@ -1,0 +1,217 @@
+"""Runs of repeatable agents whose worker is gone: started again, a few times, once each time."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.utils import timezone
+
+from agui_project import turns
+from events import journal
+from events.journal import Batch
+from protocol.errors import RunErrorCode
+from protocol.intake.intake import Intake
+from runs.lifecycle import history, lifecycle, repetition
+from runs.models import Interrupt, Run
+from runtimes.models import Agent
+from tests.cast import Cast, fresh, start, types_of
+from tests.runs.asking import asking, end, finish, resume, standing, yes
+
+pytestmark = pytest.mark.django_db
+USER = {"id": "u1", "role": "user", "content": "go"}
+
+
+@pytest.fixture
+def cast(cast: Cast) -> Cast:
+    """With an agent that is repeatable."""
+    Agent.objects.update(repeatable=True)
+    return cast
+
+
+def lose(run: Run, *events: dict[str, Any]) -> Run:
+    """A worker claims it, stores some events, and is lost."""
+    claimed = lifecycle.claim(run.pk)
+    assert claimed
+    intake = Intake(run.thread.thread_id, run.run_id, input=claimed.prepared.echo)
+    records = [*intake.start(), *(record for event in events for record in intake.accept(event))]
+    with transaction.atomic():
+        journal.append([Batch(run.pk, claimed.claim.generation, 1, records)])
+    assert lifecycle.end_lost(run)
+    return fresh(run)
+
+
+def test_it_is_started_again(cast: Cast) -> None:
+    run = lose(start(cast.alice, threadId="t", runId="r"))
+    (again,) = Run.objects.filter(pk__in=repetition.sweep())
+    assert (again.repeats, again.run_id, again.attempt, again.tries) == (run, "r", 2, 2)
+    assert (again.started_by, again.starter) == (run.started_by, run.starter)
+    assert (again.status, again.input) == ("queued", run.input)
+    assert again.job_id is not None
+    assert repetition.sweep() == []
+    end(again)
+    assert repetition.sweep() == []
+    assert types_of(run)[-1] == "RUN_ERROR", "the lost attempt stays as it ended"
+    assert types_of(again) == ["RUN_STARTED", "RUN_FINISHED"]
+
+
+def test_three_times_at_most(cast: Cast) -> None:
+    run = lose(start(cast.alice, threadId="t"))
+    for tries in (2, 3):
+        (key,) = repetition.sweep()
+        run = Run.objects.get(pk=key)
+        assert run.tries == tries
+        lose(run)
+    assert repetition.sweep() == []
+
+
+def test_a_worker_that_shut_down(cast: Cast) -> None:
+    run = start(cast.alice, threadId="t")
+    end(run, lambda intake: intake.fail(RunErrorCode.SHUTDOWN, "The worker was shut down."))
+    (key,) = repetition.sweep()
+    assert Run.objects.get(pk=key).repeats == run
+
+
+def off(run: Run) -> None:
+    Agent.objects.update(enabled=False)
+
+
+def once(run: Run) -> None:
+    Agent.objects.update(repeatable=False)
+
+
+def cancelled(run: Run) -> None:
+    Run.objects.filter(pk=run.pk).update(cancel_requested_at=timezone.now())
+
+
+def long_ago(run: Run) -> None:
+    ended = timezone.now() - repetition.WITHIN - timedelta(seconds=1)
+    Run.objects.filter(pk=run.pk).update(ended_at=ended)
+
+
+def its_own_fault(run: Run) -> None:
+    Run.objects.filter(pk=run.pk).update(error_code=RunErrorCode.AGENT_ERROR)
+
+
+def purged(run: Run) -> None:
+    Run.objects.filter(pk=run.pk).update(purged_at=timezone.now())
+
+
+@pytest.mark.parametrize("change", [off, once, cancelled, long_ago, its_own_fault, purged])
+def test_it_stays_lost(cast: Cast, change: Callable[[Run], None]) -> None:
+    run = lose(start(cast.alice, threadId="t"))
+    change(run)
+    assert repetition.sweep() == []
+    assert repetition.repeat(run.pk) is None, "looked at again under the lock"
+
+
+def test_not_when_the_thread_has_gone_on(cast: Cast) -> None:
+    run = lose(start(cast.alice, threadId="t"))
+    start(cast.alice, threadId="t")
+    assert repetition.sweep() == []
+    assert repetition.repeat(run.pk) is None
+
+
+def test_not_a_child(cast: Cast) -> None:
+    """Its parent is lost with it, and starts its own children when it is repeated."""
+    parent = start(cast.alice, threadId="t")
+    run = lose(start(cast.alice, threadId="c"))
+    Run.objects.filter(pk=run.pk).update(parent=parent)
+    assert repetition.sweep() == []
+
+
+def test_a_team_at_its_limit_waits_for_the_next_sweep(cast: Cast, settings: Any) -> None:
+    lose(start(cast.alice, threadId="t"))
+    settings.AGUI_LIMIT_RUNS_PER_MINUTE = 1
+    assert repetition.sweep() == []
+    settings.AGUI_LIMIT_RUNS_PER_MINUTE = 10
+    assert len(repetition.sweep()) == 1
+
+
+def test_what_the_lost_attempt_said_is_not_said(cast: Cast) -> None:
+    message = {"messageId": "m", "role": "assistant"}
+    lose(
+        start(cast.alice, threadId="t", messages=[USER]),
+        {"type": "TEXT_MESSAGE_START", **message},
+        {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "half an ans"},
+    )
+    again = Run.objects.get(pk=repetition.sweep()[0])
+    claimed = lifecycle.claim(again.pk)
+    assert claimed
+    assert claimed.prepared.input["messages"] == [USER]
+    finish(claimed)
+    assert history.current(again.thread_id).messages == [USER]
+
+
+def test_its_answers_are_given_again(cast: Cast) -> None:
+    asking(cast.alice, "i")
+    run = lose(resume(cast.alice, yes("i", 1)))
+    assert standing() == {"i": "open"}
+    again = Run.objects.get(pk=repetition.sweep()[0])
+    assert again.input == run.input
+    assert Interrupt.objects.get(interrupt_id="i").answering_run == again
+
+
+def test_not_when_somebody_answered_otherwise_meanwhile(cast: Cast) -> None:
+    asking(cast.alice, "i")
+    lose(resume(cast.alice, yes("i", 1)))
+    resume(cast.bob, yes("i", 2))
+    assert repetition.sweep() == []
+
+
+def test_the_sweep_reads_no_whole_table(cast: Cast) -> None:
+    """It runs every ten seconds in every process."""
+    with connection.cursor() as cursor:
+        cursor.execute("set local enable_seqscan = off")
+        look = f"explain select from runs_run run where {repetition.LATELY}"
+        cursor.execute(look, repetition.VALUES)
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert "run_worker_gone" in plan
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_many_at_once_one_repeats_it(cast: Cast) -> None:
+    def attempt(run: Run) -> Run | None:
+        try:
+            return repetition.repeat(run.pk)
+        except turns.NotYet:
+            return None
+        finally:
+            connection.close()
+
+    for number in range(5):
+        run = lose(start(cast.alice, threadId=str(number)))
+        with ThreadPoolExecutor(4) as pool:
+            made = [each for each in pool.map(attempt, [run] * 4) if each]
+        assert len(made) == 1
+        assert Run.objects.filter(repeats=run).count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_client_that_starts_again_is_not_doubled(cast: Cast) -> None:
+    """Of its new run and the repetition either is there, or both in their order: never a mix."""
+
+    def go_on(thread: str) -> None:
+        try:
+            start(cast.alice, threadId=thread, onBusy="enqueue")
+        finally:
+            connection.close()
+
+    def repeat(run: Run) -> None:
+        try:
+            repetition.repeat(run.pk)
+        except turns.NotYet:
+            pass
+        finally:
+            connection.close()
+
+    for number in range(5):
+        run = lose(start(cast.alice, threadId=str(number)))
+        with ThreadPoolExecutor(2) as pool:
+            ways = [partial(go_on, str(number)), partial(repeat, run)]
+            list(pool.map(lambda way: way(), ways))
+        newer = list(Run.objects.filter(thread=run.thread, pk__gt=run.pk).order_by("pk"))
+        assert [each.repeats for each in newer] in ([None], [run, None])
