@@ -12,7 +12,8 @@ from tests.acceptance.host import Host
 
 pytestmark = pytest.mark.slow
 STARTS = 200
-SOON = 10.0
+DISPLACING = 100
+SOON = 25.0
 """Seconds for all answers of a machine that others use, too: it was 10 s of waiting for each."""
 
 
@@ -52,3 +53,23 @@ async def test_a_burst_is_answered_and_others_are_served(new_host: Callable[...,
         await asyncio.to_thread(host.wait_status, run, "succeeded")
     lines = [line for line in host.log_of(host.web).splitlines() if "request.refused" in line]
     assert 1 <= len(lines) <= seconds + 1, lines
+
+
+async def test_a_hundred_that_displace_each_other_are_all_answered(host: Host) -> None:
+    """They wait for one busy thread, and all that is done then is to cancel a run that waits."""
+    script = [{"text": "a", "n": 2000, "rate": 20}]
+    body = {
+        "agent": "scripted",
+        "on_busy": "cancel_running",
+        "input": {"threadId": "displaced", "forwardedProps": {"script": script}},
+    }
+    limits = httpx.Limits(max_connections=DISPLACING)
+    url, headers = f"{host.url}/api/v1/runs", host.headers
+    async with httpx.AsyncClient(timeout=120, limits=limits) as client:
+        answers = await asyncio.gather(
+            *(client.post(url, json=body, headers=headers) for _ in range(DISPLACING))
+        )
+    assert {answer.status_code for answer in answers} == {202}, answers[0].text
+    runs = [answer.json()["id"] for answer in answers]
+    statuses = Counter(await asyncio.to_thread(lambda: [host.run(run)["status"] for run in runs]))
+    assert statuses.total() - statuses["cancelled"] - statuses["cancelling"] <= 1, statuses

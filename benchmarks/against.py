@@ -1,0 +1,82 @@
+"""The same benchmarks on this tree and on another commit, in turns, in one run.
+
+``python -m benchmarks.against COMMIT [NAME …]`` checks the commit out beside this tree, runs each
+benchmark in turns (other, this, other, this, …; ``BENCH_ROUNDS`` pairs) and prints for each of its
+figures both medians, their ratio, and the least and the greatest ratio of a pair: what the machine
+itself does to a figure. Both run with this environment's packages.
+"""
+
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from benchmarks.report import keep
+
+ROOT = Path(__file__).parent.parent
+NAMES = ("append", "latency", "intake")
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
+FIGURE = re.compile(r"(\d[\d,]*\.?\d*)\s*(ms|µs|us|events/s|/s)\b")
+
+
+def measure(tree: Path, name: str) -> dict[str, float]:
+    """What one benchmark printed, by line: its first number that has a unit."""
+    done = subprocess.run(
+        [sys.executable, "-m", f"benchmarks.{name}"],
+        cwd=tree, capture_output=True, text=True, timeout=900,
+    )  # fmt: skip
+    if done.returncode:
+        sys.exit(f"{name} failed in {tree.name}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    figures: dict[str, float] = {}
+    section = ""
+    for line in done.stdout.splitlines():
+        if match := FIGURE.search(line):
+            label = line[: match.start()].strip()
+            key = f"{section}: {label}" if re.match(r"\s+p\d\d|\s+max", line) else label
+            figures[key] = float(match[1].replace(",", ""))
+        else:
+            section = line.split(",")[0].strip()
+    return figures
+
+
+def compare(other: Path, names: Sequence[str]) -> Iterator[str]:
+    """One line per figure: the other commit's median, this tree's, and their ratio."""
+    for name in names:
+        before: dict[str, list[float]] = {}
+        after: dict[str, list[float]] = {}
+        for _ in range(ROUNDS):
+            for tree, collected in ((other, before), (ROOT, after)):
+                for label, value in measure(tree, name).items():
+                    collected.setdefault(label, []).append(value)
+        yield f"{name}:"
+        for label, values in after.items():
+            if label in before:
+                old, new = statistics.median(before[label]), statistics.median(values)
+                pairs = [b / a for a, b in zip(before[label], values, strict=True)]
+                spread = f"{min(pairs):.2f} to {max(pairs):.2f}"
+                yield f"  {label:<56} {old:>10,.2f} {new:>10,.2f}  × {new / old:.2f}  ({spread})"
+
+
+def main() -> None:
+    commit, names = sys.argv[1], sys.argv[2:] or NAMES
+    with tempfile.TemporaryDirectory() as folder:
+        other = Path(folder) / "other"
+        git = ["git", "-C", str(ROOT), "worktree"]
+        subprocess.run([*git, "add", "--quiet", "--detach", "--force", other, commit], check=True)
+        try:
+            lines = list(compare(other, names))
+        finally:
+            subprocess.run([*git, "remove", "--force", other], check=True)
+    head = subprocess.run(
+        ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"],
+        check=True, capture_output=True, text=True,
+    ).stdout.strip()  # fmt: skip
+    keep("against", [f"medians of {ROUNDS} in turns: {commit}, {head}, ratio", *lines])
+
+
+if __name__ == "__main__":
+    main()
