@@ -30,7 +30,7 @@ PATIENCE = 240.0
 """Seconds for which a reader tries to come back: a bound for a broken deployment, no measure."""
 PAUSE = 0.25
 SEED = """
-from runs.founding import found_team
+from runtimes.create_team import found_team
 from runtimes.models import Agent
 from teams.keys import create_key
 from teams.models import Role

@@ -76,7 +76,7 @@ def test_dora_is_invited_signs_up_verifies_and_joins(cast: Cast) -> None:
     _, path = invited(cast)
     client = browser()
     page = client.get(path).content.decode()
-    assert "Join Acme" in page
+    assert "Join <bdi>Acme</bdi>" in page
     assert "Sign up" in page
     form = client.get(f"/signup/?next={path}").content.decode()
     assert f'value="{DORA}"' in form
