@@ -22,7 +22,8 @@ the backlog of a busy one, and nobody saves up idle time.
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -173,6 +174,21 @@ def enter(run: Run, limits: Limits) -> None:
             cursor.execute(WAITING, [run.team_id, most + 1])
             if cursor.fetchone()[0] > most:
                 raise LimitReached.of("queued_runs", limits.queued_runs, after=5)
+
+
+@contextmanager
+def starting(team_id: UUID) -> Iterator[None]:
+    """A transaction that starts a run.
+
+    One that is refused may have held the lock: what it admitted is rolled back, and others, who
+    found the lock taken, left the rest to it. So it admits once more, like one that commits.
+    """
+    try:
+        with transaction.atomic():
+            yield
+    except LimitReached:
+        _admit_safely(team_id)
+        raise
 
 
 def made_room(team_id: UUID) -> Admitted | None:

@@ -107,7 +107,7 @@ def start(
     checked = _checked(team, request)
 
     def attempt() -> Started:
-        with transaction.atomic():
+        with admission.starting(team.pk):
             return make(
                 team, agent, request, actor(started_by), idempotency_key, checked, displacing
             )
@@ -215,7 +215,7 @@ def answer(asked: Interrupt, agent: Agent, entry: resume.Entry, *, by: Acting) -
     checked = resume.check_one(asked, entry)
 
     def attempt() -> Run | None:
-        with transaction.atomic():
+        with admission.starting(asked.team_id):
             thread_lock.take(asked.thread)
             if told := resume.store(asked.pk, entry, by, checked):
                 return told

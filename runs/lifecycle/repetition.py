@@ -14,12 +14,12 @@ from typing import Any
 from uuid import UUID
 
 import structlog
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, connection
 
 from agui_project import turns
 from protocol.errors import HostError
 from protocol.input.run_agent_input import OnBusy, RunRequest
-from runs.lifecycle import lifecycle, resume, thread_lock
+from runs.lifecycle import admission, lifecycle, resume, thread_lock
 from runs.models import WORKER_GONE, Run
 from teams.actors import Actor
 
@@ -69,7 +69,7 @@ def repeat(run_id: UUID) -> Run | None:
         run.thread.thread_id, run.run_id, None, OnBusy.ENQUEUE, body, run.request_digest
     )
     checked = resume.check(run.team, request.thread_id, body.get("resume", []))
-    with transaction.atomic():
+    with admission.starting(run.team_id):
         thread_lock.take(run.thread)
         # Looked at only under the lock that every start takes: nobody repeats it beside us, and
         # no client goes on in the thread.

@@ -322,6 +322,17 @@ class TestRaces:
         assert admitted(second) == [True]
         assert EndedRun.objects.count() == 0
 
+    def test_a_refused_start_leaves_nobody_waiting(self, cast: Cast) -> None:
+        """It held the lock when others looked, and its rollback took back whom it had admitted."""
+        limit(cast.alice, concurrent_runs=1, queued_runs=1)
+        end(start(cast.alice))
+        with frozen(TeamUsage.objects.filter(team=cast.team)):
+            waiting = [start(cast.alice) for _ in range(2)]
+            assert admitted(*waiting) == [False, False]
+        with pytest.raises(LimitReached):
+            start(cast.alice)
+        assert admitted(*waiting) == [True, False]
+
     def test_what_a_run_stored_is_counted_once_whoever_comes_first(self, cast: Cast) -> None:
         runs = [start(cast.alice) for _ in range(4)]
         for run in runs:
