@@ -20,7 +20,7 @@ from benchmarks.report import keep
 ROOT = Path(__file__).parent.parent
 NAMES = ("append", "latency", "intake")
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
-FIGURE = re.compile(r"(\d[\d,]*\.?\d*)\s*(ms|µs|us|events/s|/s)\b")
+FIGURE = re.compile(r"(\d[\d,]*\.?\d*)\s*(ms|µs|events/s|rows/s)\b")
 
 
 def measure(tree: Path, name: str) -> dict[str, float]:
