@@ -66,7 +66,7 @@ class OrchestratorRuntime(PythonRuntime):
 
     def __init__(self, row: "Agent") -> None:
         target = self._orchestrate
-        super().__init__(Registered(row.slug, row.name, "", None, None, True, False, target))
+        super().__init__(Registered(row.slug, row.name, "", None, None, True, target))
         self._row = row
 
     @classmethod

@@ -36,8 +36,8 @@ class Registered:
     state_schema: dict[str, Any] | None
     default_state: Any
     hidden: bool
-    repeatable: bool
     target: Any
+    repeatable: bool = False
 
     @property
     def origin(self) -> str:
@@ -66,7 +66,7 @@ def agent(
     def register(target: T) -> T:
         shown = name or slug.replace("-", " ").replace("_", " ").capitalize()
         entry = Registered(
-            slug, shown, description, state_schema, default_state, hidden, repeatable, target
+            slug, shown, description, state_schema, default_state, hidden, target, repeatable
         )
         other = _agents.get(slug)
         # The same name again is the same module imported twice (a reload), not a clash.
