@@ -7,7 +7,7 @@ from django.shortcuts import redirect, render
 
 from dashboard.pages import action, page
 from runs.access import sharing
-from runs.grants import live
+from runs.models.grant import live
 from teams.authentication import Principal
 
 MOST = 200

@@ -1,8 +1,8 @@
 """May this principal read or act? Every way to a run asks here; other teams' give 404.
 
 A thread is its team's, or private: then only whoever began it sees it. Beside that there are
-grants (``runs/grants.py``). Lists and counts show what is the own team's; what another team has
-shared is found by its id.
+grants (``runs/models/grant.py``). Lists and counts show what is the own team's; what another team
+has shared is found by its id.
 """
 
 from typing import TypeVar
@@ -13,8 +13,8 @@ from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 
 from agui_project.errors import Forbidden, NotFound
 from runs.access import uses
-from runs.grants import ACTIONS, live
 from runs.models import Grant, Interrupt, Run, Thread, Visibility
+from runs.models.grant import ACTIONS, live
 from teams import authentication
 from teams.authentication import Principal
 from teams.models import Membership

@@ -17,8 +17,8 @@ from agui_project.errors import Forbidden, NotFound, Unauthenticated
 from protocol.errors import Invalid
 from protocol.views.redaction import BadPath, Redaction
 from runs.access import access, uses
-from runs.grants import ACTIONS, Grant, Level
 from runs.models import Run, Thread
+from runs.models.grant import ACTIONS, Grant, Level
 from teams import audit, members
 from teams.actors import HOST, Acting, actor
 from teams.authentication import Principal

@@ -10,8 +10,8 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from runs.grants import Grant
 from runs.lifecycle.admission import moment
+from runs.models.grant import Grant
 from teams import audit
 from teams.actors import Acting, actor
 from teams.models import AuditEntry

@@ -1,0 +1,29 @@
+"""The tables of threads and runs, one module for each thing; import them from here."""
+
+from runs.models.comment import Comment, Feedback, Mention, Thumb
+from runs.models.grant import Grant, Level
+from runs.models.interrupt import Interrupt, InterruptStatus
+from runs.models.run import ACTIVE, ENDED, WORKER_GONE, Run, Status
+from runs.models.thread import Thread, ThreadHistory, Visibility
+from runs.models.usage import EndedRun, TeamUsage
+
+__all__ = [
+    "ACTIVE",
+    "ENDED",
+    "WORKER_GONE",
+    "Comment",
+    "EndedRun",
+    "Feedback",
+    "Grant",
+    "Interrupt",
+    "InterruptStatus",
+    "Level",
+    "Mention",
+    "Run",
+    "Status",
+    "TeamUsage",
+    "Thread",
+    "ThreadHistory",
+    "Thumb",
+    "Visibility",
+]

@@ -1,0 +1,156 @@
+"""Run: one attempt to answer inside a thread."""
+
+from uuid import UUID
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from events.models import Journal
+from protocol.errors import RunErrorCode
+from runs.models.thread import Thread
+from runtimes.models import Agent
+from teams.actors import LONGEST
+from teams.tenancy import TeamOwned
+
+
+class Status(models.TextChoices):
+    """Where a run stands; ``lifecycle`` is the only writer."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    INTERRUPTED = "interrupted"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+
+
+ACTIVE = (Status.QUEUED, Status.RUNNING)
+WORKER_GONE = (RunErrorCode.WORKER_LOST.value, RunErrorCode.SHUTDOWN.value)
+"""Codes of runs that ended with their worker, and not by what their agent did."""
+ENDED = tuple(status for status in Status if status not in ACTIVE)
+
+
+class Run(TeamOwned):
+    """One attempt to answer inside a thread; its id is its journal's id.
+
+    ``input`` and ``result`` are TEXT JSON as they go on the wire: jsonb refuses NUL and lone
+    surrogates. ``starter`` is the ``actor_id`` behind the label ``started_by``.
+    ``context`` is what context providers added to the input, for members only
+    (``runs/access/context.py``). ``request_digest`` fingerprints what an Idempotency-Key was first
+    used with.
+    A queued run without ``job_id`` waits for its team's or its thread's turn.
+    A run that another one spawned has it as its ``parent``, and is part of that one's job.
+    ``attempt`` counts the runs under one ``run_id``: some clients resume with the interrupted
+    run's own (CopilotKit#6999), and a run that lost its worker may be repeated
+    (``lifecycle/repetition.py``): ``repeats`` is that run, ``tries`` counts one request's starts.
+    From ``purged_at`` on only the row is left: what was said is gone.
+    """
+
+    journal = models.OneToOneField(
+        Journal, primary_key=True, on_delete=models.PROTECT, related_name="run"
+    )
+    thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="runs")
+    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="runs")
+    run_id = models.CharField(max_length=255)
+    attempt = models.PositiveSmallIntegerField(default=1)
+    parent = models.ForeignKey(
+        "self", null=True, on_delete=models.SET_NULL, related_name="children", db_index=False
+    )
+    repeats = models.ForeignKey(
+        "self", null=True, on_delete=models.SET_NULL, related_name="repeated_by", db_index=False
+    )
+    tries = models.PositiveSmallIntegerField(default=1, db_default=1)
+    parent_run_id = models.CharField(max_length=255, null=True)  # noqa: DJ001  absent is not ""
+    protocol_version = models.CharField(max_length=20, null=True)  # noqa: DJ001
+    status = models.CharField(max_length=12, choices=Status.choices, default=Status.QUEUED)
+    input = models.TextField()
+    context = models.TextField(null=True)  # noqa: DJ001
+    result = models.TextField(null=True)  # noqa: DJ001
+    usage = models.TextField(null=True)  # noqa: DJ001
+    error_code = models.CharField(max_length=40, blank=True, default="")
+    error_message = models.TextField(blank=True, default="")
+    idempotency_key = models.CharField(max_length=255, null=True)  # noqa: DJ001
+    request_digest = models.CharField(max_length=64)
+    job_id = models.BigIntegerField(null=True)
+    started_by = models.CharField(max_length=200, help_text="The principal that asked for it.")
+    starter = models.CharField(max_length=LONGEST, blank=True, default="", db_default="")
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    started_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    cancel_requested_at = models.DateTimeField(null=True)
+    purged_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-journal"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["thread", "run_id", "attempt"], name="run_once_per_thread"
+            ),
+            models.UniqueConstraint(
+                fields=["team", "idempotency_key"], name="run_idempotency_once_per_team"
+            ),
+            models.UniqueConstraint(
+                fields=["repeats"],
+                condition=Q(repeats__isnull=False),
+                name="run_repeated_once",
+            ),
+            models.UniqueConstraint(
+                fields=["thread"],
+                condition=Q(status=Status.RUNNING),
+                name="run_one_running_per_thread",
+            ),
+            models.CheckConstraint(condition=Q(status__in=Status.values), name="run_status_known"),
+            models.CheckConstraint(
+                condition=Q(status__in=ACTIVE, ended_at=None)
+                | Q(status__in=ENDED, ended_at__isnull=False),
+                name="run_ended_at_exactly_when_ended",
+            ),
+            models.CheckConstraint(
+                condition=Q(status=Status.FAILED) ^ Q(error_code=""),
+                name="run_error_code_exactly_when_failed",
+            ),
+        ]
+        indexes = [
+            # the runs list of a team, newest first, with and without a status filter
+            models.Index(fields=["team", "-journal"], name="run_team_newest"),
+            models.Index(
+                fields=["parent"], condition=Q(parent__isnull=False), name="run_of_parent"
+            ),
+            models.Index(fields=["team", "status", "-journal"], name="run_team_status_newest"),
+            # a thread's runs in their order: its history, and the newest of each in the list
+            models.Index(fields=["thread", "-journal"], name="run_thread_newest"),
+            # what retention looks at: not those that it has purged long ago
+            models.Index(
+                fields=["team", "journal"], condition=Q(purged_at=None), name="run_not_purged"
+            ),
+            # "is this thread busy?" and the reaper's scan, over the few active rows only
+            models.Index(
+                fields=["thread", "status"], condition=Q(status__in=ACTIVE), name="run_active"
+            ),
+            # what the sweep for repeatable runs looks at (runs/lifecycle/repetition.py)
+            models.Index(
+                fields=["ended_at"],
+                condition=Q(status=Status.FAILED, error_code__in=WORKER_GONE),
+                name="run_worker_gone",
+            ),
+            # admission: how many a team has going, and which of the waiting is next
+            models.Index(
+                fields=["team"],
+                condition=Q(status__in=ACTIVE, job_id__isnull=False),
+                name="run_admitted",
+            ),
+            models.Index(
+                fields=["team", "created_at", "journal"],
+                condition=Q(status=Status.QUEUED, job_id=None),
+                name="run_waiting",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id} ({self.status})"
+
+    @property
+    def id(self) -> UUID:
+        """The run's id, which is its journal's."""
+        return self.journal_id
