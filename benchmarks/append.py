@@ -74,8 +74,8 @@ async def pipeline(runs: int) -> float:
 def claim_one(events: int) -> object:
     """A claimed run of the scripted agent that emits ``events`` deltas as fast as it can."""
     from protocol.input import run_agent_input
-    from runs.demo import ensure_demo
     from runs.lifecycle import lifecycle
+    from runtimes.demo import ensure_demo
     from runtimes.models import Agent
     from teams.models import Team
 

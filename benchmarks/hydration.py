@@ -83,7 +83,7 @@ def main() -> None:
     from django.db import connection
 
     call_command("migrate", verbosity=0)
-    from runs.demo import ensure_demo
+    from runtimes.demo import ensure_demo
     from runtimes.models import Agent
     from teams.models import Team
 

@@ -19,7 +19,7 @@ from django.shortcuts import render
 
 from agui_project.links import absolute
 from agui_project.request_id import ADDRESS
-from runtimes.create_team import found_own_team
+from runtimes.create_team import create_own_team
 from teams import invitations
 from teams.models import Invitation, Membership
 
@@ -79,7 +79,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
                     .filter(user=user)
                     .exists()
                 ):
-                    found_own_team(user)
+                    create_own_team(user)
         answer: HttpResponse = super().post_login(request, user, **kwargs)
         return answer
 

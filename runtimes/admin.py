@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from protocol.errors import HostError
-from runtimes import documents
+from runtimes.knowledge import documents
 from runtimes.models import Agent, Document, Wisdom
 from teams.admin import Audited
 

@@ -20,8 +20,8 @@ from protocol.intake.findings import Finding
 from protocol.intake.intake import Intake
 from protocol.schema import PROTOCOL_VERSION
 from runtimes import registry
-from runtimes.base import RunContext
-from runtimes.python import PythonRuntime
+from runtimes.context.run_context import RunContext
+from runtimes.kinds.python import PythonRuntime
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ class SlugTaken(Conflict):
     code = "slug_taken"
 
 
-def found_team(
+def create_team(
     slug: str, name: str, owner: "User | None" = None, by: Acting | str = "operator"
 ) -> Team:
     """The new team; ``by`` is what its log says of who made it. Raises SlugTaken."""
@@ -42,11 +42,11 @@ def found_team(
     return team
 
 
-def found_own_team(user: "User") -> Team:
+def create_own_team(user: "User") -> Team:
     """A team of one's own, named after the person, for somebody who was not invited to any."""
     name = user.get_username()
     slug = slugify(name)[:LONGEST] or "team"
     for attempt in (slug, f"{slug}-{secrets.token_hex(4)}"):
         if not Team.objects.filter(slug=attempt).exists():
             break
-    return found_team(attempt, f"{name}'s team", user, by=audit.of_user(user))
+    return create_team(attempt, f"{name}'s team", user, by=audit.of_user(user))

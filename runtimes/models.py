@@ -13,12 +13,12 @@ from django.db.models.functions import Now
 
 from agui_project.secrets import SealedField, SecretUnreadable, seal, unseal
 from protocol.input.run_agent_input import OnBusy
-from runtimes.context import chain as context
-from runtimes.entries import BadEntries
-from runtimes.knowledge import Document, DocumentChunk, MediaType, Profile, Wisdom
+from runtimes.kinds.process.command import BadSettings, Command
+from runtimes.kinds.process.confine import Means, means
+from runtimes.knowledge.models import Document, DocumentChunk, MediaType, Profile, Wisdom
 from runtimes.middleware import chain, keys
-from runtimes.process.command import BadSettings, Command
-from runtimes.process.confine import Means, means
+from runtimes.options import BadOptions
+from runtimes.providers import chain as context
 from teams.tenancy import TeamOwned
 
 __all__ = [
@@ -45,7 +45,7 @@ def check_middleware(value: Any) -> None:
     """Raises ValidationError, which names the entry and what is wrong with it."""
     try:
         chain.parse(value)
-    except chain.BadChain as bad:
+    except BadOptions as bad:
         raise ValidationError(str(bad), code="middleware") from None
 
 
@@ -53,7 +53,7 @@ def check_context_providers(value: Any) -> None:
     """As ``check_middleware``."""
     try:
         context.parse(value)
-    except BadEntries as bad:
+    except BadOptions as bad:
         raise ValidationError(str(bad), code="context_providers") from None
 
 

@@ -1,4 +1,4 @@
-"""The agents this host has code for, and the runtime of an Agent row."""
+"""The agents this host has code for."""
 
 import importlib
 import pkgutil
@@ -13,7 +13,6 @@ from protocol.errors import RunErrorCode, RunFailed
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from runtimes.base import Runtime
     from runtimes.models import Agent
     from teams.models import Team
 
@@ -129,19 +128,6 @@ def _why_not(module_name: str, error: Exception) -> str:
         f"AGUI_AGENT_MODULES names {module_name!r}, which cannot be imported: {reason} "
         f"(line {frame.lineno} of {frame.filename})."
     )
-
-
-def runtime_for(row: "Agent") -> "Runtime":
-    """What runs this Agent row; raises RunFailed when the host cannot."""
-    from runtimes.kinds import RUNTIMES
-
-    try:
-        kind = RUNTIMES[row.kind]
-    except KeyError:
-        raise RunFailed(
-            RunErrorCode.AGENT_ERROR, f'This host has no runtime of the kind "{row.kind}".'
-        ) from None
-    return kind(row)
 
 
 def provision(team: "Team") -> "list[Agent]":

@@ -14,11 +14,11 @@ from protocol.errors import RunErrorCode, RunFailed
 from protocol.strict_json import dumps
 from runs.access import access
 from runs.models import Run, Status
-from runtimes import documents
-from runtimes.context import chain
-from runtimes.context.base import Asked, Entry
-from runtimes.entries import BadEntries
-from runtimes.request import RunRequest
+from runtimes.context.request import RunRequest
+from runtimes.knowledge import documents
+from runtimes.options import BadOptions
+from runtimes.providers import chain
+from runtimes.providers.base import Asked, Entry
 from teams.authentication import Principal
 from teams.models import Team
 
@@ -40,7 +40,7 @@ async def provided(run: Run, body: Wire) -> Wire:
     asked = Asked(team, name if kind == "user" else "", text, run.starter)
     try:
         found = await chain.gather(providers, asked)
-    except BadEntries as bad:
+    except BadOptions as bad:
         raise RunFailed(
             RunErrorCode.AGENT_ERROR, f"The agent's context cannot be read: {bad}"
         ) from None

@@ -15,8 +15,8 @@ from protocol.input.run_agent_input import RunRequest
 from runs.access import access, cursors
 from runs.lifecycle import interrupts, lifecycle
 from runs.models import Run
+from runtimes.kinds.process import worktree
 from runtimes.models import Agent
-from runtimes.process import worktree
 from teams.authentication import Principal
 from teams.models import Team
 

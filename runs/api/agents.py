@@ -8,7 +8,7 @@ from rest_framework import generics, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from runs.access import remote_agents
+from runtimes import team_agents
 from runtimes.models import ON_BUSY, Agent, Policy
 from teams.api.changes import ChangeSerializer
 from teams.api.pages import NewestFirst
@@ -32,16 +32,16 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
         read_only_fields = fields
 
     def get_url(self, row: Agent) -> str | None:
-        return row.target if row.kind == remote_agents.HTTP else None
+        return row.target if row.kind == team_agents.HTTP else None
 
     @extend_schema_field({"type": "array", "items": {"type": "string"}})
     def get_headers(self, row: Agent) -> list[str]:
-        return sorted(remote_agents.secrets_of(row).get("headers", {}))
+        return sorted(team_agents.secrets_of(row).get("headers", {}))
 
     @extend_schema_field({"type": "object", "nullable": True})
     def get_settings(self, row: Agent) -> Any:
         # An operator may have put into them what is not for a team to see.
-        return row.settings if row.kind == remote_agents.HTTP else None
+        return row.settings if row.kind == team_agents.HTTP else None
 
 
 class AgentFieldsSerializer(serializers.Serializer[Any]):
@@ -59,7 +59,7 @@ class AgentFieldsSerializer(serializers.Serializer[Any]):
     on_busy = serializers.ChoiceField(ON_BUSY, required=False)
     policy = serializers.ChoiceField(Policy.choices, required=False)
     timeout_seconds = serializers.FloatField(
-        min_value=0.1, max_value=remote_agents.LONGEST, allow_null=True, required=False
+        min_value=0.1, max_value=team_agents.LONGEST, allow_null=True, required=False
     )
     repeatable = serializers.BooleanField(
         required=False, help_text="A run whose worker is lost or stopped is started again."
@@ -83,14 +83,14 @@ class AgentList(generics.ListAPIView[Agent]):
     queryset = Agent.objects.none()
 
     def get_queryset(self) -> QuerySet[Agent]:
-        return remote_agents.visible(principal_of(self.request))
+        return team_agents.visible(principal_of(self.request))
 
     @extend_schema(request=AgentNewSerializer, responses={201: AgentSerializer})
     def post(self, request: Request) -> Response:
         """Make a remote agent (kind ``http``)."""
         given = AgentNewSerializer(data=request.data)
         given.is_valid(raise_exception=True)
-        row = remote_agents.create(principal_of(request), given.validated_data)
+        row = team_agents.create(principal_of(request), given.validated_data)
         return Response(AgentSerializer(row).data, status=201)
 
 
@@ -102,20 +102,20 @@ class AgentDetail(generics.RetrieveAPIView[Agent]):
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """One agent."""
         return Response(
-            AgentSerializer(remote_agents.find(principal_of(request), kwargs["slug"])).data
+            AgentSerializer(team_agents.find(principal_of(request), kwargs["slug"])).data
         )
 
     @extend_schema(request=AgentChangeSerializer, responses={200: AgentSerializer})
     def patch(self, request: Request, slug: str) -> Response:
         """Change an agent; what is left out stays."""
-        remote_agents.find(principal_of(request), slug)
+        team_agents.find(principal_of(request), slug)
         values = AgentChangeSerializer.read(request)
         return Response(
-            AgentSerializer(remote_agents.change(principal_of(request), slug, values)).data
+            AgentSerializer(team_agents.change(principal_of(request), slug, values)).data
         )
 
     @extend_schema(request=None, responses={204: None})
     def delete(self, request: Request, slug: str) -> Response:
         """Delete a remote agent; one that has run is switched off and loses its secrets."""
-        remote_agents.remove(principal_of(request), slug)
+        team_agents.remove(principal_of(request), slug)
         return Response(status=204)

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from runtimes import documents, notes
+from runtimes.knowledge import documents, notes
 from runtimes.models import Document, MediaType, Wisdom
 from teams.api.pages import NewestFirst
 from teams.authentication import principal_of

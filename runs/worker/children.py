@@ -38,8 +38,8 @@ Claiming = Callable[[], Coroutine[Any, Any, Claimed]]
 Execute = Callable[[Claiming], Coroutine[Any, Any, None]]
 
 
-class Child:
-    """A child in the hands of its parent's agent (``runtimes.spawn.Child``)."""
+class SpawnedRun:
+    """A child in the hands of its parent's agent (``runtimes.context.spawn.ChildRun``)."""
 
     def __init__(self, run: Run) -> None:
         self.agent = run.agent.slug
@@ -79,7 +79,7 @@ class Children:
         self._watching: asyncio.Task[None] | None = None
 
     @asynccontextmanager
-    async def spawn(self, agent: str, input: Mapping[str, Any]) -> AsyncGenerator[Child, None]:
+    async def spawn(self, agent: str, input: Mapping[str, Any]) -> AsyncGenerator[SpawnedRun, None]:
         """Start the child; leaving the block before its end cancels it. Raises RunFailed."""
         if self._closed:
             raise asyncio.CancelledError  # the parent is being stopped
@@ -101,7 +101,7 @@ class Children:
             run = begun.result()
             self._tasks[task] = run.pk
             self._watch()
-            child = Child(run)
+            child = SpawnedRun(run)
             try:
                 yield child
             finally:

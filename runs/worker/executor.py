@@ -30,10 +30,11 @@ from runs.lifecycle.lifecycle import Claimed
 from runs.worker import findings
 from runs.worker.children import Children
 from runs.worker.pace import Pace
-from runtimes import registry
-from runtimes.base import RunContext
-from runtimes.middleware.chain import BadChain, Chain
+from runtimes.context.run_context import RunContext
+from runtimes.kinds.table import runtime_for
+from runtimes.middleware.chain import Chain
 from runtimes.models import Policy
+from runtimes.options import BadOptions
 
 log = structlog.get_logger(__name__)
 CLAIM_PAUSE = 0.5
@@ -212,7 +213,7 @@ class Execution:
 
     async def _pump(self) -> None:
         """Agent → runtime → middleware → intake → writer; nothing behind the terminal event."""
-        runtime = registry.runtime_for(self.run.agent)
+        runtime = runtime_for(self.run.agent)
         lease, pace, ctx = self.lease, self.pace, await self._context()
         accept = self.intake.accept
         if lease.full:
@@ -236,7 +237,7 @@ class Execution:
         """The stream through the agent's middleware."""
         try:
             self.chain = Chain(self.run.agent.chain(), ctx)
-        except (BadChain, SecretUnreadable) as bad:
+        except (BadOptions, SecretUnreadable) as bad:
             raise RunFailed(
                 RunErrorCode.AGENT_ERROR, f"The agent's middleware cannot run: {bad}"
             ) from None

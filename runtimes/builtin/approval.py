@@ -4,7 +4,7 @@ import json
 from typing import Any, NoReturn
 
 from runtimes import RunContext, agent
-from runtimes.request import beginning
+from runtimes.context.request import beginning
 
 TOOL = "perform_action"
 ASKED = "approve:"

@@ -6,7 +6,7 @@ from agui_project.bridge import db
 from runtimes import RunContext, agent
 from runtimes.builtin import doc_search
 from runtimes.builtin.doc_search import Section
-from runtimes.request import beginning
+from runtimes.context.request import beginning
 
 QUOTED = 1_500
 MOST_ASKED = 1_000

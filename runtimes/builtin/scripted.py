@@ -12,7 +12,7 @@ from typing import Any
 from django.conf import settings
 
 from runtimes import RunContext, agent
-from runtimes.spans import new_id
+from runtimes.context.spans import new_id
 
 
 async def texts(op: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:

@@ -6,10 +6,10 @@ from contextlib import aclosing
 from typing import Any
 
 from runtimes import RunContext, agent
-from runtimes.aside import aside
-from runtimes.attachments import document
 from runtimes.builtin import csv_profile
+from runtimes.builtin.child_process import in_child_process
 from runtimes.builtin.csv_profile import DELIMITERS, MOST_COLUMNS
+from runtimes.context.attachments import document
 
 SMALL = 100_000
 """Characters that are profiled here, in some ten milliseconds; a child takes longer to start."""
@@ -80,7 +80,7 @@ async def reading(text: str) -> AsyncGenerator[dict[str, Any], None]:
         for step in csv_profile.steps(text):
             yield step
         return
-    async with aclosing(aside("runtimes.builtin.csv_profile:steps", text)) as steps:
+    async with aclosing(in_child_process("runtimes.builtin.csv_profile:steps", text)) as steps:
         async for step in steps:
             yield step
 

@@ -1,1 +1,1 @@
-"""Context providers: add to an agent's input before a run."""
+"""What an agent gets: RunContext, and the parts that it is made of. Imports no Django."""

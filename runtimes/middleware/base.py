@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
-from runtimes.base import RunContext
+from runtimes.context.run_context import RunContext
 
 Wire = dict[str, Any]
 

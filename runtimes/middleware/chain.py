@@ -4,25 +4,22 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing
 from typing import Any
 
-from runtimes.base import RunContext
-from runtimes.entries import BadEntries as BadChain
-from runtimes.entries import parse as _parse
+from runtimes.context.run_context import RunContext
 from runtimes.middleware.base import Middleware, Options, Wire
-from runtimes.middleware.kinds import MIDDLEWARE
-
-__all__ = ["BadChain", "Chain", "parse"]
+from runtimes.middleware.table import MIDDLEWARE
+from runtimes.options import parse_options
 
 
 def parse(entries: Any) -> list[tuple[type[Middleware], Options]]:
-    """Each entry ``{"name": …, option: …}`` as its class and options. Raises BadChain."""
-    return _parse(entries, MIDDLEWARE, "middleware", "log")
+    """Each entry ``{"name": …, option: …}`` as its class and options. Raises BadOptions."""
+    return parse_options(entries, MIDDLEWARE, "middleware", "log")
 
 
 class Chain:
     """The middleware of one run, in order: the first one is next to the agent."""
 
     def __init__(self, entries: Any, ctx: RunContext) -> None:
-        """Raises BadChain."""
+        """Raises BadOptions."""
         self._links = [kind(options, ctx) for kind, options in parse(entries)]
 
     async def stream(self, events: AsyncGenerator[Wire, None]) -> AsyncGenerator[Wire, None]:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator
 
-from runtimes.base import RunContext
+from runtimes.context.run_context import RunContext
 from runtimes.middleware.base import TERMINALS, Middleware, Options, Wire
 from runtimes.middleware.citing.extract import Citation, Reader
 from runtimes.middleware.citing.ledger import ENDED, Ledger, is_safe

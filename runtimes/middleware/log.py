@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from runtimes.base import RunContext
+from runtimes.context.run_context import RunContext
 from runtimes.middleware.base import DELTAS, Middleware, Options, Wire
 
 

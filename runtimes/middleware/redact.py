@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import Field, PrivateAttr, model_validator
 
-from runtimes.base import RunContext
+from runtimes.context.run_context import RunContext
 from runtimes.middleware.base import DELTAS, ENDS, Middleware, Options, Wire
 from runtimes.middleware.patterns import Patterns, Veil, compiled, replaced
 

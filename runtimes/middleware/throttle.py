@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from runtimes.base import RunContext
+from runtimes.context.run_context import RunContext
 from runtimes.middleware.base import DELTAS, Middleware, Options, Wire
 from runtimes.middleware.inlet import Inlet
 

@@ -20,7 +20,7 @@ KEY = "alice-key-of-the-acceptance-tests-0001"
 PASSWORD = "a-password-for-tests"
 DEADLINE = 60.0
 SEED = f"""
-from runs.demo import ensure_demo
+from runtimes.demo import ensure_demo
 from runtimes.models import Agent
 from teams.models import Team
 ensure_demo(api_key={KEY!r}, password={PASSWORD!r})

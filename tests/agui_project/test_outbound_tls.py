@@ -17,9 +17,9 @@ from cryptography.x509.oid import NameOID
 
 from agui_project import outbound
 from protocol.errors import RunFailed
-from runtimes import http
-from runtimes.base import RunContext
-from runtimes.http import HttpRuntime
+from runtimes.context.run_context import RunContext
+from runtimes.kinds import http
+from runtimes.kinds.http import HttpRuntime
 
 NAME = "agents.example"
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"

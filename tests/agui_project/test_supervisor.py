@@ -18,8 +18,8 @@ from agui_project import child, ports, supervisor, systemd
 from agui_project.liveness import Pulse
 from agui_project.supervisor import Job, Supervisor
 from agui_project.watch import Watch, roots_of
-from runs.demo import Demo
 from runs.management.commands import up
+from runtimes.demo import Demo
 
 # Appends a line to the file argv[1] at start and another one when it is asked to stop.
 POLITE = """

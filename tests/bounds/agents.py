@@ -4,8 +4,8 @@ from typing import Any
 
 from protocol.intake.intake import Intake
 from runtimes import registry
-from runtimes.base import RunContext
-from runtimes.python import PythonRuntime
+from runtimes.context.run_context import RunContext
+from runtimes.kinds.python import PythonRuntime
 from tests.bounds.cases import MB, case
 
 registry.autodiscover()

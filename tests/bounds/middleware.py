@@ -4,7 +4,7 @@ import json
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from runtimes.base import RunContext
+from runtimes.context.run_context import RunContext
 from runtimes.middleware.chain import Chain
 from tests.bounds.cases import MB, case
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from protocol import strict_json
 from protocol.input import run_agent_input
-from runtimes.attachments import document
-from runtimes.chunking import pieces
-from runtimes.process.lines import DIALECTS, Lines
-from runtimes.sse import SseParser
+from runtimes.context.attachments import document
+from runtimes.kinds.process.lines import DIALECTS, Lines
+from runtimes.kinds.sse import SseParser
+from runtimes.knowledge.chunking import pieces
 from tests.bounds.cases import MB, case
 
 BODIES = {

@@ -4,8 +4,8 @@ import pkgutil
 
 from protocol import dialects as folds
 from runtimes import registry
-from runtimes.middleware.kinds import MIDDLEWARE
-from runtimes.process.lines import DIALECTS
+from runtimes.kinds.process.lines import DIALECTS
+from runtimes.middleware.table import MIDDLEWARE
 from tests.bounds.agents import OTHERS
 from tests.bounds.cases import CASES
 

@@ -16,7 +16,7 @@ from runs.lifecycle import admission, erasure, jobs, lifecycle
 from runs.models import Run, Thread
 from runs.worker import reaper
 from runs.worker.executor import Stop, execute
-from runtimes import python
+from runtimes.kinds import python
 from teams.models import TeamLimits
 from tests.cast import Cast, Register, fresh, log_of, perform, start
 from tests.runs.playing import Play, settled

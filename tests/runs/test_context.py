@@ -14,10 +14,10 @@ from runs.access import sharing
 from runs.access.sharing import Terms, To
 from runs.lifecycle import retention
 from runs.models import Run, ThreadHistory
-from runtimes import documents, notes
-from runtimes.context import chain, kinds
-from runtimes.context.base import Asked, Entry, Provider
+from runtimes.knowledge import documents, notes
 from runtimes.models import Agent, Profile
+from runtimes.providers import chain, table
+from runtimes.providers.base import Asked, Entry, Provider
 from teams.models import AuditEntry, Membership
 from tests.asgi import Exchange, ask, ask_now, watch
 from tests.cast import Cast, Register, fresh, log_of, perform, start
@@ -50,7 +50,7 @@ class Slow(Provider):
 @pytest.fixture(autouse=True)
 def known(monkeypatch: pytest.MonkeyPatch) -> None:
     more = {"broken": Broken, "slow": Slow}
-    monkeypatch.setattr(chain, "PROVIDERS", {**kinds.PROVIDERS, **more})
+    monkeypatch.setattr(chain, "PROVIDERS", {**table.PROVIDERS, **more})
 
 
 def knowing(cast: Cast) -> None:

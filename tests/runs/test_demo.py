@@ -6,8 +6,8 @@ from django.contrib.auth.models import User
 from pytest_django import Settings
 
 from protocol.errors import Invalid
-from runs.demo import ensure_demo
 from runtimes import registry
+from runtimes.demo import ensure_demo
 from runtimes.models import Agent
 from teams import keys
 from teams.models import ApiKey, Membership, Role, Team

@@ -9,7 +9,8 @@ import pytest
 
 from agui_project.bridge import db
 from events.writer import JournalWriter
-from runtimes import http, notes
+from runtimes.kinds import http
+from runtimes.knowledge import notes
 from runtimes.models import Agent
 from tests.cast import Cast, Register, perform, start
 from tests.runs.playing import settled

@@ -8,13 +8,13 @@ from django.contrib.auth.models import User
 from django.core import mail
 from django.core.management import CommandError, call_command
 
-from runtimes.create_team import SlugTaken, found_own_team, found_team
+from runtimes.create_team import SlugTaken, create_own_team, create_team
 from runtimes.models import Agent
 from teams.models import Invitation, Membership, Role, Team
 from tests.cast import Cast
 
 
-def create_team(*args: str) -> str:
+def by_command(*args: str) -> str:
     out = StringIO()
     call_command("create_team", *args, stdout=out)
     return out.getvalue()
@@ -23,7 +23,7 @@ def create_team(*args: str) -> str:
 def test_a_known_address_owns_it(cast: Cast) -> None:
     user = cast.bob.user
     EmailAddress.objects.create(user=user, email="bob@example.com", verified=True)
-    said = create_team("initech", "--name", "Initech", "--owner", "Bob@example.com")
+    said = by_command("initech", "--name", "Initech", "--owner", "Bob@example.com")
     assert "bob owns initech" in said
     team = Team.objects.get(slug="initech")
     assert team.name == "Initech"
@@ -33,7 +33,7 @@ def test_a_known_address_owns_it(cast: Cast) -> None:
 
 
 def test_another_address_is_invited(cast: Cast) -> None:
-    said = create_team("initech", "--owner", "new@example.com")
+    said = by_command("initech", "--owner", "new@example.com")
     row = Invitation.objects.get()
     assert (row.email, row.role, row.invited_by) == ("new@example.com", Role.OWNER, "operator")
     link = said.split()[-1]
@@ -51,15 +51,15 @@ def test_another_address_is_invited(cast: Cast) -> None:
 )
 def test_what_cannot_be_is_said_and_leaves_nothing(cast: Cast, args: list[str]) -> None:
     with pytest.raises(CommandError):
-        create_team(*args)
+        by_command(*args)
     assert Team.objects.count() == 2
     assert not Invitation.objects.exists()
 
 
 def test_a_slug_is_taken_once(cast: Cast) -> None:
     with pytest.raises(SlugTaken):
-        found_team("acme", "Other")
+        create_team("acme", "Other")
 
 
 def test_names_make_slugs(cast: Cast) -> None:
-    assert found_own_team(User(username="dora.d+x", pk=cast.bob.user.pk)).slug == "doradx"
+    assert create_own_team(User(username="dora.d+x", pk=cast.bob.user.pk)).slug == "doradx"

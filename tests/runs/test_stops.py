@@ -15,7 +15,7 @@ from events.writer import JournalWriter
 from runs.lifecycle import lifecycle
 from runs.models import Run
 from runs.worker.executor import Stop, execute
-from runtimes import python
+from runtimes.kinds import python
 from tests.cast import Cast, Register, fresh, log_of, start
 from tests.runs.playing import (
     PREFIX,

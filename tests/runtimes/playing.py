@@ -7,7 +7,7 @@ from ag_ui.core import Event
 from pydantic import TypeAdapter
 
 from runtimes import RunContext
-from runtimes.python import PythonRuntime
+from runtimes.kinds.python import PythonRuntime
 from runtimes.registry import Registered
 
 EVENT: TypeAdapter[Any] = TypeAdapter(Event)

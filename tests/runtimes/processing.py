@@ -11,8 +11,8 @@ from typing import Any
 from agui_project.child import alive, wait_until
 from protocol.intake.intake import Intake
 from runtimes import RunContext
-from runtimes.process.command import Command
-from runtimes.process.runtime import ProcessRuntime
+from runtimes.kinds.process.command import Command
+from runtimes.kinds.process.runtime import ProcessRuntime
 from tests.runtimes.playing import asked
 
 RECORDED = Path(__file__).with_name("recorded")

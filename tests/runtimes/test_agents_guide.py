@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from runtimes import RunContext, builtin, registry
-from runtimes.kinds import RUNTIMES
+from runtimes.kinds.table import RUNTIMES
 from tests.runtimes.playing import asked, of, play, said
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()

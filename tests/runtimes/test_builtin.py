@@ -14,8 +14,8 @@ import pytest
 
 from protocol.errors import RunErrorCode, RunFailed
 from runtimes import RunContext
-from runtimes.aside import aside
 from runtimes.builtin.approval import approval
+from runtimes.builtin.child_process import in_child_process
 from runtimes.builtin.scripted import RUBBISH, scripted
 from runtimes.builtin.slow import slow
 from runtimes.builtin.table import fenced_in, table
@@ -120,7 +120,7 @@ def test_table_finds_what_is_fenced(text: str, csv: str | None) -> None:
 
 
 async def test_a_cancelled_run_leaves_no_work_behind() -> None:
-    async with aclosing(aside("tests.runtimes.endless:work", None)) as items:
+    async with aclosing(in_child_process("tests.runtimes.endless:work", None)) as items:
         child = await anext(items)
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)
@@ -130,7 +130,7 @@ async def test_work_that_takes_too_long_is_ended() -> None:
     children: list[int] = []
 
     async def work() -> None:
-        async for child in aside("tests.runtimes.endless:work", None, seconds=1):
+        async for child in in_child_process("tests.runtimes.endless:work", None, seconds=1):
             children.append(child)
 
     with pytest.raises(RunFailed, match="longer than 1 seconds") as failed:
@@ -143,7 +143,7 @@ async def test_work_that_takes_too_long_is_ended() -> None:
 
 async def test_work_that_needs_too_much_memory_fails_alone() -> None:
     with pytest.raises(RunFailed, match="too much") as failed:
-        async for _ in aside("tests.runtimes.endless:memory", None):
+        async for _ in in_child_process("tests.runtimes.endless:memory", None):
             pass
     assert failed.value.reason is RunErrorCode.AGENT_ERROR
 

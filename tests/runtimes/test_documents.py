@@ -8,8 +8,8 @@ from pytest_django import Settings
 
 from agui_project.errors import Forbidden, NotFound
 from protocol.errors import HostError
-from runtimes import documents
-from runtimes.chunking import MOST, pieces
+from runtimes.knowledge import documents
+from runtimes.knowledge.chunking import MOST, pieces
 from runtimes.models import Document, DocumentChunk
 from teams.models import AuditEntry
 from tests.asgi import ask_now

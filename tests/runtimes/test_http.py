@@ -10,9 +10,9 @@ import pytest
 from agui_project.bridge import db
 from events.writer import JournalWriter
 from runs.models import Run, Status
-from runtimes import http
-from runtimes.base import RunContext
-from runtimes.http import HttpRuntime, Patience
+from runtimes.context.run_context import RunContext
+from runtimes.kinds import http
+from runtimes.kinds.http import HttpRuntime, Patience
 from runtimes.models import Agent
 from tests.cast import Cast, log_of, perform, start
 from tests.runtimes.peers import FINISHED, STARTED, STREAM, Call, Peer, peer, text

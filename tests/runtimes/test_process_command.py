@@ -9,9 +9,9 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 
+from runtimes.context.request import RunRequest
+from runtimes.kinds.process.command import BadSettings, Command
 from runtimes.models import Agent
-from runtimes.process.command import BadSettings, Command
-from runtimes.request import RunRequest
 from teams.models import AuditEntry, Team
 from tests.runtimes.playing import asked
 

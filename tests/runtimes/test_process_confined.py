@@ -22,12 +22,12 @@ from agui_project import own_secrets, places
 from agui_project.child import alive, wait_until
 from protocol.errors import RunErrorCode, RunFailed
 from runtimes import RunContext
+from runtimes.kinds.process import confine
+from runtimes.kinds.process.command import Command
+from runtimes.kinds.process.confine import Means
+from runtimes.kinds.process.place import Place
+from runtimes.kinds.process.runtime import ProcessRuntime
 from runtimes.models import Agent
-from runtimes.process import confine
-from runtimes.process.command import Command
-from runtimes.process.confine import Means
-from runtimes.process.place import Place
-from runtimes.process.runtime import ProcessRuntime
 from teams.models import Team
 from tests.needs import missing, need_root
 from tests.runtimes.playing import asked, said

@@ -17,9 +17,9 @@ from django.conf import settings
 from agui_project.child import alive
 from protocol.errors import RunErrorCode, RunFailed
 from runtimes import RunContext
-from runtimes.process import child
-from runtimes.process.command import Command
-from runtimes.process.runtime import ProcessRuntime
+from runtimes.kinds.process import guarded_command
+from runtimes.kinds.process.command import Command
+from runtimes.kinds.process.runtime import ProcessRuntime
 from tests.needs import need
 from tests.runtimes.playing import asked, said
 from tests.runtimes.processing import Leftovers, process, script
@@ -248,7 +248,7 @@ async def test_what_cannot_be_started_leaves_nothing(monkeypatch: pytest.MonkeyP
     def refuse(*args: Any) -> Any:
         raise OSError(11, "Resource temporarily unavailable")
 
-    monkeypatch.setattr(child, "_spawn", refuse)
+    monkeypatch.setattr(guarded_command, "_spawn", refuse)
     left = Leftovers()
     with pytest.raises(RunFailed, match="could not be started: Resource temporarily") as failed:
         await process(["true"])
@@ -282,8 +282,8 @@ import django
 from pathlib import Path
 django.setup()
 from runtimes import RunContext
-from runtimes.process.command import Command
-from runtimes.process.runtime import ProcessRuntime
+from runtimes.kinds.process.command import Command
+from runtimes.kinds.process.runtime import ProcessRuntime
 
 async def main():
     limits = {"grace_seconds": 0.3}

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from protocol.errors import RunErrorCode, RunFailed
-from runtimes.process.claude import Claude
-from runtimes.process.codex import Codex
-from runtimes.process.lines import Lines
+from runtimes.kinds.process.claude import Claude
+from runtimes.kinds.process.codex import Codex
+from runtimes.kinds.process.lines import Lines
 from tests.runtimes.playing import of, said, types
 from tests.runtimes.processing import RECORDED, strict
 

@@ -11,8 +11,9 @@ import pytest
 from ag_ui.core import CustomEvent, RunAgentInput
 
 from protocol.errors import RunErrorCode, RunFailed
-from runtimes import RunContext, python
-from runtimes.outbox import FLOOD, HIGH
+from runtimes import RunContext
+from runtimes.context.outbox import FLOOD, HIGH
+from runtimes.kinds import python
 from tests.runtimes.playing import asked, play, runtime, said, types
 
 PING = {"type": "CUSTOM", "name": "ping", "value": 1}

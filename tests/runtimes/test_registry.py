@@ -10,8 +10,9 @@ from pytest_django import Settings
 
 from protocol.errors import RunErrorCode, RunFailed
 from runtimes import agent, registry
+from runtimes.kinds.python import PythonRuntime
+from runtimes.kinds.table import runtime_for
 from runtimes.models import Agent
-from runtimes.python import PythonRuntime
 from teams.models import Team
 
 
@@ -86,11 +87,11 @@ def test_a_users_module_that_is_not_there_is_named(settings: Settings, name: str
 
 def test_a_row_leads_to_its_runtime() -> None:
     agent("code")(lambda ctx: None)
-    assert isinstance(registry.runtime_for(Agent(slug="shown", target="code")), PythonRuntime)
-    assert isinstance(registry.runtime_for(Agent(slug="code")), PythonRuntime)
+    assert isinstance(runtime_for(Agent(slug="shown", target="code")), PythonRuntime)
+    assert isinstance(runtime_for(Agent(slug="code")), PythonRuntime)
     for row in (Agent(slug="gone"), Agent(slug="code", kind="no such kind")):
         with pytest.raises(RunFailed) as failed:
-            registry.runtime_for(row)
+            runtime_for(row)
         assert failed.value.reason == RunErrorCode.AGENT_ERROR
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from protocol.errors import RunFailed
-from runtimes.sse import SseParser
+from runtimes.kinds.sse import SseParser
 
 SPELLINGS = {
     "lf": b"data: one\n\ndata: two\n\n",

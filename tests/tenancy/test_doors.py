@@ -13,7 +13,7 @@ from agui_project.bridge import db
 from runs.access import comments, sharing
 from runs.lifecycle import lifecycle
 from runs.models import Comment, Feedback, Grant, Interrupt, Run, Thread
-from runtimes import documents, notes
+from runtimes.knowledge import documents, notes
 from runtimes.models import Agent, Document, Wisdom
 from teams import invitations, keys
 from teams.models import ApiKey, Invitation, Membership, Role, Team

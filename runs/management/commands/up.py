@@ -18,7 +18,7 @@ from agui_project.liveness import QUICK_GRACE, health
 from agui_project.progress import Progress
 from agui_project.watch import Watch, roots_of
 from protocol.errors import HostError
-from runs.demo import Demo, ensure_demo
+from runtimes.demo import Demo, ensure_demo
 
 BODY = '{"messages":[{"role":"user","content":"What is a journal?"}]}'
 

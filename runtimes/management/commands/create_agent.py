@@ -10,10 +10,10 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from runtimes.kinds import RUNTIMES
+from runtimes.kinds.process.command import Command as CommandLine
+from runtimes.kinds.process.command import is_there
+from runtimes.kinds.table import RUNTIMES
 from runtimes.models import Agent
-from runtimes.process.command import Command as CommandLine
-from runtimes.process.command import is_there
 from teams import audit
 from teams.models import Team
 

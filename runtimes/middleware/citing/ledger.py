@@ -8,8 +8,8 @@ import copy
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from runtimes.context.state import pointer
 from runtimes.middleware.citing.extract import Citation
-from runtimes.state import pointer
 
 Wire = dict[str, Any]
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from rapidfuzz import fuzz
 
-from runtimes.base import RunContext
+from runtimes.context.run_context import RunContext
 from runtimes.middleware.citing.extract import Citation, plain
 from runtimes.middleware.citing.sources import sources_of
 from runtimes.middleware.citing.verifiers import LONGEST_MATCH, LocalOptions, Verifier

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field, HttpUrl, SecretStr
 
 from agui_project import outbound
-from runtimes.base import RunContext
+from runtimes.context.run_context import RunContext
 from runtimes.middleware.base import Options
 from runtimes.middleware.citing.extract import Citation
 from runtimes.middleware.citing.verifiers import LONGEST_MATCH, STATUSES, Verifier

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from runtimes.attachments import document
-from runtimes.request import RunRequest
+from runtimes.context.attachments import document
+from runtimes.context.request import RunRequest
 
 MOST = 4_000_000
 """Characters of all sources of one run; what lies beyond is not searched."""

@@ -4,7 +4,7 @@ from typing import Any, Literal, Protocol
 
 from pydantic import Field
 
-from runtimes.base import RunContext
+from runtimes.context.run_context import RunContext
 from runtimes.middleware.base import Options
 from runtimes.middleware.citing.extract import Citation
 

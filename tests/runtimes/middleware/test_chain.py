@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from runtimes import RunContext
-from runtimes.middleware import kinds
+from runtimes.middleware import table
 from runtimes.middleware.base import Middleware, Options, Wire
-from runtimes.middleware.chain import BadChain, parse
+from runtimes.middleware.chain import parse
 from runtimes.middleware.citing.remote import HttpOptions
 from runtimes.middleware.citing.verifiers import LocalOptions
 from runtimes.middleware.inlet import ROOM
+from runtimes.options import BadOptions
 from tests.house.repository import ROOT
 from tests.runtimes.middleware.passing import chain_of, custom, given, passed, text, until_it_breaks
 
@@ -49,7 +50,7 @@ class Two(Tag):
 @pytest.fixture(autouse=True)
 def tags(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(
-        "runtimes.middleware.chain.MIDDLEWARE", {**kinds.MIDDLEWARE, "one": One, "two": Two}
+        "runtimes.middleware.chain.MIDDLEWARE", {**table.MIDDLEWARE, "one": One, "two": Two}
     )
     monkeypatch.setattr(Tag, "seen", [])
     return Tag.seen
@@ -167,14 +168,14 @@ BAD: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("entries", "problem"), BAD, ids=lambda value: str(value)[:40])
 def test_what_cannot_run_is_refused_by_name(entries: Any, problem: str) -> None:
-    with pytest.raises(BadChain, match=problem):
+    with pytest.raises(BadOptions, match=problem):
         parse(entries)
 
 
 def test_every_middleware_is_documented() -> None:
     guide = (ROOT / "docs" / "howto-middleware.md").read_text()
     options: list[type[Options]] = [LocalOptions, HttpOptions]
-    for name, kind in kinds.MIDDLEWARE.items():
+    for name, kind in table.MIDDLEWARE.items():
         assert f"`{name}`" in guide
         options.append(kind.Options)
     for each in options:

@@ -4,8 +4,9 @@ import pytest
 import structlog
 
 from runtimes.middleware import citations
-from runtimes.middleware.chain import BadChain, parse
+from runtimes.middleware.chain import parse
 from runtimes.middleware.citing.extract import Citation
+from runtimes.options import BadOptions
 from tests.runtimes.middleware.citing import (
     BAD,
     CITE,
@@ -54,7 +55,7 @@ async def test_ids_cannot_point_elsewhere(name: str) -> None:
 
 @pytest.mark.parametrize("key", ["__proto__", "constructor", "", "prototype"])
 def test_keys_that_are_not_safe_are_refused(key: str) -> None:
-    with pytest.raises(BadChain, match="not a name that a state may have"):
+    with pytest.raises(BadOptions, match="not a name that a state may have"):
         parse([{**CITE, "key": key}])
 
 

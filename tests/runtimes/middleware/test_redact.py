@@ -12,8 +12,9 @@ from hypothesis import settings as limits
 from hypothesis import strategies as st
 
 from runtimes.middleware import patterns, redact
-from runtimes.middleware.chain import BadChain, parse
+from runtimes.middleware.chain import parse
 from runtimes.middleware.patterns import Patterns, Veil, compiled
+from runtimes.options import BadOptions
 from tests.runtimes.middleware.passing import (
     Wire,
     args,
@@ -208,7 +209,7 @@ async def _cut() -> Any:
     ],
 )
 def test_a_pattern_that_could_harm_is_refused(pattern: str, problem: str) -> None:
-    with pytest.raises(BadChain, match=problem):
+    with pytest.raises(BadOptions, match=problem):
         parse([{"name": "redact", "patterns": [pattern]}])
 
 

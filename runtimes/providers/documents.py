@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from runtimes import documents
-from runtimes.context.base import Asked, Entry, Options, Provider
+from runtimes.knowledge import documents
+from runtimes.providers.base import Asked, Entry, Options, Provider
 
 
 class DocumentsOptions(Options):

@@ -8,8 +8,8 @@ run's prefix.
 
 from collections.abc import Iterator, Mapping
 
-from runtimes.process import dialect
-from runtimes.process.dialect import Dialect, Event, Line, of_count, of_dict, of_list, of_text
+from runtimes.kinds.process import dialect
+from runtimes.kinds.process.dialect import Dialect, Event, Line, of_count, of_dict, of_list, of_text
 
 WRITTEN = frozenset({"agent_message", "reasoning", "plan"})
 CALLS = frozenset(

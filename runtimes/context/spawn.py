@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 
-class Child(Protocol):
+class ChildRun(Protocol):
     """A run of another agent: iterate over it for its events, as they are stored, in wire form."""
 
     agent: str
@@ -23,4 +23,4 @@ class Child(Protocol):
         ...
 
 
-Spawn = Callable[[str, Mapping[str, Any]], AbstractAsyncContextManager[Child]]
+Spawn = Callable[[str, Mapping[str, Any]], AbstractAsyncContextManager[ChildRun]]

@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from agui_project import places
-from runtimes.process.place import Place
+from runtimes.kinds.process.place import Place
 
 UIDS = 0x70000000
 """The first of 2**28 uids that no distribution, container tool or systemd gives to anybody."""

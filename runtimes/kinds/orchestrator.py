@@ -14,10 +14,10 @@ from pydantic import BaseModel, Field, ValidationError
 
 from agui_project.bridge import db
 from protocol.errors import RunErrorCode, RunFailed
-from runtimes.base import RunContext
-from runtimes.python import PythonRuntime
+from runtimes.context.run_context import RunContext
+from runtimes.context.spawn import ChildRun
+from runtimes.kinds.python import PythonRuntime
 from runtimes.registry import Registered
-from runtimes.spawn import Child
 
 if TYPE_CHECKING:
     from runtimes.models import Agent
@@ -226,7 +226,7 @@ class Work:
             if risk != state["risk_level"]:
                 state["risk_level"] = risk
 
-    def _pass_on(self, question: Wire, child: Child) -> str:
+    def _pass_on(self, question: Wire, child: ChildRun) -> str:
         """Ask what the subagent asks; the id says whom the answer is for."""
         return self._ctx.interrupt(
             question["reason"],
@@ -261,7 +261,7 @@ def conversation(ctx: RunContext) -> list[Wire]:
     ]
 
 
-def tagged(event: Wire, child: Child) -> Wire | None:
+def tagged(event: Wire, child: ChildRun) -> Wire | None:
     """The event as the subagent's; None for what is not the parent's to show, such as its state.
 
     Ids of messages and calls are made its own: two agents may use the same.

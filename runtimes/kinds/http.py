@@ -22,9 +22,9 @@ from agui_project import outbound
 from agui_project.addresses import AddressRefused
 from protocol.errors import RunErrorCode, RunFailed
 from protocol.strict_json import dumps
-from runtimes.base import RunContext
-from runtimes.older_input import older
-from runtimes.sse import SseParser
+from runtimes.context.run_context import RunContext
+from runtimes.kinds.legacy_input import legacy
+from runtimes.kinds.sse import SseParser
 
 if TYPE_CHECKING:
     from runtimes.models import Agent
@@ -132,7 +132,7 @@ class HttpRuntime:
         is_older = self._protocol == "0.x"
         pauses = list(PAUSES)
         while True:
-            content = dumps(older(said) if is_older else said).encode()
+            content = dumps(legacy(said) if is_older else said).encode()
             try:
                 response = await self._post(content)
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:

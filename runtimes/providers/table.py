@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from runtimes.context.base import Provider
-from runtimes.context.documents import DocumentsProvider
-from runtimes.context.profile import ProfileProvider
-from runtimes.context.wisdom import WisdomProvider
+from runtimes.providers.base import Provider
+from runtimes.providers.documents import DocumentsProvider
+from runtimes.providers.profile import ProfileProvider
+from runtimes.providers.wisdom import WisdomProvider
 
 PROVIDERS: Mapping[str, type[Provider]] = {
     "documents": DocumentsProvider,

@@ -8,7 +8,7 @@ import uuid
 from types import TracebackType
 from typing import Any, Self
 
-from runtimes.outbox import Outbox, frozen
+from runtimes.context.outbox import Outbox, frozen
 
 
 def new_id() -> str:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -12,8 +12,9 @@ from django.db.models import F, Value
 
 from agui_project.errors import Conflict, NotFound, TooLarge
 from protocol.errors import Invalid
-from runtimes.chunking import pieces
-from runtimes.knowledge import Document, DocumentChunk, MediaType
+from runtimes.caller import Caller
+from runtimes.knowledge.chunking import pieces
+from runtimes.knowledge.models import Document, DocumentChunk, MediaType
 from teams import audit
 from teams.models import Team
 from teams.tenancy import TeamQuerySet
@@ -28,25 +29,7 @@ class KnowledgeFull(Conflict):
     code = "knowledge_full"
 
 
-class Asker(Protocol):
-    """A Principal, as far as it matters here."""
-
-    @property
-    def kind(self) -> str: ...
-    @property
-    def user_id(self) -> int | None: ...
-    @property
-    def label(self) -> str: ...
-    @property
-    def actor_id(self) -> str: ...
-    @property
-    def team(self) -> Team: ...
-    def require(self, action: str) -> None:
-        """Raises Forbidden."""
-        ...
-
-
-def require_inside(who: Asker) -> None:
+def require_inside(who: Caller) -> None:
     """People of the team, and keys that may manage agents: a client's key is in its hands.
 
     Raises Forbidden.
@@ -56,20 +39,20 @@ def require_inside(who: Asker) -> None:
         who.require("manage_agents")
 
 
-def visible(who: Asker) -> TeamQuerySet[Document]:
+def visible(who: Caller) -> TeamQuerySet[Document]:
     """The team's documents, without their text."""
     who.require("view")
     return Document.objects.for_team(who.team).defer("text")
 
 
-def find(who: Asker, document_id: UUID) -> Document:
+def find(who: Caller, document_id: UUID) -> Document:
     """One of them. Raises NotFound."""
     if (row := visible(who).filter(pk=document_id).first()) is None:
         raise NotFound("There is no such document.")
     return row
 
 
-def upload(who: Asker, values: Mapping[str, str]) -> Document:
+def upload(who: Caller, values: Mapping[str, str]) -> Document:
     """Store ``title``, ``media_type``, ``text``. Raises what ``store`` raises, and Forbidden."""
     who.require("manage_agents")
     document = Document(team=who.team, **values)
@@ -80,7 +63,7 @@ def upload(who: Asker, values: Mapping[str, str]) -> Document:
     return document
 
 
-def delete(who: Asker, document_id: UUID) -> None:
+def delete(who: Caller, document_id: UUID) -> None:
     """Delete a document; runs that were given parts of it keep those. Raises NotFound."""
     find(who, document_id)
     who.require("manage_agents")

@@ -9,9 +9,9 @@ import structlog
 from django.conf import settings
 
 from protocol.errors import RunErrorCode, RunFailed
-from runtimes import entries
-from runtimes.context.base import Asked, Entry, Options, Provider
-from runtimes.context.kinds import PROVIDERS
+from runtimes.options import parse_options
+from runtimes.providers.base import Asked, Entry, Options, Provider
+from runtimes.providers.table import PROVIDERS
 
 log = structlog.get_logger(__name__)
 
@@ -28,14 +28,14 @@ class Gathered:
 
 
 def parse(value: Any) -> list[tuple[type[Provider], Options]]:
-    """``Agent.context_providers`` as classes and options. Raises BadEntries."""
-    return entries.parse(value, PROVIDERS, "context_providers", "wisdom")
+    """``Agent.context_providers`` as classes and options. Raises BadOptions."""
+    return parse_options(value, PROVIDERS, "context_providers", "wisdom")
 
 
 async def gather(value: Any, asked: Asked) -> Gathered:
     """Ask each provider in turn; one that fails or is late is passed over.
 
-    Raises BadEntries, and RunFailed when one that is ``required`` fails.
+    Raises BadOptions, and RunFailed when one that is ``required`` fails.
     """
     found = Gathered()
     until = time.monotonic() + settings.AGUI_CONTEXT_TIMEOUT

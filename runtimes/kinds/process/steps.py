@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from runtimes.process.dialect import Event
+from runtimes.kinds.process.dialect import Event
 
 LONGEST_NAME = 200
 SPEECH = frozenset({"TEXT_MESSAGE_START", "REASONING_START"})

@@ -10,8 +10,8 @@ the result of the call that started them.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from runtimes.process import dialect
-from runtimes.process.dialect import Dialect, Event, Line, of_count, of_dict, of_list, of_text
+from runtimes.kinds.process import dialect
+from runtimes.kinds.process.dialect import Dialect, Event, Line, of_count, of_dict, of_list, of_text
 
 TYPES = frozenset({"system", "assistant", "user", "result", "stream_event"})
 CHATTER = frozenset({"status", "thinking_tokens"})

@@ -1,7 +1,7 @@
 """``wisdom``: the notes that the team shares with its agents."""
 
-from runtimes.context.base import Asked, Entry, Provider
-from runtimes.knowledge import Wisdom
+from runtimes.knowledge.models import Wisdom
+from runtimes.providers.base import Asked, Entry, Provider
 
 
 class WisdomProvider(Provider):

@@ -11,19 +11,21 @@ MOST = 20
 K = TypeVar("K")
 
 
-class BadEntries(ValueError):
+class BadOptions(ValueError):
     """A list that cannot be built; the message says which entry, and why."""
 
 
-def parse(entries: Any, kinds: Mapping[str, K], what: str, such: str) -> list[tuple[K, Any]]:
+def parse_options(
+    entries: Any, kinds: Mapping[str, K], what: str, such: str
+) -> list[tuple[K, Any]]:
     """Each entry's kind and options. ``what``: the list's name; ``such``: a kind, as an example.
 
-    Raises BadEntries.
+    Raises BadOptions.
     """
     if not isinstance(entries, list):
-        raise BadEntries(f'{what} is a list of objects such as {{"name": "{such}"}}.')
+        raise BadOptions(f'{what} is a list of objects such as {{"name": "{such}"}}.')
     if len(entries) > MOST:
-        raise BadEntries(f"An agent has at most {MOST} {what}.")
+        raise BadOptions(f"An agent has at most {MOST} {what}.")
     return [_entry(f"{what}[{n}]", entry, kinds) for n, entry in enumerate(entries)]
 
 
@@ -32,13 +34,13 @@ def _entry(where: str, entry: Any, kinds: Mapping[str, Any]) -> tuple[Any, Any]:
     kind = kinds.get(name) if isinstance(name, str) else None
     if kind is None:
         known = ", ".join(sorted(kinds))
-        raise BadEntries(f'{where} needs a "name", one of: {known}.')
+        raise BadOptions(f'{where} needs a "name", one of: {known}.')
     given = {key: value for key, value in entry.items() if key != "name"}
     try:
         return kind, kind.Options.model_validate(given)
     except ValidationError as bad:
         problems = "; ".join(_problem(error) for error in bad.errors(include_input=False))
-        raise BadEntries(f"{where} ({name}): {problems}.") from None
+        raise BadOptions(f"{where} ({name}): {problems}.") from None
 
 
 def _problem(error: Any) -> str:

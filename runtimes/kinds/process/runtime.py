@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from protocol.errors import RunErrorCode, RunFailed
-from runtimes.base import RunContext
-from runtimes.process import confine, worktree
-from runtimes.process.child import Child
-from runtimes.process.command import BadSettings, Command, is_there
-from runtimes.process.confine import Means
-from runtimes.process.lines import Lines
-from runtimes.process.place import Place
+from runtimes.context.run_context import RunContext
+from runtimes.kinds.process import confine, worktree
+from runtimes.kinds.process.command import BadSettings, Command, is_there
+from runtimes.kinds.process.confine import Means
+from runtimes.kinds.process.guarded_command import GuardedCommand
+from runtimes.kinds.process.lines import Lines
+from runtimes.kinds.process.place import Place
 
 if TYPE_CHECKING:
     from runtimes.models import Agent
@@ -57,7 +57,7 @@ class ProcessRuntime:
         else:
             place = Place.of_run(data)
         keep = settings.AGUI_PROCESS_KEEP or not place.passing
-        child: Child | None = None
+        child: GuardedCommand | None = None
         try:
             cwd, words, bounds = await asyncio.to_thread(_confinement, command, place, data, below)
             session = Session(command, place, ctx)
@@ -258,9 +258,9 @@ def _confinement(
     return cwd, [], {}
 
 
-async def _start(*args: Any, **options: Any) -> Child:
+async def _start(*args: Any, **options: Any) -> GuardedCommand:
     try:
-        return await Child.start(*args, **options)
+        return await GuardedCommand.start(*args, **options)
     except OSError as error:  # too many processes or files, arguments too long together
         raise RunFailed(
             RunErrorCode.PROCESS_EXIT, f"The command could not be started: {error.strerror}."

@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 from agui_project.child import die_with_parent
 from protocol.errors import RunErrorCode, RunFailed
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SECONDS = 60
 MEMORY = 1024 * 1024 * 1024
 LINE = 16 * 1024 * 1024
@@ -31,7 +31,7 @@ AT_ONCE = 2
 _slots: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
 
-async def aside(
+async def in_child_process(
     function: str, argument: Any, seconds: float = SECONDS
 ) -> AsyncGenerator[Any, None]:
     """What ``function`` yields: ``"module:name"`` of a generator function of one JSON argument.

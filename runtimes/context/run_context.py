@@ -8,11 +8,20 @@ from typing import Any, Literal, NoReturn, Protocol, overload
 import structlog
 
 from protocol.errors import RunErrorCode, RunFailed
-from runtimes.outbox import Outbox, frozen
-from runtimes.request import RunRequest
-from runtimes.spans import Activity, Message, Reasoning, Span, Step, ToolCall, new_id, put_result
-from runtimes.spawn import Child, Spawn
-from runtimes.state import State, StateList, StateMap
+from runtimes.context.outbox import Outbox, frozen
+from runtimes.context.request import RunRequest
+from runtimes.context.spans import (
+    Activity,
+    Message,
+    Reasoning,
+    Span,
+    Step,
+    ToolCall,
+    new_id,
+    put_result,
+)
+from runtimes.context.spawn import ChildRun, Spawn
+from runtimes.context.state import State, StateList, StateMap
 
 USAGE_COUNTS = {
     "input_tokens": "inputTokens",
@@ -137,7 +146,7 @@ class RunContext(RunRequest):
 
     # --- other agents
 
-    def spawn(self, agent: str, input: Mapping[str, Any]) -> AbstractAsyncContextManager[Child]:
+    def spawn(self, agent: str, input: Mapping[str, Any]) -> AbstractAsyncContextManager[ChildRun]:
         """``async with ctx.spawn("writer", {"messages": [...]}) as child: await child.end()``.
 
         Starts a run of another agent of the team, in a thread of its own; ``input`` is a

@@ -23,7 +23,7 @@ MARGIN = 6.0
 """Seconds beyond ``grace`` for the guard to be done; it is killed after them."""
 
 
-class Child:
+class GuardedCommand:
     """A command that runs. ``report`` is what its guard told; complete once ``read`` gave None."""
 
     def __init__(self, grace: float) -> None:
@@ -48,7 +48,7 @@ class Child:
         cwd: Path,
         stdin: bytes,
         limits: Mapping[str, Any],
-    ) -> "Child":
+    ) -> "GuardedCommand":
         """Start ``command``; ``limits`` are the guard's.
 
         A command that cannot be started is a matter of the report; OSError is a guard that cannot.

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.core.validators import validate_email, validate_slug
 
 from protocol.errors import HostError
-from runtimes.create_team import found_team
+from runtimes.create_team import create_team
 from teams import invitations
 from teams.models import Role
 
@@ -30,7 +30,7 @@ class Command(BaseCommand):
             raise CommandError(" ".join(error.messages)) from error
         known = EmailAddress.objects.filter(email__iexact=owner, verified=True).first()
         try:
-            team = found_team(slug, options["name"] or slug, known.user if known else None)
+            team = create_team(slug, options["name"] or slug, known.user if known else None)
             if known:
                 self.stdout.write(f"{known.user.get_username()} owns {team.slug}.")
                 return

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from protocol.errors import RunErrorCode, RunFailed
 from runtimes import registry
-from runtimes.base import Interrupted, RunContext
-from runtimes.outbox import HIGH, Outbox, frozen
+from runtimes.context.outbox import HIGH, Outbox, frozen
+from runtimes.context.run_context import Interrupted, RunContext
 
 if TYPE_CHECKING:
     from runtimes.models import Agent

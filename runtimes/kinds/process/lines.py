@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from protocol.errors import RunErrorCode, RunFailed
-from runtimes.process import dialect
-from runtimes.process.claude import Claude
-from runtimes.process.codex import Codex
-from runtimes.process.dialect import Dialect, Event
-from runtimes.process.steps import Steps
+from runtimes.kinds.process import dialect
+from runtimes.kinds.process.claude import Claude
+from runtimes.kinds.process.codex import Codex
+from runtimes.kinds.process.dialect import Dialect, Event
+from runtimes.kinds.process.steps import Steps
 
 DIALECTS: dict[str, type[Dialect]] = {"claude": Claude, "codex": Codex}
 EVENT_TYPE = re.compile(r"[A-Z][A-Z_]+")

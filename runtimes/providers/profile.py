@@ -1,7 +1,7 @@
 """``profile``: the user, their role, and what they wrote about themselves."""
 
-from runtimes.context.base import Asked, Entry, Provider
-from runtimes.knowledge import Profile
+from runtimes.knowledge.models import Profile
+from runtimes.providers.base import Asked, Entry, Provider
 from teams.models import Membership
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from agui_project.own_secrets import belongs_to_host
-from runtimes.request import RunRequest
+from runtimes.context.request import RunRequest
 
 MB = 1024 * 1024
 PLACEHOLDER = re.compile(r"\{(text|session_id|thread_id|run_id)\}")

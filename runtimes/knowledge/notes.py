@@ -7,20 +7,21 @@ from django.db import transaction
 
 from agui_project.errors import Forbidden, NotFound
 from protocol.errors import Invalid
-from runtimes.documents import Asker, require_inside, room, storable
-from runtimes.knowledge import NOTE, Profile, Wisdom
+from runtimes.caller import Caller
+from runtimes.knowledge.documents import require_inside, room, storable
+from runtimes.knowledge.models import NOTE, Profile, Wisdom
 from teams import audit
 from teams.models import Membership
 from teams.tenancy import TeamQuerySet
 
 
-def wisdom(who: Asker) -> TeamQuerySet[Wisdom]:
+def wisdom(who: Caller) -> TeamQuerySet[Wisdom]:
     """The team's notes."""
     require_inside(who)
     return Wisdom.objects.for_team(who.team)
 
 
-def write(who: Asker, text: str) -> Wisdom:
+def write(who: Caller, text: str) -> Wisdom:
     """A new note. Raises Forbidden, Invalid, KnowledgeFull."""
     who.require("manage_agents")
     note = Wisdom(team=who.team, text=_short(text), written_by=who.label)
@@ -32,7 +33,7 @@ def write(who: Asker, text: str) -> Wisdom:
     return note
 
 
-def delete(who: Asker, note_id: UUID) -> None:
+def delete(who: Caller, note_id: UUID) -> None:
     """Delete a note. Raises NotFound, Forbidden."""
     rows = wisdom(who).filter(pk=note_id)
     if not rows.exists():
@@ -43,13 +44,13 @@ def delete(who: Asker, note_id: UUID) -> None:
             audit.record(who, who.team, "wisdom.deleted", str(note_id))
 
 
-def about(who: Asker) -> str:
+def about(who: Caller) -> str:
     """What the person wrote of themselves. Raises Forbidden for a key."""
     profile = Profile.objects.for_team(who.team).filter(membership=_membership(who)).first()
     return profile.about if profile else ""
 
 
-def describe(who: Asker, text: str) -> str:
+def describe(who: Caller, text: str) -> str:
     """Replace it; "" removes it. Raises Forbidden for a key, Invalid."""
     membership = _membership(who)
     kept = _short(text) if text else ""
@@ -59,7 +60,7 @@ def describe(who: Asker, text: str) -> str:
     return kept
 
 
-def _membership(who: Asker) -> Membership:
+def _membership(who: Caller) -> Membership:
     rows = Membership.objects.for_team(who.team)
     found = rows.filter(user=who.user_id).first() if who.kind == "user" else None
     if found is None:

@@ -11,7 +11,7 @@ _KEPT = ("threadId", "runId")
 _TEXT_ROLES = frozenset({"developer", "system", "user"})
 
 
-def older(body: Wire) -> Wire:
+def legacy(body: Wire) -> Wire:
     """``body`` without what 0.x does not know: parts become their text, reasoning goes.
 
     Answers to interrupts travel where frameworks read them before 1.0 settled it:

@@ -14,10 +14,10 @@ from agui_project.addresses import check_url
 from agui_project.errors import Conflict, Forbidden, NotFound
 from agui_project.secrets import SecretUnreadable
 from protocol.errors import Invalid
-from runtimes.http import RESERVED, Patience
+from runtimes.caller import Caller
+from runtimes.kinds.http import RESERVED, Patience
 from runtimes.models import Agent
 from teams import audit
-from teams.authentication import Principal
 from teams.tenancy import TeamQuerySet
 
 HTTP = "http"
@@ -37,59 +37,59 @@ class AgentExists(Conflict):
     code = "agent_exists"
 
 
-def visible(principal: Principal) -> TeamQuerySet[Agent]:
-    """The agents this principal may see, those that are switched off too."""
-    principal.require("view")
-    rows = Agent.objects.for_team(principal.team)
-    return rows if principal.agents is None else rows.filter(slug__in=principal.agents)
+def visible(caller: Caller) -> TeamQuerySet[Agent]:
+    """The agents this caller may see, those that are switched off too."""
+    caller.require("view")
+    rows = Agent.objects.for_team(caller.team)
+    return rows if caller.agents is None else rows.filter(slug__in=caller.agents)
 
 
-def find(principal: Principal, slug: str) -> Agent:
+def find(caller: Caller, slug: str) -> Agent:
     """One of them. Raises NotFound."""
-    if (row := visible(principal).filter(slug=slug).first()) is None:
+    if (row := visible(caller).filter(slug=slug).first()) is None:
         raise NotFound("There is no such agent.")
     return row
 
 
-def create(principal: Principal, values: Mapping[str, Any]) -> Agent:
+def create(caller: Caller, values: Mapping[str, Any]) -> Agent:
     """A new remote agent: ``slug``, ``url``, and what ``change`` takes.
 
     Raises Forbidden, Invalid, AddressRefused, AgentExists.
     """
-    principal.require("manage_agents")
-    if not principal.may_use(values["slug"]):
+    caller.require("manage_agents")
+    if not caller.may_use(values["slug"]):
         raise Forbidden("This key is for other agents only.")
-    row = Agent(team=principal.team, slug=values["slug"], kind=HTTP)
-    return _save(principal, row, values, "agent.created")
+    row = Agent(team=caller.team, slug=values["slug"], kind=HTTP)
+    return _save(caller, row, values, "agent.created")
 
 
-def change(principal: Principal, slug: str, values: Mapping[str, Any]) -> Agent:
+def change(caller: Caller, slug: str, values: Mapping[str, Any]) -> Agent:
     """Change an agent: RULES of any; ``url``, ``settings``, ``headers`` of a remote one.
 
     ``headers`` are merged by name, null removes one; but another origin gets none of the headers
     that were given for the old one. Raises as ``create``, and NotFound.
     """
-    find(principal, slug)
-    principal.require("manage_agents")
+    find(caller, slug)
+    caller.require("manage_agents")
     with transaction.atomic():
-        row = visible(principal).select_for_update(of=("self",)).get(slug=slug)
+        row = visible(caller).select_for_update(of=("self",)).get(slug=slug)
         if row.kind != HTTP and (beyond := sorted(values.keys() - RULES)):
             raise Forbidden(
                 "This agent belongs to the operator; a team can change its rules only.",
                 details={"fields": beyond},
             )
-        return _save(principal, row, values, "agent.changed")
+        return _save(caller, row, values, "agent.changed")
 
 
-def remove(principal: Principal, slug: str) -> None:
+def remove(caller: Caller, slug: str) -> None:
     """Delete a remote agent; one that has run is switched off and loses its secrets instead."""
-    find(principal, slug)
-    principal.require("manage_agents")
+    find(caller, slug)
+    caller.require("manage_agents")
     with transaction.atomic():
-        row = visible(principal).select_for_update(of=("self",)).get(slug=slug)
+        row = visible(caller).select_for_update(of=("self",)).get(slug=slug)
         if row.kind != HTTP:
             raise Forbidden("This agent belongs to the operator; a team can only switch it off.")
-        audit.record(principal, principal.team, "agent.deleted", slug)
+        audit.record(caller, caller.team, "agent.deleted", slug)
         try:
             with transaction.atomic():
                 row.delete()
@@ -99,7 +99,7 @@ def remove(principal: Principal, slug: str) -> None:
             row.save()
 
 
-def _save(principal: Principal, row: Agent, values: Mapping[str, Any], action: str) -> Agent:
+def _save(caller: Caller, row: Agent, values: Mapping[str, Any], action: str) -> Agent:
     for name in RULES & values.keys():
         setattr(row, name, values[name])
     row.name = row.name or row.slug
@@ -117,10 +117,10 @@ def _save(principal: Principal, row: Agent, values: Mapping[str, Any], action: s
     try:
         with transaction.atomic():
             if row.is_default:
-                others = Agent.objects.for_team(principal.team).filter(is_default=True)
+                others = Agent.objects.for_team(caller.team).filter(is_default=True)
                 others.exclude(pk=row.pk).update(is_default=False)
             row.save()
-            audit.record(principal, principal.team, action, row.slug, fields=sorted(values))
+            audit.record(caller, caller.team, action, row.slug, fields=sorted(values))
     except IntegrityError:
         raise AgentExists(details={"slug": row.slug}) from None
     return row

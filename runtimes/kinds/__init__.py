@@ -1,0 +1,1 @@
+"""The kinds of runtime: what runs an agent. ``table.py`` lists them."""

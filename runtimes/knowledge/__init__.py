@@ -1,0 +1,1 @@
+"""What a team knows, for its agents' context: documents, notes, profiles."""

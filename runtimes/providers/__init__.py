@@ -1,0 +1,1 @@
+"""Context providers: add to an agent's input before a run."""
