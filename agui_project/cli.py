@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 
 from agui_project import folders
-from agui_project.progress import Progress
+from embedded.progress import Progress
 
 DISTRIBUTION = "agui-run-host"
 LONG_LIVED = ("run_worker", "supervise", "up")
@@ -86,8 +86,8 @@ def prepare(command: str) -> None:
     """
     from django.conf import settings
 
-    from agui_project import embedded
     from agui_project.postgres.reach import reach
+    from embedded import embedded
 
     settings.INSTALLED_APPS  # noqa: B018  Django itself puts off what is wrong with them
     if command not in embedded.COMMANDS_WITHOUT_ENGINES:

@@ -10,9 +10,10 @@ from urllib.parse import urlsplit
 
 from csp.constants import NONCE, NONE, SELF
 
-from agui_project import embedded, folders, logs, validators, valkey
+from agui_project import folders, logs, validators, valkey
 from agui_project.environment import Environment
 from agui_project.postgres import address, deadlines
+from embedded import embedded
 
 BASE_DIR = folders.FILES
 env = Environment()
@@ -147,6 +148,7 @@ INSTALLED_APPS = [
     "allauth.socialaccount",
     "allauth.socialaccount.providers.openid_connect",
     "agui_project",
+    "embedded",
     "teams",
     "runtimes",
     "events",

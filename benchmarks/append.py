@@ -94,8 +94,8 @@ def claim_one(events: int) -> object:
 def main() -> None:
     import django
 
-    from agui_project import embedded
     from benchmarks.report import keep
+    from embedded import embedded
 
     embedded.ensure()
     django.setup()

@@ -74,8 +74,8 @@ def hydrate(thread: Any) -> float:
 def main() -> None:
     import django
 
-    from agui_project import embedded
     from benchmarks.report import keep
+    from embedded import embedded
 
     embedded.ensure()
     django.setup()

@@ -160,8 +160,8 @@ def run(main: Callable[[], Coroutine[Any, Any, list[str]]]) -> list[str]:
 def main() -> None:
     import django
 
-    from agui_project import embedded
     from benchmarks.report import keep
+    from embedded import embedded
 
     embedded.ensure()
     django.setup()

@@ -144,8 +144,8 @@ async def measure(old: list[UUID]) -> list[str]:
 def main() -> None:
     import django
 
-    from agui_project import embedded
     from benchmarks.report import keep
+    from embedded import embedded
 
     embedded.ensure()
     django.setup()

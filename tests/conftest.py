@@ -13,7 +13,7 @@ import hypothesis
 import pytest
 from django.conf import settings
 
-from agui_project import embedded, places
+from embedded import embedded, paths
 from tests import emptying, machine_postgres, turns
 from tests.named_tests import NamedTests
 
@@ -98,7 +98,7 @@ def remove(data: Path) -> None:
     cluster = data / "postgres"
     if cluster.is_symlink():
         shutil.rmtree(cluster.readlink().parent, ignore_errors=True)
-    shutil.rmtree(places.socket_dir(data), ignore_errors=True)
+    shutil.rmtree(paths.socket_dir(data), ignore_errors=True)
     shutil.rmtree(data, ignore_errors=True)
 
 

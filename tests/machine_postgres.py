@@ -6,8 +6,8 @@
 import os
 from pathlib import Path
 
-from agui_project import embedded
-from agui_project.engines import Postgres
+from embedded import embedded
+from embedded.engines import Postgres
 from tests import needs
 
 VARIABLE = "AGUI_TEST_POSTGRES"

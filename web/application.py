@@ -8,7 +8,8 @@ from typing import Any
 import structlog
 from django.core.exceptions import ImproperlyConfigured
 
-from agui_project import child, own_secrets
+from agui_project import own_secrets
+from embedded import child
 
 log = structlog.get_logger(__name__)
 

@@ -7,8 +7,9 @@ from django.db import DatabaseError, InterfaceError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 
-from agui_project import bell, embedded, places
-from agui_project.liveness import LEAVING
+from agui_project import bell
+from embedded import embedded, paths
+from embedded.liveness import LEAVING
 
 WORKERS = """
 select count(*) from procrastinate_workers worker
@@ -46,9 +47,7 @@ def ready(request: HttpRequest) -> JsonResponse:
     full disk nothing can start, and PostgreSQL may be down for that reason.
     """
     workers = _live_workers()
-    full = embedded.wanted()["postgres"] and places.disk_is_full(
-        settings.AGUI_DATA_DIR / "postgres"
-    )
+    full = embedded.wanted()["postgres"] and paths.disk_is_full(settings.AGUI_DATA_DIR / "postgres")
     checks = {
         "database": "disk full" if full else "ok" if workers is not None else "down",
         "bell": "ok" if bell.reachable() else "down",

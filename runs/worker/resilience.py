@@ -22,7 +22,7 @@ from procrastinate.periodic import PeriodicDeferrer, PeriodicRegistry, PeriodicT
 from procrastinate.psycopg_connector import PsycopgConnector
 from procrastinate.worker import Worker
 
-from agui_project.liveness import QUICK_GRACE
+from embedded.liveness import QUICK_GRACE
 
 log = structlog.get_logger(__name__)
 PAUSE = 0.5

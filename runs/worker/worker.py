@@ -14,8 +14,8 @@ from procrastinate.contrib.django.db_cleanup import close_db_connections
 from procrastinate.jobs import DeleteJobCondition
 
 from agui_project.bridge import db
-from agui_project.liveness import QUICK_GRACE
 from agui_project.postgres.base import queue_parameters
+from embedded.liveness import QUICK_GRACE
 from events.hub import hub
 from events.writer import JournalWriter
 from runs.lifecycle import admission, jobs

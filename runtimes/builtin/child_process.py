@@ -18,7 +18,7 @@ from signal import SIGKILL
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from agui_project.child import die_with_parent
+from embedded.child import die_with_parent
 from protocol.errors import RunErrorCode, RunFailed
 
 ROOT = Path(__file__).parents[2]

@@ -24,7 +24,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from agui_project import child, embedded, places
+from embedded import child, embedded, paths
 from tests import machine_postgres, needs
 from tests.acceptance.host import ROOT, free_port, wait_for
 from tests.agui_project.test_tls_engines import Authority, redis_server
@@ -48,8 +48,8 @@ http {{
 
 def reachable_python(folder: Path) -> Path:
     """The folder of a `python` that the account can run, with the packages of this one."""
-    account, here = places.Account(*ACCOUNT), Path(sys.prefix).resolve() / "bin"
-    if places._can_run(here / "python", account):
+    account, here = paths.Account(*ACCOUNT), Path(sys.prefix).resolve() / "bin"
+    if paths._can_run(here / "python", account):
         return here
     # Python is in a home directory: the account gets a copy of the interpreter.
     stdlib, base = Path(sysconfig.get_path("stdlib")), Path(sys.base_prefix)
@@ -68,7 +68,7 @@ def reachable_python(folder: Path) -> Path:
     links = folder / "venv" / Path(packages).relative_to(sys.prefix) / "packages.pth"
     links.write_text(f"{Path(packages).resolve()}\n")
     programs = folder / "venv" / "bin"
-    if not places._can_run(programs / "python", account):
+    if not paths._can_run(programs / "python", account):
         needs.missing("needs a Python that another account can reach")
     return programs
 
@@ -118,9 +118,9 @@ class Deployed:
     def engines(self) -> Iterator[None]:
         """PostgreSQL and Redis as another machine's: only by TLS, and with a password."""
         authority, data = self.authority, self.folder / "engines"
-        places.make(data)
+        paths.make(data)
         address = f"127.2.{self.port >> 8}.{self.port & 255}"
-        if account := places.account_for(data / "postgres"):
+        if account := paths.account_for(data / "postgres"):
             os.chown(authority.key, *account.ids)
         rules = self.folder / "pg_hba.conf"
         rules.write_text("local all all trust\nhostssl all agui 127.0.0.0/8 scram-sha-256\n")
@@ -133,7 +133,7 @@ class Deployed:
             patch.setattr(embedded, "Postgres", machine_postgres.with_tls())
             engines = embedded.start(data, valkey=False, postgres_options=options)
             stack.callback(engines.stop)
-            self._create_database(places.socket_dir(data))
+            self._create_database(paths.socket_dir(data))
             port = stack.enter_context(redis_server(self.folder, authority))
             self.file["DATABASE_URL"] = (
                 f"postgres://agui@{NAME}:5432/agui?hostaddr={address}"

@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 
-from agui_project import child, embedded, supervisor
+from embedded import child, embedded, supervisor
 
 ROOT = Path(__file__).resolve().parents[2]
 KEY = "alice-key-of-the-acceptance-tests-0001"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from agui_project import child
+from embedded import child
 from tests.acceptance.host import ROOT, SEED, Host, child_pids, wait_for
 from tests.conftest import remove
 

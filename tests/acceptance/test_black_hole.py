@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from agui_project import places
+from embedded import paths
 from tests.acceptance.host import Host, wait_for
 from tests.acceptance.test_recovery import FOREVER, TWO, Reader
 from tests.proxy import Proxy
@@ -18,7 +18,7 @@ RECOVERY = 30.0
 def test_readers_and_requests_of_a_web_process_go_on(data_dir: Path) -> None:
     """Nobody reconnects, restarts or retries anything but the requests that were refused."""
     host = Host(data_dir)
-    with Proxy(str(places.socket_dir(data_dir) / ".s.PGSQL.5432")) as proxy:
+    with Proxy(str(paths.socket_dir(data_dir) / ".s.PGSQL.5432")) as proxy:
         host.env["DATABASE_URL"] = f"postgres://postgres@{proxy.host}:{proxy.port}/postgres"
         try:
             host.start()

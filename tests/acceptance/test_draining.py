@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from agui_project import child, supervisor
+from embedded import child, supervisor
 from tests.acceptance.host import ROOT, Host, wait_for
 from tests.conftest import own_data_dir
 

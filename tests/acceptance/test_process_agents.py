@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agui_project.child import alive
+from embedded.child import alive
 from tests.acceptance.host import KEY, ROOT, Host, wait_for
 from tests.runtimes.processing import RECORDED
 

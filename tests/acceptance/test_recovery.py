@@ -11,7 +11,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from agui_project import supervisor
+from embedded import supervisor
 from tests.acceptance.host import Host, sse, wait_for
 
 pytestmark = pytest.mark.slow

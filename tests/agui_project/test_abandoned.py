@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from agui_project import abandoned, embedded, places
-from agui_project.engines import Postgres
+from embedded import abandoned, embedded, paths
+from embedded.engines import Postgres
 from tests.conftest import own_data_dir
 from tests.needs import need_root
 
@@ -20,7 +20,7 @@ FAST = ["fsync=off", "shared_buffers=16MB"]
 def shelter(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where clusters go that PostgreSQL's account cannot reach in their data directory."""
     place = data_dir / "shelter"
-    monkeypatch.setattr(places, "SHELTERS", (place,))
+    monkeypatch.setattr(paths, "SHELTERS", (place,))
     return place
 
 
@@ -83,7 +83,7 @@ class Running:
 
     def __exit__(self, *error: object) -> None:
         self.engines.stop()
-        shutil.rmtree(places.socket_dir(self.data), ignore_errors=True)
+        shutil.rmtree(paths.socket_dir(self.data), ignore_errors=True)
 
 
 def test_the_next_start_records_a_directory_that_was_moved(data_dir: Path, shelter: Path) -> None:
@@ -92,20 +92,20 @@ def test_the_next_start_records_a_directory_that_was_moved(data_dir: Path, shelt
         outer.chmod(0o700)
         for name in ("first", "second"):
             data = outer / name
-            engine = Postgres(places.make(data) if name == "first" else data, FAST)
+            engine = Postgres(paths.make(data) if name == "first" else data, FAST)
             engine._prepare()
             place = (data / "postgres").readlink().parent
             assert (place / "data_dir").read_text() == f"{data}\n"
             if name == "first":
                 data.rename(outer / "second")
-            shutil.rmtree(places.socket_dir(data), ignore_errors=True)
+            shutil.rmtree(paths.socket_dir(data), ignore_errors=True)
         assert abandoned.clusters() == []
 
 
 def test_no_notice_where_there_is_no_shelter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(places, "SHELTERS", (tmp_path / "none",))
+    monkeypatch.setattr(paths, "SHELTERS", (tmp_path / "none",))
     assert abandoned.clusters() == []
     assert abandoned.notice() is None
     assert os.listdir(tmp_path) == []

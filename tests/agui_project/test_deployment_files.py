@@ -87,8 +87,8 @@ def test_the_database_has_room_for_the_old_beside_the_new() -> None:
 
 def test_the_health_check_of_a_container_asks_ready() -> None:
     web = compose(example())["services"]["web"]
-    assert web["healthcheck"]["test"] == ["CMD", "python", "-m", "agui_project.liveness"]
-    code = (ROOT / "agui_project" / "liveness.py").read_text()
+    assert web["healthcheck"]["test"] == ["CMD", "python", "-m", "embedded.liveness"]
+    code = (ROOT / "embedded" / "liveness.py").read_text()
     assert "else 8000) == 200" in code
     assert IMAGE_ENV["AGUI_DATA_DIR"] == "/var/lib/agui"
 

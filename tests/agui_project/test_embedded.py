@@ -14,7 +14,7 @@ import psycopg
 import pytest
 import redis
 
-from agui_project import child, embedded, engine, places
+from embedded import child, embedded, engine, paths
 from tests.needs import need_root
 
 FAST = ["fsync=off", "shared_buffers=16MB"]
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HOLDER = """
 import sys, time
 from pathlib import Path
-from agui_project import embedded
+from embedded import embedded
 e = embedded.start(Path(sys.argv[1]), postgres_options=["fsync=off"])
 print(e.postgres.pid, e.valkey.pid, flush=True)
 time.sleep(600)
@@ -97,7 +97,7 @@ def test_only_what_is_wanted_is_started(data_dir: Path) -> None:
 def test_the_socket_directory_is_short_and_closed_to_others() -> None:
     long = Path("/" + "d" * 60 + "/" + "e" * 60 + "/" + "f" * 66)
     assert len(str(long)) > 188
-    assert len(str(places.socket_dir(long) / ".s.PGSQL.5432")) < 104
+    assert len(str(paths.socket_dir(long) / ".s.PGSQL.5432")) < 104
 
 
 def test_a_data_directory_of_190_characters(data_dir: Path) -> None:
@@ -105,9 +105,9 @@ def test_a_data_directory_of_190_characters(data_dir: Path) -> None:
     with running(data):
         assert query(data, "select 1") == 1
         assert ping(data)
-        mode = places.socket_dir(data).stat().st_mode
+        mode = paths.socket_dir(data).stat().st_mode
         assert stat.S_IMODE(mode) == 0o700
-    places.socket_dir(data).rmdir()
+    paths.socket_dir(data).rmdir()
 
 
 def test_the_engines_die_with_a_killed_holder_and_start_again(data_dir: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_killed_postmaster_leaves_backends_that_are_waited_for(data_dir: Path)
 @contextmanager
 def stranger(data: Path) -> Iterator[int]:
     """A process of PostgreSQL's user that got the number of the old server, and must survive."""
-    account = places.account_for(data / "postgres")
+    account = paths.account_for(data / "postgres")
     ids = {"user": account.uid, "group": account.gid, "extra_groups": []} if account else {}
     with subprocess.Popen(["sleep", "600"], cwd="/", **ids) as process:  # type: ignore[call-overload]
         try:
@@ -164,7 +164,7 @@ def test_a_stale_pid_file_stops_nobody_and_nothing(data_dir: Path, content: str)
 def test_stale_sockets_are_replaced(data_dir: Path) -> None:
     with running(data_dir):
         pass
-    sockets = places.socket_dir(data_dir)
+    sockets = paths.socket_dir(data_dir)
     with stranger(data_dir) as pid:
         for name in ("valkey", ".s.PGSQL.5432", ".s.PGSQL.5432.lock"):
             (sockets / name).write_text(f"{pid}\n{data_dir}\n1\n5432\n{sockets}\n")
@@ -208,7 +208,7 @@ def test_ensure_starts_nothing_that_the_environment_gives(
 
 
 def test_what_ensure_started_stops_when_the_command_ends(data_dir: Path) -> None:
-    code = "from agui_project import embedded as e; h = e.ensure(); print(h.postgres.pid)"
+    code = "from embedded import embedded as e; h = e.ensure(); print(h.postgres.pid)"
     env = {k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "REDIS_URL")}
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, env=env | {"AGUI_DATA_DIR": str(data_dir)},
@@ -248,9 +248,9 @@ def test_a_socket_directory_of_somebody_else_is_refused(
     target.mkdir()
     link = data_dir / "sockets"
     link.symlink_to(target)
-    monkeypatch.setattr(places, "socket_dir", lambda data: link)
+    monkeypatch.setattr(paths, "socket_dir", lambda data: link)
     with pytest.raises(embedded.EngineFailed, match="belongs to someone else"):
-        places.make_socket_dir(data_dir, None)
+        paths.make_socket_dir(data_dir, None)
 
 
 def test_the_secret_key_is_random_private_and_stays(data_dir: Path) -> None:
@@ -269,7 +269,7 @@ def test_root_keeps_the_cluster_where_the_account_can_reach_it(
     closed = data_dir / "closed"
     closed.mkdir(mode=0o700)
     data = closed / "data"
-    monkeypatch.setattr(places, "SHELTERS", (data_dir / "shelter",))
+    monkeypatch.setattr(paths, "SHELTERS", (data_dir / "shelter",))
     with running(data, valkey=False):
         query(data, "create table kept as select 42 as answer")
     assert stat.S_IMODE(closed.stat().st_mode) == 0o700
@@ -278,17 +278,17 @@ def test_root_keeps_the_cluster_where_the_account_can_reach_it(
     assert [r.message for r in caplog.records if "cannot reach" in r.message]
     with running(data, valkey=False):
         assert query(data, "select answer from kept") == 42
-    places.socket_dir(data).rmdir()
+    paths.socket_dir(data).rmdir()
 
 
 def test_root_copies_binaries_that_the_account_cannot_reach(
     data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     need_root()
-    can_run = places._can_run
-    monkeypatch.setattr(places, "SHELTERS", (data_dir / "shelter",))
+    can_run = paths._can_run
+    monkeypatch.setattr(paths, "SHELTERS", (data_dir / "shelter",))
     monkeypatch.setattr(
-        places, "_can_run", lambda b, a: "site-packages" not in str(b) and can_run(b, a)
+        paths, "_can_run", lambda b, a: "site-packages" not in str(b) and can_run(b, a)
     )
     with running(data_dir, valkey=False):
         assert query(data_dir, "select 1") == 1

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from agui_project import embedded, ownership, places
+from embedded import embedded, ownership, paths
 from tests.conftest import own_data_dir
 from tests.house.repository import ROOT
 from tests.needs import need_root
@@ -32,10 +32,10 @@ def test_root_leaves_nothing_in_the_directory_of_somebody_else(theirs: Path) -> 
     with pytest.raises(embedded.EngineFailed, match=line):
         embedded.start(theirs)
     with pytest.raises(ImproperlyConfigured, match=line):
-        places.secret_key(theirs)
+        paths.secret_key(theirs)
     assert list(theirs.iterdir()) == []
     (theirs / "secret_key").write_text("theirs\n")
-    assert places.secret_key(theirs) == "theirs"
+    assert paths.secret_key(theirs) == "theirs"
 
 
 def test_an_account_that_may_not_write_says_whose_it_is(tmp_path: Path) -> None:

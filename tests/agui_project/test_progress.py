@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agui_project.progress import SILENCE, Progress
+from embedded.progress import SILENCE, Progress
 from tests.house.repository import ROOT
 
 SCRIPT = ROOT / "requirements" / "install.py"

@@ -18,9 +18,10 @@ import pytest
 from django.conf import settings as django_settings
 from django.core.exceptions import ImproperlyConfigured
 
-from agui_project import bell, child, embedded, folders, places, valkey
+from agui_project import bell, folders, valkey
 from agui_project.postgres import address, reach
-from runs.management.commands import up
+from embedded import child, embedded, paths
+from embedded.management.commands import up
 from tests.acceptance.host import Host
 from tests.house.repository import ROOT
 
@@ -98,7 +99,7 @@ def with_passwords(data_dir: Path) -> Iterator[str]:
         rules.write_text("local all postgres scram-sha-256\nlocal all ann trust\n")
         assert engines.postgres is not None
         engines.postgres.send_signal(signal.SIGHUP)
-        yield str(places.socket_dir(data_dir))
+        yield str(paths.socket_dir(data_dir))
     finally:
         engines.stop()
 

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from agui_project import child, ports, supervisor, systemd
-from agui_project.liveness import Pulse
-from agui_project.supervisor import Job, Supervisor
-from agui_project.watch import Watch, roots_of
-from runs.management.commands import up
+from embedded import child, ports, supervisor, systemd
+from embedded.liveness import Pulse
+from embedded.management.commands import up
+from embedded.supervisor import Job, Supervisor
+from embedded.watch import Watch, roots_of
 from runtimes.demo import Demo
 
 # Appends a line to the file argv[1] at start and another one when it is asked to stop.
@@ -39,8 +39,8 @@ while True:
 # A supervisor of two such processes in a process of its own.
 SUPERVISOR = f"""
 import signal, sys
-from agui_project.liveness import Pulse
-from agui_project.supervisor import Job, Supervisor
+from embedded.liveness import Pulse
+from embedded.supervisor import Job, Supervisor
 jobs = [
     Job(name, [sys.executable, "-c", {POLITE!r}, sys.argv[1], name], signal.SIGTERM, 5.0)
     for name in ("worker", "web")
@@ -260,9 +260,9 @@ def test_the_watch_names_new_changed_and_removed_files(tmp_path: Path) -> None:
 
 
 def test_agent_modules_are_found_as_file_or_package() -> None:
-    assert roots_of(["runs.management", "agui_project.watch", "no_such_module", "no.such"]) == [
+    assert roots_of(["runs.management", "embedded.watch", "no_such_module", "no.such"]) == [
         supervisor.ROOT / "runs" / "management",
-        supervisor.ROOT / "agui_project" / "watch.py",
+        supervisor.ROOT / "embedded" / "watch.py",
     ]
 
 

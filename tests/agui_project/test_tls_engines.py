@@ -26,8 +26,9 @@ from cryptography.x509.oid import NameOID
 from django.core.exceptions import ImproperlyConfigured
 from pytest_django import Settings
 
-from agui_project import cache, child, embedded, places, seats, valkey
+from agui_project import cache, seats, valkey
 from agui_project.bell import BellLayer
+from embedded import child, embedded, paths
 from tests import machine_postgres, needs
 from tests.acceptance.host import ROOT, Host, free_port, wait_for
 
@@ -132,7 +133,7 @@ def test_web_and_worker_encrypt_each_connection(
     monkeypatch.setattr(embedded, "Postgres", machine_postgres.with_tls())
     host, port = Host(data_dir), free_port()
     address = f"127.1.{port >> 8}.{port & 255}"  # its port is always 5432, and others use that
-    if account := places.account_for(data_dir / "postgres"):
+    if account := paths.account_for(data_dir / "postgres"):
         os.chown(authority.key, *account.ids)
     host.postgres_options = [
         f"listen_addresses={address}", "ssl=on",
@@ -153,7 +154,7 @@ def test_web_and_worker_encrypt_each_connection(
         run = host.begin(script=[{"text": "hello ", "n": 2}])
         assert host.wait_status(run["id"], "succeeded", "failed")["status"] == "succeeded"
         with psycopg.connect(
-            host=str(places.socket_dir(data_dir)), user="postgres", dbname="postgres"
+            host=str(paths.socket_dir(data_dir)), user="postgres", dbname="postgres"
         ) as link:
             link.autocommit = True
 

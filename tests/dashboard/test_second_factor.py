@@ -11,8 +11,8 @@ from django.test import Client
 from pytest_django import Settings
 
 from agui_project import cache as shared
-from agui_project.embedded import Engines
 from agui_project.errors import Unauthenticated
+from embedded.embedded import Engines
 from teams import authentication
 from teams.models import Membership, Role
 from tests.asgi import ask_now

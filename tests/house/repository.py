@@ -8,6 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = (
     "agui_project",
+    "embedded",
     "teams",
     "runtimes",
     "events",
@@ -17,6 +18,8 @@ PACKAGES = (
     "dashboard",
     "agui_client",
 )
+CODE = re.compile(rf"`((?:{'|'.join(PACKAGES)}|docs|static)/[\w/.-]+\.\w+)`")
+"""A file of the product that a page names."""
 _FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 

@@ -3,20 +3,16 @@
 That the named tests exist is checked in ``test_host_rules``, that they ran by ``named_tests``.
 """
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.house.repository import ROOT
+from tests.house.repository import CODE, ROOT
 from tests.named_tests import NAME, named
 
 GAP = "no: "
 """How a cell begins that says why there is nothing."""
-CODE = re.compile(
-    r"`((?:agui_project|agui_client|teams|runtimes|events|protocol|runs|web|docs|static)/[\w/.-]+\.\w+)`"
-)
 
 
 def claims() -> Iterator[tuple[str, str]]:

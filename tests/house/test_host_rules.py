@@ -9,14 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.repository import ROOT
+from tests.house.repository import CODE, ROOT
 from tests.named_tests import NAME, named
 
 RULES = range(1, 39)
 ROW = re.compile(r"^\| (\d+) \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
-FILE = re.compile(
-    r"`((?:agui_project|teams|runtimes|events|protocol|runs|web|docs)/[\w/.-]+\.\w+)`"
-)
 
 
 def rows() -> dict[int, tuple[str, str, str]]:
@@ -46,7 +43,7 @@ def _functions(body: list[ast.stmt]) -> list[str]:
 def test_each_rule_names_its_files_and_its_tests(number: int) -> None:
     rule, how, proofs = rows()[number]
     assert rule.strip()
-    files = FILE.findall(how)
+    files = CODE.findall(how)
     assert files, how
     for file in files:
         assert (ROOT / file).is_file(), file

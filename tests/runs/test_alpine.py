@@ -9,10 +9,10 @@ import pytest
 from pytest_django import Settings
 
 from agui_project.bridge import db
+from embedded.management.commands.up import Command
+from embedded.management.commands.up import alpine as variables
 from events.writer import JournalWriter
 from protocol.dialects.alpine_schema import problem
-from runs.management.commands.up import Command
-from runs.management.commands.up import alpine as variables
 from runs.models import Run
 from runtimes.models import Agent
 from tests.asgi import Exchange, ask, http_scope

@@ -19,9 +19,9 @@ from procrastinate.contrib.django import app
 from procrastinate.contrib.django.db_cleanup import close_db_connections
 from procrastinate.jobs import DeleteJobCondition
 
-from agui_project import embedded
 from agui_project.bridge import db
 from agui_project.postgres.base import DatabaseWrapper, queue_parameters
+from embedded import embedded
 from events.writer import JournalWriter
 from runs.lifecycle import admission, jobs
 from runs.models import Run

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-from agui_project.child import alive, wait_until
+from embedded.child import alive, wait_until
 from protocol.intake.intake import Intake
 from runtimes import RunContext
 from runtimes.kinds.process.command import Command

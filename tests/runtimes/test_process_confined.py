@@ -18,8 +18,9 @@ import pytest
 from django.conf import settings
 from django.core.exceptions import ValidationError
 
-from agui_project import own_secrets, places
-from agui_project.child import alive, wait_until
+from agui_project import own_secrets
+from embedded import paths
+from embedded.child import alive, wait_until
 from protocol.errors import RunErrorCode, RunFailed
 from runtimes import RunContext
 from runtimes.kinds.process import confine
@@ -121,13 +122,13 @@ async def events(runtime: ProcessRuntime) -> list[dict[str, Any]]:
 
 async def attempt(data: Path, pid: int, **given: Any) -> dict[str, str]:
     """What each attempt of a hostile command came to."""
-    places.secret_key(data)
+    paths.secret_key(data)
     other = Place.of_thread(data, "another", "team")
     (other.work / "notes").write_text("secret")
     if ROOT:
         other.give(confine.uid_of(other))
-    places.make_socket_dir(data, None)
-    endpoint = places.socket_dir(data) / "valkey"
+    paths.make_socket_dir(data, None)
+    endpoint = paths.socket_dir(data) / "valkey"
     with socket.socket(socket.AF_UNIX) as server:
         try:
             server.bind(str(endpoint))

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from agui_project.child import alive
+from embedded.child import alive
 from protocol.errors import RunErrorCode, RunFailed
 from runtimes import RunContext
 from runtimes.kinds.process import guarded_command

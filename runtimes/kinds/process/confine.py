@@ -16,7 +16,7 @@ from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 
-from agui_project import places
+from embedded import paths
 from runtimes.kinds.process.place import Place
 
 UIDS = 0x70000000
@@ -41,7 +41,7 @@ def means(data: Path) -> Means:
     """
     if not sys.platform.startswith("linux"):
         return Means.NONE
-    places.make(data)
+    paths.make(data)
     if shutil.which("bwrap"):
         with tempfile.TemporaryDirectory(prefix="agui-confine-") as folder:
             place = Place(Path(folder).resolve(), True).made()
@@ -84,7 +84,7 @@ def bubblewrap(place: Place, data: Path, cwd: Path | None = None) -> list[str]:
 
 def _hidden(data: Path) -> list[Path]:
     # An older name of the same directory must not lead around the mount.
-    return [Path("/run").resolve(), data.resolve(), places.socket_dir(data), *places.SHELTERS]
+    return [Path("/run").resolve(), data.resolve(), paths.socket_dir(data), *paths.SHELTERS]
 
 
 def _succeeds(*command: str, user: int | None = None) -> bool:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from agui_project import places
+from embedded import paths
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 MAX_SESSION = 4096
@@ -75,7 +75,7 @@ class Place:
             folder.chmod(0o711)
         for part in (self.work, self.home, self.tmp):
             if part.stat().st_uid != uid:
-                places.give(part, places.Account(uid, uid))
+                paths.give(part, paths.Account(uid, uid))
 
     @property
     def work(self) -> Path:

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from agui_project import abandoned
+from embedded import abandoned
 
 
 class Command(BaseCommand):

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from agui_project import child, places
-from agui_project.places import EngineFailed
+from embedded import child, paths
+from embedded.paths import EngineFailed
 
 START = 300.0  # a crashed PostgreSQL may have much to replay
 LOG_LIMIT = 5_000_000
@@ -58,7 +58,7 @@ class Engine(abc.ABC):
 
     def __init__(self, data: Path) -> None:
         self.data = data
-        self.sockets = places.socket_dir(data)
+        self.sockets = paths.socket_dir(data)
         self.process: subprocess.Popen[bytes] | None = None
         self._lock: IO[bytes] | None = None
         self._outage: Outage | None = None
@@ -85,7 +85,7 @@ class Engine(abc.ABC):
 
     def claim(self) -> bool:
         """Take the lock; False when another process has it."""
-        places.make(self.data)
+        paths.make(self.data)
         descriptor = os.open(self.data / f"{self.name}.lock", os.O_RDWR | os.O_CREAT, 0o644)
         lock = os.fdopen(descriptor, "r+b", buffering=0)
         try:
@@ -167,10 +167,10 @@ class Engine(abc.ABC):
         return f"{self.name} had stopped; started it again"
 
     def _reason(self) -> str:
-        if places.disk_is_full(self.folder):
+        if paths.disk_is_full(self.folder):
             # Its log is on that disk, too, and may not say it.
             return (
-                f"the disk of {self.folder} is full. Free at least {places.ROOM >> 20} MiB there; "
+                f"the disk of {self.folder} is full. Free at least {paths.ROOM >> 20} MiB there; "
                 "it is started again by itself"
             )
         return f"trying again. Its log ends:\n{self._log_end()}"

@@ -10,9 +10,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from agui_project import child, places
-from agui_project.engine import START, Engine
-from agui_project.places import EngineFailed
+from embedded import child, paths
+from embedded.engine import START, Engine
+from embedded.paths import EngineFailed
 
 ENV = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "TZ": "UTC", "LC_ALL": "C"}
 
@@ -29,7 +29,7 @@ class Postgres(Engine):
         """``options`` are server settings such as ``fsync=off``."""
         super().__init__(data)
         self.options = options
-        self.account: places.Account | None = None
+        self.account: paths.Account | None = None
         self.cluster = data / "postgres"
         self.binaries = Path()
 
@@ -49,15 +49,15 @@ class Postgres(Engine):
             return False
 
     def _prepare(self) -> None:
-        self.account = places.account_for(self.data / "postgres")
+        self.account = paths.account_for(self.data / "postgres")
         self.binaries = self._find_binaries()
-        self.cluster = places.cluster_dir(self.data, self.account)
-        places.make_socket_dir(self.data, self.account)
+        self.cluster = paths.cluster_dir(self.data, self.account)
+        paths.make_socket_dir(self.data, self.account)
         if not (self.cluster / "PG_VERSION").exists():
             self._create_cluster()
 
     def _find_binaries(self) -> Path:
-        return places.postgres_binaries(self.account)
+        return paths.postgres_binaries(self.account)
 
     def _initdb_options(self) -> list[str]:
         # C.UTF-8 of PostgreSQL itself: the same order of text on every machine.
@@ -151,7 +151,7 @@ class Valkey(Engine):
             return False
 
     def _prepare(self) -> None:
-        places.make_socket_dir(self.data, places.account_for(self.data / "postgres"))
+        paths.make_socket_dir(self.data, paths.account_for(self.data / "postgres"))
 
     def _predecessor(self) -> int | None:
         try:
@@ -170,7 +170,7 @@ class Valkey(Engine):
             "--client-output-buffer-limit", "pubsub 256mb 64mb 60",
         ]  # fmt: skip
         with self._log() as log:
-            command = [str(places.valkey_binary()), *options]
+            command = [str(paths.valkey_binary()), *options]
             return child.spawn(command, death=self.death, env=ENV, log=log)
 
 

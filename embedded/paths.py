@@ -22,8 +22,8 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
-from agui_project import ownership
 from agui_project.errors import Unavailable
+from embedded import ownership
 
 log = logging.getLogger(__name__)
 

@@ -13,10 +13,11 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 from django.db.backends.postgresql.base import DatabaseWrapper
 
-from agui_project import abandoned, embedded, folders, ownership, places, ports, supervisor, valkey
-from agui_project.liveness import QUICK_GRACE, health
-from agui_project.progress import Progress
-from agui_project.watch import Watch, roots_of
+from agui_project import folders, valkey
+from embedded import abandoned, embedded, ownership, paths, ports, supervisor
+from embedded.liveness import QUICK_GRACE, health
+from embedded.progress import Progress
+from embedded.watch import Watch, roots_of
 from protocol.errors import HostError
 from runtimes.demo import Demo, ensure_demo
 
@@ -176,9 +177,9 @@ def prepare_demo(data: Path) -> Demo:
     except HostError as error:
         raise CommandError(f"The demo team's API key: {error.message}") from error
     if demo.api_key:
-        places.write_private(data / "demo_api_key", demo.api_key)
+        paths.write_private(data / "demo_api_key", demo.api_key)
     if demo.password:
-        places.write_private(data / "demo_password", demo.password)
+        paths.write_private(data / "demo_password", demo.password)
     return demo
 
 

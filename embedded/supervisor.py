@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
-from agui_project import child
-from agui_project.liveness import QUICK_GRACE, Health, Pulse, Sign, time_to_leave
+from embedded import child
+from embedded.liveness import QUICK_GRACE, Health, Pulse, Sign, time_to_leave
 
 ROOT = Path(__file__).resolve().parent.parent
 TICK = 0.2

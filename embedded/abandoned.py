@@ -9,7 +9,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from agui_project import child, places
+from embedded import child, paths
 
 PREFIX = "data-"
 
@@ -55,7 +55,7 @@ class Cluster:
 def clusters() -> list[Cluster]:
     """Those that nobody needs as far as can be seen: their data directory is gone or unknown."""
     found: list[Cluster] = []
-    for shelter in places.SHELTERS:
+    for shelter in paths.SHELTERS:
         if not os.access(shelter, os.R_OK | os.X_OK):
             continue
         for place in sorted(shelter.glob(f"{PREFIX}*")):
@@ -80,7 +80,7 @@ def notice() -> str | None:
 
 def _recorded(place: Path) -> Path | None:
     try:
-        text = (place / places.RECORD).read_text().strip()
+        text = (place / paths.RECORD).read_text().strip()
     except OSError:
         return None
     return Path(text) if text else None

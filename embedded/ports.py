@@ -4,7 +4,7 @@ import socket
 
 from django.core.exceptions import ImproperlyConfigured
 
-from agui_project import child
+from embedded import child
 
 PATIENCE = 2.0  # seconds that the web process of a killed start may need to be gone
 

@@ -6,8 +6,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from agui_project import embedded, ports, supervisor, systemd, valkey
+from agui_project import valkey
 from agui_project.postgres.reach import reach
+from embedded import embedded, ports, supervisor, systemd
 
 
 class Command(BaseCommand):

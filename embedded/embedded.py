@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
-from agui_project import child, ownership, places
-from agui_project.engine import Engine, EngineBusy
-from agui_project.engines import Postgres, Valkey
 from agui_project.folders import data_dir
-from agui_project.places import EngineFailed, secret_key
+from embedded import child, ownership, paths
+from embedded.engine import Engine, EngineBusy
+from embedded.engines import Postgres, Valkey
+from embedded.paths import EngineFailed, secret_key
 
 __all__ = [
     "COMMANDS_WITHOUT_ENGINES",
@@ -49,14 +49,14 @@ def database(data: Path) -> dict[str, Any]:
         "NAME": "postgres",
         "USER": "postgres",
         "PASSWORD": "",
-        "HOST": str(places.socket_dir(data)),
+        "HOST": str(paths.socket_dir(data)),
         "PORT": "5432",
     }
 
 
 def valkey_url(data: Path) -> str:
     """Where the embedded Valkey of ``data`` listens: ``unix:///short/path``."""
-    return f"unix://{places.socket_dir(data) / 'valkey'}"
+    return f"unix://{paths.socket_dir(data) / 'valkey'}"
 
 
 class Wanted(TypedDict):
@@ -155,7 +155,7 @@ def start(
     engines = Engines()
     if (postgres or valkey) and (foreign := ownership.problem(data)):
         raise EngineFailed(foreign)
-    places.make(data)
+    paths.make(data)
     try:
         for engine in _engines(data, postgres, valkey, postgres_options):
             if not engine.claim():
@@ -185,7 +185,7 @@ def ensure() -> Engines:
             return engines
         raise EngineFailed(foreign)
     atexit.register(engines.stop)
-    places.make(data)
+    paths.make(data)
     for engine in chosen:
         # Its holder may be starting it, or dying: whichever comes true first decides.
         if not child.wait_until(lambda e=engine: e.claim() or e.runs_elsewhere(), ATTACH):  # type: ignore[misc]
