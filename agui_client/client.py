@@ -14,9 +14,9 @@ from urllib.parse import urljoin
 
 import httpx
 
+from agui_client.backoff import Backoff
 from agui_client.conversation import Conversation
 from agui_client.errors import ConnectionLost, RunFailed, raise_untrusted
-from agui_client.patience import Patience
 from agui_client.reading import TERMINAL, Broken, Event, Transport, check, follow, frames
 
 PROTOCOL_VERSION = "1.0"
@@ -118,7 +118,7 @@ class AGUIClient:
         """The thread so far, as snapshots, then its live run until that ends. The run host only."""
         url = f"{self._base()}/agent/{agent}/connect"
         body = {"threadId": self.thread_id, "protocolVersion": PROTOCOL_VERSION, "messages": []}
-        patience = Patience(self._timeout)
+        backoff = Backoff(self._timeout)
         self._talk.begin()
         while True:
             held: list[Event] = []
@@ -142,7 +142,7 @@ class AGUIClient:
                         yield each
                     return
             except (Broken, httpx.TransportError) as error:
-                await self._try_again(patience, error)
+                await self._try_again(backoff, error)
 
     async def cancel(self) -> bool:
         """Stop the newest run; whether the server was told. Without the run host: hang up."""
@@ -179,7 +179,7 @@ class AGUIClient:
 
     async def _started(self, body: Event) -> AsyncGenerator[Event, None]:
         """POST until the server has the run, then its events."""
-        patience, again = Patience(self._timeout), False
+        backoff, again = Backoff(self._timeout), False
         start = {"Accept": "text/event-stream", "Idempotency-Key": str(uuid.uuid4())}
         headers = {**self._headers, **start}
         while True:
@@ -196,14 +196,14 @@ class AGUIClient:
                         return
                 break
             except httpx.ConnectError as error:
-                await self._try_again(patience, error)  # nothing was sent
+                await self._try_again(backoff, error)  # nothing was sent
             except (Broken, httpx.TransportError) as error:
                 if self._log is None and not isinstance(error, Broken):
                     raise ConnectionLost(
                         "The server went away before it answered; whether the run began is unknown."
                     ) from error
                 again = True
-                await self._try_again(patience, error)
+                await self._try_again(backoff, error)
         async with aclosing(self._follow(0)) as events:
             async for event in events:
                 yield event
@@ -250,13 +250,13 @@ class AGUIClient:
                 yield event
 
     async def _post(self, url: str) -> None:
-        patience = Patience(self._timeout)
+        backoff = Backoff(self._timeout)
         while True:
             try:
                 await check(await self._http.post(url, headers=self._headers))
                 return
             except (Broken, httpx.TransportError) as error:
-                await self._try_again(patience, error)
+                await self._try_again(backoff, error)
 
     def _remember(self, answer: httpx.Response) -> None:
         """A server that keeps the log says where it is."""
@@ -268,11 +268,11 @@ class AGUIClient:
         head, found, _ = self.endpoint.rstrip("/").partition("/agui")
         return head + (found or "/agui")
 
-    async def _try_again(self, patience: Patience, error: Exception) -> None:
+    async def _try_again(self, backoff: Backoff, error: Exception) -> None:
         raise_untrusted(error)
-        if patience.spent:
+        if backoff.spent:
             raise ConnectionLost(f"no answer for {self._timeout:g} s: {error!r}") from error
-        await patience.wait(getattr(error, "retry_after", 0.0))
+        await backoff.wait(getattr(error, "retry_after", 0.0))
 
 
 def _raise_error(event: Event) -> None:

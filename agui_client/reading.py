@@ -15,8 +15,8 @@ import httpx
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
+from agui_client.backoff import Backoff
 from agui_client.errors import ConnectionLost, Refused, raise_untrusted
-from agui_client.patience import Patience
 from agui_client.sse import Decoder, FrameTooLarge
 
 Event = dict[str, Any]
@@ -53,12 +53,12 @@ async def follow(
     ``headers`` join those of ``http``; ``verify`` is for the WebSocket. Raises Refused, Untrusted,
     and ConnectionLost after ``timeout`` seconds without an answer.
     """
-    patience = Patience(timeout)
+    backoff = Backoff(timeout)
     while True:
         reading = (
-            _sse(http, url, after, patience, headers or {})
+            _sse(http, url, after, backoff, headers or {})
             if transport == "sse"
-            else _socket(url, after, patience, {**http.headers, **(headers or {})}, verify)
+            else _socket(url, after, backoff, {**http.headers, **(headers or {})}, verify)
         )
         try:
             async with aclosing(reading):
@@ -74,19 +74,19 @@ async def follow(
         except Broken as error:
             broken = error
         raise_untrusted(broken)
-        if patience.spent:
+        if backoff.spent:
             raise ConnectionLost(f"no answer for {timeout:g} s: {broken}")
-        await patience.wait(broken.retry_after)
+        await backoff.wait(broken.retry_after)
 
 
 async def _sse(
-    http: httpx.AsyncClient, url: str, after: int, patience: Patience, more: Mapping[str, str]
+    http: httpx.AsyncClient, url: str, after: int, backoff: Backoff, more: Mapping[str, str]
 ) -> AsyncGenerator[Numbered, None]:
     headers = {**more, "Accept": "text/event-stream", "Last-Event-ID": str(after)}
     try:
         async with http.stream("GET", url, headers=headers) as answer:
             await check(answer)
-            patience.succeeded()
+            backoff.succeeded()
             position = after
             async for seq, event in frames(answer):
                 if seq is None:
@@ -103,7 +103,7 @@ async def _sse(
 async def _socket(
     url: str,
     after: int,
-    patience: Patience,
+    backoff: Backoff,
     headers: Mapping[str, str],
     verify: ssl.SSLContext | bool,
 ) -> AsyncGenerator[Numbered, None]:
@@ -122,7 +122,7 @@ async def _socket(
         ) as socket:
             seq = after
             async for text in socket:
-                patience.succeeded()
+                backoff.succeeded()
                 seq += 1
                 yield seq, json.loads(text)
     except ConnectionClosed as error:

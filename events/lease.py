@@ -2,14 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 from events.journal import Batch, Claim
 from protocol.encoding import Record
 from protocol.errors import HostError
-
-if TYPE_CHECKING:
-    from events.writer import JournalWriter
 
 Also = Callable[[], object]
 IN_FLIGHT = 512
@@ -39,6 +35,7 @@ class Lease:
         "also",
         "bytes",
         "changed",
+        "enlist",
         "error",
         "generation",
         "head",
@@ -46,11 +43,11 @@ class Lease:
         "journal_id",
         "returned",
         "waiting",
-        "writer",
     )
 
-    def __init__(self, writer: "JournalWriter", claim: Claim) -> None:
-        self.writer = writer
+    def __init__(self, enlist: "Callable[[Lease], None]", claim: Claim) -> None:
+        """``enlist`` tells the writer that this lease has records waiting."""
+        self.enlist = enlist
         self.journal_id = claim.journal_id
         self.generation = claim.generation
         self.head = claim.head  # the seq of the last committed event
@@ -71,7 +68,7 @@ class Lease:
         if self.error:
             raise self.error
         if not self.waiting:
-            self.writer.enlist(self)
+            self.enlist(self)
         for record in records:
             self.waiting.append(record)
             self.in_flight += 1

@@ -56,7 +56,7 @@ class JournalWriter:
 
     def open(self, claim: Claim) -> Lease:
         """A lease for a claimed journal."""
-        return Lease(self, claim)
+        return Lease(self.enlist, claim)
 
     def is_blocked(self, journal_id: UUID) -> bool:
         """Whether another transaction holds a row that this journal's next events need."""

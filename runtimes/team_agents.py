@@ -15,7 +15,7 @@ from agui_project.errors import Conflict, Forbidden, NotFound
 from agui_project.secrets import SecretUnreadable
 from protocol.errors import Invalid
 from runtimes.caller import Caller
-from runtimes.kinds.http import RESERVED, Patience
+from runtimes.kinds.http import RESERVED, Timeouts
 from runtimes.models import Agent
 from teams import audit
 from teams.tenancy import TeamQuerySet
@@ -140,7 +140,7 @@ def _origin(url: str) -> list[str]:
 
 def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of the http kind; any other is refused rather than dropped."""
-    known = Patience.__slots__
+    known = Timeouts.__slots__
     for name, value in given.items():
         if name == "protocol":
             if value not in PROTOCOLS:

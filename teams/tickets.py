@@ -48,7 +48,7 @@ def mint(principal: Principal, bound: Bound) -> str:
     return _signer.sign(ticket.pk.hex)
 
 
-def admit(text: str, run_id: UUID, *, again: bool) -> Principal:
+def redeem(text: str, run_id: UUID, *, again: bool) -> Principal:
     """The principal that this ticket stands for; redeeming uses it up. Raises TicketRefused.
 
     The first time within OPENS_WITHIN of its making; ``again``, by a reader who has a cursor,

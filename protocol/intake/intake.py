@@ -25,7 +25,7 @@ from protocol.intake.gate import gate
 from protocol.intake.questions import with_messages
 from protocol.intake.repair import DROP, Fix, mend, subagent_ending, subagent_error
 from protocol.intake.replicas import MAX_BYTES as MAX_STATE_BYTES
-from protocol.intake.replicas import NO_TEXT, Documents
+from protocol.intake.replicas import NO_TEXT, Replicas
 from protocol.intake.reused_ids import ReusedIds
 from protocol.intake.split_characters import Seams
 from protocol.intake.verifier import Verifier
@@ -86,7 +86,7 @@ class Intake:
             self._ids["runId"], history, lambda: self._find("reused_id", "renamed")
         )
         self._verifier = Verifier()
-        self._documents = Documents({} if input is None else input.get("state", {}), max_state)
+        self._replicas = Replicas({} if input is None else input.get("state", {}), max_state)
         self._max_text = self._room = max_text
         self._seams = Seams()
         self._held = self._seams.held
@@ -277,7 +277,7 @@ class Intake:
         try:
             for at, event in enumerate(batch):
                 verifier.feed(event)
-                self._documents.take(event, len(records[at].payload))
+                self._replicas.take(event, len(records[at].payload))
         except RunFailed as failed:
             rule, fix = getattr(failed, "rule", ""), None
             if self._repair and isinstance(failed, Violation):
@@ -293,7 +293,7 @@ class Intake:
         return None
 
     def _fix(self, violation: Violation, event: dict[str, Any]) -> Fix | None:
-        fix = mend(self._verifier, self._documents, violation, event)
+        fix = mend(self._verifier, self._replicas, violation, event)
         if fix is not None and fix.action == "restated":
             try:
                 self._record(fix.events[0])

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from protocol.encoding import DELTA_IDS
-from protocol.intake.replicas import Documents
+from protocol.intake.replicas import Replicas
 from protocol.intake.verifier import Verifier
 from protocol.violation import Event, Violation
 
@@ -44,11 +44,11 @@ DROP = Fix("dropped", [])
 
 
 def mend(
-    verifier: Verifier, documents: Documents, violation: Violation, event: dict[str, Any]
+    verifier: Verifier, replicas: Replicas, violation: Violation, event: dict[str, Any]
 ) -> Fix | None:
     """The fix for ``event``, which was refused here; None if there is none.
 
-    ``verifier`` and ``documents`` are as they were just before it.
+    ``verifier`` and ``replicas`` are as they were just before it.
     """
     kind = event["type"]
     if violation.rule in _ORDER:
@@ -61,7 +61,7 @@ def mend(
             return DROP
         case "V9", "SUBAGENT_FINISHED" | "SUBAGENT_ERROR":
             return DROP
-        case "patch", "STATE_DELTA" if (state := documents.restated()) is not None:
+        case "patch", "STATE_DELTA" if (state := replicas.restated()) is not None:
             return Fix("restated", [state])
         case "patch", _:
             return DROP

@@ -1,4 +1,4 @@
-"""Documents: the JSON that one run's patches amend: its state, and the contents of activities."""
+"""Replicas: the JSON that one run's patches amend: its state, and the contents of activities."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -18,7 +18,7 @@ NO_TEXT = frozenset(
 """Events that add no text to what readers hold, or replace what they held."""
 
 
-class Documents:
+class Replicas:
     """What a reader holds who has followed the run so far.
 
     An activity of an earlier run is not known here, so its patches are not judged. Together they
@@ -55,7 +55,7 @@ class Documents:
         }
 
     def take(self, event: Event, size: int = 0) -> None:
-        """Follow an event of ``size`` bytes; what it carries becomes part of the documents.
+        """Follow an event of ``size`` bytes; what it carries becomes part of the replicas.
 
         Raises Violation(patch) if a patch does not apply, and then nothing has changed;
         RunFailed(EVENT_TOO_LARGE) if there would be too much of them: the run cannot go on.

@@ -18,7 +18,7 @@ from runtimes.context.request import RunRequest
 from runtimes.knowledge import documents
 from runtimes.options import BadOptions
 from runtimes.providers import chain
-from runtimes.providers.base import Asked, Entry
+from runtimes.providers.base import Asked, ContextEntry
 from teams.authentication import Principal
 from teams.models import Team
 
@@ -50,12 +50,12 @@ async def provided(run: Run, body: Wire) -> Wire:
     return _with(body, added)
 
 
-def _with(body: Wire, added: list[Entry]) -> Wire:
+def _with(body: Wire, added: list[ContextEntry]) -> Wire:
     plain = [{key: each[key] for key in ("description", "value")} for each in added]
     return {**body, "context": [*(body.get("context") or []), *plain]} if plain else body
 
 
-def apart(run: Run, entries: Any) -> tuple[Any, list[Entry]]:
+def apart(run: Run, entries: Any) -> tuple[Any, list[ContextEntry]]:
     """The context that an agent hands on to another run, and what of it providers had added.
 
     The second may not be in the other run's input, whose log echoes that: ``hand_on`` keeps it.
@@ -71,7 +71,7 @@ def apart(run: Run, entries: Any) -> tuple[Any, list[Entry]]:
     return sent, [each for each in added if each["value"] in given]
 
 
-def hand_on(run: Run, added: list[Entry]) -> None:
+def hand_on(run: Run, added: list[ContextEntry]) -> None:
     """Give a claimed run what providers had added for the one that started it."""
     if added:
         run.context = dumps({"added": added, "failed": []})

@@ -33,7 +33,7 @@ class UnknownAgent(NotFound):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class StartOutcome:
     """A run, where its reader begins, and whether this request made it.
 
     ``after`` is None for a reader that has to join: it came without a cursor to a run that
@@ -47,7 +47,7 @@ class Entry:
     declared: str | None = None
 
 
-def enter_agui(
+def start_from_agui(
     principal: Principal,
     body: bytes,
     *,
@@ -55,17 +55,19 @@ def enter_agui(
     on_busy: str | None,
     key: str | None,
     cursor: int | None,
-) -> Entry:
+) -> StartOutcome:
     """Start from a raw RunAgentInput. One that repeats a runId gets the run it names."""
     request = run_agent_input.parse(strict_json.loads(body), agent=agent, on_busy=on_busy)
     try:
-        found = enter(principal, request, key=key, cursor=cursor)
+        outcome = start_run(principal, request, key=key, cursor=cursor)
     except lifecycle.RunExists as error:
-        found = Entry(access.find(principal, UUID(error.details["id"])), None, created=False)
-    return replace(found, declared=request.body.get("protocolVersion"))
+        outcome = StartOutcome(
+            access.find(principal, UUID(error.details["id"])), None, created=False
+        )
+    return replace(outcome, declared=request.body.get("protocolVersion"))
 
 
-def enter_api(principal: Principal, data: Any, *, key: str | None) -> Entry:
+def start_from_api(principal: Principal, data: Any, *, key: str | None) -> StartOutcome:
     """Start from the body of POST /api/v1/runs: ``{"agent", "input", "on_busy"}``."""
     if not isinstance(data, dict) or not isinstance(data.get("input"), dict):
         raise Invalid('Send {"agent": slug, "input": RunAgentInput}.', details={"path": "input"})
@@ -75,17 +77,17 @@ def enter_api(principal: Principal, data: Any, *, key: str | None) -> Entry:
     request = run_agent_input.parse(
         data["input"], agent=data.get("agent"), on_busy=data.get("on_busy")
     )
-    return enter(principal, request, key=key)
+    return start_run(principal, request, key=key)
 
 
-def enter(
+def start_run(
     principal: Principal, request: RunRequest, *, key: str | None, cursor: int | None = None
-) -> Entry:
+) -> StartOutcome:
     """Check permission, agent and key, then start: all is written, or nothing."""
     access.require(principal, "run")
     access.require_thread(principal, request.thread_id)
     if cursor is not None and (run := _named(principal, request)):
-        return Entry(run, cursors.place(run, cursor), created=False)
+        return StartOutcome(run, cursors.place(run, cursor), created=False)
     if cursor:
         raise BadRequest("A cursor needs the threadId and runId of a run that exists.")
     if key is not None and not (0 < len(key) <= MAX_KEY and key.isprintable()):
@@ -104,7 +106,7 @@ def enter(
     if not started.created:
         # somebody else's key, or a thread that was made private meanwhile
         access.find(principal, started.run.pk)
-    return Entry(started.run, 0 if started.created else None, started.created)
+    return StartOutcome(started.run, 0 if started.created else None, started.created)
 
 
 def answer(principal: Principal, interrupt_id: UUID, given: dict[str, Any]) -> Run | None:

@@ -54,7 +54,7 @@ class AlpineRun(APIView):
         """Start a run of the named agent, else of the team's default."""
         asked, streams = read(request.data)
         key = request.headers.get("Idempotency-Key")
-        run = start.enter(principal_of(request), asked, key=key).run
+        run = start.start_run(principal_of(request), asked, key=key).run
         return _shown(run, streams=streams)
 
 

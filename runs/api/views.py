@@ -44,7 +44,7 @@ class RunList(generics.ListAPIView[Run]):
     )
     def post(self, request: Request) -> Response:
         """Start a run; ``?wait=30`` answers with its end when that comes in time."""
-        started = start.enter_api(
+        started = start.start_from_api(
             principal_of(request), request.data, key=request.headers.get("Idempotency-Key")
         )
         return Response(RunSerializer(started.run).data, status=202)

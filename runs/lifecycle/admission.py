@@ -158,7 +158,7 @@ def seconds_of(run_id: UUID) -> float:
     return (run_id.int >> 80) / 1000
 
 
-def enter(run: Run, limits: Limits) -> None:
+def admit_or_queue(run: Run, limits: Limits) -> None:
     """Admit a new run, or leave it queued; last in the transaction that creates it.
 
     Raises LimitReached when too many wait already. Starts that are not committed yet are not

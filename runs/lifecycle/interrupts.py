@@ -64,7 +64,7 @@ def _row(run: Run, question: dict[str, Any]) -> Interrupt:
         message=storable(question.get("message", "")),
         tool_call_id=storable(question.get("toolCallId", "")),
         response_schema=None if schema is None else dumps(schema),
-        expires_at=_moment(question.get("expiresAt", "")),
+        expires_at=_timestamp(question.get("expiresAt", "")),
         question=dumps(question),
     )
 
@@ -74,7 +74,7 @@ def storable(text: str) -> str:
     return text.replace("\x00", "\ufffd")
 
 
-def _moment(text: str) -> datetime | None:
+def _timestamp(text: str) -> datetime | None:
     """ISO 8601, in UTC where it names no zone; None for what cannot be understood."""
     try:
         moment = datetime.fromisoformat(text)

@@ -99,7 +99,7 @@ def start(
 
     ``displacing`` is asked for each run that the request, not the agent's setting, wants to
     cancel to make way, and raises where that is not allowed.
-    Raises RunExists, ThreadBusy, IdempotencyConflict, LimitReached, and what ``resume.admit``
+    Raises RunExists, ThreadBusy, IdempotencyConflict, LimitReached, and what ``resume.plan``
     raises. The same Idempotency-Key with the same request, or the same answers to the same
     questions, return the run that the first request made. When both arrive at once, the second
     waits on the thread's lock or on the unique index, and then finds the first one's row.
@@ -164,7 +164,7 @@ def make(
     if earlier := _earlier(team, key, request):
         transaction.set_rollback(True)  # a thread made for this request would stay empty
         return Started(earlier, created=False)
-    answers = resume.admit(thread, request.body.get("resume", []), checked)
+    answers = resume.plan(thread, request.body.get("resume", []), checked)
     if answers.answered_by:
         return Started(answers.answered_by, created=False)
     if repeats is not None:
@@ -200,13 +200,13 @@ def make(
     run.save(force_insert=True)
     again = {"repeats": str(repeats.pk)} if repeats else {}
     audit.record(starter, team, "run.started", str(run.pk), agent=agent.slug, **again)
-    answers.claim(run)
+    answers.record(run)
     if parent is None:
-        admission.enter(run, limits)
+        admission.admit_or_queue(run, limits)
     return Started(run, created=True)
 
 
-def answer(asked: Interrupt, agent: Agent, entry: resume.Entry, *, by: Acting) -> Run | None:
+def answer(asked: Interrupt, agent: Agent, entry: resume.Answer, *, by: Acting) -> Run | None:
     """Store one answer; the run that brings all of them, once the last one is there.
 
     It waits for its turn in a busy thread, since a stored answer cannot be refused. Raises what
@@ -364,7 +364,7 @@ def _earlier(team: Team, key: str | None, request: RunRequest) -> Run | None:
     return run
 
 
-def _attempt(thread: Thread, run_id: str, answers: resume.Admission) -> int:
+def _attempt(thread: Thread, run_id: str, answers: resume.ResumePlan) -> int:
     """The number of a new run under its runId. Raises RunExists.
 
     Some clients resume with the interrupted run's own runId (CopilotKit#6999): a new attempt.

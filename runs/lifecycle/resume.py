@@ -28,7 +28,7 @@ from teams.models import Team
 
 log = structlog.get_logger(__name__)
 
-Entry = dict[str, Any]
+Answer = dict[str, Any]
 """One entry of a ``resume``: interruptId, status, payload?, metadata?."""
 
 
@@ -63,16 +63,16 @@ class AnswerInvalid(Invalid):
 
 
 @dataclass(frozen=True, slots=True)
-class Admission:
+class ResumePlan:
     """What a ``resume`` comes to: the answers a new run brings, or the run that brought them.
 
     ``resume`` is what the agent is told: these answers, those that were stored before, and
     ``cancelled`` for a question that nobody answered in time.
     """
 
-    resume: list[Entry] = field(default_factory=list)
+    resume: list[Answer] = field(default_factory=list)
     told: list[Interrupt] = field(default_factory=list)
-    fresh: list[tuple[Interrupt, Entry]] = field(default_factory=list)
+    fresh: list[tuple[Interrupt, Answer]] = field(default_factory=list)
     answered_by: Run | None = None
 
     def applied(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -89,7 +89,7 @@ class Admission:
             return False
         return any(row.run_id == asked.pk for row in self.told) or not asked.interrupts.exists()
 
-    def claim(self, run: Run) -> None:
+    def record(self, run: Run) -> None:
         """Store the answers as brought by ``run``, in the transaction that makes it.
 
         Raises InterruptExpired, or InterruptAnswered for a row that something else has changed.
@@ -108,7 +108,7 @@ Checked = Mapping[UUID, list[dict[str, str]]]
 """The fault of the answer to each question, by the question's row."""
 
 
-def check(team: Team, thread_id: str, resume: Sequence[Entry]) -> Checked:
+def check(team: Team, thread_id: str, resume: Sequence[Answer]) -> Checked:
     """Check answers against their schemas, before the thread's lock: that may take its time."""
     if not resume:
         return {}
@@ -117,12 +117,12 @@ def check(team: Team, thread_id: str, resume: Sequence[Entry]) -> Checked:
     return {row.pk: _problems(row, entries[name]) for name, row in rows.items()}
 
 
-def check_one(row: Interrupt, entry: Entry) -> Checked:
+def check_one(row: Interrupt, entry: Answer) -> Checked:
     """The same for one question."""
     return {row.pk: _problems(row, entry)}
 
 
-def _problems(row: Interrupt, entry: Entry) -> list[dict[str, str]]:
+def _problems(row: Interrupt, entry: Answer) -> list[dict[str, str]]:
     """None where the schema is one that older hosts let in and that cannot be checked."""
     if row.response_schema is None or entry["status"] != "resolved":
         return []
@@ -134,15 +134,15 @@ def _problems(row: Interrupt, entry: Entry) -> list[dict[str, str]]:
     return schema.problems(entry.get("payload"))
 
 
-def admit(thread: Thread, resume: Sequence[Entry], checked: Checked) -> Admission:
-    """Weigh a ``resume`` under the thread's lock; nothing is written before ``claim``.
+def plan(thread: Thread, resume: Sequence[Answer], checked: Checked) -> ResumePlan:
+    """Weigh a ``resume`` under the thread's lock; nothing is written before ``record``.
 
     ``checked`` comes from ``check``. Raises InterruptUncovered, InterruptAnswered,
     InterruptExpired, AnswerInvalid, AskedMeanwhile. Entries for questions that were never asked
     here are left out with a warning.
     """
     if not resume:
-        return Admission()
+        return ResumePlan()
     entries, now, newest = _by_id(resume), timezone.now(), list(interrupts.newest(thread.pk))
     rows = Interrupt.objects.filter(thread=thread)
     known = _asked(rows, entries) | {row.interrupt_id: row for row in newest}
@@ -151,22 +151,22 @@ def admit(thread: Thread, resume: Sequence[Entry], checked: Checked) -> Admissio
     given = {name: known[name] for name in entries if name in known}
     used = [row for name, row in given.items() if not _takes(row, entries[name], now, checked)]
     if used and len(used) == len(given):
-        return Admission(answered_by=max(used, key=lambda row: row.run_id).answering_run)
+        return ResumePlan(answered_by=max(used, key=lambda row: row.run_id).answering_run)
     others = [row for row in newest if row.interrupt_id not in given]
     if missing := [row.interrupt_id for row in others if row.missing(now)]:
         raise InterruptUncovered(details={"missing": missing})
     if not given:
-        return Admission()
+        return ResumePlan()
     told = [row for row in (*given.values(), *others) if row.answering_run is None]
     fresh = [row for row in told if row.interrupt_id in given and row.answer is None]
-    return Admission(
-        resume=[_entry(row, entries.get(row.interrupt_id)) for row in told],
+    return ResumePlan(
+        resume=[_answer_of(row, entries.get(row.interrupt_id)) for row in told],
         told=told,
         fresh=[(row, entries[row.interrupt_id]) for row in fresh],
     )
 
 
-def store(key: UUID, entry: Entry, by: Acting, checked: Checked) -> Run | None:
+def store(key: UUID, entry: Answer, by: Acting, checked: Checked) -> Run | None:
     """Keep one answer under the thread's lock; the run that was told, if it was the same before.
 
     ``checked`` comes from ``check_one``. Raises InterruptAnswered, InterruptExpired,
@@ -184,7 +184,7 @@ def store(key: UUID, entry: Entry, by: Acting, checked: Checked) -> Run | None:
     return None
 
 
-def complete(key: UUID, thread: UUID) -> list[Entry]:
+def complete(key: UUID, thread: UUID) -> list[Answer]:
     """The answers to this and all other questions of its run; empty while one is missing."""
     rows, now = list(interrupts.newest(thread)), timezone.now()
     if any(row.missing(now) for row in rows) or key not in {row.pk for row in rows}:
@@ -192,7 +192,7 @@ def complete(key: UUID, thread: UUID) -> list[Entry]:
     return [json.loads(row.answer) for row in rows if row.answer and row.answering_run is None]
 
 
-def brought(asked: Interrupt, answers: list[Entry]) -> dict[str, Any]:
+def brought(asked: Interrupt, answers: list[Answer]) -> dict[str, Any]:
     """The RunAgentInput of the run that brings ``answers``: the task, and the worktree, go on."""
     body = {"threadId": asked.thread.thread_id, "resume": answers}
     props = json.loads(asked.run.input or "{}").get("forwardedProps")
@@ -200,7 +200,7 @@ def brought(asked: Interrupt, answers: list[Entry]) -> dict[str, Any]:
     return body if task is None else body | {"forwardedProps": {KEY: task}}
 
 
-def _store(row: Interrupt, entry: Entry, by: Acting) -> None:
+def _store(row: Interrupt, entry: Answer, by: Acting) -> None:
     """The conditional update that takes an answer: a question is answered at most once.
 
     All who answer hold the thread's lock, so only the clock can have been faster.
@@ -222,7 +222,7 @@ def _store(row: Interrupt, entry: Entry, by: Acting) -> None:
     audit.record(by, row.team, "interrupt.answered", str(row.pk), status=entry["status"])
 
 
-def _takes(row: Interrupt, entry: Entry, now: datetime, checked: Checked) -> bool:
+def _takes(row: Interrupt, entry: Answer, now: datetime, checked: Checked) -> bool:
     """Whether a run has yet to be told this answer; False if one was, and it was the same."""
     where = {"id": str(row.pk), "interrupt_id": row.interrupt_id}
     if row.answer is not None:
@@ -239,16 +239,16 @@ def _takes(row: Interrupt, entry: Entry, now: datetime, checked: Checked) -> boo
     return row.answering_run is None
 
 
-def _same(one: Entry, other: Entry) -> bool:
+def _same(one: Answer, other: Answer) -> bool:
     """As text: to Python, ``true`` and ``1`` would be the same answer."""
 
-    def text(entry: Entry) -> str:
+    def text(entry: Answer) -> str:
         return json.dumps([entry["status"], entry.get("payload")], sort_keys=True)
 
     return text(one) == text(other)
 
 
-def _entry(row: Interrupt, given: Entry | None) -> Entry:
+def _answer_of(row: Interrupt, given: Answer | None) -> Answer:
     if given is not None:
         return given
     if row.answer is not None:
@@ -256,8 +256,8 @@ def _entry(row: Interrupt, given: Entry | None) -> Entry:
     return {"interruptId": json.loads(row.question)["id"], "status": "cancelled"}
 
 
-def _by_id(resume: Sequence[Entry]) -> dict[str, Entry]:
-    found: dict[str, Entry] = {}
+def _by_id(resume: Sequence[Answer]) -> dict[str, Answer]:
+    found: dict[str, Answer] = {}
     for entry in resume:
         name = interrupts.storable(entry["interruptId"])
         if not _same(found.setdefault(name, entry), entry):
@@ -265,7 +265,7 @@ def _by_id(resume: Sequence[Entry]) -> dict[str, Entry]:
     return found
 
 
-def _asked(rows: QuerySet[Interrupt], names: dict[str, Entry]) -> dict[str, Interrupt]:
+def _asked(rows: QuerySet[Interrupt], names: dict[str, Answer]) -> dict[str, Interrupt]:
     """The newest row of each name, of whichever run."""
     rows = rows.filter(interrupt_id__in=names)
     rows = rows.select_related("answering_run").order_by("interrupt_id", "-run_id")

@@ -52,17 +52,17 @@ async def execute_claim(
     writer: JournalWriter,
     why: Callable[[], Stop],
     *,
-    patience: float = 0.0,
+    retry_seconds: float = 0.0,
 ) -> None:
     """Claim a run and execute it; does nothing if the run is no longer queued.
 
-    While the database is away or refuses connections, the claim is tried again for ``patience``
-    seconds; the claim must know an earlier attempt of its own.
+    While the database is away or refuses connections, the claim is tried again for
+    ``retry_seconds``; the claim must know an earlier attempt of its own.
 
     A stop may arrive while the claim is on its way in a thread. The claim cannot be taken back
     there, so it is awaited and the run then ends as stopped.
     """
-    until, stopped = time.monotonic() + patience, False
+    until, stopped = time.monotonic() + retry_seconds, False
     while True:
         claiming = asyncio.create_task(claim())
         while not claiming.done():

@@ -34,8 +34,8 @@ async def execute_run(context: JobContext, run_id: str) -> None:
     """
     writer: JournalWriter = context.additional_context[WRITER]
     claim = functools.partial(db, lifecycle.claim, UUID(run_id), timezone.now())
-    patience = settings.AGUI_WORKER_LOST_AFTER
-    await execute_claim(claim, writer, lambda: _why(context), patience=patience)
+    retry_seconds = settings.AGUI_WORKER_LOST_AFTER
+    await execute_claim(claim, writer, lambda: _why(context), retry_seconds=retry_seconds)
 
 
 def _why(context: JobContext) -> Stop:

@@ -48,7 +48,7 @@ _clients: "WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient]" = We
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class Timeouts:
     """How long a peer may take, in seconds; members of an agent's settings.
 
     ``connect_seconds`` to be reached, ``idle_seconds`` without a byte, ``event_seconds`` without
@@ -60,7 +60,7 @@ class Patience:
     event_seconds: float = 900.0
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> "Patience":
+    def of(cls, given: Mapping[str, Any]) -> "Timeouts":
         """From an agent's settings; what is no positive number counts as left out."""
         return cls(
             **{
@@ -80,13 +80,13 @@ class HttpRuntime:
         self,
         url: str,
         headers: Mapping[str, str] | None = None,
-        patience: Patience | None = None,
+        timeouts: Timeouts | None = None,
         protocol: str = "auto",
     ) -> None:
         """``protocol``: "1.0", "0.x", or "auto": 1.0 first, 0.x for a peer that refuses it."""
         self._url = url
         self._headers = dict(headers or {})
-        self._patience = patience or Patience()
+        self._timeouts = timeouts or Timeouts()
         self._protocol = protocol
 
     @classmethod
@@ -94,14 +94,14 @@ class HttpRuntime:
         """The runtime of an Agent row: its target is the URL, its headers are sealed."""
         given = row.settings if isinstance(row.settings, dict) else {}
         headers = row.unsealed().get("headers", {})
-        return cls(row.target, headers, Patience.of(given), given.get("protocol", "auto"))
+        return cls(row.target, headers, Timeouts.of(given), given.get("protocol", "auto"))
 
     async def run(self, ctx: RunContext) -> AsyncGenerator[Any, None]:
         """The peer's events up to its terminal one. Raises RunFailed for what went wrong."""
         stream: Stream | None = None
         ended = False
         try:
-            stream = Stream(await self._begin(ctx), self._patience)
+            stream = Stream(await self._begin(ctx), self._timeouts)
             while not ended and (frames := await stream.more()) is not None:
                 for data in frames:
                     if (event := _parsed(data)) is not None:
@@ -153,7 +153,7 @@ class HttpRuntime:
 
         The agent's own headers go to the origin they were given for, and nowhere else.
         """
-        url, patience = self._url, self._patience
+        url, timeouts = self._url, self._timeouts
         for _ in range(MAX_REDIRECTS + 1):
             at_home = _origin(url) == _origin(self._url)
             request = _client().build_request(
@@ -161,10 +161,10 @@ class HttpRuntime:
                 url,
                 content=content,
                 headers=HEADERS | (self._headers if at_home else {}),
-                timeout=httpx.Timeout(patience.idle_seconds, connect=patience.connect_seconds),
+                timeout=httpx.Timeout(timeouts.idle_seconds, connect=timeouts.connect_seconds),
             )
             try:
-                async with asyncio.timeout(patience.connect_seconds + patience.idle_seconds):
+                async with asyncio.timeout(timeouts.connect_seconds + timeouts.idle_seconds):
                     response = await _client().send(request, stream=True)
             except TimeoutError:
                 raise httpx.ReadTimeout("no answer in time", request=request) from None
@@ -184,11 +184,11 @@ class HttpRuntime:
 class Stream:
     """The frames of one answer."""
 
-    def __init__(self, response: httpx.Response, patience: Patience) -> None:
+    def __init__(self, response: httpx.Response, timeouts: Timeouts) -> None:
         self._response = response
         self._chunks = cast("AsyncGenerator[bytes, None]", response.aiter_raw())
         self._parser = SseParser(settings.AGUI_MAX_EVENT_BYTES)
-        self._event_seconds = patience.event_seconds
+        self._event_seconds = timeouts.event_seconds
         self._now = asyncio.get_running_loop().time
         self._last = self._now()
 

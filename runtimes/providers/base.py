@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agui_project.bridge import db
 from teams.models import Team
 
-Entry = dict[str, str]
+ContextEntry = dict[str, str]
 """``{"description", "value"}``, as AG-UI has it."""
 
 
@@ -44,15 +44,15 @@ class Provider:
     def __init__(self, options: Any) -> None:
         self.options = options
 
-    async def entries(self, asked: Asked) -> list[Entry]:
+    async def entries(self, asked: Asked) -> list[ContextEntry]:
         """The entries, best first: what is too long is cut from the end."""
         return await db(self._bounded, asked)
 
-    def read(self, asked: Asked) -> list[Entry]:
+    def read(self, asked: Asked) -> list[ContextEntry]:
         """The entries, from the database."""
         raise NotImplementedError
 
-    def _bounded(self, asked: Asked) -> list[Entry]:
+    def _bounded(self, asked: Asked) -> list[ContextEntry]:
         """Nobody can stop a thread, so the database gives up by itself."""
         limit = str(int(settings.AGUI_CONTEXT_TIMEOUT * 1000))
         with transaction.atomic(), connection.cursor() as cursor:

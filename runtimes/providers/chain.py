@@ -10,7 +10,7 @@ from django.conf import settings
 
 from protocol.errors import RunErrorCode, RunFailed
 from runtimes.options import parse_options
-from runtimes.providers.base import Asked, Entry, Options, Provider
+from runtimes.providers.base import Asked, ContextEntry, Options, Provider
 from runtimes.providers.table import PROVIDERS
 
 log = structlog.get_logger(__name__)
@@ -23,8 +23,8 @@ MOST_ENTRIES = 200
 class Gathered:
     """``added``: ``{provider, description, value}``; ``failed``: ``{provider, reason}``."""
 
-    added: list[Entry] = field(default_factory=list)
-    failed: list[Entry] = field(default_factory=list)
+    added: list[ContextEntry] = field(default_factory=list)
+    failed: list[ContextEntry] = field(default_factory=list)
 
 
 def parse(value: Any) -> list[tuple[type[Provider], Options]]:
@@ -61,9 +61,9 @@ async def gather(value: Any, asked: Asked) -> Gathered:
     return found
 
 
-def cut(given: list[Entry], most: int) -> list[Entry]:
+def cut(given: list[ContextEntry], most: int) -> list[ContextEntry]:
     """The first entries, in ``most`` characters; the one that does not fit is cut, the rest go."""
-    kept: list[Entry] = []
+    kept: list[ContextEntry] = []
     for each in given[:MOST_ENTRIES]:
         room = most - len(each["description"]) - len(CUT)
         if room <= 0:
@@ -77,5 +77,5 @@ def cut(given: list[Entry], most: int) -> list[Entry]:
     return kept
 
 
-def _size(entry: Entry) -> int:
+def _size(entry: ContextEntry) -> int:
     return len(entry["description"]) + len(entry["value"])

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from runtimes.knowledge import documents
-from runtimes.providers.base import Asked, Entry, Options, Provider
+from runtimes.providers.base import Asked, ContextEntry, Options, Provider
 
 
 class DocumentsOptions(Options):
@@ -17,7 +17,7 @@ class DocumentsProvider(Provider):
 
     Options = DocumentsOptions
 
-    def read(self, asked: Asked) -> list[Entry]:
+    def read(self, asked: Asked) -> list[ContextEntry]:
         """None without a question, or when no piece has any of its words."""
         found = documents.search(asked.team, asked.question, self.options.most)
         return [

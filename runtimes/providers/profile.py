@@ -1,14 +1,14 @@
 """``profile``: the user, their role, and what they wrote about themselves."""
 
 from runtimes.knowledge.models import Profile
-from runtimes.providers.base import Asked, Entry, Provider
+from runtimes.providers.base import Asked, ContextEntry, Provider
 from teams.models import Membership
 
 
 class ProfileProvider(Provider):
     """The person who started the run; nothing for a key, or for who has left the team."""
 
-    def read(self, asked: Asked) -> list[Entry]:
+    def read(self, asked: Asked) -> list[ContextEntry]:
         """One entry, or none."""
         # By id: somebody else may have the login by now.
         kind, _, key = asked.starter.partition(":")

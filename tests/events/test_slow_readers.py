@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from events import guard
 from events.frames import Frames
 from events.hub import hub
 from web import sse, websocket
@@ -53,7 +52,7 @@ async def test_a_stalled_reader_that_loses_its_right_is_cut_at_once(takes: int) 
         refused = await sse.beside(
             sse.stream(peer.send, frames(), stall=600),
             sse.until_disconnect(never.wait),  # type: ignore[arg-type]  # it never returns
-            guard.until_refused(["access.nobody"], recheck, 0.01),
+            recheck.until_refused(["access.nobody"], recheck, 0.01),
         )
         assert refused
         await sse.refuse(peer.send)

@@ -45,7 +45,7 @@ async def test_a_claim_outlives_database_errors(
     run = await db(start, cast.alice)
     claim, fired = breaks(lifecycle.claim, 3, after=after)
     claiming = partial(db, claim, run.pk, timezone.now())
-    await execute_claim(claiming, writer, lambda: Stop.CANCEL, patience=20)
+    await execute_claim(claiming, writer, lambda: Stop.CANCEL, retry_seconds=20)
     assert len(fired) == 3
     assert (await db(fresh, run)).status == Status.SUCCEEDED
     assert (await db(types_of, run))[-1] == "RUN_FINISHED"

@@ -17,7 +17,7 @@ from runs.models import Run, ThreadHistory
 from runtimes.knowledge import documents, notes
 from runtimes.models import Agent, Profile
 from runtimes.providers import chain, table
-from runtimes.providers.base import Asked, Entry, Provider
+from runtimes.providers.base import Asked, ContextEntry, Provider
 from teams.models import AuditEntry, Membership
 from tests.asgi import Exchange, ask, ask_now, watch
 from tests.cast import Cast, Register, fresh, log_of, perform, start
@@ -34,12 +34,12 @@ SENT = {"description": "page", "value": "/prices"}
 
 
 class Broken(Provider):
-    async def entries(self, asked: Asked) -> list[Entry]:
+    async def entries(self, asked: Asked) -> list[ContextEntry]:
         raise RuntimeError("no")
 
 
 class Slow(Provider):
-    def read(self, asked: Asked) -> list[Entry]:
+    def read(self, asked: Asked) -> list[ContextEntry]:
         from django.db import connection
 
         with connection.cursor() as cursor:

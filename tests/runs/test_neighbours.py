@@ -12,7 +12,7 @@ from events.follow import follow
 from events.models import Journal
 from events.writer import JournalWriter
 from runs.lifecycle import admission, lifecycle
-from runs.lifecycle.resume import Entry
+from runs.lifecycle.resume import Answer
 from runs.models import EndedRun, Interrupt, Run, Status, TeamUsage
 from teams.models import TeamLimits
 from tests.cast import Cast, LiveRun, fresh, log_of, start, types_of
@@ -102,7 +102,7 @@ async def test_a_locked_question_holds_up_nobody_else(cast: Cast, writer: Journa
     """The answer to a question is on its way in a frozen process; the run that brought it fails."""
     asking = await LiveRun.begin(await db(start, cast.alice, threadId="t"), writer)
     await asking.ask("q")
-    answer: Entry = {"interruptId": "q", "status": "resolved"}
+    answer: Answer = {"interruptId": "q", "status": "resolved"}
     run = await db(lambda: start(cast.alice, threadId="t", resume=[answer]))
     answering = await LiveRun.begin(run, writer)
     theirs = await LiveRun.begin(await db(start, cast.charlie), writer)

@@ -80,7 +80,7 @@ def ticket(cast: Cast) -> Try:
 
     def opens() -> bool:
         try:
-            return bool(tickets.admit(text, run.pk, again=True))
+            return bool(tickets.redeem(text, run.pk, again=True))
         except HostError:
             return False
 

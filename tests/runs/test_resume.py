@@ -181,7 +181,7 @@ class TestTheCheck:
     def test_a_question_that_came_up_meanwhile_is_not_answered_unchecked(self, cast: Cast) -> None:
         run = interrupted(cast.alice, question("i", responseSchema=APPROVAL))
         with pytest.raises(answers.AskedMeanwhile):
-            answers.admit(run.thread, [yes("i", {})], {})
+            answers.plan(run.thread, [yes("i", {})], {})
 
 
 class TestTheSameAnswerAgain:
@@ -308,11 +308,11 @@ class TestTheOldRunId:
 class TestRaces:
     def test_a_question_that_expires_between_the_look_and_the_update(self, cast: Cast) -> None:
         run = asking(cast.alice, "i")
-        admission = answers.admit(run.thread, [yes("i")], {})
+        plan = answers.plan(run.thread, [yes("i")], {})
         Interrupt.objects.update(status="expired")
         with pytest.raises(answers.InterruptExpired):
-            admission.claim(run)
-        answers.admit(run.thread, [no("i")], {}).claim(run)
+            plan.record(run)
+        answers.plan(run.thread, [no("i")], {}).record(run)
         assert standing() == {"i": "cancelled"}
 
     def test_of_two_answers_one_wins(self, cast: Cast) -> None:

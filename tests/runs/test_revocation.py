@@ -10,7 +10,7 @@ from channels.testing import WebsocketCommunicator
 from pytest_django import Settings
 
 from agui_project.bridge import db
-from events import guard
+from events import recheck
 from events.writer import JournalWriter
 from runs.access import sharing
 from runs.access.sharing import Terms, To
@@ -146,7 +146,7 @@ async def test_every_kind_of_stream(scene: Scene, way: Any, right: Any) -> None:
 def _no_heartbeat(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody asks again by himself, not even once soon after the start."""
     settings.AGUI_SSE_HEARTBEAT = 600
-    monkeypatch.setattr(guard.random, "uniform", lambda low, high: 600)
+    monkeypatch.setattr(recheck.random, "uniform", lambda low, high: 600)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from events.writer import JournalWriter
 from runs.models import Run, Status
 from runtimes.context.run_context import RunContext
 from runtimes.kinds import http
-from runtimes.kinds.http import HttpRuntime, Patience
+from runtimes.kinds.http import HttpRuntime, Timeouts
 from runtimes.models import Agent
 from tests.cast import Cast, log_of, perform, start
 from tests.runtimes.peers import FINISHED, STARTED, STREAM, Call, Peer, peer, text
@@ -120,7 +120,7 @@ async def test_a_cancel_reaches_the_peer_at_once(cast: Cast) -> None:
         await call.gone()
 
     async with peer(endless) as far:
-        events = HttpRuntime(far.url, patience=Patience()).run(context(0))
+        events = HttpRuntime(far.url, timeouts=Timeouts()).run(context(0))
         assert await anext(events) == STARTED
         await events.aclose()
         await asyncio.wait_for(far.left.wait(), 5)

@@ -23,7 +23,7 @@ async def agui(request: Request, send: Send) -> None:
     cursors.protocol(request.query)  # refused before anything is written
     async with opened(principal):
         started = await db(
-            start.enter_agui,
+            start.start_from_agui,
             principal,
             await request.body(),  # no name for it: it must not live as long as the stream
             agent=request.kwargs.get("slug"),

@@ -14,4 +14,4 @@ async def reader(request: Request, *, again: bool) -> Principal:
     ticket = request.query.get("ticket")
     if ticket is None or "authorization" in request.headers:
         return await db(authentication.resolve, request.headers, request.cookies)
-    return await db(tickets.admit, ticket, request.kwargs["run_id"], again=again)
+    return await db(tickets.redeem, ticket, request.kwargs["run_id"], again=again)

@@ -41,7 +41,7 @@ async def run_socket(scope: Scope, receive: Receive, send: Send) -> None:
 
 async def _serve(request: Request, send: Send) -> websocket.Close | None:
     """The close code, or None when the peer has left."""
-    principal, run, after = await _admit(request)
+    principal, run, after = await _authorize(request)
     code: websocket.Close | None = None
 
     async def sending() -> None:
@@ -56,7 +56,7 @@ async def _serve(request: Request, send: Send) -> websocket.Close | None:
     return websocket.Close.REVOKED if refused else code
 
 
-async def _admit(request: Request) -> tuple[Principal, Run, int]:
+async def _authorize(request: Request) -> tuple[Principal, Run, int]:
     if not cors.host_allowed(request.headers):
         raise Forbidden
     principal = await arriving.reader(request, again="after" in request.query)

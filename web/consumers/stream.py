@@ -9,7 +9,7 @@ from uuid import UUID
 from django.conf import settings
 
 from agui_project.bridge import db_read
-from events import guard, journal
+from events import journal, recheck
 from events.follow import follow
 from events.frames import Frames
 from protocol.views.legacy import Older, Version
@@ -93,7 +93,7 @@ async def while_allowed(
     return await sse.beside(
         sending,
         sse.until_disconnect(request.receive, leaving),
-        guard.until_refused(
+        recheck.until_refused(
             {revocation.group(team) for team in (principal.team.pk, owner)},
             partial(db_read, access.still_readable, principal, run_id),
             settings.AGUI_SSE_HEARTBEAT,

@@ -31,7 +31,7 @@ async def start_and_wait(request: Request, send: Send) -> None:
     principal = await authenticate(request)
     data = await request.body()
     key = request.headers.get("idempotency-key")
-    started = await db(lambda: start.enter_api(principal, strict_json.loads(data), key=key))
+    started = await db(lambda: start.start_from_api(principal, strict_json.loads(data), key=key))
     request.release()
     try:
         async with asyncio.timeout(seconds), aclosing(follow(started.run.pk)) as frames:

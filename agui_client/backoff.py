@@ -7,7 +7,7 @@ import time
 FIRST, LONGEST = 0.1, 5.0
 
 
-class Patience:
+class Backoff:
     """Tries that grow apart, with jitter, until ``timeout`` seconds have passed without success."""
 
     def __init__(self, timeout: float) -> None:
