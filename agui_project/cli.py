@@ -57,7 +57,7 @@ def run(args: Sequence[str]) -> None:
     from django.core.management import execute_from_command_line
 
     from agui_project import own_secrets
-    from agui_project.postgres.deadlines import LONGEST, allowing
+    from backends.postgres.deadlines import LONGEST, allowing
     from protocol.errors import HostError
 
     if args and args[0] in LONG_LIVED:
@@ -86,7 +86,7 @@ def prepare(command: str) -> None:
     """
     from django.conf import settings
 
-    from agui_project.postgres.reach import reach
+    from backends.postgres.reach import reach
     from embedded import embedded
 
     settings.INSTALLED_APPS  # noqa: B018  Django itself puts off what is wrong with them

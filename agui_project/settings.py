@@ -10,9 +10,10 @@ from urllib.parse import urlsplit
 
 from csp.constants import NONCE, NONE, SELF
 
-from agui_project import folders, logs, validators, valkey
+from agui_project import folders, logs, validators
 from agui_project.environment import Environment
-from agui_project.postgres import address, deadlines
+from backends import valkey
+from backends.postgres import address, deadlines
 from embedded import embedded
 
 BASE_DIR = folders.FILES
@@ -200,7 +201,7 @@ DATABASES: dict[str, dict[str, Any]] = {
 }
 # Without the pool, 54 of 300 concurrent POSTs got 500 and CONN_MAX_AGE leaked connections.
 DATABASES["default"] |= {
-    "ENGINE": "agui_project.postgres",
+    "ENGINE": "backends.postgres",
     "CONN_MAX_AGE": 0,
     "CONN_HEALTH_CHECKS": True,  # a pooled connection may have died with a restart of Postgres
 }
@@ -218,10 +219,10 @@ REDIS_URL: str = env.parsed(
     "REDIS_URL", valkey.address, default=embedded.valkey_url(AGUI_DATA_DIR), secret=True
 )
 CHANNEL_LAYERS = {
-    "default": {"BACKEND": "agui_project.bell.BellLayer", "CONFIG": {"hosts": [REDIS_URL]}}
+    "default": {"BACKEND": "backends.bell.BellLayer", "CONFIG": {"hosts": [REDIS_URL]}}
 }
 
-CACHES = {"default": {"BACKEND": "agui_project.cache.ForgivingCache", "LOCATION": REDIS_URL}}
+CACHES = {"default": {"BACKEND": "backends.cache.ForgivingCache", "LOCATION": REDIS_URL}}
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["teams.authentication.PrincipalAuthentication"],

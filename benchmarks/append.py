@@ -56,7 +56,7 @@ def baseline() -> float:
 
 async def pipeline(runs: int) -> float:
     """Events per second of ``runs`` runs together, from claim to the last stored terminal."""
-    from agui_project.bridge import db
+    from backends.postgres.bridge import db
     from events.writer import JournalWriter
     from runs.worker.executor import Stop, execute
 

@@ -58,7 +58,7 @@ async def heartbeat(gaps: list[float]) -> None:
 
 async def join(journal_id: UUID, head: int) -> tuple[float, float, int]:
     """Seconds to the prelude's frames, the longest block of the loop, bytes of the prelude."""
-    from agui_project.bridge import db
+    from backends.postgres.bridge import db
     from events.checkpoints import fold_at
     from protocol.fold.prelude import prelude_frames
 
@@ -76,7 +76,7 @@ async def join(journal_id: UUID, head: int) -> tuple[float, float, int]:
 
 async def joins(journal_id: UUID, head: int, forget: bool) -> tuple[float, float, int]:
     """The worst of a few joins."""
-    from agui_project.bridge import db
+    from backends.postgres.bridge import db
     from events.models import Checkpoint
 
     found = []
@@ -127,7 +127,7 @@ def fold_costs() -> list[str]:
 
 
 async def measured() -> list[str]:
-    from agui_project.bridge import db
+    from backends.postgres.bridge import db
     from events.checkpoints import fold_at
 
     journal_id, head = await db(live_journal)

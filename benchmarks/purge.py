@@ -59,7 +59,7 @@ class Appending:
 
     async def run(self) -> None:
         """Until cancelled."""
-        from agui_project.bridge import db
+        from backends.postgres.bridge import db
         from events import journal
         from events.writer import JournalWriter
 
@@ -95,7 +95,7 @@ class Appending:
 
 
 async def measure(old: list[UUID]) -> list[str]:
-    from agui_project.bridge import db
+    from backends.postgres.bridge import db
     from benchmarks.report import percentile
     from events import partitions, purge
 

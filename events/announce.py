@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from uuid import UUID
 
-from agui_project import bell
+from backends import bell
 from events.journal import Batch
 
 CARRY_BYTES = 64 * 1024

@@ -8,7 +8,7 @@ from uuid import UUID
 import structlog
 from django.db import connection
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from events.journal import PAGE_BYTES
 from events.models import Checkpoint
 from protocol.encoding import Record

@@ -13,8 +13,8 @@ import structlog
 from django.db import InterfaceError, OperationalError, connection, transaction
 from psycopg.errors import DiskFull, LockNotAvailable
 
-from agui_project.postgres.base import own_connection
-from agui_project.postgres.deadlines import Demoted
+from backends.postgres.base import own_connection
+from backends.postgres.deadlines import Demoted
 from events import journal
 from events.journal import Batch
 from events.lease import Also, AppendFailed, LostLease

@@ -21,7 +21,7 @@ import structlog
 from channels.layers import get_channel_layer
 from django.conf import settings
 
-from agui_project.bridge import db, db_read
+from backends.postgres.bridge import db, db_read
 from events import announce, journal
 from events.frames import Frames
 from events.journal import Page

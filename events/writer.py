@@ -15,8 +15,8 @@ from uuid import UUID
 import structlog
 from django.db import InterfaceError, OperationalError, connection
 
-from agui_project import bell
-from agui_project.postgres.base import own_connection
+from backends import bell
+from backends.postgres.base import own_connection
 from events import announce
 from events.commits import DEADLINE, Blocked, Committer, Work
 from events.journal import Claim

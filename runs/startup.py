@@ -3,8 +3,9 @@
 import structlog
 from django.conf import settings
 
-from agui_project import cli, valkey
-from agui_project.postgres.reach import reach
+from agui_project import cli
+from backends import valkey
+from backends.postgres.reach import reach
 from runtimes import registry
 
 log = structlog.get_logger(__name__)

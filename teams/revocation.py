@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from agui_project import bell
+from backends import bell
 
 
 def group(team_id: UUID) -> str:

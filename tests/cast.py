@@ -14,7 +14,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from events.hub import hub
 from events.models import Event
 from events.writer import JournalWriter

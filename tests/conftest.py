@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.acceptance.host import Host
 
 ROOT = Path(__file__).resolve().parents[1]
-PLUMBING = ("teams/tenancy.py", "agui_project/bridge.py", "tests/conftest.py")
+PLUMBING = ("teams/tenancy.py", "backends/postgres/bridge.py", "tests/conftest.py")
 NEED_NO_ENGINES = "tests/house/"
 SLOW = (
     "tests/acceptance/", "tests/agui_client/", "tests/api/", "tests/conformance/", "tests/tenancy/",
@@ -122,7 +122,7 @@ def engines(request: pytest.FixtureRequest) -> Iterator[embedded.Engines]:
 def django_db_setup(django_db_setup: None) -> Iterator[None]:
     """Close the host's own pools before the database goes."""
     yield
-    from agui_project.reserved import ReservedWrapper
+    from backends.postgres.reserved import ReservedWrapper
 
     ReservedWrapper.close_pools()
 

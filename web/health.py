@@ -7,7 +7,7 @@ from django.db import DatabaseError, InterfaceError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 
-from agui_project import bell
+from backends import bell
 from embedded import embedded, paths
 from embedded.liveness import LEAVING
 

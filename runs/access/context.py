@@ -8,8 +8,8 @@ import json
 from typing import Any
 from uuid import UUID
 
-from agui_project.bridge import db
 from agui_project.errors import NotFound
+from backends.postgres.bridge import db
 from protocol.errors import RunErrorCode, RunFailed
 from protocol.strict_json import dumps
 from runs.access import access

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from django.db.models import Count
 
-from agui_project import seats
+from backends import stream_limit
 from runs.lifecycle import admission
 from runs.models import ACTIVE, Run, Status, TeamUsage
 from teams.limits import NAMES, Limits, limits_of
@@ -39,6 +39,6 @@ def _used(team: Team) -> dict[str, int | None]:
         "concurrent_runs": admitted.aggregate(jobs=Count("job_id", distinct=True))["jobs"],
         "queued_runs": runs.filter(status=Status.QUEUED, job_id=None).count(),
         "runs_per_minute": runs.filter(journal_id__gt=since).count(),
-        "open_streams": seats.count(team.pk),
+        "open_streams": stream_limit.count(team.pk),
         "stored_bytes": stored or 0,
     }

@@ -18,8 +18,8 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from agui_project import turns
 from agui_project.errors import Conflict
+from backends.postgres import turns
 from events import announce, journal
 from events.journal import Batch, Claim
 from protocol.encoding import Record

@@ -16,7 +16,7 @@ from uuid import UUID
 import structlog
 from django.db import IntegrityError, connection
 
-from agui_project import turns
+from backends.postgres import turns
 from protocol.errors import HostError
 from protocol.input.run_agent_input import OnBusy, RunRequest
 from runs.lifecycle import admission, lifecycle, resume, thread_lock

@@ -11,7 +11,7 @@ from typing import Any
 from django.db import OperationalError
 from psycopg.errors import LockNotAvailable
 
-from agui_project import turns
+from backends.postgres import turns
 from runs.models import Thread
 from teams.models import Team
 

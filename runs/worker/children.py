@@ -16,7 +16,7 @@ from uuid import UUID
 
 import structlog
 
-from agui_project.bridge import db, db_read
+from backends.postgres.bridge import db, db_read
 from events.follow import follow
 from protocol.errors import HostError, RunErrorCode, RunFailed
 from protocol.input import run_agent_input

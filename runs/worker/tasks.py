@@ -11,8 +11,8 @@ from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
 from procrastinate.job_context import AbortReason
 
-from agui_project.bridge import db
-from agui_project.postgres.deadlines import LONGEST, allowing
+from backends.postgres.bridge import db
+from backends.postgres.deadlines import LONGEST, allowing
 from events import partitions
 from events.writer import JournalWriter
 from runs.lifecycle import admission, interrupts, jobs, lifecycle, retention

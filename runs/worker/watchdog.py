@@ -26,7 +26,7 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
-from agui_project.postgres.base import own_connection
+from backends.postgres.base import own_connection
 from embedded.liveness import EVERY, LEAVING, QUICK_GRACE, time_to_leave
 
 log = structlog.get_logger(__name__)

@@ -13,8 +13,8 @@ from procrastinate.contrib.django import app as django_app
 from procrastinate.contrib.django.db_cleanup import close_db_connections
 from procrastinate.jobs import DeleteJobCondition
 
-from agui_project.bridge import db
-from agui_project.postgres.base import queue_parameters
+from backends.postgres.base import queue_parameters
+from backends.postgres.bridge import db
 from embedded.liveness import QUICK_GRACE
 from events.hub import hub
 from events.writer import JournalWriter

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from runtimes import RunContext, agent
 from runtimes.builtin import doc_search
 from runtimes.builtin.doc_search import Section

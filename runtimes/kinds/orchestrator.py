@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from protocol.errors import RunErrorCode, RunFailed
 from runtimes.context.run_context import RunContext
 from runtimes.context.spawn import ChildRun

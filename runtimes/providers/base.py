@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from pydantic import BaseModel, ConfigDict, Field
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from teams.models import Team
 
 ContextEntry = dict[str, str]

@@ -16,7 +16,7 @@ from rest_framework import generics, serializers
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from protocol.strict_json import dumps
 from teams import audit
 from teams.api.moments import MomentFilter

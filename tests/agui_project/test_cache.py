@@ -7,7 +7,7 @@ import redis
 from django.conf import settings
 from django.core.cache import cache
 
-from agui_project.cache import ForgivingCache
+from backends.cache import ForgivingCache
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from django.db import OperationalError, connection
 from django.test import Client
 from pytest_django import Settings
 
-from agui_project import bell
+from backends import bell
 from web import health
 
 pytestmark = pytest.mark.django_db

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from agui_project import valkey
-from agui_project.postgres import address
+from backends import valkey
+from backends.postgres import address
 
 HERE = str(Path(__file__))
 POSTGRES = "postgres://ann:se%20cret@db.example:5433/app"

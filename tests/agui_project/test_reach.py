@@ -18,8 +18,9 @@ import pytest
 from django.conf import settings as django_settings
 from django.core.exceptions import ImproperlyConfigured
 
-from agui_project import bell, folders, valkey
-from agui_project.postgres import address, reach
+from agui_project import folders
+from backends import bell, valkey
+from backends.postgres import address, reach
 from embedded import child, embedded, paths
 from embedded.management.commands import up
 from tests.acceptance.host import Host
@@ -196,7 +197,7 @@ EXITING = """
 import atexit, os, sys
 import django
 django.setup()
-from agui_project import bell
+from backends import bell
 atexit.register(lambda: print(bell.ring_now([("g", {"type": "x"})]), bell.reachable()))
 """
 

@@ -7,12 +7,12 @@ from contextlib import AsyncExitStack
 import pytest
 from pytest_django import Settings
 
-from agui_project import seats
-from agui_project.seats import Seats
+from backends import stream_limit
+from backends.stream_limit import Seats
 
 
 async def counted(owner: uuid.UUID) -> int | None:
-    return await asyncio.to_thread(seats.count, owner)
+    return await asyncio.to_thread(stream_limit.count, owner)
 
 
 async def test_two_processes_share_an_owners_seats() -> None:
@@ -41,9 +41,9 @@ async def test_a_crashed_process_keeps_its_seats_only_for_a_while(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     owner, crashed, alive = uuid.uuid4(), Seats(), Seats()
-    monkeypatch.setattr(seats, "LEASE", -1)  # whatever it took has expired by now
+    monkeypatch.setattr(stream_limit, "LEASE", -1)  # whatever it took has expired by now
     async with crashed.taken(owner, 1):
-        monkeypatch.setattr(seats, "LEASE", 45)
+        monkeypatch.setattr(stream_limit, "LEASE", 45)
         async with alive.taken(owner, 1) as free:
             assert free is True
 
@@ -51,7 +51,7 @@ async def test_a_crashed_process_keeps_its_seats_only_for_a_while(
 async def test_a_redis_that_forgot_is_told_again() -> None:
     owner, here = uuid.uuid4(), Seats()
     async with here.taken(owner, 1):
-        await here._redis.delete(seats._key(owner))
+        await here._redis.delete(stream_limit._key(owner))
         assert await counted(owner) == 0
         await here.renew()
         assert await counted(owner) == 1

@@ -26,8 +26,8 @@ from cryptography.x509.oid import NameOID
 from django.core.exceptions import ImproperlyConfigured
 from pytest_django import Settings
 
-from agui_project import cache, seats, valkey
-from agui_project.bell import BellLayer
+from backends import cache, stream_limit, valkey
+from backends.bell import BellLayer
 from embedded import child, embedded, paths
 from tests import machine_postgres, needs
 from tests.acceptance.host import ROOT, Host, free_port, wait_for
@@ -188,9 +188,11 @@ async def test_bell_cache_and_seats_work_over_tls(
     settings: Settings,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for module, name in ((seats, "TIMEOUT"), (cache, "PATIENCE")):
+    for module, name in ((stream_limit, "TIMEOUT"), (cache, "PATIENCE")):
         monkeypatch.setattr(module, name, 10.0)  # certificates are judged here, not time
-    monkeypatch.setattr(seats, "TIMEOUTS", {"socket_timeout": 10, "socket_connect_timeout": 10})
+    monkeypatch.setattr(
+        stream_limit, "TIMEOUTS", {"socket_timeout": 10, "socket_connect_timeout": 10}
+    )
     with redis_server(data_dir, authority) as port:
         url = f"rediss://127.0.0.1:{port}?ssl_ca_certs={authority.ca}"
         assert await _uses(url, settings) == {"bell": True, "cache": True, "seats": True}
@@ -222,7 +224,7 @@ async def _uses(url: str, settings: Settings) -> dict[str, bool]:
         results["cache"] = await asyncio.to_thread(shared.get, "k") == "v"
     finally:
         cache.ForgivingCache.resting_until = resting_until
-    owner, here = uuid.uuid4(), seats.Seats()
+    owner, here = uuid.uuid4(), stream_limit.Seats()
     async with here.taken(owner, 2):
-        results["seats"] = await asyncio.to_thread(seats.count, owner) == 1
+        results["seats"] = await asyncio.to_thread(stream_limit.count, owner) == 1
     return results

@@ -10,8 +10,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from pytest_django import Settings
 
-from agui_project import cache as shared
 from agui_project.errors import Unauthenticated
+from backends import cache as shared
 from embedded.embedded import Engines
 from teams import authentication
 from teams.models import Membership, Role

@@ -2,7 +2,7 @@ from uuid import UUID
 
 import pytest
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from events import checkpoints, journal
 from events.checkpoints import Checkpointer, fold_at, save
 from events.models import Checkpoint

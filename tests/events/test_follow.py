@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from events import journal
 from events.follow import follow
 from events.frames import Frames

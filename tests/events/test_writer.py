@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 from django.db import OperationalError, connection
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from events import commits, journal
 from events.journal import Claim
 from events.lease import IN_FLIGHT, IN_FLIGHT_BYTES, AppendFailed, LostLease

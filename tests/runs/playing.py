@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from events import journal
 from events.writer import JournalWriter
 from runs.lifecycle import statuses

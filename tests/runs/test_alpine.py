@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 from pytest_django import Settings
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from embedded.management.commands.up import Command
 from embedded.management.commands.up import alpine as variables
 from events.writer import JournalWriter

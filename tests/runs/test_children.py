@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from events.models import Event
 from events.writer import JournalWriter
 from protocol.errors import RunErrorCode, RunFailed

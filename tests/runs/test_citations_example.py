@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from events.models import Event
 from events.writer import JournalWriter
 from protocol.fold.fold import Fold

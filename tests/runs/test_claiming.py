@@ -11,7 +11,7 @@ import pytest
 from django.db import OperationalError, connection, connections
 from django.utils import timezone
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from events.writer import JournalWriter
 from runs.lifecycle import history, lifecycle
 from runs.models import Status

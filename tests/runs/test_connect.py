@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from protocol.errors import RunErrorCode
 from protocol.fold import prelude
 from protocol.fold.fold import Fold

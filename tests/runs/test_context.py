@@ -8,7 +8,7 @@ import pytest
 from django.core.exceptions import ValidationError
 from pytest_django import Settings
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from events.writer import JournalWriter
 from runs.access import sharing
 from runs.access.sharing import Terms, To

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from events.writer import JournalWriter
 from runtimes.kinds import http
 from runtimes.knowledge import notes

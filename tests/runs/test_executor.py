@@ -9,7 +9,7 @@ import pytest
 from ag_ui.core import EventType, TextMessageStartEvent
 from pytest_django import Settings
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from events.lease import IN_FLIGHT, Lease
 from events.writer import JournalWriter
 from runtimes.models import Agent

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import call_command
 from django.db import IntegrityError
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from events.models import Finding
 from events.writer import JournalWriter
 from runs.models import Run

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from events.writer import JournalWriter
 from runs.access import access
 from runs.api.interrupts import InterruptSerializer

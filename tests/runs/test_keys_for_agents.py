@@ -2,7 +2,7 @@
 
 import pytest
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from runs.access import access
 from runs.models import Run, Thread
 from runtimes.models import Agent

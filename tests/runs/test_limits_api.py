@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 import pytest
 from pytest_django import Settings
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from runs.access import sharing
 from runs.access.sharing import Terms, To
 from runs.models import Run

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from events.writer import JournalWriter
 from runs.access import sharing
 from runs.access.sharing import Terms, To

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from events import checkpoints, journal
 from events.journal import Page
 from events.writer import JournalWriter

@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 from django.db import connections
 
-from agui_project.bridge import db
-from agui_project.postgres import base
+from backends.postgres import base
+from backends.postgres.bridge import db
 from events import journal
 from events.writer import JournalWriter
 from runs.models import EndedRun, Run, Status, TeamUsage

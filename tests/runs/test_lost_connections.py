@@ -19,8 +19,8 @@ from procrastinate.contrib.django import app
 from procrastinate.contrib.django.db_cleanup import close_db_connections
 from procrastinate.jobs import DeleteJobCondition
 
-from agui_project.bridge import db
-from agui_project.postgres.base import DatabaseWrapper, queue_parameters
+from backends.postgres.base import DatabaseWrapper, queue_parameters
+from backends.postgres.bridge import db
 from embedded import embedded
 from events.writer import JournalWriter
 from runs.lifecycle import admission, jobs

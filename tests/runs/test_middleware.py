@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from pytest_django import Settings
 
 from agui_project import secrets
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from events.models import Event
 from events.writer import JournalWriter
 from runs.lifecycle import lifecycle

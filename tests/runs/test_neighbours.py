@@ -7,7 +7,7 @@ from contextlib import aclosing
 import pytest
 from django.db.models import QuerySet
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from events.follow import follow
 from events.models import Journal
 from events.writer import JournalWriter

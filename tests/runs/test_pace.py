@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from runs.worker.pace import Pace
 from teams.models import TeamLimits
 from tests.cast import Cast

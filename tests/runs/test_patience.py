@@ -9,7 +9,7 @@ from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import DeleteJobCondition
 from procrastinate.periodic import PeriodicDeferrer
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from events.writer import JournalWriter
 from runs.lifecycle import jobs
 from runs.models import Run

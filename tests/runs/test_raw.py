@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from events.writer import JournalWriter
 from runs.models import Run
 from tests.asgi import Exchange, ask, ask_now, events_of

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from agui_project import turns
+from backends.postgres import turns
 from events import journal
 from events.journal import Batch
 from protocol.errors import RunErrorCode

@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.db import connection, transaction
 from pytest_django import Settings
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from events import journal, partitions, purge
 from events.models import Doomed, Event, Finding, Journal
 from runs.access import comments

@@ -9,7 +9,7 @@ import pytest
 from channels.testing import WebsocketCommunicator
 from pytest_django import Settings
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from events import recheck
 from events.writer import JournalWriter
 from runs.access import sharing

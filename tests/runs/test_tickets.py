@@ -12,7 +12,7 @@ from django.core import signing
 from django.db.models import F
 from django.utils import timezone
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from events.writer import JournalWriter
 from runs.lifecycle import lifecycle
 from runs.models import Run

@@ -8,8 +8,8 @@ from django.conf import settings
 from django.db import connections, transaction
 from pytest_django import Settings
 
-from agui_project import turns
-from agui_project.bridge import db
+from backends.postgres import turns
+from backends.postgres.bridge import db
 from runs.lifecycle import thread_lock
 from runs.models import Run, Status, Thread
 from tests.asgi import Answer, Exchange, ask

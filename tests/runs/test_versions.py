@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from events.writer import JournalWriter
 from protocol.fold.fold import Fold
 from protocol.fold.prelude import prelude

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from events.writer import JournalWriter
 from runs.models import Run, Status
 from runtimes.context.run_context import RunContext

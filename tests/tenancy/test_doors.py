@@ -9,7 +9,7 @@ from django.urls import get_resolver
 from django.utils import timezone
 from pytest_django import Settings
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from runs.access import comments, sharing
 from runs.lifecycle import lifecycle
 from runs.models import Comment, Feedback, Grant, Interrupt, Run, Thread

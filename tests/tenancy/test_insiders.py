@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from teams import keys
 from teams.models import Role, Scope
 from teams.permissions import allowed, within

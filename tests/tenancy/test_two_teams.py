@@ -2,7 +2,7 @@
 
 import pytest
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from events.writer import JournalWriter
 from runs.lifecycle import lifecycle
 from runs.models import Run, Thread

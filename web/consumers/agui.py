@@ -1,6 +1,6 @@
 """POST /agui: a stock AG-UI client starts a run and reads it as server-sent events."""
 
-from agui_project.bridge import db, db_read
+from backends.postgres.bridge import db, db_read
 from runs.access import cursors, start
 from runs.lifecycle import joining
 from runs.lifecycle.joining import Cut

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import structlog
 from django.conf import settings
 
-from agui_project.bridge import db
 from agui_project.errors import NotFound
+from backends.postgres.bridge import db
 from events.frames import Frames
 from protocol.dialects.alpine import Alpine, Frame
 from protocol.dialects.alpine_schema import EXTENSIONS, SCHEMA_VERSION, problem

@@ -1,6 +1,6 @@
 """Authenticates readers of runs: by header, by cookie, or by a ticket in the address."""
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from teams import authentication, tickets
 from teams.authentication import Principal
 from web.asgi_http import Request

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from agui_project.bridge import db_read
+from backends.postgres.bridge import db_read
 from events.frames import Frames
 from protocol import strict_json
 from protocol.errors import BadRequest

@@ -1,6 +1,6 @@
 """GET /api/v1/runs/{id}/events as server-sent events: replay from a cursor, then live."""
 
-from agui_project.bridge import db, db_read
+from backends.postgres.bridge import db, db_read
 from runs.access import access, cursors
 from runs.lifecycle import joining
 from runs.lifecycle.joining import Cut

@@ -7,9 +7,9 @@ from uuid import UUID
 
 from django.conf import settings
 
-from agui_project.bridge import db_read
 from agui_project.request_id import ADDRESS, network_of
-from agui_project.seats import LEASE, seats
+from backends.postgres.bridge import db_read
+from backends.stream_limit import LEASE, seats
 from teams.authentication import Principal
 from teams.limits import LimitReached, limits_of
 

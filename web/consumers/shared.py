@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from agui_project.bridge import db
+from backends.postgres.bridge import db
 from protocol.views.link import LinkView
 from protocol.views.redaction import Redaction
 from runs.access import access, cursors, sharing

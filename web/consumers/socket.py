@@ -5,8 +5,8 @@ from contextlib import aclosing
 from django.conf import settings
 
 from agui_project import cors
-from agui_project.bridge import db
 from agui_project.errors import Forbidden
+from backends.postgres.bridge import db
 from events.follow import follow
 from protocol.errors import HostError
 from runs.access import access, cursors

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from agui_project.bridge import db_read
+from backends.postgres.bridge import db_read
 from events import journal, recheck
 from events.follow import follow
 from events.frames import Frames

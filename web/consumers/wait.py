@@ -8,8 +8,8 @@ import json
 from contextlib import aclosing
 from uuid import UUID
 
-from agui_project.bridge import db
 from agui_project.errors import Unauthenticated
+from backends.postgres.bridge import db
 from events.follow import follow
 from protocol import strict_json
 from protocol.errors import Invalid

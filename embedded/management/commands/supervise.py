@@ -6,8 +6,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from agui_project import valkey
-from agui_project.postgres.reach import reach
+from backends import valkey
+from backends.postgres.reach import reach
 from embedded import embedded, ports, supervisor, systemd
 
 

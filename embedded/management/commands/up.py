@@ -13,7 +13,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 from django.db.backends.postgresql.base import DatabaseWrapper
 
-from agui_project import folders, valkey
+from agui_project import folders
+from backends import valkey
 from embedded import abandoned, embedded, ownership, paths, ports, supervisor
 from embedded.liveness import QUICK_GRACE, health
 from embedded.progress import Progress

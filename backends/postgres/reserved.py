@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import connection, connections
 
-from agui_project.postgres.base import DatabaseWrapper
+from backends.postgres.base import DatabaseWrapper
 
 
 class ReservedWrapper(DatabaseWrapper):

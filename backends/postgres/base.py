@@ -9,7 +9,7 @@ from django.db.backends.postgresql import base
 from django.db.backends.postgresql.schema import DatabaseSchemaEditor
 from procrastinate.contrib.django.utils import connector_params
 
-from agui_project.postgres import deadlines
+from backends.postgres import deadlines
 
 TRANSACTION_TIMEOUT_SINCE = 170_000
 PREDECESSOR = """

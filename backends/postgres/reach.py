@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from procrastinate.contrib.django.utils import connector_params
 
-from agui_project.postgres.address import CLIENT, LIBPQ
+from backends.postgres.address import CLIENT, LIBPQ
 
 PATIENCE = 3
 OLDEST = 150_000

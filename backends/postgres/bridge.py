@@ -4,7 +4,7 @@
 (five 0.2 s calls took 1.0 s), and unbounded threads exhaust Postgres. So: ``AGUI_DB_THREADS``
 threads, each returning its connection after every call to a pool that only they use: an agent that
 empties Django's pool stops none of the host's calls. A call that has to wait for its turn
-(``agui_project.turns``) gives its thread back meanwhile.
+(``turns``) gives its thread back meanwhile.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from typing import ParamSpec, TypeVar
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections
 
-from agui_project import reserved, turns
+from backends.postgres import reserved, turns
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -1,0 +1,1 @@
+"""PostgreSQL and Valkey as the host uses them: connections, deadlines, bell, cache, streams."""
