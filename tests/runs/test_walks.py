@@ -1,0 +1,80 @@
+"""How many functions of ours an act passes. ``pytest -rP tests/runs/test_walks.py`` prints them."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from agui_project.bridge import db
+from events.writer import JournalWriter
+from runs.access import access
+from runs.api.interrupts import InterruptAnswer
+from runs.models import Interrupt
+from tests.asgi import Exchange, ask_now
+from tests.cast import Cast, Register, fresh, perform, start
+from tests.runs.asking import asking
+from tests.walks import Walk
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def shown(walk: Walk, most: int) -> None:
+    print(walk)
+    assert 0 < len(walk.steps) <= most
+
+
+def test_one_answer(cast: Cast) -> None:
+    asking(cast.alice, "i")
+    row = Interrupt.objects.get()
+    path = f"/api/v1/interrupts/{row.pk}/answer"
+    with Walk("one answer", inside=InterruptAnswer.post).recorded() as walk:
+        answer = ask_now("POST", path, cast.alice.headers, json={"status": "resolved"})
+    assert answer.status == 200, answer.body
+    assert answer.json["run"], "the answer started a run"
+    shown(walk, 200)
+
+
+async def test_one_post(cast: Cast, bell: None) -> None:
+    with Walk("one POST /agui").recorded() as walk:
+        async with Exchange("POST", "/agui", cast.alice.headers, json={"messages": []}) as stream:
+            walk.pause()
+            assert stream.status == 200
+    shown(walk, 400)
+
+
+async def test_one_event(cast: Cast, register: Register, writer: JournalWriter) -> None:
+    """From the agent's yield to the reader's frame."""
+    walk, sent = Walk("one event"), asyncio.Event()
+
+    async def agent(ctx: Any) -> AsyncIterator[Any]:
+        yield {"type": "CUSTOM", "name": "before", "value": 1}
+        await seen.wait()
+        walk.go_on()
+        yield {"type": "CUSTOM", "name": "counted", "value": 1}
+        await sent.wait()
+
+    seen = asyncio.Event()
+    with walk.recorded():
+        walk.pause()
+        row = await db(register, "subject", agent)
+        run = await db(start, cast.alice, row, threadId="t", runId="r")
+        url = f"/api/v1/runs/{run.pk}/events"
+        performed = asyncio.create_task(perform(run, writer))
+        headers = {**cast.alice.headers, "accept": "text/event-stream"}
+        async with Exchange("GET", url, headers) as stream:
+            await stream.until(b"before")
+            seen.set()
+            await stream.until(b"counted")
+            walk.pause()
+            sent.set()
+            await stream.until(b"RUN_FINISHED")
+        await performed
+    shown(walk, 100)
+
+
+def test_one_sharing_check(cast: Cast) -> None:
+    run = start(cast.alice)
+    with Walk("one sharing check").recorded() as walk:
+        access.find(cast.bob.principal, run.pk)
+    shown(walk, 30)

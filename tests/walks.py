@@ -1,0 +1,83 @@
+"""Counts the functions of ours that one act calls on its way: a walk, in the order first called."""
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+from agui_project import bridge
+from tests.house.repository import PACKAGES, ROOT
+
+_ROOMS = tuple(f"{ROOT / package}{'/'}" for package in PACKAGES)
+
+
+class Walk:
+    """What was called while it was recorded: each function once, by module.
+
+    Comprehensions, lambdas and what dataclasses generate are no functions of ours.
+    """
+
+    def __init__(self, name: str, inside: Callable[..., Any] | None = None) -> None:
+        """Only what ``inside`` calls counts, where it is given: in the thread that calls it."""
+        self.name = name
+        self._codes: dict[CodeType, None] = {}
+        self._root: CodeType | None = inside.__code__ if inside else None
+        self._within = threading.local()
+        self._on = False
+
+    @property
+    def steps(self) -> list[tuple[str, str]]:
+        """(module, function) of each."""
+        return [
+            (
+                Path(code.co_filename).relative_to(ROOT).with_suffix("").as_posix(),
+                code.co_qualname,
+            )
+            for code in list(self._codes)
+        ]
+
+    @property
+    def modules(self) -> list[str]:
+        """The modules that were passed, each once."""
+        return list(dict.fromkeys(module for module, _ in self.steps))
+
+    def __str__(self) -> str:
+        head = f"{self.name}: {len(self.steps)} functions in {len(self.modules)} modules"
+        return "\n".join([head, *(f"  {module}: {name}" for module, name in self.steps)])
+
+    @contextmanager
+    def recorded(self) -> Iterator["Walk"]:
+        """Record what this thread, and threads that begin meanwhile, call of ours."""
+        bridge._pool.cache_clear()  # its threads began before
+        threading.setprofile(self._profile)
+        sys.setprofile(self._profile)
+        self._on = True
+        try:
+            yield self
+        finally:
+            self._on = False
+            sys.setprofile(None)
+            threading.setprofile(None)  # type: ignore[arg-type]
+            bridge._pool.cache_clear()
+
+    def pause(self) -> None:
+        """Count nothing until ``go_on``."""
+        self._on = False
+
+    def go_on(self) -> None:
+        """Count again."""
+        self._on = True
+
+    def _profile(self, frame: FrameType, event: str, _: object) -> None:
+        code = frame.f_code
+        if code is self._root and event in ("call", "return"):
+            self._within.inside = event == "call"
+        if event != "call" or not self._on:
+            return
+        if self._root is not None and not getattr(self._within, "inside", False):
+            return
+        if code.co_filename.startswith(_ROOMS) and not code.co_name.startswith("<"):
+            self._codes.setdefault(code)
