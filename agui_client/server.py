@@ -13,6 +13,7 @@ from contextlib import aclosing, suppress
 from typing import Any
 
 from agui_client.emitter import AGUIEventEmitter
+from agui_client.reading import TERMINAL
 
 Scope = dict[str, Any]
 Message = dict[str, Any]
@@ -24,7 +25,6 @@ Agent = Any
 yields text, dicts or SDK events."""
 
 MAX_BODY = 16 * 1024 * 1024
-ENDS = frozenset({"RUN_FINISHED", "RUN_ERROR"})
 log = logging.getLogger(__name__)
 
 
@@ -103,7 +103,7 @@ async def _stream(agent: Agent, input: Message, emitter: AGUIEventEmitter, send:
                     await out(emitter.emit_run_started())
                 started = True
                 await out(text)
-                if ended := kind in ENDS:
+                if ended := kind in TERMINAL:
                     break
         if not started:
             await out(emitter.emit_run_started())

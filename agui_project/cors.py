@@ -5,7 +5,6 @@ once for every route: ``Cors`` wraps the application, and whoever accepts a sess
 more than reading asks ``check_origin`` and ``is_json``.
 """
 
-import json
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
@@ -13,6 +12,7 @@ from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
 from agui_project.errors import Forbidden
+from protocol.strict_json import dumps
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -129,7 +129,7 @@ async def _preflight(granted: RawHeaders, send: Send) -> None:
         ]
     else:
         error = Forbidden("This origin is not listed in AGUI_ALLOWED_ORIGINS.")
-        body, status = json.dumps(error.as_json()).encode(), error.status
+        body, status = dumps(error.as_json()).encode(), error.status
         headers = [
             (b"content-type", b"application/json"),
             (b"content-length", str(len(body)).encode()),

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from events.journal import TERMINAL, Page
+from events.journal import Page
 from protocol.encoding import encode, type_of
+from protocol.schema import TERMINAL
 from protocol.views import raw
 from protocol.views.link import LinkView
 

@@ -18,9 +18,9 @@ from psycopg.errors import LockNotAvailable
 from events.models import Event, Journal
 from protocol.encoding import Record
 from protocol.errors import HostError
+from protocol.schema import TERMINAL
 
 WRITER_APPLICATION = "agui-writer"
-TERMINAL = frozenset({"RUN_FINISHED", "RUN_ERROR"})
 PAGE_ROWS = 500
 PAGE_BYTES = 128 * 1024
 

@@ -11,6 +11,8 @@ from uuid import UUID
 from django.db import OperationalError, connection, transaction
 from psycopg.errors import LockNotAvailable
 
+from protocol.ids import uuid7_floor
+
 AHEAD = 12
 PREFIX = "events_event_"
 DROP_LOCK_TIMEOUT = "200ms"
@@ -90,7 +92,7 @@ def stray_rows() -> bool:
 def first_id(month: date) -> UUID:
     """The lowest UUID a journal made in ``month`` (UTC) or later can have."""
     start = datetime(month.year, month.month, 1, tzinfo=UTC)
-    return UUID(int=int(start.timestamp() * 1000) << 80)
+    return uuid7_floor(start.timestamp())
 
 
 def _month(today: date, offset: int) -> date:

@@ -1,12 +1,24 @@
 """The one copy of JSON values, which needs none of ``copy.deepcopy``'s memo."""
 
+import copy
 from typing import Any
+
+_ATOMS = frozenset({str, int, float, bool, type(None)})
 
 
 def deep_copy(value: Any) -> Any:
-    """A copy of a JSON value that shares nothing with it."""
-    if value.__class__ is dict:
+    """A copy of a JSON value that shares nothing with it.
+
+    What is no JSON is copied if it can be; locks and sockets are returned as they are.
+    """
+    cls = value.__class__
+    if cls is dict:
         return {key: deep_copy(part) for key, part in value.items()}
-    if value.__class__ is list:
+    if cls is list:
         return [deep_copy(part) for part in value]
-    return value
+    if cls in _ATOMS:
+        return value
+    try:
+        return copy.deepcopy(value)
+    except Exception:
+        return value

@@ -1,14 +1,11 @@
 """Events to the exact JSON bytes that are stored and sent: compact, UTF-8, encoded once."""
 
-import json
 import re
 from collections.abc import Mapping
 from json.encoder import encode_basestring as quote
 from typing import Any, NamedTuple
 
-_ENCODER = json.JSONEncoder(
-    ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")
-)
+from protocol.strict_json import dumps
 
 _LINE_BREAKS = re.compile("[\x85\u2028\u2029]")
 """Line breaks to Python's ``splitlines``, by which many clients cut a stream into lines."""
@@ -45,7 +42,7 @@ def encode(event: Mapping[str, Any]) -> bytes:
             f'"delta":{quote(event["delta"])},"timestamp":{event["timestamp"]}}}'
         )
     else:
-        text = _ENCODER.encode(event)
+        text = dumps(event)
     if not text.isascii():
         text = _LINE_BREAKS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     try:
@@ -61,7 +58,7 @@ def type_of(stored: bytes) -> bytes:
 
 def size_of(value: Any) -> int:
     """About the bytes of a value's wire JSON."""
-    return len(_ENCODER.encode(value))
+    return len(dumps(value))
 
 
 def clean_delta(text: str) -> str:

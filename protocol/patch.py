@@ -5,9 +5,11 @@ what applies here applies there, with the same result. So ``__proto__`` and
 ``constructor/prototype`` are refused, and the target of a ``move`` must exist before it too.
 """
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+
+from protocol.pointer import steps
+from protocol.strict_json import dumps_any
 
 MAX_COPIED = 1_000_000
 """Values that one patch may copy: a few ``copy`` of the root would double the document each."""
@@ -19,7 +21,6 @@ MAX_STEPS = 100
 """Steps of a path; with a value of 100 levels at its end a document stays within MAX_DEPTH."""
 MAX_DEPTH = 200
 
-_dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 Undo = list[tuple[Callable[..., Any], tuple[Any, ...]]]
 
@@ -129,7 +130,7 @@ class _Patch:
 
     def copy(self, root: Any, source: list[str], target: list[str]) -> Any:
         value = _find(root, source)
-        self.growth += len(_dumps(value))
+        self.growth += len(dumps_any(value))
         if self.growth > MAX_GROWTH:
             raise PatchFailed("the patch copies too much")
         _check_depth(value, len(target))
@@ -216,9 +217,7 @@ def _keys(pointer: Any) -> list[str]:
         raise PatchFailed(f"{pointer!r} is not a JSON Pointer")
     if pointer.count("/") > MAX_STEPS:
         raise PatchFailed(f"a path has more than {MAX_STEPS} steps")
-    keys = pointer[1:].split("/")
-    if "~" in pointer:
-        keys = [key.replace("~1", "/").replace("~0", "~") for key in keys]
+    keys = steps(pointer)
     if "__proto__" in keys or ("prototype" in keys and "constructor" in keys):
         raise PatchFailed(f"{pointer} is not safe in JavaScript")
     return keys

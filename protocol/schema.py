@@ -11,6 +11,9 @@ from protocol.shapes import Choice, Leaf, Many, Shape, Variants, shape
 
 PROTOCOL_VERSION = "1.0"
 
+TERMINAL = frozenset({"RUN_FINISHED", "RUN_ERROR"})
+"""The events that end a run."""
+
 TEXT, DELTA, JSON, OBJECT, COUNT = Leaf.TEXT, Leaf.DELTA, Leaf.JSON, Leaf.OBJECT, Leaf.COUNT
 
 

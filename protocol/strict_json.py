@@ -7,6 +7,7 @@ code cannot walk; each of them would fail in a worse place.
 import json
 import math
 import re
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from protocol.errors import BadRequest
@@ -20,6 +21,17 @@ takes of the text."""
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*+"', re.DOTALL)
 _HALF = re.compile("[\ud800-\udfff]")
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*+\\u0000")
+
+
+dumps: Callable[[Any], str] = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")
+).encode
+"""The compact JSON text of a value that ``loads`` or intake let in. Raises ValueError for NaN and
+infinities."""
+
+dumps_any: Callable[[Any], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+"""The same for a value of an agent or a command, which may have NaN in it. Raises TypeError for
+what is no JSON, ValueError for what contains itself."""
 
 
 class BadJson(BadRequest):
@@ -60,11 +72,6 @@ def _values(data: bytes, start: int, end: int) -> int:
     return data.count(b",", start, end) + 2 * brackets
 
 
-def dumps(value: Any) -> str:
-    """The compact JSON text of a value that ``loads`` or intake let in."""
-    return _encoder.encode(value)
-
-
 def _check_depth(root: Any) -> None:
     """Walk the objects and arrays, without recursion."""
     level, depth = [root], 0
@@ -80,7 +87,7 @@ def _check_depth(root: Any) -> None:
 
 
 def _check_texts(value: Any) -> None:
-    text = _encoder.encode(value)
+    text = dumps(value)
     if _HALF.search(text) or _NUL.search(text):
         raise BadJson("A string contains a NUL character or an unpaired surrogate.")
 
@@ -102,4 +109,3 @@ def _constant(text: str) -> NoReturn:
 
 
 _decoder = json.JSONDecoder(parse_int=_integer, parse_float=_number, parse_constant=_constant)
-_encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))

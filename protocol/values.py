@@ -1,6 +1,5 @@
 """Plain JSON out of whatever Python agents put into events."""
 
-import json
 import math
 from collections.abc import Mapping
 from enum import Enum
@@ -10,6 +9,7 @@ from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from protocol.encoding import clean_text
+from protocol.strict_json import dumps
 
 MAX_DEPTH = 100
 """Levels of nesting allowed inside one open value."""
@@ -106,7 +106,7 @@ def _plain(value: Any) -> Any:
 
 def compact(value: Any) -> str:
     """The JSON text of a value that ``json_value`` has cleaned."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return dumps(value)
 
 
 def key_value(key: Any) -> str:

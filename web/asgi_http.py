@@ -3,7 +3,6 @@
 Paths that lead here pass none of Django's middleware, so hosts and errors are handled here.
 """
 
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
 from typing import Any
@@ -14,6 +13,7 @@ from django.http import parse_cookie
 
 from agui_project import cors
 from protocol.errors import BadRequest, HostError
+from protocol.strict_json import dumps
 from web.answers import as_host_error, log_failure
 
 SLOT = "agui.slot"
@@ -116,7 +116,7 @@ async def answer_json(
     send: Send, status: int, value: Any, headers: Mapping[str, str] | None = None
 ) -> None:
     """A complete JSON answer."""
-    body = json.dumps(value, separators=(",", ":")).encode()
+    body = dumps(value).encode(errors="replace")
     await answer(send, status, body, {"content-type": "application/json", **(headers or {})})
 
 

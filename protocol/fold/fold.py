@@ -12,6 +12,7 @@ from protocol.deep_copy import deep_copy
 from protocol.fold.messages import Messages
 from protocol.fold.open_parts import ENDS, KEYS, Parts
 from protocol.patch import PatchFailed, apply
+from protocol.strict_json import dumps_any
 from protocol.violation import Event
 
 QUESTIONS = frozenset({"on_interrupt"})
@@ -22,8 +23,6 @@ FORMAT = 1
 """The format of ``dump``: a checkpoint of another one is not read."""
 
 UNSET: Any = object()
-
-_dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class Fold:
@@ -114,7 +113,7 @@ class Fold:
             "parts": self.parts.dump(),
             "state_known": self._state_known,
         }
-        return "\n".join(map(_dumps, (run, self._state, *self._messages.wire())))
+        return "\n".join(map(dumps_any, (run, self._state, *self._messages.wire())))
 
     @classmethod
     def load(cls, text: str) -> "Fold":

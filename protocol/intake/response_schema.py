@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 from jsonschema_rs import ReferencingError, RegexOptions, ValidationError, Validator, validator_for
 
+from protocol.pointer import steps
+
 MAX_BYTES = 64 * 1024
 """Characters of a schema's strings, and of the strings of an answer that patterns look at."""
 MAX_OF_A_RUN = 4 * MAX_BYTES
@@ -175,8 +177,7 @@ class _Scale:
         if "%" in reference or (reference != "#" and not reference.startswith("#/")):
             raise Unusable("a $ref may only lead into the same schema, as in #/$defs/name")
         target: Any = self._root
-        for step in reference.split("/")[1:]:
-            key = step.replace("~1", "/").replace("~0", "~")
+        for key in steps(reference):
             try:
                 target = target[int(key) if target.__class__ is list else key]
             except (KeyError, IndexError, ValueError, TypeError):

@@ -1,8 +1,9 @@
 """Messages and content parts as readers of AG-UI 0.x know them."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
+
+from protocol.strict_json import dumps
 
 Wire = dict[str, Any]
 UNKNOWN_MEDIA = "application/octet-stream"
@@ -41,7 +42,7 @@ def _text(part: Mapping[str, Any]) -> str:
     if name is None:
         name = source.get("mimeType", "")
     if not isinstance(name, str):
-        name = json.dumps(name)
+        name = dumps(name)
     return f"[{part.get('type')}: {name}]" if name else f"[{part.get('type')}]"
 
 

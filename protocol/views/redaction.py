@@ -12,6 +12,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from protocol.pointer import steps
+from protocol.strict_json import dumps_any
+
 MASK = "[redacted]"
 ANY = "*"
 """In a trail: a name that is not known, and that may be any."""
@@ -20,8 +23,6 @@ MOST_PATHS = 50
 Trail = tuple[str, ...]
 
 _LOOKED_INTO = (str, dict, list)
-
-_dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class BadPath(ValueError):
@@ -89,11 +90,11 @@ class Redaction:
         if not self.paths or not text:
             return text
         if self.hides((tool,)):
-            return _dumps(MASK)
+            return dumps_any(MASK)
         try:
             return self._json(text, (tool,))
         except (ValueError, RecursionError):
-            return _dumps(MASK)
+            return dumps_any(MASK)
 
     def mentions(self, text: str) -> bool:
         """Whether the last name of a path is in a text, or may be, spelled with escapes."""
@@ -110,7 +111,7 @@ class Redaction:
 
         value = json.loads(text, object_pairs_hook=pairs)
         shown = self.value(value, trail)
-        return text if shown is value and not doubled else _dumps(shown)
+        return text if shown is value and not doubled else dumps_any(shown)
 
 
 def looks_like_json(text: str) -> bool:
@@ -125,8 +126,8 @@ def step(trail: Trail, name: str) -> Trail:
 
 def pointer(trail: Trail, path: str) -> Trail:
     """The trail behind a JSON pointer."""
-    for part in path.split("/")[1:]:
-        trail = step(trail, part.replace("~1", "/").replace("~0", "~"))
+    for name in steps(path):
+        trail = step(trail, name)
     return trail
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from django.db.models import Count
 
 from backends import stream_limit
+from protocol.ids import uuid7_floor
 from runs.lifecycle import admission
 from runs.models import ACTIVE, Run, Status, TeamUsage
 from teams.limits import NAMES, Limits, limits_of
@@ -33,7 +34,7 @@ def _value(limits: Limits, name: str) -> int | None:
 def _used(team: Team) -> dict[str, int | None]:
     runs = Run.objects.for_team(team)
     admitted = runs.filter(status__in=ACTIVE, job_id__isnull=False)
-    since = admission.moment(time.time() - admission.MINUTE)
+    since = uuid7_floor(time.time() - admission.MINUTE)
     stored = TeamUsage.objects.filter(team=team).values_list("stored_bytes", flat=True).first()
     return {
         "concurrent_runs": admitted.aggregate(jobs=Count("job_id", distinct=True))["jobs"],

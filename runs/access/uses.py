@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from runs.lifecycle.admission import moment
+from protocol.ids import uuid7_floor
 from runs.models.grant import Grant
 from teams import audit
 from teams.actors import Acting, actor
@@ -23,7 +23,7 @@ def note(grant: Grant, who: Acting | str, action: str, **details: Any) -> None:
     """``who`` has used the grant; ``action`` is what the audit log calls that."""
     now, label = timezone.now(), actor(who).label
     lines = AuditEntry.objects.for_team(grant.team).filter(action=action, who=label)
-    since = moment((now - EVERY).timestamp())
+    since = uuid7_floor((now - EVERY).timestamp())
     if lines.filter(target=str(grant.pk), pk__gt=since).exists():
         return
     stale = Q(last_used_at=None) | Q(last_used_at__lte=now - EVERY)

@@ -32,6 +32,7 @@ from uuid import UUID
 import structlog
 from django.db import connection, transaction
 
+from protocol.ids import uuid7_floor, uuid7_seconds
 from runs.lifecycle import jobs
 from runs.models import EndedRun, Run, TeamUsage
 from teams.limits import LimitReached, Limits, default
@@ -135,7 +136,7 @@ def check(team_id: UUID, limits: Limits) -> None:
     now = time.time()
     values: dict[str, Any] = {
         "team": team_id,
-        "since": moment(now - MINUTE),
+        "since": uuid7_floor(now - MINUTE),
         "skip": max(0, limits.runs_per_minute - 1),
     }
     with connection.cursor() as cursor:
@@ -144,18 +145,8 @@ def check(team_id: UUID, limits: Limits) -> None:
     if limits.stored_bytes and (stored or 0) >= limits.stored_bytes:
         raise LimitReached.of("stored_bytes", limits.stored_bytes, after=3600)
     if limits.runs_per_minute and oldest:
-        after = seconds_of(oldest) + MINUTE - now
+        after = uuid7_seconds(oldest) + MINUTE - now
         raise LimitReached.of("runs_per_minute", limits.runs_per_minute, after=after)
-
-
-def moment(seconds: float) -> UUID:
-    """The least UUIDv7 of a time."""
-    return UUID(int=int(seconds * 1000) << 80)
-
-
-def seconds_of(run_id: UUID) -> float:
-    """When a run's id was made, in epoch seconds."""
-    return (run_id.int >> 80) / 1000
 
 
 def admit_or_queue(run: Run, limits: Limits) -> None:

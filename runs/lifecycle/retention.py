@@ -20,6 +20,7 @@ from django.utils import timezone
 
 from events import partitions, purge
 from protocol.fold.fold import Fold
+from protocol.ids import uuid7_floor
 from runs.lifecycle import admission, history
 from runs.models import Comment, Feedback, Interrupt, Run, Thread, ThreadHistory
 from teams.limits import limits_of
@@ -83,7 +84,10 @@ def _expire(team: Team, before: datetime, until: float) -> None:
 def _expired_threads(team: Team, before: datetime) -> Iterator[UUID]:
     """Each thread once, in the order of their oldest runs."""
     runs = Run.objects.for_team(team).filter(
-        purged_at=None, ended_at__lt=before, thread__legal_hold=False, pk__lt=_first_id(before)
+        purged_at=None,
+        ended_at__lt=before,
+        thread__legal_hold=False,
+        pk__lt=uuid7_floor(before.timestamp()),
     )
     seen: set[UUID] = set()
     after = UUID(int=0)
@@ -141,7 +145,3 @@ def _entomb(team_id: UUID, run_ids: list[UUID]) -> None:
         idempotency_key=None,
     )
     admission.freed(team_id, size)
-
-
-def _first_id(moment: datetime) -> UUID:
-    return UUID(int=int(moment.timestamp() * 1000) << 80)

@@ -6,12 +6,12 @@ thread blocks in ``put``, and an async agent that emits without ``drain`` fails 
 """
 
 import asyncio
-import copy
 import threading
 import uuid
 from collections import deque
 from typing import Any
 
+from protocol.deep_copy import deep_copy
 from protocol.errors import RunErrorCode, RunFailed
 
 HIGH = 512
@@ -174,20 +174,6 @@ def frozen(item: Any) -> Any:
 
 def _copied(item: dict[Any, Any]) -> Any:
     try:
-        return _deep(item)
+        return deep_copy(item)
     except RecursionError:  # contains itself, or is too deep for any encoder
         return item
-
-
-def _deep(value: Any) -> Any:
-    cls = value.__class__
-    if cls is dict:
-        return {key: _deep(part) for key, part in value.items()}
-    if cls is list:
-        return [_deep(part) for part in value]
-    if cls is str or cls is int or cls is float or cls is bool or value is None:
-        return value
-    try:
-        return copy.deepcopy(value)
-    except Exception:  # locks, sockets: intake says what is wrong with them
-        return value

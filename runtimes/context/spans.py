@@ -3,11 +3,11 @@
 Each works as ``with`` and as ``async with``, and closes itself when the body raises.
 """
 
-import json
 import uuid
 from types import TracebackType
 from typing import Any, Self
 
+from protocol.strict_json import dumps_any
 from runtimes.context.outbox import Outbox, frozen
 
 
@@ -20,7 +20,7 @@ def as_text(value: Any) -> str:
     """``value`` if it is text already, else its compact JSON."""
     if isinstance(value, str):
         return value
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return dumps_any(value)
 
 
 class Span:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMappin
 from contextlib import contextmanager
 from typing import Any
 
+from protocol.pointer import pointer
+
 Path = tuple[str | int, ...]
 ABSENT: Any = object()
 
@@ -23,11 +25,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
     raise TypeError(f"state holds JSON values only, not {type(value).__name__}")
-
-
-def pointer(path: Path) -> str:
-    """The JSON Pointer (RFC 6901) of a path."""
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
 
 
 def _key(key: Any) -> str:

@@ -21,6 +21,7 @@ from django.conf import settings
 from agui_project import outbound
 from agui_project.addresses import AddressRefused
 from protocol.errors import RunErrorCode, RunFailed
+from protocol.schema import TERMINAL
 from protocol.strict_json import dumps
 from runtimes.context.run_context import RunContext
 from runtimes.kinds.legacy_input import legacy
@@ -36,7 +37,6 @@ MAX_REDIRECTS = 3
 UNPROCESSABLE = 422
 DRAIN_SECONDS = 0.1
 DRAIN_BYTES = 65_536
-TERMINALS = frozenset({"RUN_FINISHED", "RUN_ERROR"})
 HEADERS = {
     "content-type": "application/json",
     "accept": "text/event-stream",
@@ -105,7 +105,7 @@ class HttpRuntime:
             while not ended and (frames := await stream.more()) is not None:
                 for data in frames:
                     if (event := _parsed(data)) is not None:
-                        ended = event.get("type") in TERMINALS
+                        ended = event.get("type") in TERMINAL
                         yield event
                         if ended:
                             return

@@ -2,14 +2,15 @@
 
 import asyncio
 import contextvars
-import copy
 import inspect
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from protocol.deep_copy import deep_copy
 from protocol.errors import RunErrorCode, RunFailed
+from protocol.schema import TERMINAL
 from runtimes import registry
 from runtimes.context.outbox import HIGH, Outbox, frozen
 from runtimes.context.run_context import Interrupted, RunContext
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from runtimes.models import Agent
 
 CANCEL_GRACE = 2.0  # seconds an agent may take to stop before the run goes on without it
-TERMINALS = frozenset({"RUN_FINISHED", "RUN_ERROR"})
 _left_behind: set[asyncio.Task[None]] = set()  # the loop itself holds tasks only weakly
 
 
@@ -45,7 +45,7 @@ class PythonRuntime:
         queue = outbox.queue
         outbox.open()
         if ctx.default_state is None:
-            ctx.default_state = copy.deepcopy(self._registered.default_state)
+            ctx.default_state = deep_copy(self._registered.default_state)
         task = asyncio.create_task(self._drive(ctx), name=f"agent {ctx.agent} {ctx.run_id}")
         try:
             while await outbox.more():
@@ -55,7 +55,7 @@ class PythonRuntime:
             if outbox.failure is not None:
                 raise outbox.failure
             ending = ctx.ending()
-            if ending is not None and _type_of(last) not in TERMINALS:
+            if ending is not None and _type_of(last) not in TERMINAL:
                 yield ending
         finally:
             if not task.done():

@@ -21,7 +21,6 @@ ENDS = {
     "REASONING_MESSAGE_END": "messageId",
     "TOOL_CALL_END": "toolCallId",
 }
-TERMINALS = frozenset({"RUN_FINISHED", "RUN_ERROR"})
 
 
 class Options(BaseModel):

@@ -11,8 +11,9 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator
 
+from protocol.schema import TERMINAL
 from runtimes.context.run_context import RunContext
-from runtimes.middleware.base import TERMINALS, Middleware, Options, Wire
+from runtimes.middleware.base import Middleware, Options, Wire
 from runtimes.middleware.citing.extract import Citation, Reader
 from runtimes.middleware.citing.ledger import ENDED, Ledger, is_safe
 from runtimes.middleware.citing.local import LocalVerifier
@@ -82,7 +83,7 @@ class Citations(Middleware):
                             yield out
                     if (event := inlet.take()) is None:
                         await inlet.wait()
-                    elif event["type"] in TERMINALS:
+                    elif event["type"] in TERMINAL:
                         terminal = event
                         inlet.close()
                     else:

@@ -13,6 +13,8 @@ from typing import Any
 
 from pydantic import Field, PrivateAttr, model_validator
 
+from protocol.pointer import steps
+from protocol.strict_json import dumps_any
 from runtimes.context.run_context import RunContext
 from runtimes.middleware.base import DELTAS, ENDS, Middleware, Options, Wire
 from runtimes.middleware.patterns import Patterns, Veil, compiled, replaced
@@ -168,15 +170,14 @@ class Redact(Middleware):
                 value = json.loads(text)
                 cleaned = self.clean(value)
                 if cleaned != value:
-                    text = json.dumps(cleaned, ensure_ascii=False)
+                    text = dumps_any(cleaned)
             except (ValueError, RecursionError):
                 pass
         return replaced(text, self._patterns.apart(text), self.options.replacement)
 
     def _operation(self, operation: Wire) -> Wire | None:
         """One of a JSON Patch. None if it goes below a place that was replaced."""
-        path = operation["path"].split("/")[1:]
-        names = [part.replace("~1", "/").replace("~0", "~").casefold() for part in path]
+        names = [name.casefold() for name in steps(operation["path"])]
         if self._keys.intersection(names[:-1]):
             return None
         if names and names[-1] in self._keys and "value" in operation:
@@ -204,7 +205,7 @@ class Args:
     def end(self) -> str:
         """All of it."""
         if self._size > MOST_ARGS:
-            return json.dumps(self._redact.options.replacement)
+            return dumps_any(self._redact.options.replacement)
         whole: str = self._redact.clean("".join(self._parts))
         return whole
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from backends.postgres.bridge import db
-from events import journal
 from events.writer import JournalWriter
+from protocol.schema import TERMINAL
 from runs.lifecycle import statuses
 from runs.models import Run
 from tests.cast import Cast, Register, log_of, perform, start
@@ -36,7 +36,7 @@ async def settled(run: Run) -> tuple[Run, list[dict[str, Any]]]:
     log = await db(log_of, run)
     assert log[0]["type"] == "RUN_STARTED"
     assert [e["type"] for e in log].count("RUN_STARTED") == 1
-    ends = [event for event in log if event["type"] in journal.TERMINAL]
+    ends = [event for event in log if event["type"] in TERMINAL]
     assert ends == log[-1:], "exactly one terminal event, and nothing behind it"
     assert run.status == statuses.status_of(log[-1])
     assert run.ended_at is not None

@@ -5,14 +5,14 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-
 from agui_project.bridge import db
+
 from events.writer import JournalWriter
 from runs.access import access
 from runs.api.interrupts import InterruptAnswer
 from runs.models import Interrupt
 from tests.asgi import Exchange, ask_now
-from tests.cast import Cast, Register, fresh, perform, start
+from tests.cast import Cast, Register, perform, start
 from tests.runs.asking import asking
 from tests.walks import Walk
 

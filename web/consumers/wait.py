@@ -4,9 +4,10 @@ A consumer, since waiting in a DRF view would hold a thread for as long.
 """
 
 import asyncio
-import json
 from contextlib import aclosing
 from uuid import UUID
+
+from rest_framework.renderers import JSONRenderer
 
 from agui_project.errors import Unauthenticated
 from backends.postgres.bridge import db
@@ -18,7 +19,7 @@ from runs.api.serializers import RunSerializer
 from runs.models import ENDED
 from teams import authentication
 from teams.authentication import Principal
-from web.asgi_http import Request, Send, answer_json, endpoint
+from web.asgi_http import Request, Send, answer, endpoint
 from web.consumers.agui import authenticate
 
 LONGEST = 60
@@ -39,17 +40,17 @@ async def start_and_wait(request: Request, send: Send) -> None:
                 pass
     except TimeoutError:
         pass
-    status, run = await db(_render, principal, started.run.pk)
-    await answer_json(send, status, run)
+    status, body = await db(_render, principal, started.run.pk)
+    await answer(send, status, body, {"content-type": "application/json"})
 
 
-def _render(principal: Principal, run_id: UUID) -> tuple[int, object]:
+def _render(principal: Principal, run_id: UUID) -> tuple[int, bytes]:
     now = authentication.refreshed(principal)
     if now is None:
         raise Unauthenticated("Your credential was revoked while you waited.")
     run = access.find(now, run_id)
-    rendered = json.loads(json.dumps(RunSerializer(run).data, default=str))
-    return (200 if run.status in ENDED else 202), rendered
+    body = JSONRenderer().render(RunSerializer(run).data)
+    return (200 if run.status in ENDED else 202), body
 
 
 def _seconds(value: str) -> int:

@@ -1,8 +1,9 @@
 """What the dialects of command lines share: spans of events, and what a session told at its end."""
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from protocol.strict_json import dumps_any
 
 Event = dict[str, Any]
 Line = dict[str, Any]
@@ -124,7 +125,7 @@ def call_result(id: str, content: str, failed: bool = False) -> Event:
 
 def as_json(value: Any) -> str:
     """Compact JSON."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return dumps_any(value)
 
 
 def of_dict(value: Any) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from protocol.errors import RunErrorCode, RunFailed
+from protocol.schema import TERMINAL
 from runtimes.kinds.process import dialect
 from runtimes.kinds.process.claude import Claude
 from runtimes.kinds.process.codex import Codex
@@ -14,7 +15,6 @@ from runtimes.kinds.process.steps import Steps
 
 DIALECTS: dict[str, type[Dialect]] = {"claude": Claude, "codex": Codex}
 EVENT_TYPE = re.compile(r"[A-Z][A-Z_]+")
-TERMINALS = frozenset({"RUN_FINISHED", "RUN_ERROR"})
 
 
 class Lines:
@@ -79,7 +79,7 @@ class Lines:
             return
         yield from self.close()
         if EVENT_TYPE.fullmatch(str(found.get("type"))):
-            if found["type"] in TERMINALS:
+            if found["type"] in TERMINAL:
                 self.terminal = found
             else:
                 yield found

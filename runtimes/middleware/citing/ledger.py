@@ -4,11 +4,11 @@
 error?}}}`` under one key. Nothing else of the state is ever named in a patch.
 """
 
-import copy
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from runtimes.context.state import pointer
+from protocol.deep_copy import deep_copy
+from protocol.pointer import pointer
 from runtimes.middleware.citing.extract import Citation
 
 Wire = dict[str, Any]
@@ -136,7 +136,7 @@ class Ledger:
         if not self.rooted or not (self.present or self.carried):
             return snapshot
         self.present = True
-        return {**snapshot, self.key: copy.deepcopy(self.tree)}
+        return {**snapshot, self.key: deep_copy(self.tree)}
 
     def allowed(self, operation: Wire) -> Wire | None:
         """An operation of the agent; None if it would write here."""
@@ -155,7 +155,7 @@ class Ledger:
 
     def _add(self, value: Any, *path: str) -> Wire:
         place = pointer((self.key, *path))
-        return {"op": "add", "path": place, "value": copy.deepcopy(value)}
+        return {"op": "add", "path": place, "value": deep_copy(value)}
 
     def _replace(self, value: Any, *path: str) -> Wire:
         return {"op": "replace", "path": pointer((self.key, *path)), "value": value}
@@ -179,4 +179,4 @@ def _sound(value: Any) -> dict[str, Wire]:
     """The members of an object that are objects under safe keys."""
     if not isinstance(value, dict):
         return {}
-    return {k: copy.deepcopy(v) for k, v in value.items() if is_safe(k) and isinstance(v, dict)}
+    return {k: deep_copy(v) for k, v in value.items() if is_safe(k) and isinstance(v, dict)}
