@@ -74,11 +74,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
             # Two sign-ins at once would found two teams.
             with transaction.atomic():
                 User.objects.select_for_update().get(pk=user.pk)
-                if (
-                    not Membership.objects.unscoped("one person, all teams")
-                    .filter(user=user)
-                    .exists()
-                ):
+                if not Membership.objects.of_one_person().filter(user=user).exists():
                     create_own_team(user)
         answer: HttpResponse = super().post_login(request, user, **kwargs)
         return answer

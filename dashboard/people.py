@@ -103,9 +103,7 @@ def switch(request: HttpRequest, principal: Principal) -> HttpResponse:
         wanted = UUID(request.POST.get("team", ""))
     except ValueError:
         raise Invalid("team must be the id of a team.", details={"path": "team"}) from None
-    mine = Membership.objects.unscoped("one person, all teams").filter(
-        user=principal.user_id, team__archived_at=None
-    )
+    mine = Membership.objects.of_one_person().filter(user=principal.user_id, team__archived_at=None)
     if not mine.filter(team=wanted).exists():
         raise NotFound
     request.session["team"] = str(wanted)

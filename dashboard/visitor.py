@@ -40,5 +40,5 @@ def _principal(request: HttpRequest) -> Principal | None:
 def _teams(principal: Any) -> list[Team]:
     if not principal:
         return []
-    mine = Membership.objects.unscoped("one person, all teams").filter(user=principal.user_id)
+    mine = Membership.objects.of_one_person().filter(user=principal.user_id)
     return list(Team.objects.filter(pk__in=mine.values("team"), archived_at=None).order_by("name"))

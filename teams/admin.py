@@ -312,5 +312,5 @@ class PersonAdmin(Audited[User], UserAdminBase):
 
 
 def _memberships(person: User) -> list[Membership]:
-    rows = Membership.objects.unscoped("one person, all teams").filter(user=person)
+    rows = Membership.objects.of_one_person().filter(user=person)
     return list(rows.select_related("team"))

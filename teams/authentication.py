@@ -289,7 +289,7 @@ def _user_of(session: _ReadOnlySession) -> User | None:
 
 def _by_session(user: User, session: _ReadOnlySession) -> Principal:
     memberships = list(
-        Membership.objects.unscoped("one person, all teams")
+        Membership.objects.of_one_person()
         .select_related("team__limits")
         .filter(user=user, team__archived_at=None)
         .order_by("created_at", "pk")

@@ -130,7 +130,7 @@ def _require_calm(email: str, now: datetime) -> None:
     with connection.cursor() as cursor:
         # one invitation of the host at a time, until the commit
         cursor.execute("select pg_advisory_xact_lock(hashtext('teams.invitations'))")
-    sent = Invitation.objects.unscoped("whoever is invited by whom")
+    sent = Invitation.objects.of_any_team()
     cooldown = timedelta(seconds=settings.AGUI_INVITATION_COOLDOWN)
     last = sent.filter(email=email, created_at__gt=now - cooldown).order_by("-created_at").first()
     if last is not None:
@@ -152,7 +152,7 @@ def _require_calm(email: str, now: datetime) -> None:
 def find(token: str) -> Invitation:
     """The invitation of a link. Raises NotFound, and InvitationGone unless it is open."""
     row = (
-        Invitation.objects.unscoped("whoever has the link")
+        Invitation.objects.by_secret()
         .select_related("team")
         .filter(token_hash=_hash(token))
         .first()
@@ -168,21 +168,14 @@ def standing(key: str | None) -> Invitation | None:
     """The open invitation of that id; None of none."""
     if key is None:
         return None
-    row = (
-        Invitation.objects.unscoped("whoever has the link")
-        .select_related("team")
-        .filter(pk=UUID(key))
-        .first()
-    )
+    row = Invitation.objects.by_secret().select_related("team").filter(pk=UUID(key)).first()
     return row if row and is_open(row) else None
 
 
 def any_for(emails: Iterable[str]) -> bool:
     """Whether one of these addresses has an open invitation to any team."""
     return _open(
-        Invitation.objects.unscoped("one person, all teams").filter(
-            email__in=[each.lower() for each in emails]
-        )
+        Invitation.objects.of_one_person().filter(email__in=[each.lower() for each in emails])
     ).exists()
 
 

@@ -97,9 +97,7 @@ def rotate(
     one that has a successor already: of two rotations at once the second waits for the row.
     """
     with transaction.atomic():
-        old: ApiKey = (
-            ApiKey.objects.unscoped("the key itself").select_for_update(of=("self",)).get(pk=row.pk)
-        )
+        old: ApiKey = ApiKey.objects.already_found().select_for_update(of=("self",)).get(pk=row.pk)
         if not usable(old):
             raise KeyRetired
         if ApiKey.objects.filter(replaces=old).exists():
@@ -111,7 +109,7 @@ def rotate(
             old.team, old.name, Role(old.role), created_by, life,
             scopes=old.scopes, agents=old.agents, by=by, made_with=made_with,
         )  # fmt: skip
-        ApiKey.objects.unscoped("the key itself").filter(pk=new.pk).update(replaces=old)
+        ApiKey.objects.already_found().filter(pk=new.pk).update(replaces=old)
         new.replaces = old
         old.expiry_date = min(filter(None, (old.expiry_date, now + overlap)))
         old.save(update_fields=["expiry_date"])
@@ -134,7 +132,7 @@ def adopt_key(team: Team, key: str, name: str, role: Role) -> ApiKey:
         )
     # get_or_create: of two hosts that start at once, one inserts and the other finds its row.
     row: ApiKey
-    row, created = ApiKey.objects.unscoped("whose key it is").get_or_create(
+    row, created = ApiKey.objects.by_secret().get_or_create(
         prefix=_place(key),
         defaults={
             "team": team,
@@ -155,7 +153,7 @@ def find(key: str) -> ApiKey | None:
     if not _speakable(key):
         return None
     rows = (
-        ApiKey.objects.unscoped("whose key it is")
+        ApiKey.objects.by_secret()
         .select_related("team__limits")
         .filter(prefix__in={key[:PREFIX], beginning(key)})
     )
@@ -171,7 +169,7 @@ def beginning(key: str) -> str:
 
 def _place(key: str) -> str:
     """``beginning``, but for a key that was adopted before keys had the scannable prefix."""
-    older = ApiKey.objects.unscoped("whose key it is").filter(prefix=key[:PREFIX]).first()
+    older = ApiKey.objects.by_secret().filter(prefix=key[:PREFIX]).first()
     return key[:PREFIX] if older is not None and older.is_valid(key) else beginning(key)
 
 
@@ -216,7 +214,7 @@ def touch(row: ApiKey) -> None:
     if row.last_used_at is not None and row.last_used_at > now - USED_EVERY:
         return
     stale = Q(last_used_at=None) | Q(last_used_at__lte=now - USED_EVERY)
-    noted = ApiKey.objects.unscoped("the key itself").filter(stale, pk=row.pk)
+    noted = ApiKey.objects.already_found().filter(stale, pk=row.pk)
     noted.update(last_used_at=now, last_used_from=_address(ADDRESS.get()))
 
 

@@ -63,9 +63,7 @@ def teams_of(principal: Principal) -> list[tuple[Team, Role]]:
     principal.require("view")
     if principal.kind != "user":
         return [(principal.team, principal.role)]
-    mine = Membership.objects.unscoped("one person, all teams").filter(
-        user=principal.user_id, team__archived_at=None
-    )
+    mine = Membership.objects.of_one_person().filter(user=principal.user_id, team__archived_at=None)
     rows = mine.select_related("team").order_by("created_at", "pk")
     return [(row.team, Role(row.role)) for row in rows]
 

@@ -53,7 +53,7 @@ def end(leaving: Leaving) -> Ended:
     revoked(leaving.team.pk)
     if leaving.user_id is not None:
         # They may read what was granted through this team in the name of another team of theirs.
-        others = Membership.objects.unscoped("one person, all teams").filter(user=leaving.user_id)
+        others = Membership.objects.of_one_person().filter(user=leaving.user_id)
         for team_id in others.values_list("team_id", flat=True):
             revoked(team_id)
     return ended

@@ -6,7 +6,8 @@ when one of these holds:
 - ``for_team(team)``, or a keyword ``team=``;
 - a keyword whose value is an object of a team (``filter(thread=thread)``), or the manager of such
   an object (``run.interrupts``): whoever holds the object has asked for it before;
-- ``unscoped("why")``, for one query; ``with operator_code("why")`` for all in a block.
+- a method that names why one query needs no team (``already_found`` and the six below it);
+  ``with operator_code("why")`` for all queries in a block.
 
 It watches querysets. Raw SQL, ``Model._base_manager`` (which follows foreign keys and cascades)
 and ``save`` or ``delete`` of an object in hand pass by it, and so does a keyword on the far side
@@ -72,6 +73,34 @@ class TeamQuerySet(models.QuerySet[M]):
         found = self.all()
         found._scoped = True
         return found
+
+    def already_found(self) -> Self:
+        """Rows by ids that a scoped query, or the caller's check of access, has returned before."""
+        return self.unscoped("already found")
+
+    def of_one_thread(self) -> Self:
+        """Rows of a thread in hand, by its id."""
+        return self.unscoped("of one thread")
+
+    def of_one_person(self) -> Self:
+        """One person's rows in all teams."""
+        return self.unscoped("of one person")
+
+    def by_secret(self) -> Self:
+        """Rows by a secret, which says which team is meant: a key, a ticket, a link."""
+        return self.unscoped("by secret")
+
+    def own_or_granted(self) -> Self:
+        """The team's own rows, and what other teams have granted; the caller filters both."""
+        return self.unscoped("own or granted")
+
+    def of_any_team(self) -> Self:
+        """Rows of all teams, for the host's own sweeps."""
+        return self.unscoped("of any team")
+
+    def for_operators(self) -> Self:
+        """Rows of all teams, for a command of operators."""
+        return self.unscoped("for operators")
 
     def _clone(self) -> Self:
         found = cast(Self, super()._clone())  # type: ignore[misc]

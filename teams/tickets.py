@@ -58,7 +58,7 @@ def redeem(text: str, run_id: UUID, *, again: bool) -> Principal:
         key = UUID(_signer.unsign(text))
     except (signing.BadSignature, ValueError):
         raise TicketRefused from None
-    rows = StreamTicket.objects.unscoped("whoever has it").filter(pk=key)
+    rows = StreamTicket.objects.by_secret().filter(pk=key)
     ticket = rows.select_related("team", "user", "api_key").first()
     behind = authentication.refreshed(_behind(ticket)) if ticket else None
     if ticket is None or behind is None:
@@ -88,8 +88,8 @@ def _behind(ticket: StreamTicket) -> Principal:
 
 def _sweep() -> None:
     """Delete some expired tickets, skipping those that another request is deleting."""
-    old = StreamTicket.objects.unscoped("a sweep").filter(
+    old = StreamTicket.objects.of_any_team().filter(
         created_at__lt=Now() - OPENS_WITHIN - REOPENS_FOR
     )
     keys = list(old.select_for_update(skip_locked=True).values_list("pk", flat=True)[:SWEPT])
-    StreamTicket.objects.unscoped("a sweep").filter(pk__in=keys).delete()
+    StreamTicket.objects.of_any_team().filter(pk__in=keys).delete()

@@ -96,9 +96,7 @@ def find_interrupt(principal: Principal, key: UUID, action: str = "view") -> Int
     require(principal, "view")
     own = Q(team=principal.team) & _of_runs(principal)
     shared = Q(thread__in=_shared(principal, "thread")) | Q(run__in=_shared(principal, "run"))
-    rows = _for_agents(
-        principal, Interrupt.objects.unscoped("own or granted").filter(own | shared), "thread"
-    )
+    rows = _for_agents(principal, Interrupt.objects.own_or_granted().filter(own | shared), "thread")
     interrupt = _asked(rows).filter(pk=key).first()
     if interrupt is None:
         raise NotFound("There is no such interrupt.")
@@ -157,7 +155,7 @@ def still_readable(principal: Principal, run_id: UUID) -> bool:
 
 def grants_to(principal: Principal) -> QuerySet[Grant]:
     """The valid grants that give this principal access."""
-    rows = Grant.objects.unscoped("what others have granted").filter(live(), team__archived_at=None)
+    rows = Grant.objects.own_or_granted().filter(live(), team__archived_at=None)
     if principal.kind == "link":
         rows = rows.filter(pk=principal.name, token_hash__isnull=False)
         if principal.user_id is None:
@@ -208,7 +206,7 @@ def _reachable(principal: Principal) -> QuerySet[Run]:
     if principal.kind == "link":
         return Run.objects.for_team(principal.team).filter(shared)
     own = Q(team=principal.team) & _runs(principal)
-    rows = Run.objects.unscoped("own or granted").filter(own | shared).filter(_bound(principal))
+    rows = Run.objects.own_or_granted().filter(own | shared).filter(_bound(principal))
     return _for_agents(principal, rows, "thread")
 
 

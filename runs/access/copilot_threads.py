@@ -66,11 +66,7 @@ def newest(
     if thread_id is not None:
         found = found.filter(thread_id=thread_id)
     rows = list(found.order_by("-newest")[:limit])
-    runs = (
-        Run.objects.unscoped("runs just found")
-        .select_related("agent")
-        .in_bulk([row.newest for row in rows])
-    )
+    runs = Run.objects.already_found().select_related("agent").in_bulk([row.newest for row in rows])
     return [Listed(row, runs[row.newest], row.began) for row in rows]
 
 

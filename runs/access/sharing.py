@@ -122,7 +122,7 @@ def find(principal: Principal, grant_id: UUID) -> Grant:
 def revoke(principal: Principal, grant_id: UUID) -> None:
     """Revoke a grant and end the streams that it serves; idempotent."""
     grant = find(principal, grant_id)
-    thread = grant.thread or Thread.objects.unscoped("the grant itself").get(runs=grant.run_id)
+    thread = grant.thread or Thread.objects.already_found().get(runs=grant.run_id)
     if grant.creator != principal.actor_id and not principal.can("manage_grants"):
         _check_sharer(principal, thread, None, Level.VIEW)
     _end(grant, principal)
@@ -131,7 +131,7 @@ def revoke(principal: Principal, grant_id: UUID) -> None:
 def withdraw(leaving: Leaving) -> Ended:
     """End what a leaver could get in by: what named them through the team, in any team's hands,
     and what they opened to the outside. What they shared with team mates stays."""
-    named = Grant.objects.unscoped("what others have granted").filter(
+    named = Grant.objects.own_or_granted().filter(
         to_user=leaving.user_id, to_user__isnull=False, through=leaving.team, revoked_at=None
     )
     outside = Q(token_hash__isnull=False) | Q(to_team__isnull=False)
@@ -163,9 +163,7 @@ def open_link(token: str, user: User | None) -> Opened:
     """
     grant = None
     if TOKEN.fullmatch(token):
-        rows = Grant.objects.unscoped("whoever has the link").select_related(
-            "team", "thread", "run"
-        )
+        rows = Grant.objects.by_secret().select_related("team", "thread", "run")
         grant = rows.filter(token_hash=_hash(token), team__archived_at=None).first()
     if grant is None or not grant.is_live():
         raise NotFound("This link is invalid or has expired.")
@@ -189,7 +187,7 @@ def _ring(grant: Grant) -> None:
     if grant.to_team_id is not None:
         teams.add(grant.to_team_id)
     if grant.to_user_id is not None:
-        rows = Membership.objects.unscoped("one person, all teams").filter(user=grant.to_user_id)
+        rows = Membership.objects.of_one_person().filter(user=grant.to_user_id)
         teams |= set(rows.values_list("team_id", flat=True))
     for team_id in teams:
         revoked(team_id)

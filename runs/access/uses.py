@@ -28,6 +28,6 @@ def note(grant: Grant, who: Acting | str, action: str, **details: Any) -> None:
         return
     stale = Q(last_used_at=None) | Q(last_used_at__lte=now - EVERY)
     with transaction.atomic():
-        rows = Grant.objects.unscoped("the grant itself").filter(stale, pk=grant.pk)
+        rows = Grant.objects.already_found().filter(stale, pk=grant.pk)
         rows.update(last_used_at=now)
         audit.record(who, grant.team, action, str(grant.pk), **details)

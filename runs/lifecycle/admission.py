@@ -199,7 +199,7 @@ def record_end(run_id: UUID) -> None:
 
 def ended(run_ids: Iterable[UUID]) -> None:
     """Admit the next runs of these runs' teams, after the commit that ended them."""
-    teams = Run.objects.unscoped("runs that ended, of any team").filter(pk__in=list(run_ids))
+    teams = Run.objects.of_any_team().filter(pk__in=list(run_ids))
     for team in set(teams.values_list("team_id", flat=True)):
         _admit_safely(team)
 
@@ -231,7 +231,7 @@ def started(run: Run) -> None:
 
 def sweep() -> int:
     """Admit waiting runs and add up ended ones, team by team; the number of admitted runs."""
-    waiting = Run.objects.unscoped("a sweep over all teams").filter(status="queued", job_id=None)
+    waiting = Run.objects.of_any_team().filter(status="queued", job_id=None)
     teams = waiting.order_by("team_id").values_list("team_id", flat=True).distinct()
     behind = EndedRun.objects.values_list("team_id", flat=True).distinct()
     return sum(_admit_safely(team) for team in {*teams, *behind})

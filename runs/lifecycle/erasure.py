@@ -39,11 +39,7 @@ def erase_thread(by: Acting | str, thread: Thread) -> None:
     Raises LegalHold, and ThreadBusy while a run has not ended: cancel it first.
     """
     with transaction.atomic():
-        held = (
-            Thread.objects.unscoped("the thread itself")
-            .select_for_update(of=("self",))
-            .select_related("team")
-        )
+        held = Thread.objects.already_found().select_for_update(of=("self",)).select_related("team")
         locked = held.filter(pk=thread.pk).first()
         if locked is None:
             return  # somebody was faster

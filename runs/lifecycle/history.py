@@ -60,7 +60,7 @@ def current(thread_id: UUID, thread: Thread | None = None) -> Fold:
     else:
         stored = getattr(thread, "history", None)
     fold, through = (Fold.load(stored.fold), stored.through) if stored else (Fold(), None)
-    newer = Run.objects.unscoped("of one thread").filter(thread_id=thread_id).order_by("journal_id")
+    newer = Run.objects.of_one_thread().filter(thread_id=thread_id).order_by("journal_id")
     if through is not None:
         newer = newer.filter(journal_id__gt=through)
     ended = []
@@ -172,7 +172,7 @@ def _by_others(run: Run, said: set[str]) -> bool:
 
     A log echoes what its run brought, so as many are read as turns would go.
     """
-    earlier = Run.objects.unscoped("of one thread").filter(
+    earlier = Run.objects.of_one_thread().filter(
         thread_id=run.thread_id, journal_id__lt=run.pk, purged_at=None
     )
     rows = earlier.order_by("-journal_id").values_list("journal_id", "started_by")

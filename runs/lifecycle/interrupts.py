@@ -26,10 +26,10 @@ def settle(run_id: UUID, status: Status, terminal: dict[str, Any]) -> None:
     """What a run's end means for questions; in the transaction that stores that end."""
     if status is Status.INTERRUPTED:
         _ask(
-            Run.objects.unscoped("the run that ends").get(pk=run_id),
+            Run.objects.already_found().get(pk=run_id),
             terminal["outcome"].get("interrupts", []),
         )
-    brought = Interrupt.objects.unscoped("the run that ends").filter(answering_run=run_id)
+    brought = Interrupt.objects.already_found().filter(answering_run=run_id)
     if status is Status.CANCELLED:
         brought = brought.filter(answering_run__started_at=None)  # a run that began may have acted
     if status in (Status.FAILED, Status.CANCELLED):
@@ -47,7 +47,7 @@ def _ask(run: Run, questions: Sequence[dict[str, Any]]) -> None:
     repeated = outstanding(run)
     if repeated:
         locked = [row.pk for row in newest(run.thread_id).select_for_update(of=("self",))]
-        Interrupt.objects.unscoped("questions just found").filter(pk__in=locked).update(run=run)
+        Interrupt.objects.already_found().filter(pk__in=locked).update(run=run)
     known = {row.interrupt_id for row in repeated}
     rows = [_row(run, question) for question in questions]
     Interrupt.objects.bulk_create(row for row in rows if row.interrupt_id not in known)
@@ -111,7 +111,7 @@ def to_repeat(run: Run) -> list[dict[str, Any]]:
 
 def expire() -> int:
     """Let every open question whose time has passed expire; how many there were."""
-    past = Interrupt.objects.unscoped("a sweep over all teams").filter(
+    past = Interrupt.objects.of_any_team().filter(
         status=InterruptStatus.OPEN, expires_at__lte=timezone.now()
     )
     with transaction.atomic():
@@ -122,9 +122,7 @@ def expire() -> int:
 
 def expire_rows(keys: list[UUID]) -> int:
     """Let those of these questions expire that are still open; how many there were."""
-    rows = Interrupt.objects.unscoped("questions just found").filter(
-        pk__in=keys, status=InterruptStatus.OPEN
-    )
+    rows = Interrupt.objects.already_found().filter(pk__in=keys, status=InterruptStatus.OPEN)
     return rows.update(status=InterruptStatus.EXPIRED)
 
 
@@ -140,7 +138,7 @@ def asked_by(run: Run, name: str) -> UUID | None:
 
     A question that is asked again belongs to the run that asked it last.
     """
-    rows = Interrupt.objects.unscoped("of one thread").filter(
+    rows = Interrupt.objects.of_one_thread().filter(
         thread=run.thread_id, interrupt_id=storable(name), run_id__gte=run.pk
     )
     return rows.order_by("run_id").values_list("pk", flat=True).first()
@@ -149,5 +147,5 @@ def asked_by(run: Run, name: str) -> UUID | None:
 def newest(thread: UUID) -> QuerySet[Interrupt]:
     """The questions of the thread's newest run that asked any, in the order asked."""
     asked = Interrupt.objects.filter(thread=thread).order_by("-run_id").values("run_id")[:1]
-    rows = Interrupt.objects.unscoped("of one thread").filter(run=Subquery(asked)).order_by("pk")
+    rows = Interrupt.objects.of_one_thread().filter(run=Subquery(asked)).order_by("pk")
     return rows.select_related("answering_run")

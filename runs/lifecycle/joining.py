@@ -96,14 +96,14 @@ def standing(thread_id: UUID) -> Standing | None:
 
 def _relevant(thread_id: UUID) -> list[Run]:
     """The active runs of a thread, in order, and its newest: one statement, so one moment."""
-    runs = Run.objects.unscoped("of one thread").filter(thread_id=thread_id)
+    runs = Run.objects.of_one_thread().filter(thread_id=thread_id)
     newest = Subquery(runs.order_by("-journal_id").values("journal_id")[:1])
     relevant = runs.filter(Q(status__in=ACTIVE) | Q(journal_id=newest))
     return list(relevant.select_related("journal").order_by("journal_id"))
 
 
 def _from(run: Run) -> list[UUID]:
-    runs = Run.objects.unscoped("of one thread").filter(thread_id=run.thread_id)
+    runs = Run.objects.of_one_thread().filter(thread_id=run.thread_id)
     later = runs.filter(journal_id__gte=run.pk).order_by("journal_id")
     return list(later.values_list("journal_id", flat=True))
 
@@ -119,7 +119,7 @@ def thread(thread_id: UUID) -> tuple[Cut, list[UUID]] | None:
     opening = prelude_frames(found.fold, found.position)
     if opening is not None:
         return Cut(found.position, opening), found.runs
-    runs = Run.objects.unscoped("of one thread").filter(thread_id=thread_id).order_by("journal_id")
+    runs = Run.objects.of_one_thread().filter(thread_id=thread_id).order_by("journal_id")
     return Cut(0, b""), list(runs.values_list("journal_id", flat=True))
 
 
@@ -129,4 +129,4 @@ def _fold_at(run: Run, position: int) -> Fold:
 
 
 def _is_active(run: Run) -> bool:
-    return Run.objects.unscoped("the run itself").filter(pk=run.pk, status__in=ACTIVE).exists()
+    return Run.objects.already_found().filter(pk=run.pk, status__in=ACTIVE).exists()

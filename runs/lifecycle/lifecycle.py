@@ -239,7 +239,7 @@ def claim(run_id: UUID, at: datetime | None = None) -> Claimed | None:
     been committed although the answer was lost, and is known by that moment.
     """
     along = ("agent", "thread__history")
-    run: Run = Run.objects.unscoped("the run itself").select_related(*along).get(pk=run_id)
+    run: Run = Run.objects.already_found().select_related(*along).get(pk=run_id)
     past = history.current(run.thread_id, run.thread)
     now = at or timezone.now()
     with transaction.atomic():
@@ -248,7 +248,7 @@ def claim(run_id: UUID, at: datetime | None = None) -> Claimed | None:
             return _claimed(run, held, now, past)
         transaction.set_rollback(True)  # the generation is not ours to keep
     # Asked only now: our earlier attempt may have been committed while the takeover waited for it.
-    ours = Run.objects.unscoped("the run itself").filter(pk=run_id, status=Status.RUNNING)
+    ours = Run.objects.already_found().filter(pk=run_id, status=Status.RUNNING)
     if at is None or not ours.filter(started_at=at).exists():
         return None
     with transaction.atomic():
@@ -301,7 +301,7 @@ def _cancel(run: Run, by: Acting | str) -> bool:
         jobs.cancel(run)
         audit.record(by, run.team, "run.cancelled", str(run.pk))
         return ended
-    asked = Run.objects.unscoped("the run itself").filter(
+    asked = Run.objects.already_found().filter(
         pk=run.pk, status=Status.RUNNING, cancel_requested_at=None
     )
     if asked.update(cancel_requested_at=timezone.now()):
@@ -330,7 +330,7 @@ def end_lost(run: Run) -> bool:
 def _end_unclaimed(run: Run) -> bool:
     with transaction.atomic():
         held = journal.take_over(run.pk)
-        current = Run.objects.unscoped("the run itself").filter(pk=run.pk, status=Status.QUEUED)
+        current = Run.objects.already_found().filter(pk=run.pk, status=Status.QUEUED)
         if held is None or not current.update(cancel_requested_at=timezone.now()):
             transaction.set_rollback(True)
             return False

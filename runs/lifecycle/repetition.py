@@ -62,7 +62,7 @@ def repeat(run_id: UUID) -> Run | None:
 
     Raises turns.NotYet while somebody else starts a run in its thread, and as ``start``.
     """
-    rows = Run.objects.unscoped("a lost run of any team")
+    rows = Run.objects.of_any_team()
     run: Run = rows.select_related("team", "agent", "thread").get(pk=run_id)
     body = json.loads(run.input)
     request = RunRequest(

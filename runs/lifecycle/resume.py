@@ -97,7 +97,7 @@ class ResumePlan:
         for row, entry in self.fresh:
             _store(row, entry, Actor(run.started_by, run.starter))
         interrupts.expire_rows([row.pk for row in self.told if row.status == InterruptStatus.OPEN])
-        rows = Interrupt.objects.unscoped("questions just found").filter(
+        rows = Interrupt.objects.already_found().filter(
             pk__in=[row.pk for row in self.told], answering_run=None
         )
         if rows.exclude(status=InterruptStatus.OPEN).update(answering_run=run) < len(self.told):
@@ -172,11 +172,7 @@ def store(key: UUID, entry: Answer, by: Acting, checked: Checked) -> Run | None:
     ``checked`` comes from ``check_one``. Raises InterruptAnswered, InterruptExpired,
     AnswerInvalid.
     """
-    row = (
-        Interrupt.objects.unscoped("questions just found")
-        .select_related("answering_run")
-        .get(pk=key)
-    )
+    row = Interrupt.objects.already_found().select_related("answering_run").get(pk=key)
     if not _takes(row, entry, timezone.now(), checked):
         return row.answering_run
     if row.answer is None:
@@ -208,7 +204,7 @@ def _store(row: Interrupt, entry: Answer, by: Acting) -> None:
     resolved = entry["status"] == "resolved"
     free = [InterruptStatus.OPEN] if resolved else [InterruptStatus.OPEN, InterruptStatus.EXPIRED]
     taken = (
-        Interrupt.objects.unscoped("questions just found")
+        Interrupt.objects.already_found()
         .filter(pk=row.pk, status__in=free, answering_run=None)
         .update(
             status=InterruptStatus.ANSWERED if resolved else InterruptStatus.CANCELLED,

@@ -63,7 +63,7 @@ def drop_months() -> list[str]:
     """Drop the months that are over and of which no run is retained; their names."""
     gone = []
     for month in partitions.past():
-        kept = Run.objects.unscoped("a month of all teams").filter(
+        kept = Run.objects.of_any_team().filter(
             pk__gte=month.low, pk__lt=month.high, purged_at=None
         )
         if not kept.exists() and purge.drop(month):
@@ -109,15 +109,13 @@ def purge_thread(thread_id: UUID, before: datetime) -> int:
     """
     history.current(thread_id)  # what is said in these logs is in the fold, or it would be lost
     with transaction.atomic():
-        free = Thread.objects.unscoped("the thread itself").select_for_update(
+        free = Thread.objects.already_found().select_for_update(
             skip_locked=True, no_key=True, of=("self",)
         )
         if not free.filter(pk=thread_id, legal_hold=False, team__legal_hold=False).exists():
             return 0
         runs = list(
-            Run.objects.unscoped("of one thread")
-            .filter(thread_id=thread_id, purged_at=None)
-            .order_by("pk")
+            Run.objects.of_one_thread().filter(thread_id=thread_id, purged_at=None).order_by("pk")
         )
         over = list(takewhile(lambda run: run.ended_at is not None and run.ended_at < before, runs))
         stored = ThreadHistory.objects.filter(thread_id=thread_id)
@@ -134,8 +132,8 @@ def _entomb(team_id: UUID, run_ids: list[UUID]) -> None:
     size = purge.doom(run_ids)
     said: tuple[type[Interrupt | Comment | Feedback], ...] = (Interrupt, Comment, Feedback)
     for model in said:
-        model.objects.unscoped("runs just found").filter(run__in=run_ids).delete()
-    Run.objects.unscoped("runs just found").filter(pk__in=run_ids).update(
+        model.objects.already_found().filter(run__in=run_ids).delete()
+    Run.objects.already_found().filter(pk__in=run_ids).update(
         purged_at=timezone.now(),
         input="{}",
         context=None,

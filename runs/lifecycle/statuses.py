@@ -19,7 +19,7 @@ def move(run_id: UUID, to: Status, **values: Any) -> int:
     """The conditional update behind every change of status: the first writer wins."""
     allowed = [status for status, targets in TRANSITIONS.items() if to in targets]
     return (
-        Run.objects.unscoped("the run itself")
+        Run.objects.already_found()
         .filter(pk=run_id, status__in=allowed)
         .update(status=to, **values)
     )

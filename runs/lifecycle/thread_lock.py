@@ -35,7 +35,7 @@ def made(team: Team, thread_id: str, **values: Any) -> tuple[Thread, bool]:
 
 def take(thread: Thread) -> None:
     """Lock a thread that is there. Raises turns.NotYet."""
-    rows = Thread.objects.unscoped("the thread itself").filter(pk=thread.pk)
+    rows = Thread.objects.already_found().filter(pk=thread.pk)
     with _or_not_yet(thread.team_id, thread.thread_id):
         rows.select_for_update(no_key=True, nowait=True).get()
 

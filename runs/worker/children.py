@@ -189,9 +189,7 @@ def _safe(agent: str, error: Exception) -> RunFailed:
 
 
 def _asked_to_stop(keys: list[UUID]) -> set[UUID]:
-    asked = Run.objects.unscoped("runs of any team").filter(
-        pk__in=keys, cancel_requested_at__isnull=False
-    )
+    asked = Run.objects.of_any_team().filter(pk__in=keys, cancel_requested_at__isnull=False)
     return set(asked.values_list("pk", flat=True))
 
 

@@ -79,7 +79,7 @@ def run_once() -> list[UUID]:
 
 def _reap(run_id: UUID) -> bool:
     try:
-        run = Run.objects.unscoped("a lost run of any team").select_related("thread").get(pk=run_id)
+        run = Run.objects.of_any_team().select_related("thread").get(pk=run_id)
         ended = lifecycle.end_lost(run)
     except Exception:
         log.exception("reaper.failed", run=str(run_id))

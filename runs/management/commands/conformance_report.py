@@ -17,11 +17,7 @@ class Command(BaseCommand):
         parser.add_argument("--agent", help="An agent's slug.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        agents = (
-            Agent.objects.unscoped("a command for operators")
-            .select_related("team")
-            .order_by("team__slug", "slug")
-        )
+        agents = Agent.objects.for_operators().select_related("team").order_by("team__slug", "slug")
         if options["team"]:
             agents = agents.filter(team__slug=options["team"])
         if options["agent"]:
