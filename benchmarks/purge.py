@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 if TYPE_CHECKING:
-    from events.lease import Lease
+    from events.writer.lease import Lease
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agui_project.settings")
 

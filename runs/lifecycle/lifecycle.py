@@ -6,7 +6,8 @@ same. Nobody waits for a team's usage with any of these in hand (``admission.py`
 
 ``finish`` runs in the group commit of all runs of a worker. The rows it needs (journal, run,
 interrupts) are held by verbs here for as long as a few statements take; if one of those
-transactions is frozen, the writer's ``lock_timeout`` delays that run only (``events.commits``).
+transactions is frozen, the writer's ``lock_timeout`` delays that run only
+(``events.writer.commits``).
 """
 
 from collections.abc import Callable, Sequence

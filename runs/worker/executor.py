@@ -19,8 +19,8 @@ from django.db import InterfaceError, OperationalError
 
 from agui_project.secrets import SecretUnreadable
 from events.checkpoints import Checkpointer
-from events.lease import Also, AppendFailed, Lease, LostLease
 from events.writer import JournalWriter
+from events.writer.lease import Also, AppendFailed, Lease, LostLease
 from protocol.encoding import Record
 from protocol.errors import RunErrorCode, RunFailed
 from protocol.intake.intake import Intake

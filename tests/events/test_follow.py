@@ -14,8 +14,8 @@ from events.follow import follow
 from events.frames import Frames
 from events.hub import Hub, hub
 from events.journal import Claim
-from events.lease import Lease
 from events.writer import JournalWriter
+from events.writer.lease import Lease
 from tests.events.records import deltas, payloads, whole_log
 
 pytestmark = pytest.mark.django_db(transaction=True)

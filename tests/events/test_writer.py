@@ -8,11 +8,12 @@ import pytest
 from django.db import OperationalError, connection
 
 from backends.postgres.bridge import db
-from events import commits, journal
+from events import journal
 from events.journal import Claim
-from events.lease import IN_FLIGHT, IN_FLIGHT_BYTES, AppendFailed, LostLease
 from events.models import Journal
-from events.writer import COMMIT_ROWS, JournalWriter
+from events.writer import JournalWriter, commits
+from events.writer.lease import IN_FLIGHT, IN_FLIGHT_BYTES, AppendFailed, LostLease
+from events.writer.writer import COMMIT_ROWS
 from protocol.encoding import Record
 from tests.events.records import deltas, payloads, record, whole_log
 

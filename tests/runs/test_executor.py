@@ -10,8 +10,8 @@ from ag_ui.core import EventType, TextMessageStartEvent
 from pytest_django import Settings
 
 from backends.postgres.bridge import db
-from events.lease import IN_FLIGHT, Lease
 from events.writer import JournalWriter
+from events.writer.lease import IN_FLIGHT, Lease
 from runtimes.models import Agent
 from tests.cast import Cast, perform, start
 from tests.runs.playing import (

@@ -2,7 +2,7 @@
 
 While one commit is in flight the next batch fills up: no timer, and no added delay when idle.
 How a group is stored, and what becomes of it when the database refuses or is away, is in
-``events.commits``.
+``events.writer.commits``.
 """
 
 import asyncio
@@ -18,9 +18,9 @@ from django.db import InterfaceError, OperationalError, connection
 from backends import bell
 from backends.postgres.base import own_connection
 from events import announce
-from events.commits import DEADLINE, Blocked, Committer, Work
 from events.journal import Claim
-from events.lease import Lease
+from events.writer.commits import DEADLINE, Blocked, Committer, Work
+from events.writer.lease import Lease
 
 log = structlog.get_logger(__name__)
 

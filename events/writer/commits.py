@@ -17,7 +17,7 @@ from backends.postgres.base import own_connection
 from backends.postgres.deadlines import Demoted
 from events import journal
 from events.journal import Batch
-from events.lease import Also, AppendFailed, LostLease
+from events.writer.lease import Also, AppendFailed, LostLease
 from protocol.errors import HostError
 
 log = structlog.get_logger(__name__)

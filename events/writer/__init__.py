@@ -1,0 +1,5 @@
+"""The only way to append to journals: a writer for all runs of a process, a lease for each."""
+
+from events.writer.writer import JournalWriter
+
+__all__ = ["JournalWriter"]
