@@ -94,6 +94,11 @@ def all() -> "Mapping[str, Registered]":
     return MappingProxyType(_agents)
 
 
+def offered() -> list[str]:
+    """The slugs of the agents that every team gets, in order."""
+    return sorted(slug for slug, registered in _agents.items() if not registered.hidden)
+
+
 def autodiscover() -> None:
     """Import what registers agents: the built-in ones, each app's ``agents``, AGUI_AGENT_MODULES.
 

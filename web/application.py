@@ -35,10 +35,11 @@ def application() -> Any:
 def _announce() -> None:
     from django.conf import settings
 
-    from runs import startup
+    from agui_project import startup
+    from runtimes import registry
 
     try:
-        startup.announce("web", request_slots=settings.AGUI_REQUEST_SLOTS)
+        startup.announce("web", registry.offered(), request_slots=settings.AGUI_REQUEST_SLOTS)
     except ImproperlyConfigured as error:
         # It serves what needs no database, says so at /ready, and goes on when it is back.
         log.error("web.not_ready", reason=f"{error}")

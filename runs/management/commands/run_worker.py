@@ -10,8 +10,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from agui_project import own_secrets
-from runs import startup
+from agui_project import own_secrets, startup
+from runtimes import registry
 
 
 class Command(BaseCommand):
@@ -34,7 +34,7 @@ class Command(BaseCommand):
         loop = _new_loop()
         watchdog = Watchdog(loop, pulse)
         watchdog.start()
-        startup.announce("worker", concurrency=settings.AGUI_WORKER_CONCURRENCY)
+        startup.announce("worker", registry.offered(), concurrency=settings.AGUI_WORKER_CONCURRENCY)
         # Not asyncio.run, which waits for every task: an agent that swallows its cancellation
         # would keep the process. Its run has ended; it may not hold up the next start.
         loop.run_until_complete(work(watchdog))

@@ -1,18 +1,19 @@
 """The one line that web and worker log when they start."""
 
+from collections.abc import Iterable
+
 import structlog
 from django.conf import settings
 
 from agui_project import cli
 from backends import valkey
 from backends.postgres.reach import reach
-from runtimes import registry
 
 log = structlog.get_logger(__name__)
 
 
-def announce(process: str, **values: int) -> None:
-    """Log the version, the servers that this process uses and the agents it has code for.
+def announce(process: str, agents: Iterable[str], **values: int) -> None:
+    """Log the version, the servers that this process uses and the ``agents`` it has code for.
 
     Raises ImproperlyConfigured where the database, or what REDIS_URL names, will not have us.
     """
@@ -20,12 +21,11 @@ def announce(process: str, **values: int) -> None:
         log.warning("setting.unknown", name=name, did_you_mean=likely)
     database = reach()
     bell = valkey.place(settings.REDIS_URL) if valkey.reach(settings.REDIS_URL) else "unreachable"
-    agents = ",".join(sorted(slug for slug, entry in registry.all().items() if not entry.hidden))
     log.info(
         f"{process}.started",
         version=cli.version(),
         database=database,
         valkey=bell,
-        agents=agents,
+        agents=",".join(agents),
         **values,
     )
