@@ -15,7 +15,7 @@ log = structlog.get_logger(__name__)
 def announce(process: str, agents: Iterable[str], **values: int) -> None:
     """Log the version, the servers that this process uses and the ``agents`` it has code for.
 
-    Raises ImproperlyConfigured where the database, or what REDIS_URL names, will not have us.
+    Raises ImproperlyConfigured if the database, or the server in REDIS_URL, refuses us.
     """
     for name, likely in settings.AGUI_MISSPELT.items():
         log.warning("setting.unknown", name=name, did_you_mean=likely)

@@ -1,4 +1,4 @@
-"""The page of one's sessions: where one is signed in, and signing out there."""
+"""The page of one's own sessions: where one is signed in, and signing out there."""
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -21,7 +21,7 @@ def _person(request: HttpRequest) -> User:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def listed(request: HttpRequest) -> HttpResponse:
-    """All of them; a POST ends all but this one."""
+    """All of one's sessions; a POST ends all but this one."""
     if request.method == "POST":
         count = sessions.end_others(_person(request), request.session.session_key)
         messages.success(
@@ -39,7 +39,7 @@ def listed(request: HttpRequest) -> HttpResponse:
 @uncached
 @login_required
 def end(request: HttpRequest, session_id: int) -> HttpResponse:
-    """End one."""
+    """Sign one browser out."""
     try:
         sessions.end(_person(request), session_id)
     except HostError as error:

@@ -1,4 +1,4 @@
-"""The pages of one's own account: those of django-allauth that are used, and no others."""
+"""The pages of one's own account: the pages of django-allauth that we use, and no others."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 
 
 def away_is_said(view: Callable[[HttpRequest, str], HttpResponse]) -> Callable[..., HttpResponse]:
-    """A provider that does not answer, or not sensibly, makes a page that says so."""
+    """Show a page that says so if a provider does not answer, or not sensibly."""
 
     @wraps(view)
     def forgiving(request: HttpRequest, provider_id: str) -> HttpResponse:
@@ -41,13 +41,13 @@ def away_is_said(view: Callable[[HttpRequest, str], HttpResponse]) -> Callable[.
 
 @away_is_said
 def leave(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """To the identity provider, by way of a page: ``form-action 'self'`` counts for redirects."""
+    """Redirect to the identity provider through a page: ``form-action 'self'`` covers redirects."""
     answer: HttpResponse = oidc.login(request, provider_id)
     away = answer.headers.get("Location", "")
     if request.method == "POST" and "://" in away:
-        shown = render(request, "account/leaving.html", {"away": away})
-        shown.cookies = answer.cookies
-        return shown
+        page = render(request, "account/leaving.html", {"away": away})
+        page.cookies = answer.cookies
+        return page
     return answer
 
 

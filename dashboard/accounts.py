@@ -1,4 +1,4 @@
-"""What django-allauth asks of this host: who may sign up, where a code is due."""
+"""Our decisions for django-allauth: who may sign up, and where a code is required."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -26,7 +26,7 @@ from teams.models import Invitation, Membership
 log = structlog.get_logger(__name__)
 NO_ADDRESS = "0.0.0.0"  # noqa: S104  (what allauth stores of a session must be an address)
 SESSION = "invitation"
-"""Where a browser's session keeps the id of the invitation whose link it has opened."""
+"""Where a browser's session stores the id of the invitation whose link it has opened."""
 
 
 def invitation_of(request: HttpRequest) -> Invitation | None:
@@ -42,7 +42,7 @@ def may_sign_up(request: HttpRequest) -> bool:
 
 
 class VerifyAddress(EmailVerificationStage):  # type: ignore[misc]
-    """Wait for the code only where there is an address: operators make people without one."""
+    """Require the code only if there is an address: operators may make people without one."""
 
     def handle(self) -> Any:
         user = self.login.user
@@ -52,26 +52,26 @@ class VerifyAddress(EmailVerificationStage):  # type: ignore[misc]
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
-    """Passwords, addresses, and what comes after signing in."""
+    """Passwords, addresses, and what happens after signing in."""
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
-        """AGUI_SIGNUP: open to all, to those with an invitation, or to nobody."""
+        """AGUI_SIGNUP: open to all, to invited people, or to nobody."""
         return may_sign_up(request)
 
     def get_client_ip(self, request: HttpRequest) -> str:
-        """As the audit log has it; one address for all who come over a UNIX socket."""
+        """The address as in the audit log; one address for all who come over a UNIX socket."""
         return ADDRESS.get() or request.META.get("REMOTE_ADDR") or NO_ADDRESS
 
     def get_login_stages(self) -> list[str]:
-        """The library's, with our rule for addresses."""
+        """The library's stages, with our rule for addresses."""
         own = f"{VerifyAddress.__module__}.{VerifyAddress.__qualname__}"
         theirs = "allauth.account.stages.EmailVerificationStage"
         return [own if stage == theirs else stage for stage in super().get_login_stages()]
 
     def post_login(self, request: HttpRequest, user: User, **kwargs: Any) -> HttpResponse:
-        """Give a new user without an invitation a team of their own, where sign-up is open."""
+        """Give a new user without an invitation a team of their own, if sign-up is open."""
         if settings.AGUI_SIGNUP == "open" and invitation_of(request) is None:
-            # Two sign-ins at once would found two teams.
+            # Two sign-ins at once would make two teams.
             with transaction.atomic():
                 User.objects.select_for_update().get(pk=user.pk)
                 if not Membership.objects.of_one_person().filter(user=user).exists():
@@ -80,13 +80,13 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return answer
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
-        """Addresses in it are this host's own, whatever Host the request named.
+        """Links in it use this host's own address, whatever Host the request named.
 
-        A mail server that is away makes a page that says so.
+        If the mail server is away, a page says so.
         """
-        asked = self.request.build_absolute_uri("/").removesuffix("/")
+        requested = self.request.build_absolute_uri("/").removesuffix("/")
         ours = {
-            name: absolute(value.removeprefix(asked)) if _is_below(value, asked) else value
+            name: absolute(value.removeprefix(requested)) if _is_below(value, requested) else value
             for name, value in context.items()
         }
         host = urlsplit(absolute("/")).netloc

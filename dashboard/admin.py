@@ -1,4 +1,4 @@
-"""Operators sign in like everybody: with throttling, and with their second factor."""
+"""Operators sign in like everyone: with throttling, and with their second factor."""
 
 from allauth.account.decorators import secure_admin_login
 from allauth.account.models import EmailAddress
@@ -10,11 +10,11 @@ from django.contrib import admin
 from teams.admin import OfPerson
 
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
-# Providers come from settings, and tokens are not kept: these forms would show secrets.
+# Providers come from settings, and tokens are not stored: these forms would show secrets.
 for model in (SocialApp, SocialToken):
     if admin.site.is_registered(model):
         admin.site.unregister(model)
-# allauth's own pages, of which the person's teams hear.
+# allauth's own pages, whose changes appear in the logs of the person's teams.
 for model in (EmailAddress, Authenticator, UserSession, SocialAccount):
     page = type(admin.site.get_model_admin(model))
     admin.site.unregister(model)

@@ -7,7 +7,7 @@ class DashboardConfig(AppConfig):
     name = "dashboard"
 
     def ready(self) -> None:
-        """Let ``rotate_secrets`` find what allauth keeps."""
-        from dashboard import second_factor  # models, which are there only now
+        """Let ``rotate_secrets`` find the secrets that allauth stores."""
+        from dashboard import second_factor  # models can be imported only now
 
         secrets.ELSEWHERE["second factor"] = second_factor.rotate

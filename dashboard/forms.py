@@ -31,13 +31,13 @@ class SignupForm(account.SignupForm):  # type: ignore[misc]
         invitation = invitation_of(context.request)
         if invitation is not None:
             self.fields["email"].initial = invitation.email
-            self.fields["email"].disabled = True  # what a browser sends instead is ignored
+            self.fields["email"].disabled = True  # A browser cannot send another one.
         for field in self.fields.values():
             field.widget.attrs.pop("placeholder", None)
 
 
 class KeyForm(forms.Form):
-    """A new API key; what it may do is weighed by the verb."""
+    """A new API key; the verb decides what it may do."""
 
     name = forms.CharField(label="Name", max_length=50)
     role = forms.ChoiceField(label="Role", initial=Role.MEMBER)
@@ -52,7 +52,7 @@ class KeyForm(forms.Form):
         regex=r"^[-\w]*(\s+[-\w]+)*\s*$",
         required=False,
         max_length=2000,
-        error_messages={"invalid": "Slugs of agents, with spaces between them."},
+        error_messages={"invalid": "Slugs of agents, separated by spaces."},
     )
     until = forms.DateField(
         label="Until", required=False, widget=forms.DateInput(attrs={"type": "date"})
@@ -65,15 +65,14 @@ class KeyForm(forms.Form):
         role.choices = roles
 
     def clean_until(self) -> date | None:
-        """A day that has not passed."""
         until: date | None = self.cleaned_data["until"]
         if until is not None and until < timezone.now().date():
-            raise forms.ValidationError("This is in the past.")
+            raise forms.ValidationError("This day is in the past.")
         return until
 
 
 class InvitationForm(forms.Form):
-    """Whom to invite; the role is weighed by the verb."""
+    """Whom to invite; the verb decides about the role."""
 
     email = forms.EmailField(label="E-mail address")
     role = forms.ChoiceField(choices=Role.choices, initial=Role.MEMBER)

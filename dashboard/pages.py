@@ -1,4 +1,4 @@
-"""What every page shares: who looks at it, how refusals look, and that no cache keeps it."""
+"""Shared by every page: the signed-in visitor, refusals, and no caching."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -37,12 +37,12 @@ def page(view: View[P]) -> Guarded[P]:
 
 
 def action(view: View[P]) -> Guarded[P]:
-    """The same for what a form of a page posts; Django's middleware has checked its token."""
+    """``page`` for forms that post; Django's middleware has checked the token."""
     return uncached(require_POST(_guarded(view)))
 
 
 def both(view: View[P]) -> Guarded[P]:
-    """The same for a page whose own form posts to its address."""
+    """``page`` for a page whose own form posts to its URL."""
     return uncached(require_http_methods(["GET", "HEAD", "POST"])(_guarded(view)))
 
 
@@ -63,7 +63,7 @@ def _guarded(view: View[P]) -> Guarded[P]:
 
 
 def refused(request: HttpRequest, error: HostError) -> HttpResponse:
-    """The page that says why not."""
+    """The page that shows an error."""
     return render(request, "error.html", {"error": error}, status=error.status)
 
 

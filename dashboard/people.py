@@ -1,4 +1,4 @@
-"""The pages of a team's people: who is in it, who is invited, joining, and switching teams."""
+"""The pages of a team's people: members, invitations, joining, and switching teams."""
 
 from uuid import UUID
 
@@ -60,7 +60,7 @@ def invite(request: HttpRequest, principal: Principal) -> HttpResponse:
 
 @action
 def revoke(request: HttpRequest, principal: Principal, invitation_id: UUID) -> HttpResponse:
-    """Take an invitation back."""
+    """Revoke an invitation."""
     invitations.revoke(principal, invitation_id)
     return redirect("team")
 
@@ -77,7 +77,7 @@ def change_role(request: HttpRequest, principal: Principal, member_id: int) -> H
 
 @both
 def remove(request: HttpRequest, principal: Principal, member_id: int) -> HttpResponse:
-    """Ask what becomes of the keys that a member has made, then take them out of the team."""
+    """Ask what happens to the keys that a member has made, then remove them from the team."""
     if request.method != "POST":
         row = members.find(principal, member_id)
         context = {
@@ -90,15 +90,17 @@ def remove(request: HttpRequest, principal: Principal, member_id: int) -> HttpRe
     if wanted not in ("revoke", "keep"):
         raise Invalid("keys must be revoke or keep.", details={"path": "keys"})
     removal = members.remove(principal, member_id, keep_keys=wanted == "keep")
-    verb = "go on working" if removal.kept else "are revoked"
+    verb = "still work" if removal.keys_kept else "are revoked"
     named = ", ".join(f"{key.name} ({key.prefix})" for key in removal.keys)
-    messages.success(request, f"They are out of the team. Keys that {verb}: {named or 'none'}.")
+    messages.success(
+        request, f"They are no longer in the team. Keys that {verb}: {named or 'none'}."
+    )
     return redirect("team")
 
 
 @action
 def switch(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """Look at another of one's teams; others are not there."""
+    """Switch to another of one's teams; other teams are not found."""
     try:
         wanted = UUID(request.POST.get("team", ""))
     except ValueError:
@@ -114,7 +116,7 @@ def switch(request: HttpRequest, principal: Principal) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @sensitive_variables("token")
 def invitation(request: HttpRequest, token: str) -> HttpResponse:
-    """Where the link of an invitation leads: sign in or up, then join."""
+    """The page behind an invitation's link: sign in or up, then join."""
     try:
         row = invitations.find(token)
         if request.method == "POST" and request.user.is_authenticated:
@@ -131,5 +133,5 @@ def _join(request: HttpRequest, row: Invitation, user: User) -> HttpResponse:
     membership = invitations.accept(row, user)
     request.session.pop(SESSION, None)
     request.session["team"] = str(membership.team_id)
-    messages.success(request, f"You are in {membership.team.name} now.")
+    messages.success(request, f"You are now a member of {membership.team.name}.")
     return redirect("runs")

@@ -9,11 +9,11 @@ from django.db import transaction
 from agui_project.secrets import SecretUnreadable, reseal, seal, unseal
 
 SEALED = frozenset({"secret", "seed", "migrated_codes"})
-"""What allauth hands to ``encrypt``, by its name in an authenticator's data."""
+"""The values that allauth passes to ``encrypt``, by their names in an authenticator's data."""
 
 
 class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]
-    """What allauth asks about secrets."""
+    """allauth's hooks for secrets."""
 
     def encrypt(self, text: str) -> str:
         return seal(text)
@@ -30,7 +30,7 @@ def rotate() -> tuple[int, int]:
 
 
 def _rotate(key: int) -> bool:
-    """One row under a lock: a recovery code that is used meanwhile stays used."""
+    """Reseal one row under a lock: a recovery code used meanwhile stays used."""
     with transaction.atomic():
         row = Authenticator.objects.select_for_update().filter(pk=key).first()
         try:

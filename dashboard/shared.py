@@ -26,7 +26,7 @@ MOST_RUNS = 200
 def linked(
     view: Callable[Concatenate[HttpRequest, Opened, P], HttpResponse],
 ) -> Callable[..., HttpResponse]:
-    """Give the view the link that the address holds; a refusal becomes a page of that status."""
+    """Give the view the link in the URL; a refusal becomes a page of that status."""
 
     @wraps(view)
     def guarded(
@@ -39,7 +39,7 @@ def linked(
             answer = redirect_to_login(request.get_full_path())
         except HostError as error:
             answer = render(request, "error.html", {"error": error}, status=error.status)
-        # the address is the credential: it goes to nobody else
+        # The URL is the credential, so nobody gets it as a referrer.
         answer.headers["Referrer-Policy"] = "no-referrer"
         answer.headers["X-Robots-Tag"] = "noindex"
         return answer
@@ -49,7 +49,7 @@ def linked(
 
 @linked
 def link(request: HttpRequest, opened: Opened) -> HttpResponse:
-    """What the link is to: a run, or the runs of a thread."""
+    """The link's target: a run, or the runs of a thread."""
     if opened.grant.run_id is not None:
         return _run(request, opened, opened.grant.run_id)
     runs = access.shared_runs(opened.principal)[:MOST_RUNS]
@@ -64,20 +64,20 @@ def run(request: HttpRequest, opened: Opened, run_id: UUID) -> HttpResponse:
 
 @linked
 def status(request: HttpRequest, opened: Opened, run_id: UUID) -> HttpResponse:
-    """How the run stands, for its page."""
-    found = access.find(opened.principal, run_id)
+    """The run's status, for its page."""
+    run = access.find(opened.principal, run_id)
     return JsonResponse(
-        {"status": found.status, "started_at": found.started_at, "ended_at": found.ended_at}
+        {"status": run.status, "started_at": run.started_at, "ended_at": run.ended_at}
     )
 
 
 def _run(request: HttpRequest, opened: Opened, run_id: UUID) -> HttpResponse:
-    found: Run = access.find(opened.principal, run_id)
-    base = f"/shared/{_token(request)}/runs/{found.pk}"
+    target: Run = access.find(opened.principal, run_id)
+    base = f"/shared/{_token(request)}/runs/{target.pk}"
     context = {
         "opened": opened,
-        "run": found,
-        "active": listing.is_active(found),
+        "run": target,
+        "active": listing.is_active(target),
         "events": f"{base}/events",
         "status": f"{base}/status",
     }

@@ -1,4 +1,4 @@
-"""The page of what the team shares: owners see and end all of it, others what they may see."""
+"""The page of what the team shares: owners see and revoke all of it, others what they can see."""
 
 from uuid import UUID
 
@@ -15,7 +15,7 @@ MOST = 200
 
 @page
 def grants(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """The grants that let somebody in, newest first."""
+    """The grants that give access now, newest first."""
     rows = sharing.managed(principal).filter(live())[:MOST] if principal.can("share") else []
     context = {"grants": rows, "everything": principal.can("manage_grants"), "most": MOST}
     return render(request, "team/shared.html", context)
@@ -23,6 +23,6 @@ def grants(request: HttpRequest, principal: Principal) -> HttpResponse:
 
 @action
 def revoke(request: HttpRequest, principal: Principal, grant_id: UUID) -> HttpResponse:
-    """End one."""
+    """Revoke one."""
     sharing.revoke(principal, grant_id)
     return redirect("team-shared")

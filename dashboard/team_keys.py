@@ -21,7 +21,7 @@ LONGEST_OVERLAP = 30 * 24
 
 @both
 def keys(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """The keys, and the form that makes one: the answer to it is the only sight of its text."""
+    """The keys, and the form that makes one; only its answer shows the new key's text."""
     if request.method != "POST":
         return _page(request, principal, _form(principal))
     form = _form(principal, request)
@@ -55,7 +55,7 @@ def rotate(request: HttpRequest, principal: Principal, key_id: UUID) -> HttpResp
 
 @action
 def revoke(request: HttpRequest, principal: Principal, key_id: UUID) -> HttpResponse:
-    """End a key, with the keys, links and invitations that it made."""
+    """Revoke a key, with the keys, links and invitations that it made."""
     keyring.revoke(principal, key_id)
     return redirect("team-keys")
 

@@ -1,4 +1,4 @@
-"""What an owner demands of everybody in the team."""
+"""An owner's rules for everybody in the team."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -16,11 +16,11 @@ def change(request: HttpRequest, principal: Principal) -> HttpResponse:
     text = request.POST.get("key_days", "").strip()
     if text and not (text.isdecimal() and 1 <= int(text) <= members.MOST_KEY_DAYS):
         raise Invalid(
-            f"key_days must be 1 to {members.MOST_KEY_DAYS}, or nothing.",
+            f"key_days must be 1 to {members.MOST_KEY_DAYS}, or empty.",
             details={"path": "key_days"},
         )
     factor = bool(request.POST.get("second_factor"))
     changes = {"key_days": int(text) if text else None, "second_factor": factor}
     members.change_team(principal, changes)
-    messages.success(request, "The rules of the team are set.")
+    messages.success(request, "The team's rules were saved.")
     return redirect("team")

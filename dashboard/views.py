@@ -17,34 +17,33 @@ from teams.authentication import Principal
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """The front door leads to the runs."""
+    """The root leads to the runs."""
     return redirect("runs")
 
 
 @require_safe
 def with_slash(request: HttpRequest, **kwargs: object) -> HttpResponsePermanentRedirect:
-    """Pages have a slash at the end; people forget it."""
+    """Redirect to the page's URL, which ends in a slash."""
     query = f"?{request.GET.urlencode()}" if request.GET else ""
     return HttpResponsePermanentRedirect(f"{request.path}/{query}")
 
 
 @require_safe
 def run_of_events(request: HttpRequest, run_id: UUID) -> HttpResponse:
-    """Alpine's event stream, opened as a page: the run's page shows the same."""
+    """Alpine's event stream, opened as a page: redirect to the run's page."""
     return redirect("run", run_id)
 
 
 @page
 def runs(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """The team's runs."""
-    found, asked = listing.matching(principal, request.GET)
-    shown = listing.page(found, request.GET)
+    runs_qs, run_filter = listing.matching(principal, request.GET)
+    page = listing.page(runs_qs, request.GET)
     agents = list(Agent.objects.for_team(principal.team).defer("settings", "description"))
     context = {
         "principal": principal,
-        "page": shown,
+        "page": page,
         "filters": listing.filters_of(request.GET),
-        "problems": asked.errors,
+        "problems": run_filter.errors,
         "statuses": Status.choices,
         "chosen": set(request.GET.getlist("status")),
         "agents": agents,
@@ -56,12 +55,12 @@ def runs(request: HttpRequest, principal: Principal) -> HttpResponse:
 
 @page
 def pulse(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """What changed on an open list: how many runs are new, and the active rows as they stand."""
+    """The changes of an open list: how many runs are new, and the active rows as they are now."""
     changed = listing.outdated(principal, request.GET.getlist("active"))
     seen, new = request.GET.get("seen", "0"), 0
     if "newest" in request.GET:
-        found, _ = listing.matching(principal, request.GET)
-        new = listing.count_newer(found, request.GET["newest"])
+        runs_qs, _ = listing.matching(principal, request.GET)
+        new = listing.count_newer(runs_qs, request.GET["newest"])
     if not changed and str(new) == seen:
         return HttpResponse(status=204)
     context = {
@@ -76,13 +75,13 @@ def pulse(request: HttpRequest, principal: Principal) -> HttpResponse:
 @page
 def run(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpResponse:
     """One run; its events come through the public stream."""
-    found = access.find(principal, run_id)
+    run_row = access.find(principal, run_id)
     context = {
         "principal": principal,
-        "run": found,
-        "active": listing.is_active(found),
-        "may_cancel": access.may(principal, "cancel", found),
-        "may_share": access.may(principal, "share", found),
+        "run": run_row,
+        "active": listing.is_active(run_row),
+        "may_cancel": access.may(principal, "cancel", run_row),
+        "may_share": access.may(principal, "share", run_row),
         "levels": Level.choices,
     }
     return render(request, "runs/run.html", context)
@@ -91,7 +90,7 @@ def run(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpRespons
 @page
 def run_input(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpResponse:
     """The stored RunAgentInput, for a run whose log does not show it (yet)."""
-    found = access.find(principal, run_id)
-    if not access.sees_thread(principal, found):
+    run_row = access.find(principal, run_id)
+    if not access.sees_thread(principal, run_row):
         raise NotFound("The input may contain the thread's history, which was not shared with you.")
-    return HttpResponse(found.input, content_type="application/json")
+    return HttpResponse(run_row.input, content_type="application/json")

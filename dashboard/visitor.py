@@ -1,4 +1,4 @@
-"""What the frame of every page needs: who looks at it, and which teams they may switch to."""
+"""The data in the frame of every page: the visitor, and the teams they may switch to."""
 
 from typing import Any
 
@@ -13,11 +13,11 @@ from teams.authentication import Principal
 from teams.models import Membership, Team
 
 KNOWN = "known_principal"
-"""The attribute of a request where a page leaves whom it has resolved."""
+"""The attribute of a request where a page leaves the principal it has resolved."""
 
 
 def visitor(request: HttpRequest) -> dict[str, Any]:
-    """A context processor. Nothing is asked of the database before a template asks for it."""
+    """A context processor. It does not query the database before a template needs it."""
     principal = SimpleLazyObject(lambda: _principal(request))
     return {
         "principal": principal,

@@ -1,5 +1,5 @@
-"""Operators' view of journals. Events are seen in the inspector of a run: a composite primary
-key has no place in Django's admin."""
+"""Operators' view of journals. Events appear in the inspector of a run: Django's admin cannot show
+a composite primary key."""
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,35 +16,32 @@ if TYPE_CHECKING:
 else:
 
     class ModelAdmin(admin.ModelAdmin):
-        """The same, with the type parameter that the stubs give it."""
+        """ModelAdmin with the type parameter that the stubs give it."""
 
         def __class_getitem__(cls, _: Any) -> type:
             return cls
 
 
 class HistoryAdmin(ModelAdmin[M]):
-    """What has happened: to be looked at, never added to, changed or deleted."""
+    """Records of the past: they can be read, but not added, changed or deleted."""
 
     list_per_page = 50
-    # Counting a large table takes longer than all the rest of the page.
+    # Counting a large table takes longer than everything else on the page.
     show_full_result_count = False
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Never."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Never."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Never."""
         return False
 
 
 @admin.register(Journal)
 class JournalAdmin(HistoryAdmin[Journal]):
-    """The logs: how far each is, and how often its writer changed."""
+    """The logs: the length of each, and how often its writer changed."""
 
     list_display = ["id", "head", "writer", "closed_at"]
     list_select_related = ["run__team"]

@@ -1,4 +1,4 @@
-"""What the bell says about a journal: positions, and the fresh events while they are small."""
+"""What the bell says about a journal: positions, and fresh events while they are small."""
 
 from collections.abc import Iterable
 from uuid import UUID

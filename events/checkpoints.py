@@ -22,7 +22,7 @@ LARGEST = 3_000_000
 PAGE_ROWS = 1000
 NEWEST_EVENT = 2**31 - 1
 
-# Both ends of the range are given: with a limit instead, a planner without statistics of a fresh
+# Both ends of the range are given. With a limit instead, a planner without statistics of a fresh
 # run sorts everything behind the cursor for each page (100,000 events: 5 s against 0.2 s).
 PAGE = """
 select seq, payload from (
@@ -38,26 +38,26 @@ select seq, fold from events_checkpoint
 
 
 Base = Callable[[], Fold]
-"""What a run began with. It stays as it is while the run lives, so checkpoints contain it."""
+"""What a run began with. It does not change while the run lives, so checkpoints contain it."""
 
 
 def fold_at(journal_id: UUID, position: int, base: Base = Fold) -> Fold:
     """The fold of a journal's events up to ``position``; a head beyond the log's means all of it.
 
-    Reads the newest checkpoint and the events behind it, page by page, and stores the next
-    checkpoint if that was a long way. Takes time: never call it on the event loop, but through
-    ``await db(fold_at, …)``.
+    Reads the newest checkpoint and the events after it, page by page, and stores the next
+    checkpoint if there were many. This takes time: call it through ``await db(fold_at, …)``, never
+    on the event loop.
     """
     return _advance(journal_id, position, base)[0]
 
 
 def whole(journal_id: UUID, base: Fold) -> Fold:
-    """The fold of an ended log behind ``base``; reads what is newer than its last checkpoint."""
+    """The fold of an ended log on top of ``base``; reads only what its last checkpoint lacks."""
     return fold_at(journal_id, NEWEST_EVENT, lambda: base)
 
 
 def save(journal_id: UUID, seq: int, fold: Fold) -> int:
-    """Store the fold of everything up to ``seq``; its size in bytes. Another's is kept."""
+    """Store the fold of everything up to ``seq``, unless one exists; returns its size in bytes."""
     text = fold.dump()
     Checkpoint.objects.bulk_create(
         [Checkpoint(journal_id=journal_id, seq=seq, fold=text)], ignore_conflicts=True
@@ -66,9 +66,9 @@ def save(journal_id: UUID, seq: int, fold: Fold) -> int:
 
 
 class Checkpointer:
-    """Beside the executor of one run: has checkpoints stored as its log grows.
+    """Runs beside the executor of one run and stores checkpoints as its log grows.
 
-    It only counts; the fold is made from the committed events, in a thread of the bridge.
+    It only counts; a thread of the bridge makes the fold from the committed events.
     """
 
     def __init__(self, journal_id: UUID, base: Base = Fold) -> None:
@@ -78,7 +78,7 @@ class Checkpointer:
         self._storing: asyncio.Task[None] | None = None
 
     def note(self, records: Sequence[Record]) -> None:
-        """Count what is being appended; starts to store where it is time. Never raises."""
+        """Count the records being appended, and start to store when it is time. Never raises."""
         self._events += len(records)
         for record in records:
             self._bytes += len(record.payload)
@@ -87,13 +87,14 @@ class Checkpointer:
             self._storing = asyncio.create_task(self._store(), name="checkpoint")
 
     async def close(self) -> None:
-        """Wait for the checkpoint that is being stored."""
         if self._storing is not None:
             await self._storing
 
     async def settle(self, store: Callable[[], object]) -> None:
-        """Call ``store``, which folds the ended log for good, where much lies behind the newest
-        checkpoint: else the thread's next claim would do it, and its run would wait."""
+        """Call ``store``, which folds the ended log, if much was added since the newest checkpoint.
+
+        Otherwise the thread's next claim would have to do it, and its run would wait.
+        """
         if self._events < EVERY_EVENTS and self._bytes < EVERY_BYTES:
             return
         try:
@@ -105,14 +106,14 @@ class Checkpointer:
         try:
             _, self._stored = await db(_advance, self._journal_id, NEWEST_EVENT, self._base)
         except Exception as error:
-            # Without a checkpoint joining takes longer; the run itself is not worse off.
+            # Without a checkpoint joining takes longer, but the run itself is not affected.
             log.warning("checkpoint.failed", journal=str(self._journal_id), error=str(error))
         finally:
             self._storing = None
 
 
 def _advance(journal_id: UUID, position: int, base: Base) -> tuple[Fold, int]:
-    """The fold at ``position``, and the size of the checkpoint it is nearest to."""
+    """The fold at ``position``, and the size of the newest checkpoint below it."""
     seq, fold, stored = _newest(journal_id, position) or (0, base(), 0)
     events = size = 0
     while seq < position:
@@ -120,7 +121,7 @@ def _advance(journal_id: UUID, position: int, base: Base) -> tuple[Fold, int]:
         if not rows:
             break
         payloads = [payload for _, payload in rows]
-        # Read as one array: a third less time than one by one.
+        # Read as one array: takes a third less time than reading one by one.
         for event in json.loads(f"[{','.join(payloads)}]"):
             fold.feed(event)
         seq = rows[-1][0]
@@ -132,7 +133,7 @@ def _advance(journal_id: UUID, position: int, base: Base) -> tuple[Fold, int]:
 
 
 def _page(journal_id: UUID, after: int, last: int) -> list[tuple[int, str]]:
-    """The events behind ``after``, up to ``last`` or a page full of bytes, at least one."""
+    """The events after ``after``, up to ``last`` or a page full of bytes, at least one."""
     with connection.cursor() as cursor:
         cursor.execute(PAGE, [journal_id, after, last, PAGE_BYTES])
         rows: list[tuple[int, str]] = cursor.fetchall()
@@ -140,7 +141,7 @@ def _page(journal_id: UUID, after: int, last: int) -> list[tuple[int, str]]:
 
 
 def _newest(journal_id: UUID, position: int) -> tuple[int, Fold, int] | None:
-    """The newest checkpoint that is not beyond ``position``: its seq, its fold, its size."""
+    """The newest checkpoint not beyond ``position``: its seq, its fold, its size."""
     with connection.cursor() as cursor:
         cursor.execute(NEWEST, [journal_id, position])
         row = cursor.fetchone()
@@ -153,11 +154,11 @@ def _newest(journal_id: UUID, position: int) -> tuple[int, Fold, int] | None:
 
 
 def _is_due(events: int, size: int, stored: int) -> bool:
-    """Whether so many events since the last checkpoint are worth one.
+    """Whether so many events since the last checkpoint are worth a new one.
 
-    ``stored`` is that one's size: with ``size >= stored`` all checkpoints together never take
-    more room than the log, nor more than a fixed share of its time. Behind a ``LARGEST`` one
-    there are no more: a worker holds each a few times over while it makes it, and its memory is
-    to be flat however long a run is.
+    ``stored`` is that one's size. With ``size >= stored`` all checkpoints together never take more
+    room than the log, nor more than a fixed share of its time. After a ``LARGEST`` one there are no
+    more: a worker holds several copies while it makes one, and its memory must stay flat however
+    long a run is.
     """
     return (events >= EVERY_EVENTS or size >= EVERY_BYTES) and stored <= min(size, LARGEST)

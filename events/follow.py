@@ -1,4 +1,4 @@
-"""``follow(journal, after)``: every event after a cursor, once, in order, until the terminal one.
+"""``follow(journal, after)``: every event after a cursor, once, in order, up to the terminal one.
 
 Subscribe first, then read the journal page by page, then tail by position. In a simulation of
 12,000 readers on perfect, lossy and dead buses this order was wrong 0 times; the other order
@@ -18,15 +18,15 @@ async def follow(
 ) -> AsyncGenerator[Frames | None, None]:
     """Yield frames from ``after + 1`` on; None after ``idle`` seconds without any.
 
-    Ends behind the stored terminal event. Hold it in ``aclosing(...)``: leaving early must
-    give the reader's place back. Unknown journals end at once.
+    Ends after the stored terminal event. Use it in ``aclosing(...)``: a reader that leaves early
+    must give its place back. Unknown journals end at once.
     """
     here = hub()
     reader = await here.join(journal_id, after)
     try:
         while True:
             while reader.missed:
-                # Cleared before the read: what arrives meanwhile is newer than the page.
+                # Cleared before the read: whatever arrives meanwhile is newer than the page.
                 reader.missed = False
                 page = await here.page(journal_id, reader.position)
                 if page.rows:
@@ -61,8 +61,8 @@ async def follow(
 async def _next(reader: Reader, idle: float) -> Frames | None:
     """The next frames of the mailbox; None when it is time to pulse or to read the journal.
 
-    The hub's tick wakes a reader whose ``idle_at`` has passed, so that a thousand readers
-    need no timers of their own.
+    The hub's tick wakes a reader whose ``idle_at`` has passed, so that a thousand readers need no
+    timers of their own.
     """
     reader.idle_at = time.monotonic() + idle
     while not reader.queue and not reader.missed:

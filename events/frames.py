@@ -15,7 +15,7 @@ from protocol.views.link import LinkView
 class Frames:
     """Events ``first``..``last`` of a journal; ``payloads`` are their stored bytes.
 
-    ``payloads`` is None where the bell carried positions only: a reader then reads Postgres.
+    ``payloads`` is None if the bell carried positions only: a reader then reads Postgres.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class Frames:
 
     @classmethod
     def of_page(cls, page: Page) -> "Frames":
-        """The rows of a page, which has at least one."""
+        """From the rows of a page, which has at least one."""
         first, (last, last_type, _) = page.rows[0][0], page.rows[-1]
         payloads = [payload.encode() for _, _, payload in page.rows]
         return cls(first, last, payloads, final=last_type in TERMINAL)
@@ -45,18 +45,17 @@ class Frames:
 
     @cached_property
     def rawless_sse(self) -> bytes:
-        """The same without RAW and ``rawEvent``; a bare ``id:`` moves the reader's cursor on."""
-        said = enumerate(map(raw.payload, self.payloads or ()), self.first)
+        """``sse`` without RAW and ``rawEvent``; a bare ``id:`` moves the reader's cursor on."""
+        numbered = enumerate(map(raw.payload, self.payloads or ()), self.first)
         return b"".join(
             [
                 b"id: %d\n\n" % seq if payload is None else b"id: %d\ndata: %b\n\n" % (seq, payload)
-                for seq, payload in said
+                for seq, payload in numbered
             ]
         )
 
     @cached_property
     def types(self) -> frozenset[bytes]:
-        """The types of its events."""
         return frozenset(map(type_of, self.payloads or ()))
 
     @cached_property
@@ -65,35 +64,33 @@ class Frames:
         return [json.loads(payload) for payload in self.payloads or ()]
 
     def linked(self, view: LinkView, after: int = 0) -> bytes:
-        """Server-sent events for a reader with a link, who has seen those up to ``after``.
+        """Server-sent events for a reader with a link who has seen those up to ``after``.
 
-        A comment with its number stands for an event that is left out. Of several frames that one
-        event becomes only the last has an ``id``: who was cut off between them gets all again.
+        A comment with its number replaces an event that is left out. Of several frames for one
+        event only the last has an ``id``: a reader cut off between them gets all of them again.
         """
-        found, passed = [], 0
+        chunks, passed = [], 0
         for seq, (payload, event) in enumerate(
             zip(self.payloads or (), self.events, strict=True), self.first
         ):
-            shown = view.show(event)
-            if seq <= after or not shown:
+            visible = view.show(event)
+            if seq <= after or not visible:
                 passed = seq
                 continue
             passed = 0
-            *before, last = shown
-            found += [b"data: %b\n\n" % encode(each) for each in before]
-            found.append(
+            *before, last = visible
+            chunks += [b"data: %b\n\n" % encode(each) for each in before]
+            chunks.append(
                 b"id: %d\ndata: %b\n\n" % (seq, payload if last is event else encode(last))
             )
         if passed:
-            found.append(b": %d\n\n" % passed)
-        return b"".join(found)
+            chunks.append(b": %d\n\n" % passed)
+        return b"".join(chunks)
 
     @cached_property
     def texts(self) -> list[str]:
-        """One WebSocket text frame per event, made once for all readers."""
         return [payload.decode() for payload in self.payloads or ()]
 
     @cached_property
     def size(self) -> int:
-        """Bytes of payload."""
         return sum(map(len, self.payloads or ()))

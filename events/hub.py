@@ -1,11 +1,12 @@
-"""Hub: one per web process. Hears the bell, hands frames to local readers, and doubts the bell.
+"""Hub: one per web process. Hears the bell, passes frames to local readers, and checks the bell.
 
-Others may listen to a topic of the bell, too: an open stream does, for whether it may go on.
+Others may listen to a topic of the bell as well: an open stream does, to learn whether it may
+continue.
 
-The layer confirms neither subscriptions nor reconnects, and a lost *last* message leaves no gap
-to see. So every ``AGUI_HUB_TICK`` seconds one query compares all local readers with the heads
-of their journals, and those still behind the *previous* tick's head are sent to Postgres:
-a reader that is merely in flight is left alone.
+The layer confirms neither subscriptions nor reconnects, and a lost *last* message leaves no visible
+gap. So every ``AGUI_HUB_TICK`` seconds one query compares all local readers with the heads of their
+journals, and those still behind the *previous* tick's head are sent to Postgres: a reader whose
+frames are on their way is left alone.
 """
 
 import asyncio
@@ -34,7 +35,7 @@ QUEUE_FRAMES = 512
 
 
 class Reader:
-    """One follower's mailbox, bounded: what does not fit is forgotten and read from Postgres."""
+    """One follower's mailbox, bounded: what does not fit is dropped and read from Postgres."""
 
     __slots__ = ("bytes", "idle_at", "missed", "position", "queue", "wake")
 
@@ -42,7 +43,7 @@ class Reader:
         self.position = position
         self.queue: collections.deque[Frames] = collections.deque()
         self.bytes = 0
-        self.missed = True  # the first thing a reader does is read the journal
+        self.missed = True  # A reader starts by reading the journal.
         self.wake = asyncio.Event()
         self.idle_at = float("inf")
 
@@ -60,7 +61,7 @@ class Reader:
         return frames
 
     def send_to_journal(self) -> None:
-        """Forget the queue: the next thing this reader does is read Postgres."""
+        """Drop the queue: this reader reads from Postgres next."""
         self.queue.clear()
         self.bytes = 0
         self.missed = True
@@ -92,7 +93,7 @@ class Hub:
         return reader
 
     def leave(self, journal_id: UUID, reader: Reader) -> None:
-        """Forget a reader; the last one's subscription goes with the next tick."""
+        """Forget a reader; the tick ends the subscription when no reader is left."""
         readers = self.readers[journal_id]
         readers.discard(reader)
         if not readers:
@@ -102,7 +103,7 @@ class Hub:
         """Read a page; readers that wait for the same one share a query.
 
         Only a read that has not begun is shared: one begun earlier may miss what was committed
-        before this reader subscribed, and the order of ``follow`` would be lost.
+        before this reader subscribed, which would break the order of ``follow``.
         """
         key = (journal_id, after)
         if (shared := self._pages.get(key)) is None:
@@ -133,7 +134,7 @@ class Hub:
                     del self._rings[topic]
 
     def deliver(self, message: dict[str, Any]) -> None:
-        """Hand one message of the bell to the journal's readers, or to those of its topic."""
+        """Pass one message of the bell to the journal's readers, or to those of its topic."""
         if (topic := message.get("topic")) is not None:
             for ring in self._rings.get(topic, ()):
                 ring.set()
@@ -147,7 +148,7 @@ class Hub:
                 reader.put(frames)
 
     async def check_once(self) -> None:
-        """One tick: wake the idle, find the left-behind, repair subscriptions."""
+        """One tick: wake idle readers, find those left behind, repair subscriptions."""
         now = time.monotonic()
         for reader in [reader for readers in self.readers.values() for reader in readers]:
             if now >= reader.idle_at:
@@ -164,16 +165,16 @@ class Hub:
         await self._groups.settle({*map(announce.group, self.readers), *self._rings})
 
     async def close(self) -> None:
-        """Stop listening (a test's end; a web process just ends)."""
+        """Stop listening (at the end of a test; a web process simply ends)."""
         while self._tasks:
             for task in self._tasks:
                 task.cancel()
-            # A cancellation may be swallowed (see ``Subscriptions.join``): ask again.
+            # A cancellation may be swallowed (see ``Subscriptions.join``), so cancel again.
             _, left = await asyncio.wait(self._tasks, timeout=1)
             self._tasks = list(left)
 
     def _start(self) -> None:
-        """Start with the first reader: ``ProtocolTypeRouter`` has no lifespan."""
+        """Start with the first reader, since ``ProtocolTypeRouter`` has no lifespan."""
         if not self._tasks:
             self._tasks = [
                 asyncio.create_task(self._repeat(self._listen, 0.5), name="hub-listen"),

@@ -1,9 +1,9 @@
 """All the SQL of a journal: create, take over, append, read, inside the caller's transaction.
 
-The writer, the reaper and a cancel of a queued run append through the same two statements:
-the *fence* (advance the heads of those journals whose generation is still ours) and the *COPY*
-of the rows whose fence held. The row lock of the fence makes commit order equal ``seq`` order,
-so a reader never sees 5 before 4.
+The writer, the reaper and a cancel of a queued run append through the same two statements: the
+*fence* (advance the heads of those journals whose generation is still ours) and the *COPY* of the
+rows whose fence succeeded. The row lock of the fence makes commit order equal ``seq`` order, so a
+reader never sees 5 before 4.
 """
 
 import struct
@@ -33,10 +33,10 @@ update events_journal j
 returning j.id
 """
 COPY = "copy events_event (journal_id, seq, at, type, payload) from stdin (format binary)"
-# The window bounds a page by bytes as well: fifty stalled readers of 2.3 KB rows took the
-# web process from 62 to 341 MB with pages of 500 rows, and to 101 MB with 128 KB. Both ends of
-# the range are given, since numbers have no gaps: with a limit instead, a planner without
-# statistics of a fresh run sorts all that is behind the cursor, for each page.
+# The window also bounds a page by bytes: fifty stalled readers of 2.3 KB rows took the web process
+# from 62 to 341 MB with pages of 500 rows, and to 101 MB with 128 KB. Both ends of the range are
+# given, since numbers have no gaps: with a limit instead, a planner without statistics of a fresh
+# run sorts everything behind the cursor, for each page.
 READ = """
 select seq, type, payload from (
     select seq, type, payload,
@@ -57,7 +57,7 @@ update events_journal set writer = writer + 1
  where id = %s and closed_at is null returning writer, head;
 set local lock_timeout to default
 """
-# The updater of a locked row is its xmax while that transaction is in progress.
+# While a transaction is updating a row, the row's xmax is that transaction.
 TERMINATE_WRITER = """
 select pg_terminate_backend(a.pid)
   from events_journal j join pg_stat_activity a on a.backend_xid::text = j.xmax::text
@@ -72,7 +72,7 @@ _EPOCH_2000 = 946_684_800
 
 
 class Purged(HostError):
-    """These events were purged; the log begins later, or is gone."""
+    """These events were purged; the log begins later, or no longer exists."""
 
     code = "purged"
     status = 410
@@ -80,12 +80,12 @@ class Purged(HostError):
 
     @classmethod
     def below(cls, lowest: int) -> "Purged":
-        """``lowest`` is the first ``seq`` that can still come."""
+        """``lowest`` is the first ``seq`` that still exists."""
         return cls(details={"lowest": lowest})
 
 
 class Claim(NamedTuple):
-    """The right to append to a journal: its ``generation``, and the ``head`` found there."""
+    """The right to append to a journal: its ``generation``, and its ``head`` at that moment."""
 
     journal_id: UUID
     generation: int
@@ -103,17 +103,14 @@ class Batch:
 
     @property
     def last(self) -> int:
-        """The ``seq`` of the batch's last record."""
         return self.first + len(self.records) - 1
 
     @property
     def bytes(self) -> int:
-        """The size of the batch's payloads."""
         return sum(len(record.payload) for record in self.records)
 
     @property
     def final(self) -> bool:
-        """Whether the batch ends its journal."""
         return self.records[-1].type in TERMINAL
 
 
@@ -131,16 +128,16 @@ def create() -> Journal:
 
 
 def take_over(journal_id: UUID) -> Claim | None:
-    """Become the journal's only writer; None when it is closed.
+    """Become the journal's only writer; None if it is closed.
 
-    A worker frozen inside COPY keeps the row's lock, and no server timeout fires there
-    (measured). So the lock is awaited briefly, then the writer's backend that holds it is
-    terminated: its transaction rolls back and nothing of it was ever seen.
+    A worker frozen inside COPY keeps the row's lock, and no server timeout fires there (measured).
+    So we wait briefly for the lock, then terminate the writer's backend that holds it: its
+    transaction rolls back, and nobody ever saw any of it.
     """
     for last_try in (False, False, True):
         try:
             with transaction.atomic(), connection.cursor() as cursor:
-                # three statements in one round trip; the second one's rows are what is wanted
+                # Three statements in one round trip; we need the rows of the second.
                 cursor.execute(TAKE_OVER, [journal_id])
                 cursor.nextset()
                 row = cursor.fetchone()
@@ -153,8 +150,8 @@ def take_over(journal_id: UUID) -> Claim | None:
     raise AssertionError("unreachable")
 
 
-def held(journal_id: UUID) -> Claim:
-    """The current claim of a journal: only for a caller that knows it holds the journal."""
+def current_claim(journal_id: UUID) -> Claim:
+    """The current claim of a journal: only for a caller that knows it is the writer."""
     row = Journal.objects.values_list("writer", "head").get(pk=journal_id)
     return Claim(journal_id, *row)
 
@@ -173,20 +170,20 @@ def append(batches: Sequence[Batch]) -> set[UUID]:
                 [batch.final for batch in batches],
             ],
         )
-        held = {row[0] for row in cursor.fetchall()}
-        if held:
-            rows = _binary_rows(batch for batch in batches if batch.journal_id in held)
-            # COPY goes past Django's cursor, so its errors are made Django's here.
+        fenced = {row[0] for row in cursor.fetchall()}
+        if fenced:
+            rows = _binary_rows(batch for batch in batches if batch.journal_id in fenced)
+            # COPY bypasses Django's cursor, so its errors are converted to Django's here.
             with connection.wrap_database_errors, cursor.cursor.copy(COPY) as copy:
                 copy.write(rows)
-    return held
+    return fenced
 
 
 def confirm(batches: Sequence[Batch]) -> set[UUID]:
-    """The ids whose batch is already there: a commit whose answer a broken connection ate.
+    """The ids whose batch is stored already: the connection broke after the commit.
 
-    One writer per generation appends in order, so a head equal to ``last`` under our own
-    generation can only be this very batch.
+    One writer per generation appends in order, so a head equal to ``last`` under our own generation
+    can only be this very batch.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -210,8 +207,8 @@ def of_types(journal_id: UUID, types: Collection[str], last: int) -> Iterator[st
 def read_after(journal_id: UUID, after: int, limit: int = PAGE_ROWS) -> Page:
     """The next page after ``after``; ``head`` and ``closed`` are read before the rows.
 
-    A journal that does not exist reads as empty and closed. Raises Purged where the next event is
-    gone: numbers have no gaps, so what is missing in front was taken away.
+    A journal that does not exist reads as empty and closed. Raises Purged if the next event was
+    purged: numbers have no gaps, so a missing one at the front was purged.
     """
     with connection.cursor() as cursor:
         cursor.execute(STATE, [journal_id])

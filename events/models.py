@@ -1,6 +1,6 @@
-"""Journal, Event, Finding, Checkpoint: the log of one run, its rows, and what is known of them.
+"""Journal, Event, Finding, Checkpoint: the log of one run, its rows, and records about them.
 
-Doomed: logs that are no more, whose rows still have to go.
+Doomed: erased logs whose rows have yet to be deleted.
 """
 
 import uuid6
@@ -11,9 +11,9 @@ from django.db.models.functions import Now
 class Journal(models.Model):
     """The event log of one run; ``head`` is its newest ``seq``, ``writer`` its fencing generation.
 
-    Whoever claims, reaps or cancels takes the generation over; an older writer's batch then
-    updates no row. ``closed_at`` is set by the batch that carries the terminal event. ``bytes`` is
-    the size of all payloads.
+    Whoever claims, reaps or cancels the run raises the generation; an older writer's batch then
+    updates no row. The batch with the terminal event sets ``closed_at``. ``bytes`` is the size of
+    all payloads.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
@@ -59,8 +59,8 @@ class Event(models.Model):
 class Finding(models.Model):
     """A rule of AG-UI that an agent broke at ``seq``, and what intake did about it.
 
-    Never part of the log: what is in an event sticks to the client's messages. ``times`` is more
-    than 1 where a run had too many findings to keep each (``protocol/intake/findings.py``).
+    It is never part of the log: whatever is in an event stays on the client's messages. ``times``
+    is more than 1 if a run had too many findings to store each (``protocol/intake/findings.py``).
     """
 
     journal = models.ForeignKey(Journal, on_delete=models.CASCADE, related_name="findings")
@@ -77,7 +77,7 @@ class Finding(models.Model):
 class Checkpoint(models.Model):
     """The fold of a journal's events up to ``seq``, as ``Fold.dump`` writes it.
 
-    Only ever a shortcut: without it the same fold is made from the events (ADR 0002).
+    Only a shortcut: without it the same fold is made from the events (ADR 0002).
     """
 
     pk = models.CompositePrimaryKey("journal_id", "seq")
@@ -98,8 +98,8 @@ class Checkpoint(models.Model):
 class Doomed(models.Model):
     """An erased log: nobody reads it, and ``purge.sweep`` deletes its rows in small steps.
 
-    Rows up to ``swept`` are gone, ``last`` is the last one. No foreign key: the journal itself is
-    gone with an erased run, and stays with one whose time was over.
+    Rows up to ``swept`` are deleted, ``last`` is the last one. There is no foreign key: the journal
+    is deleted with an erased run, but stays with a run whose retention has passed.
     """
 
     journal_id = models.UUIDField(primary_key=True)

@@ -1,7 +1,7 @@
 """Monthly partitions of the events table, by the time inside a journal's UUIDv7.
 
-A month whose rows already sit in DEFAULT cannot be created any more, so months are made ahead
-and a row in DEFAULT is an alert.
+A month's partition cannot be created once DEFAULT holds its rows. So months are created ahead, and
+a row in DEFAULT is an alert.
 """
 
 from datetime import UTC, date, datetime
@@ -24,7 +24,7 @@ select relname from pg_class join pg_inherits on inhrelid = oid
 
 
 class Month(NamedTuple):
-    """A partition, and the ids of journals that it holds: from ``low`` to below ``high``."""
+    """A partition, and the ids of its journals: from ``low`` to below ``high``."""
 
     name: str
     low: UUID
@@ -50,25 +50,25 @@ def ensure_ahead(today: date | None = None, months: int = AHEAD) -> list[str]:
 
 
 def past(today: date | None = None) -> list[Month]:
-    """The months that are over, oldest first: no journal of theirs can be made any more."""
+    """The months that are over, oldest first: no new journal can belong to them."""
     today = today or datetime.now(UTC).date()
     with connection.cursor() as cursor:
         cursor.execute(MONTHS)
         names = [name for (name,) in cursor.fetchall()]
-    found = []
+    months = []
     for name in names:
         start = datetime.strptime(name, f"{PREFIX}%Y_%m").replace(tzinfo=UTC).date()
-        if (end := _month(start, 1)) < today:  # a day later: clocks differ
-            found.append(Month(name, first_id(start), first_id(end)))
-    return found
+        if (end := _month(start, 1)) < today:  # a day later, because clocks differ
+            months.append(Month(name, first_id(start), first_id(end)))
+    return months
 
 
 def drop(month: Month) -> bool:
-    """Take a month away with all its rows; False when the table was too busy, so try later.
+    """Drop a month with all its rows; False if the table was too busy, so try later.
 
-    DETACH CONCURRENTLY is refused where there is a DEFAULT partition, and the plain one wants the
-    table for itself. While it waits for that, appends wait behind it: so it waits briefly. The
-    files go after the locks.
+    DETACH CONCURRENTLY is refused if there is a DEFAULT partition, and the plain form needs an
+    exclusive lock on the table. Appends wait while it waits, so it waits only briefly. The files
+    are deleted after the locks are released.
     """
     try:
         with transaction.atomic(), connection.cursor() as cursor:
@@ -83,14 +83,14 @@ def drop(month: Month) -> bool:
 
 
 def stray_rows() -> bool:
-    """Whether DEFAULT holds a row, which it never should."""
+    """Whether DEFAULT contains a row, which it never should."""
     with connection.cursor() as cursor:
         cursor.execute("select exists (select 1 from events_event_default)")
         return bool(cursor.fetchone()[0])
 
 
 def first_id(month: date) -> UUID:
-    """The lowest UUID a journal made in ``month`` (UTC) or later can have."""
+    """The lowest UUID that a journal made in ``month`` (UTC) or later can have."""
     start = datetime(month.year, month.month, 1, tzinfo=UTC)
     return uuid7_floor(start.timestamp())
 

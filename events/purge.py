@@ -1,7 +1,7 @@
-"""Taking logs away: doomed at once, swept bit by bit, or dropped with their whole month.
+"""Deletes logs: doomed at once, then swept in small steps, or dropped with their whole month.
 
 A million rows in one DELETE would hold its locks and its snapshot for long and fill the WAL at
-once. A bit is a thousand rows of one journal, which nobody appends to any more.
+once. A step is a thousand rows of one journal, to which nobody appends any more.
 """
 
 from collections.abc import Iterable
@@ -18,9 +18,9 @@ DELETE = "delete from events_event where journal_id = %s and seq > %s and seq <=
 
 
 def doom(journal_ids: Iterable[UUID]) -> int:
-    """Give the events of these closed journals up, in the transaction that says so to readers.
+    """Doom the events of these closed journals, in the transaction that makes readers see it.
 
-    How many bytes they had.
+    Returns their size in bytes.
     """
     journals = list(Journal.objects.filter(pk__in=list(journal_ids)))
     rows = [Doomed(journal_id=journal.pk, last=journal.head) for journal in journals]
@@ -33,9 +33,9 @@ def doom(journal_ids: Iterable[UUID]) -> int:
 
 
 def sweep(rows: int = ROWS) -> int | None:
-    """Delete the next bit, at most ``rows``: how many there were; None when nothing is doomed.
+    """Delete the next at most ``rows``: how many there were; None if nothing is doomed.
 
-    Several may sweep at once: each takes a journal that no other one holds.
+    Several may sweep at once: each takes a journal that no other has locked.
     """
     with transaction.atomic():
         doomed = Doomed.objects.select_for_update(skip_locked=True).order_by("pk").first()
@@ -43,7 +43,7 @@ def sweep(rows: int = ROWS) -> int | None:
             return None
         upto = min(doomed.swept + rows, doomed.last)
         with connection.cursor() as cursor:
-            # A bit that a crash undoes is deleted again; meanwhile no append waits for our flush.
+            # If a crash undoes this step, it is repeated; meanwhile no append waits for our flush.
             cursor.execute("set local synchronous_commit = off")
             cursor.execute(DELETE, [doomed.journal_id, doomed.swept, upto])
             gone = int(cursor.rowcount)
@@ -55,7 +55,7 @@ def sweep(rows: int = ROWS) -> int | None:
 
 
 def drop(month: Month) -> bool:
-    """Drop a month of which every log is doomed or gone; False when it was too busy."""
+    """Drop a month whose logs are all doomed or deleted; False if it was too busy."""
     if not partitions.drop(month):
         return False
     Doomed.objects.filter(pk__gte=month.low, pk__lt=month.high).delete()

@@ -1,8 +1,8 @@
-"""The right to read, asked again while a stream is open: when the bell says so, and on a beat.
+"""Re-checks the right to read while a stream is open: when the bell rings, and at intervals.
 
-Knows no user: it gets topics of the bell and a ``recheck`` callable. It runs beside the
-sending and not in it, so that a reader that takes nothing, or never falls silent, loses its
-stream as quickly as any other.
+Knows no user: it gets topics of the bell and a ``recheck`` callable. It runs beside the sending
+rather than in it, so that a reader that takes nothing, or never pauses, loses its stream as quickly
+as any other.
 """
 
 import asyncio
@@ -13,16 +13,16 @@ from contextlib import suppress
 from events.hub import hub
 
 SOON = 1.0
-"""Within so many seconds a stream asks for the first time."""
+"""Every stream makes its first check within this many seconds."""
 Recheck = Callable[[], Awaitable[bool]]
 
 
 async def until_refused(topics: Collection[str], recheck: Recheck, every: float) -> None:
-    """Return once ``recheck`` says no; it is asked when a topic rings, else ``every`` so often.
+    """Return once ``recheck`` is false; it is called when a topic rings, else ``every`` seconds.
 
-    Soon after the start, too: what was revoked before we listened has rung for others. Streams
-    that were opened together, after a restart say, do not ask together for ever: 50 that did held
-    up the events of all of them for 100 ms, each time.
+    The first call comes soon after the start, because a revocation before we listened rang without
+    us. Streams that were opened together, after a restart say, must not keep checking together: 50
+    that did held up the events of all of them for 100 ms, each time.
     """
     wait = min(random.uniform(0.2, SOON), every)  # noqa: S311
     async with hub().listening(topics) as ring:

@@ -11,7 +11,7 @@ SECONDS = 1.0
 
 
 class Subscriptions:
-    """Joined when somebody needs one, mended and given back by the hub's tick."""
+    """Joined when a reader needs one; repaired and dropped by the hub's tick."""
 
     def __init__(self) -> None:
         self._held: set[str] = set()
@@ -29,9 +29,9 @@ class Subscriptions:
     async def join(self, group: str) -> None:
         """Return once subscribed, or after a second without Valkey.
 
-        The subscribing is a task that belongs to all who wait for the group. The cancellation
-        of one that leaves must not cut it short, nor get lost in it: on Python 3.11
-        ``wait_for``, in which redis-py sends, may swallow one, and the reader would stay.
+        The subscription is a task shared by all that wait for the group. If one of them is
+        cancelled, that must neither end the task nor get lost: on Python 3.11 ``wait_for``, in
+        which redis-py sends, may swallow a cancellation, and the reader would stay.
         """
         if group in self._held:
             return

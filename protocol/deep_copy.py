@@ -1,4 +1,4 @@
-"""The one copy of JSON values, which needs none of ``copy.deepcopy``'s memo."""
+"""Copies JSON values faster than ``copy.deepcopy``, which remembers every object it meets."""
 
 import copy
 from typing import Any
@@ -7,9 +7,9 @@ _ATOMS = frozenset({str, int, float, bool, type(None)})
 
 
 def deep_copy(value: Any) -> Any:
-    """A copy of a JSON value that shares nothing with it.
+    """A copy of a JSON value that shares nothing with the original.
 
-    What is no JSON is copied if it can be; locks and sockets are returned as they are.
+    Other values are copied if possible; locks and sockets are returned as they are.
     """
     cls = value.__class__
     if cls is dict:

@@ -1,4 +1,4 @@
-"""Events to the exact JSON bytes that are stored and sent: compact, UTF-8, encoded once."""
+"""Encodes events as the exact JSON bytes that are stored and sent: compact, UTF-8, encoded once."""
 
 import re
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from protocol.strict_json import dumps
 
 _LINE_BREAKS = re.compile("[\x85\u2028\u2029]")
-"""Line breaks to Python's ``splitlines``, by which many clients cut a stream into lines."""
+"""What Python's ``splitlines`` takes for line breaks; many clients split a stream with it."""
 
 _HEAD = b'{"type":"'
 
@@ -17,11 +17,11 @@ DELTA_IDS = {
     "TOOL_CALL_ARGS": "toolCallId",
     "REASONING_MESSAGE_CONTENT": "messageId",
 }
-"""The events that make up most of every stream, and the field that says what they continue."""
+"""The most frequent events, and the field with the id of the part they continue."""
 
 
 class Record(NamedTuple):
-    """One event ready for a journal: its type, its wire JSON, when it came (epoch seconds)."""
+    """One event ready for a journal: its type, its wire JSON, its time (epoch seconds)."""
 
     type: str
     payload: bytes
@@ -36,7 +36,8 @@ def encode(event: Mapping[str, Any]) -> bytes:
     """
     key = DELTA_IDS.get(event["type"])
     if key is not None and len(event) == 4 and "timestamp" in event:
-        # Four members, so these are all: a third of the encoder's time (benchmarks/intake.py).
+        # Such an event has exactly these four members; this saves a third of the encoder's time
+        # (benchmarks/intake.py).
         text = (
             f'{{"type":"{event["type"]}","{key}":{quote(event[key])},'
             f'"delta":{quote(event["delta"])},"timestamp":{event["timestamp"]}}}'
@@ -44,7 +45,7 @@ def encode(event: Mapping[str, Any]) -> bytes:
     else:
         text = dumps(event)
     if not text.isascii():
-        text = _LINE_BREAKS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+        text = _LINE_BREAKS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -52,17 +53,17 @@ def encode(event: Mapping[str, Any]) -> bytes:
 
 
 def type_of(stored: bytes) -> bytes:
-    """The type of an encoded event, which stands first in it; empty where it does not."""
+    """The type of an encoded event if it comes first in the JSON; else empty."""
     return stored[len(_HEAD) : stored.find(b'"', len(_HEAD))] if stored.startswith(_HEAD) else b""
 
 
 def size_of(value: Any) -> int:
-    """About the bytes of a value's wire JSON."""
+    """The approximate size in bytes of a value's wire JSON."""
     return len(dumps(value))
 
 
 def clean_delta(text: str) -> str:
-    """The same as ``clean_text``, but for a half at either edge: the other may be next door."""
+    """Like ``clean_text``, but keeps half a pair at either edge: the next delta may complete it."""
     if text.isascii():
         return text
     try:
@@ -75,19 +76,19 @@ def clean_delta(text: str) -> str:
 
 
 def is_whole(text: str) -> bool:
-    """Whether no character of the text is cut in two by its edges."""
+    """Whether the text neither begins nor ends in the middle of a surrogate pair."""
     return text.isascii() or not (ends_open(text) or "\udc00" <= text[:1] <= "\udfff")
 
 
 def ends_open(text: str) -> bool:
-    """Whether the text ends in the first half of a surrogate pair."""
     return "\ud800" <= text[-1:] <= "\udbff"
 
 
 def clean_text(text: str) -> str:
     """``text`` without lone surrogates: each becomes U+FFFD, a proper pair its character.
 
-    Agents that split UTF-16 at the wrong place send halves; Postgres, UTF-8 and clients take none.
+    Agents that split UTF-16 text in the wrong place send lone surrogates, which neither Postgres
+    nor UTF-8 nor clients accept.
     """
     if text.isascii():
         return text

@@ -1,9 +1,9 @@
-"""The root of all errors, and those that the protocol itself raises.
+"""The root of all errors, and the errors that the protocol itself raises.
 
-An error has a stable code, a message for people, and how each transport says it. The docstring of
+An error has a stable code, a message for people, and its status on each transport. The docstring of
 a class is its default message, so it is written for the person who reads it. DRF's exception
 handler, the ASGI consumers, WebSocket close codes and RUN_ERROR read these attributes and nothing
-else. What the host adds is in ``agui_project/errors.py``.
+else. The host adds its own errors in ``agui_project/errors.py``.
 """
 
 from collections.abc import Mapping
@@ -75,6 +75,6 @@ class RunFailed(HostError):
     code = "run_failed"
 
     def __init__(self, reason: RunErrorCode, message: str) -> None:
-        """``reason`` is what RUN_ERROR.code will say; ``message`` is shown to clients."""
+        """``reason`` becomes RUN_ERROR.code; ``message`` is shown to clients."""
         super().__init__(message, details={"reason": reason.value})
         self.reason = reason

@@ -1,7 +1,7 @@
-"""What agents of AG-UI 0.x still send, as AG-UI 1.0 says it.
+"""Translates events of AG-UI 0.x, which some agents still send, to AG-UI 1.0.
 
-THINKING_* and ``binary`` parts follow the compatibility boundary of ``@ag-ui/client`` 1.0.0. The
-draft of interrupts, which agents implemented before 1.0 settled it, is unknown to that client:
+THINKING_* and ``binary`` parts follow the compatibility layer of ``@ag-ui/client`` 1.0.0. That
+client does not know the draft of interrupts that agents implemented before 1.0 settled it:
 RUN_FINISHED with ``outcome: "interrupt"`` beside ``interrupt: {id?, reason?, payload?}``.
 """
 
@@ -29,19 +29,19 @@ _INTERRUPT = {
 
 
 class Legacy:
-    """The translation of one run. ``told`` hears of each retired form once."""
+    """The translation of one run. Calls ``translated`` once for each retired form."""
 
-    def __init__(self, told: Callable[[], object] = lambda: None) -> None:
-        self._told = told
+    def __init__(self, translated: Callable[[], object] = lambda: None) -> None:
+        self._translated = translated
         self._seen: set[str] = set()
         self._span: str | None = None
         self._message: str | None = None
 
     def event(self, kind: str, members: Members) -> dict[Any, Any] | None:
-        """A THINKING_* event as its REASONING_* one; None if it is none.
+        """A THINKING_* event as its REASONING_* event; None for any other.
 
-        Those events carry no id. What continues something that was never opened gets an id of
-        its own all the same, and is left to the rules of order.
+        These events carry no id. One that continues something never opened gets an id as well, and
+        the rules of order deal with it.
         """
         match kind:
             case "THINKING_START":
@@ -61,39 +61,39 @@ class Legacy:
         return {**members, "type": modern, "messageId": named}
 
     def ending(self, members: Members, run_id: str) -> Members:
-        """A RUN_FINISHED whose outcome is text, or left out beside an ``interrupt``, as 1.0's."""
-        said, asked = members.get("outcome"), members.get("interrupt")
-        if said is None and asked is not None:
-            said = "interrupt"
-        if not isinstance(said, str) or said not in OUTCOMES:
+        """A RUN_FINISHED in the form of 1.0 if its outcome is a string or an ``interrupt``."""
+        name, draft = members.get("outcome"), members.get("interrupt")
+        if name is None and draft is not None:
+            name = "interrupt"
+        if not isinstance(name, str) or name not in OUTCOMES:
             return members
         self._tell("outcome")
-        outcome: dict[str, Any] = {"type": str.__str__(said)}
-        if said == "interrupt":
+        outcome: dict[str, Any] = {"type": str.__str__(name)}
+        if name == "interrupt":
             several = members.get("interrupts")
-            asked = several if isinstance(several, list | tuple) and several else [asked or {}]
+            drafts = several if isinstance(several, list | tuple) and several else [draft or {}]
             outcome["interrupts"] = [
                 _interrupt(members_of(entry), f"{run_id}-{number}")
-                for number, entry in enumerate(asked, 1)
+                for number, entry in enumerate(drafts, 1)
             ]
         return {**members, "outcome": outcome}
 
     def _tell(self, form: str) -> None:
         if form not in self._seen:
             self._seen.add(form)
-            self._told()
+            self._translated()
 
 
 def _interrupt(members: Members, minted: str) -> dict[Any, Any]:
-    """An interrupt of the draft; its ``payload`` has no place in 1.0 but the metadata."""
-    kept = {key: value for key, value in members.items() if key in _INTERRUPT}
+    """An interrupt of the draft; 1.0 has no place for its ``payload`` but the metadata."""
+    modern = {key: value for key, value in members.items() if key in _INTERRUPT}
     if members.get("payload") is not None:
-        metadata = kept.get("metadata")
-        kept["metadata"] = {**(members_of(metadata) if metadata else {})}
-        kept["metadata"].setdefault("payload", members["payload"])
-    kept["id"] = kept.get("id") or minted
-    kept["reason"] = kept.get("reason") or DEFAULT_REASON
-    return kept
+        metadata = modern.get("metadata")
+        modern["metadata"] = {**(members_of(metadata) if metadata else {})}
+        modern["metadata"].setdefault("payload", members["payload"])
+    modern["id"] = modern.get("id") or minted
+    modern["reason"] = modern.get("reason") or DEFAULT_REASON
+    return modern
 
 
 def media_part(members: Members) -> Members:
@@ -112,7 +112,7 @@ def media_part(members: Members) -> Members:
 
 
 def unmirrored(parts: list[Any], translated: list[Any]) -> list[Any]:
-    """``parts`` without those ``translated`` from 0.x that stand beside their own 1.0 form.
+    """``parts`` without translated parts of 0.x that duplicate a part of 1.0 beside them.
 
     Producers that serve old and new clients send an attachment twice.
     """

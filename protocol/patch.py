@@ -1,8 +1,8 @@
-"""JSON Patch (RFC 6902), applied in place: what a STATE_DELTA or an ACTIVITY_DELTA does.
+"""JSON Patch (RFC 6902), applied in place: the effect of a STATE_DELTA or an ACTIVITY_DELTA.
 
-Where the RFC and ``fast-json-patch`` 3, which the stock client uses, disagree, a patch fails:
-what applies here applies there, with the same result. So ``__proto__`` and
-``constructor/prototype`` are refused, and the target of a ``move`` must exist before it too.
+Where the RFC and ``fast-json-patch`` 3, which the stock client uses, disagree, a patch fails: a
+patch that applies here applies there, with the same result. So ``__proto__`` and
+``constructor/prototype`` are refused, and the target of a ``move`` must also exist beforehand.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -12,13 +12,13 @@ from protocol.pointer import steps
 from protocol.strict_json import dumps_any
 
 MAX_COPIED = 1_000_000
-"""Values that one patch may copy: a few ``copy`` of the root would double the document each."""
+"""How many values one patch may copy: a few copies of the root would each double the document."""
 MAX_GROWTH = 10 * 1024 * 1024
-"""Characters of JSON by which the ``copy`` operations of one patch may let the document grow."""
+"""By how many characters of JSON the ``copy`` operations of one patch may enlarge the document."""
 MAX_SHIFTED = 50_000_000
-"""Elements that its insertions and removals may push along in arrays: 0.2 s."""
+"""How many array elements its insertions and removals may shift: 0.2 s."""
 MAX_STEPS = 100
-"""Steps of a path; with a value of 100 levels at its end a document stays within MAX_DEPTH."""
+"""Steps of a path; a value of 100 levels at its end stays within MAX_DEPTH."""
 MAX_DEPTH = 200
 
 
@@ -26,15 +26,15 @@ Undo = list[tuple[Callable[..., Any], tuple[Any, ...]]]
 
 
 class PatchFailed(Exception):
-    """The patch does not apply to this document, which is as it was."""
+    """The patch does not apply to this document, which is unchanged."""
 
 
 def apply(document: Any, operations: Iterable[Mapping[str, Any]]) -> Any:
     """The document after ``operations``: all of them or none.
 
-    Changes ``document`` in place and returns it, or the new root where the root was replaced.
-    What the operations carry is copied in, so that they share nothing with the document.
-    Raises PatchFailed; then ``document`` equals what it was.
+    Changes ``document`` in place and returns it, or the new root if the root was replaced. Values
+    of the operations are copied, so that they share nothing with the document. Raises PatchFailed,
+    in which case ``document`` is unchanged.
     """
     return grown(document, operations)[0]
 
@@ -42,9 +42,9 @@ def apply(document: Any, operations: Iterable[Mapping[str, Any]]) -> Any:
 def grown(
     document: Any, operations: Iterable[Mapping[str, Any]], kind: type = object
 ) -> tuple[Any, int]:
-    """The same, and by how many characters of JSON its ``copy`` operations let it grow.
+    """Like ``apply``; also returns how many characters of JSON its ``copy`` operations added.
 
-    A patch that makes the root something else than a ``kind`` fails.
+    A patch that makes the root anything but a ``kind`` fails.
     """
     patch = _Patch()
     try:
@@ -62,7 +62,7 @@ def grown(
 
 
 class _Patch:
-    """One patch being applied: how to take its steps back, and how much work it was."""
+    """One patch while it is applied: how to undo its steps, and the amount of work so far."""
 
     __slots__ = ("copied", "growth", "shifted", "undo")
 
@@ -71,7 +71,7 @@ class _Patch:
         self.copied = self.growth = self.shifted = 0
 
     def step(self, root: Any, operation: Mapping[str, Any]) -> Any:
-        """Apply one operation; the new root."""
+        """Apply one operation; returns the new root."""
         kind, keys = operation.get("op"), _keys(operation.get("path"))
         match kind:
             case "add":
@@ -83,7 +83,7 @@ class _Patch:
             case "test":
                 if same(_find(root, keys), _value(operation)):
                     return root
-                raise PatchFailed(f"test: another value is at {_shown(keys)}")
+                raise PatchFailed(f"test: the value at {_shown(keys)} differs")
             case "copy":
                 return self.copy(root, _keys(operation.get("from")), keys)
             case "move":
@@ -116,7 +116,7 @@ class _Patch:
         return root
 
     def remove(self, root: Any, keys: list[str]) -> tuple[Any, Any]:
-        """The new root, and what was removed."""
+        """The new root, and the removed value."""
         if not keys:
             return None, root
         parent = _find(root, keys[:-1])
@@ -152,7 +152,6 @@ class _Patch:
         return self.add(root, target, value)
 
     def fresh(self, value: Any) -> Any:
-        """A copy that shares nothing."""
         cls = value.__class__
         if cls is not dict and cls is not list:
             return value
@@ -167,7 +166,7 @@ class _Patch:
     def _shift(self, array: list[Any], at: int) -> None:
         self.shifted += len(array) - at
         if self.shifted > MAX_SHIFTED:
-            raise PatchFailed("the patch pushes too many elements along")
+            raise PatchFailed("the patch shifts too many array elements")
 
     def _set(self, parent: Any, key: Any, value: Any) -> None:
         if parent.__class__ is dict and key not in parent:
@@ -181,7 +180,7 @@ _NAMES: Mapping[type, str] = {dict: "an object"}
 
 
 def _check_depth(value: Any, above: int) -> None:
-    """Refuse a value that would lie too deep below so many steps; without recursion."""
+    """Refuse a value that would be nested too deep below that many steps; without recursion."""
     level = [value]
     while level:
         if (above := above + 1) > MAX_DEPTH:
@@ -224,7 +223,7 @@ def _keys(pointer: Any) -> list[str]:
 
 
 def _find(document: Any, keys: list[str]) -> Any:
-    """The value that ``keys`` lead to."""
+    """The value at the path ``keys``."""
     for depth, key in enumerate(keys):
         if document.__class__ is dict and key in document:
             document = document[key]
@@ -253,7 +252,7 @@ def _value(operation: Mapping[str, Any]) -> Any:
     try:
         return operation["value"]
     except KeyError:
-        raise PatchFailed("the operation has no value") from None
+        raise PatchFailed("the operation lacks its value") from None
 
 
 def _shown(keys: list[str]) -> str:

@@ -1,6 +1,6 @@
-"""The 31 events of AG-UI 1.0 as tables: which fields, of what kind, which of them are required.
+"""The 31 events of AG-UI 1.0 as tables: their fields, the type of each, and which are required.
 
-Read from the zod schemas of ``@ag-ui/core`` 1.0.0. A field is text unless its keyword says
+Taken from the zod schemas of ``@ag-ui/core`` 1.0.0. A field is text unless its keyword says
 otherwise. ``protocol/intake/gate.py`` interprets these tables; nothing here checks anything.
 """
 

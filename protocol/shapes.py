@@ -1,4 +1,4 @@
-"""The kinds of value that ``schema.py`` builds its tables from, and the gate interprets."""
+"""The kinds of value from which ``schema.py`` builds its tables, and which the gate interprets."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Leaf(Enum):
-    """A value without parts that the protocol describes."""
+    """A value whose inside the protocol does not describe."""
 
     TEXT = auto()
     DELTA = auto()
@@ -40,7 +40,7 @@ class Many:
 class Variants:
     """An object of one of several shapes, told apart by the value of ``tag``.
 
-    ``legacy`` maps retired values of ``tag`` to what translates such an object.
+    ``legacy`` maps retired values of ``tag`` to the function that translates such an object.
     """
 
     tag: str
@@ -52,7 +52,7 @@ class Variants:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field: its name on the wire, what it holds, whether it must be there."""
+    """One field: its name on the wire, its kind, and whether it is required."""
 
     name: str
     kind: Any
@@ -61,10 +61,10 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """An object. ``fields`` answers to both spellings, ``messageId`` and ``message_id``.
+    """An object. ``fields`` accepts both spellings, ``messageId`` and ``message_id``.
 
-    ``open``: the spec keeps members that it does not describe. ``defaults``: required fields
-    that are filled in where a producer leaves them out.
+    ``open``: the spec keeps members that it does not describe. ``defaults``: required fields that
+    are filled in if a producer leaves them out.
     """
 
     fields: dict[str, Field]
@@ -74,7 +74,7 @@ class Shape:
 
 
 def snake(name: str) -> str:
-    """``messageId`` → ``message_id``, as Python agents spell it."""
+    """``messageId`` → ``message_id``, the spelling of Python agents."""
     return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
 
 
@@ -86,7 +86,7 @@ def shape(
     defaults: dict[str, str] | None = None,
     **kinds: Any,
 ) -> Shape:
-    """A shape from two lists of names; ``kinds`` gives the fields that are not plain text."""
+    """A shape from two lists of names; ``kinds`` gives the kinds of fields other than text."""
     listed = [(name, True) for name in required.split()]
     listed += [(name, False) for name in optional.split()]
     fields = {name: Field(name, kinds.pop(name, Leaf.TEXT), must) for name, must in listed}

@@ -1,4 +1,4 @@
-"""How large one event may be: stock clients refuse frames of 10 MiB and more."""
+"""The largest size of one event: stock clients refuse frames of 10 MiB and more."""
 
 MAX_EVENT_BYTES = 10 * 1024 * 1024
 FRAMING = 64

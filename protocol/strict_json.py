@@ -1,7 +1,7 @@
-"""JSON from outside, read strictly: what Postgres or JavaScript could not carry is refused.
+"""Strict reading of JSON from outside: refuses what Postgres or JavaScript could not carry.
 
-Python's parser accepts NaN, integers of any size, lone surrogates and a raw depth that later
-code cannot walk; each of them would fail in a worse place.
+Python's parser accepts NaN, integers of any size, lone surrogates and nesting that later code
+cannot walk; each of them would fail in a worse place.
 """
 
 import json
@@ -15,8 +15,8 @@ from protocol.errors import BadRequest
 MAX_DEPTH = 100
 MAX_INTEGER = 2**53 - 1
 MAX_VALUES = 300_000
-"""Values of one text, an object or array counted three times: each takes far more memory than it
-takes of the text."""
+"""How many values one text may hold. An object or array counts as three, because it takes far more
+memory than its text."""
 
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*+"', re.DOTALL)
 _HALF = re.compile("[\ud800-\udfff]")
@@ -53,15 +53,15 @@ def loads(data: bytes) -> Any:
     except json.JSONDecodeError as error:
         raise BadJson(f"The body is not JSON: {error.msg} at position {error.pos}.") from None
     _check_depth(value)
-    if b"\\u" in data:  # only an escape can bring them
+    if b"\\u" in data:  # only an escape can produce them
         _check_texts(value)
     return value
 
 
 def has_too_many_values(data: bytes) -> bool:
-    """Whether a JSON text would fill the memory when it is parsed."""
+    """Whether parsing a JSON text would take too much memory."""
     values = _values(data, 0, len(data))
-    if values > MAX_VALUES:  # or that is what texts say
+    if values > MAX_VALUES:  # or texts contain as many
         strings = (match.span() for match in _STRING.finditer(data))
         values -= sum(_values(data, start, end) for start, end in strings if end - start > 2)
     return values > MAX_VALUES
@@ -73,7 +73,7 @@ def _values(data: bytes, start: int, end: int) -> int:
 
 
 def _check_depth(root: Any) -> None:
-    """Walk the objects and arrays, without recursion."""
+    """Refuse deep nesting, without recursion."""
     level, depth = [root], 0
     while level:
         if (depth := depth + 1) > MAX_DEPTH:

@@ -1,7 +1,7 @@
 """Owners: which agent or subagent each message, call, activity and reasoning belongs to.
 
-Rules V10 to V12. An id is unique within its kind only, so each kind has its own record; owners
-outlive what they own, because a closed id may be reopened and late events may name it.
+Rules V10 to V12. An id is unique within its kind only, so each kind has its own record. Owners
+outlive their parts, because a closed id may be reopened and late events may name it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,10 +22,10 @@ class Owners:
         self.activities: dict[str, Owner] = {}
 
     def of_call(self, event: Event) -> Any:
-        """The owner of the call that a TOOL_CALL_START opens; ABSENT if nothing says.
+        """The owner of the call that a TOOL_CALL_START opens; ABSENT if unknown.
 
-        A call lives in the message that carries it, so without a tag it inherits that
-        message's owner, and a tag must agree with it.
+        A call belongs to the message that carries it, so without a tag it inherits that message's
+        owner, and a tag must match it.
         """
         tag, parent = tag_of(event), event.get("parentMessageId")
         if parent is not None and parent in self.messages:
@@ -37,7 +37,7 @@ class Owners:
         return tag
 
     def learn(self, messages: Iterable[Event], *, overrides: bool) -> None:
-        """Owners from history: a snapshot replaces what was known, an echoed input does not."""
+        """Learn owners from history: a snapshot replaces known ones, an echoed input does not."""
         kinds = {"reasoning": self.reasoning, "activity": self.activities}
         for message in messages:
             owners = kinds.get(message["role"], self.messages)
@@ -49,17 +49,17 @@ class Owners:
                     self.calls[call["id"]] = owner
 
     def activity_snapshot(self, event: Event) -> None:
-        """Only a replacing snapshot makes the activity anew and so may change its owner."""
+        """Only a replacing snapshot creates the activity anew and so may change its owner."""
         if event["messageId"] not in self.activities or event.get("replace") is not False:
             self.activities[event["messageId"]] = event.get("subagentRunId")
 
     def activity_delta(self, event: Event) -> None:
-        """The tag of a delta must agree with the activity's owner."""
+        """The tag of a delta must match the activity's owner."""
         if (tag := tag_of(event)) is not ABSENT:
             agree(event, tag, self.activities, event["messageId"], "V12")
 
     def encrypted_value(self, event: Event) -> None:
-        """The tag must agree with the owner of the call or message it names."""
+        """The tag must match the owner of the call or message that the event names."""
         if (tag := tag_of(event)) is ABSENT:
             return
         owners, entity = self.calls, event["entityId"]
@@ -69,7 +69,7 @@ class Owners:
 
 
 def agree(event: Event, tag: Owner, owners: Mapping[str, Owner], part: str, rule: str) -> None:
-    """Raise Violation(rule) if ``part`` is known to belong to another than ``tag``."""
+    """Raise Violation(rule) if ``part`` is known to belong to another owner than ``tag``."""
     if owners.get(part, tag) != tag:
         raise Violation(
             rule,

@@ -1,4 +1,4 @@
-"""Plain JSON out of whatever Python agents put into events."""
+"""Turns whatever Python agents put into events into plain JSON."""
 
 import math
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ MAX_SAFE_INTEGER = 2**53 - 1
 
 
 class Malformed(Exception):
-    """A described field holds something else; ``path`` leads to it, innermost name first."""
+    """A described field has the wrong type; ``path`` leads to it, innermost name first."""
 
     def __init__(self, problem: str) -> None:
         self.problem = problem
@@ -39,7 +39,7 @@ def members_of(value: Any) -> Mapping[Any, Any]:
     if isinstance(value, Mapping):
         return value
     if isinstance(value, BaseModel):
-        # Not exclude_none: a required null (CUSTOM.value) and nulls inside open values are data.
+        # exclude_none would lose data: a required null (CUSTOM.value) and nulls inside open values.
         try:
             dumped: dict[str, Any] = value.model_dump(by_alias=True, warnings=False)
         except (ValueError, RecursionError):
@@ -49,19 +49,19 @@ def members_of(value: Any) -> Mapping[Any, Any]:
 
 
 def stamp_value(value: Any) -> int | None:
-    """A timestamp as the integer it has to be, None for what cannot be one."""
+    """A timestamp as the required integer, None if it cannot be one."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    # The comparison also turns away NaN, infinities and integers too big for a float.
+    # The comparison also rejects NaN, infinities and integers too big for a float.
     return round(value) if -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER else None
 
 
 def json_value(value: Any, depth: int = 0) -> Any:
-    """A clean copy of an open value: plain JSON that every client reads back the same.
+    """A clean copy of an open value: plain JSON that every client reads back unchanged.
 
-    Dates, UUIDs, sets, dataclasses and models become what pydantic makes of them. Raises
-    Malformed for NaN, infinities, integers beyond 2^53, other keys than strings, foreign objects
-    and more than MAX_DEPTH levels (which is also how a value that contains itself ends).
+    Dates, UUIDs, sets, dataclasses and models become what pydantic makes of them. Raises Malformed
+    for NaN, infinities, integers beyond 2^53, keys that are not strings, foreign objects and more
+    than MAX_DEPTH levels (which also catches a value that contains itself).
     """
     cls = value.__class__
     if cls is str:

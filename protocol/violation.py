@@ -1,4 +1,4 @@
-"""Violation, and the words in which the order rules are told."""
+"""Violation, the error for a broken order rule, and helpers for its messages."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -8,10 +8,10 @@ from protocol.errors import RunErrorCode, RunFailed
 Event = Mapping[str, Any]
 
 Owner = str | None
-"""The subagentRunId that owns something; None is the parent agent, which is an owner too."""
+"""The subagentRunId of an owner; None is the parent agent, which is an owner too."""
 
 ABSENT: Any = object()
-"""No tag: it never contradicts an owner. A null tag is not the same, and forbidden."""
+"""No tag: it never contradicts an owner. A null tag is different, and forbidden."""
 
 
 class Violation(RunFailed):
@@ -24,7 +24,7 @@ class Violation(RunFailed):
 
 
 def named(owner: Owner) -> str:
-    """An owner, for people."""
+    """An owner's name for people."""
     return "the parent agent" if owner is None else f"subagent '{owner}'"
 
 
@@ -37,7 +37,7 @@ def tag_of(event: Event) -> Any:
 
 
 def refuse_null_tags(event: Event, parts: Iterable[Event]) -> None:
-    """The same for messages and interrupts inside an event."""
+    """``tag_of`` for the messages and interrupts inside an event."""
     for part in parts:
         if part.get("subagentRunId", ABSENT) is None:
             raise Violation(

@@ -14,7 +14,7 @@ LONGEST = 4000
 
 
 class OfRun(Watched[Any]):
-    """A journal is its run's, and a run its team's; without a run it is nobody's."""
+    """A journal belongs to its run, and a run to its team."""
 
     def _teams(self, obj: Journal | Finding) -> list[Team]:
         journal = obj if isinstance(obj, Journal) else obj.journal
@@ -31,8 +31,6 @@ for model in (Journal, Finding):
 
 @admin.register(Thread)
 class ThreadAdmin(Watched[Thread], HistoryAdmin[Thread]):
-    """Conversations."""
-
     list_display = ["thread_id", "team", "created_at"]
     list_select_related = ["team"]
     search_fields = ["thread_id", "team__slug"]
@@ -42,7 +40,7 @@ class ThreadAdmin(Watched[Thread], HistoryAdmin[Thread]):
 
 @admin.register(Run)
 class RunAdmin(Watched[Run], HistoryAdmin[Run]):
-    """Runs. Inputs and results may weigh megabytes: the page shows how they begin."""
+    """Runs. Inputs and results may be megabytes, so the page shows only how they begin."""
 
     list_display = ["journal_id", "status", "agent", "team", "thread", "started_by", "created_at"]
     list_filter = ["status", "team"]
@@ -64,10 +62,10 @@ class RunAdmin(Watched[Run], HistoryAdmin[Run]):
 
     @admin.display(description="result")
     def result_begins(self, run: Run) -> str:
-        """What the agent returned, cut."""
+        """The agent's result, cut."""
         return beginning(run.result or "")
 
 
 def beginning(text: str) -> str:
-    """``text``, cut where it gets too long for a page."""
+    """``text``, cut if it is too long for a page."""
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(text)} characters)"

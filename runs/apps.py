@@ -6,7 +6,7 @@ class RunsConfig(AppConfig):
 
     def ready(self) -> None:
         """Revoke the grants of a person who leaves a team."""
-        from runs.access import sharing  # models, which are there only now
+        from runs.access import sharing  # Models can be imported only now.
         from teams import offboarding
 
         if sharing.withdraw not in offboarding.ENDERS:

@@ -20,7 +20,7 @@ else:
 
 @admin.register(Agent)
 class AgentAdmin(Audited[Agent]):
-    """What a team runs, and by which rules."""
+    """A team's agents, and the rules by which they run."""
 
     list_display = ["slug", "team", "name", "kind", "on_busy", "policy", "is_default", "enabled"]
     list_filter = ["kind", "enabled", "on_busy", "policy", "repeatable"]
@@ -40,7 +40,7 @@ class UploadForm(UploadFormBase):
         fields = ["team", "title", "media_type"]
 
     def clean(self) -> dict[str, Any]:
-        """What ``documents.store`` would refuse is an error of the form."""
+        """Turn a refusal by ``documents.store`` into an error of the form."""
         values: dict[str, Any] = super().clean() or {}
         if "file" in values:
             try:
@@ -50,14 +50,16 @@ class UploadForm(UploadFormBase):
                 documents.check(draft, values["file"].read().decode())
                 self.instance.text = draft.text
             except (UnicodeDecodeError, HostError) as error:
-                shown = error.message if isinstance(error, HostError) else "This is not UTF-8."
-                raise forms.ValidationError({"file": shown}) from None
+                message = (
+                    error.message if isinstance(error, HostError) else "This file is not UTF-8."
+                )
+                raise forms.ValidationError({"file": message}) from None
         return values
 
 
 @admin.register(Document)
 class DocumentAdmin(Audited[Document]):
-    """What a team's agents may be told parts of: uploaded and deleted, never changed."""
+    """Texts whose parts a team's agents may get: uploaded and deleted, never changed."""
 
     form = UploadForm
     list_display = ["title", "team", "media_type", "size", "uploaded_by", "created_at"]
@@ -67,21 +69,19 @@ class DocumentAdmin(Audited[Document]):
     raw_id_fields = ["team"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:
-        """Without the texts."""
         return super().get_queryset(request).defer("text")
 
     def has_change_permission(self, request: HttpRequest, obj: Document | None = None) -> bool:
-        """An upload is as it is."""
         return False
 
     def save_model(self, request: HttpRequest, obj: Document, form: Any, change: bool) -> None:
-        """With its pieces."""
+        """Store the document with its pieces."""
         documents.store(obj, f"user:{request.user.get_username()}")
 
 
 @admin.register(Wisdom)
 class WisdomAdmin(Audited[Wisdom]):
-    """Notes that a team's agents are told."""
+    """Notes for a team's agents."""
 
     list_display = ["__str__", "team", "written_by", "created_at"]
     list_select_related = ["team"]
@@ -89,6 +89,6 @@ class WisdomAdmin(Audited[Wisdom]):
     raw_id_fields = ["team"]
 
     def save_model(self, request: HttpRequest, obj: Wisdom, form: Any, change: bool) -> None:
-        """The one who wrote it last."""
+        """Record who changed it last."""
         obj.written_by = f"user:{request.user.get_username()}"
         super().save_model(request, obj, form, change)

@@ -1,6 +1,6 @@
-"""Conformance: one run of an agent through intake, and what intake had to say about it.
+"""Conformance: runs an agent once through intake, and reports what intake found.
 
-Writes nothing. A remote agent is read as a stock client reads it, and answers for its own
+Writes nothing. A remote agent is read as a stock client reads it, and must send its own
 RUN_STARTED, ids and terminal event; an agent in code may leave those to the host.
 """
 
@@ -40,11 +40,11 @@ class Report:
         return "repaired" if self.findings else "conforms"
 
     def find(self, rule: str, action: str) -> None:
-        """One finding that intake cannot make."""
+        """Add a finding that intake cannot make."""
         self.findings[rule, action] += 1
 
     def add(self, findings: list[Finding]) -> None:
-        """Intake's own."""
+        """Add intake's findings."""
         for finding in findings:
             self.findings[finding.rule, finding.action] += finding.times
 
@@ -63,24 +63,24 @@ def body(message: str) -> dict[str, Any]:
     }
 
 
-def local(slug: str, asked: dict[str, Any]) -> AsyncGenerator[Any, None]:
+def local(slug: str, body: dict[str, Any]) -> AsyncGenerator[Any, None]:
     """The events of an agent registered in this process. Raises RunFailed if there is none."""
-    return PythonRuntime(registry.get(slug)).run(RunContext(asked, agent=slug))
+    return PythonRuntime(registry.get(slug)).run(RunContext(body, agent=slug))
 
 
 async def remote(
     url: str,
-    asked: dict[str, Any],
+    body: dict[str, Any],
     headers: Mapping[str, str],
     transport: httpx.AsyncBaseTransport | None = None,
 ) -> AsyncGenerator[Any, None]:
-    """The events of an AG-UI endpoint. Raises RunFailed for what a stock client cannot read."""
+    """The events of an AG-UI endpoint. Raises RunFailed for anything a stock client cannot read."""
     sent = {"Accept": "text/event-stream", **headers}
     try:
         # The caller bounds the whole run; an agent may think for long between two events.
         async with (
             httpx.AsyncClient(timeout=None, transport=transport) as client,  # noqa: S113
-            client.stream("POST", url, json=asked, headers=sent) as response,
+            client.stream("POST", url, json=body, headers=sent) as response,
         ):
             if response.status_code != httpx.codes.OK:
                 raise RunFailed(RunErrorCode.UPSTREAM_HTTP, f"HTTP {response.status_code}")
@@ -113,20 +113,20 @@ def _event(data: bytes) -> Any:
     try:
         return json.loads(data)
     except ValueError:
-        shown = data[:80].decode(errors="replace")
-        raise RunFailed(RunErrorCode.UPSTREAM_HTTP, f"a frame is not JSON: {shown}") from None
+        excerpt = data[:80].decode(errors="replace")
+        raise RunFailed(RunErrorCode.UPSTREAM_HTTP, f"a frame is not JSON: {excerpt}") from None
 
 
 async def judge(
-    events: AsyncGenerator[Any, None], asked: dict[str, Any], *, alone: bool, timeout: float
+    events: AsyncGenerator[Any, None], body: dict[str, Any], *, alone: bool, timeout: float
 ) -> Report:
     """Take the events in until they end. ``alone``: no host adds what the agent leaves out."""
-    report, intake = Report(), Intake(asked["threadId"], asked["runId"], input=asked)
+    report, intake = Report(), Intake(body["threadId"], body["runId"], input=body)
     try:
         async with asyncio.timeout(timeout), aclosing(events):
             async for event in events:
                 if alone:
-                    _look(report, event, asked, first=not intake.started)
+                    _look(report, event, body, first=not intake.started)
                 if intake.ended:
                     report.find("V3", "dropped")
                 else:
@@ -144,12 +144,12 @@ async def judge(
     return report
 
 
-def _look(report: Report, event: Any, asked: dict[str, Any], *, first: bool) -> None:
-    """What intake puts right without a word, for agents that run inside this host."""
+def _look(report: Report, event: Any, body: dict[str, Any], *, first: bool) -> None:
+    """Report what intake silently corrects for agents that run inside this host."""
     kind = event.get("type") if isinstance(event, dict) else None
     if first and kind not in ("RUN_STARTED", "RUN_ERROR"):
         report.find("V1", "inserted_start")
     if kind in ("RUN_STARTED", "RUN_FINISHED"):
         ids = {key: event.get(key) for key in ("threadId", "runId")}
-        if ids != {key: asked[key] for key in ids}:
+        if ids != {key: body[key] for key in ids}:
             report.find("ids", "corrected")

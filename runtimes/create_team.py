@@ -27,7 +27,7 @@ class SlugTaken(Conflict):
 def create_team(
     slug: str, name: str, owner: "User | None" = None, by: Acting | str = "operator"
 ) -> Team:
-    """The new team; ``by`` is what its log says of who made it. Raises SlugTaken."""
+    """The new team; ``by`` is its creator's label in the audit log. Raises SlugTaken."""
     try:
         with transaction.atomic():
             team = Team.objects.create(slug=slug, name=name)
@@ -43,7 +43,7 @@ def create_team(
 
 
 def create_own_team(user: "User") -> Team:
-    """A team of one's own, named after the person, for somebody who was not invited to any."""
+    """A personal team, named after a person who was not invited to any."""
     name = user.get_username()
     slug = slugify(name)[:LONGEST] or "team"
     for attempt in (slug, f"{slug}-{secrets.token_hex(4)}"):

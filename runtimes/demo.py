@@ -1,4 +1,4 @@
-"""The demo team of a fresh host: somebody to sign in as, a key, and every agent there is."""
+"""The demo team of a new host: a user to sign in as, a key, and all of the host's agents."""
 
 import secrets
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ NAME = "demo"
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """What `up` prints. ``password`` and ``api_key`` are None where only their owner knows them."""
+    """What `up` prints. ``password`` and ``api_key`` are None if only their owner knows them."""
 
     login: str
     password: str | None
@@ -27,11 +27,11 @@ class Demo:
 
 @transaction.atomic
 def ensure_demo(api_key: str | None = None, password: str | None = None) -> Demo:
-    """The demo team with its owner, agents and key; a second call changes nothing it has.
+    """The demo team with its owner, agents and key; a second call leaves them as they are.
 
-    ``password`` is used for a new user only, and comes back only if it is the user's. ``api_key``
-    (at least 32 characters) becomes a key of the team; without one, a key is made once. Raises
-    Invalid or KeyTaken for an ``api_key`` that cannot be used.
+    ``password`` is used for a new user only, and returned only if it is the user's. ``api_key`` (at
+    least 32 characters) becomes a key of the team; without one, a key is made once. Raises Invalid
+    or KeyTaken for an ``api_key`` that cannot be used.
     """
     team, created = Team.objects.get_or_create(slug=NAME, defaults={"name": "Demo"})
     user, new_user = User.objects.get_or_create(

@@ -28,7 +28,7 @@ __all__ = [
 
 ON_BUSY = [(each.value, each.name.replace("_", " ").title()) for each in OnBusy]
 UNCONFINED = (
-    "this host has nothing to confine a command with (a bwrap that works, or a worker that is root "
+    "this host cannot confine a command (it has neither a working bwrap nor a worker that is root "
     "and a data directory that others may pass through): install bubblewrap, or say --unconfined "
     '("unconfined": true in the settings) to let it do all that the worker\'s account may'
 )
@@ -42,7 +42,7 @@ class Policy(models.TextChoices):
 
 
 def check_middleware(value: Any) -> None:
-    """Raises ValidationError, which names the entry and what is wrong with it."""
+    """Raises ValidationError, which names the entry and its fault."""
     try:
         chain.parse(value)
     except BadOptions as bad:
@@ -58,7 +58,7 @@ def check_context_providers(value: Any) -> None:
 
 
 class Agent(TeamOwned):
-    """A team's agent: how it is called, what runs it, and by which rules."""
+    """A team's agent: its name, the runtime that runs it, and its rules."""
 
     id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
     slug = models.SlugField(max_length=64)
@@ -125,7 +125,7 @@ class Agent(TeamOwned):
         return self.slug
 
     def clean(self) -> None:
-        """A ``process`` agent must say what to run, and be confined here or marked as not.
+        """A ``process`` agent must name a command, and be confined here or marked as unconfined.
 
         Raises ValidationError.
         """
@@ -142,7 +142,7 @@ class Agent(TeamOwned):
             raise ValidationError({"settings": str(bad)}, code="process") from None
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """As always; what cannot run is a ValidationError, also outside of forms."""
+        """Save; raises ValidationError for an agent that cannot run, also outside of forms."""
         check_middleware(self.middleware)
         check_context_providers(self.context_providers)
         self._check_command()
@@ -153,17 +153,20 @@ class Agent(TeamOwned):
 
     def unsealed(self) -> dict[str, Any]:
         """The secrets by section, ``{"headers": {name: value}}``; raises SecretUnreadable."""
-        found: dict[str, Any] = json.loads(unseal(self.secrets)) if self.secrets else {}
-        return found
+        secrets_by_section: dict[str, Any] = (
+            json.loads(unseal(self.secrets)) if self.secrets else {}
+        )
+        return secrets_by_section
 
     def seal(self, values: Mapping[str, Any]) -> None:
         """Replace these sections of the secrets; the caller saves the row."""
         try:
             before = self.unsealed()
         except SecretUnreadable:
-            before = {}  # nobody can read them any more: what is new must not fail for it
-        kept = {section: value for section, value in {**before, **values}.items() if value}
-        self.secrets = seal(json.dumps(kept)) if kept else ""
+            # Nobody can read the old ones any more; storing new ones must not fail for it.
+            before = {}
+        sections = {section: value for section, value in {**before, **values}.items() if value}
+        self.secrets = seal(json.dumps(sections)) if sections else ""
 
     def chain(self) -> list[Any]:
         """The middleware as a run needs it: with its keys. Raises SecretUnreadable."""
@@ -178,6 +181,6 @@ class Agent(TeamOwned):
             known = self.unsealed().get("middleware", {})
         except SecretUnreadable:
             known = {}
-        self.middleware, kept = keys.put_away(self.middleware, known)
-        if kept != known:
-            self.seal({"middleware": kept})
+        self.middleware, used = keys.put_away(self.middleware, known)
+        if used != known:
+            self.seal({"middleware": used})

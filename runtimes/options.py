@@ -1,4 +1,4 @@
-"""Lists of ``{"name": …, option: …}`` that an agent carries, checked against what there is."""
+"""Checks an agent's lists of ``{"name": …, option: …}`` against the available kinds."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -12,7 +12,7 @@ K = TypeVar("K")
 
 
 class BadOptions(ValueError):
-    """A list that cannot be built; the message says which entry, and why."""
+    """A list that cannot be used; the message says which entry, and why."""
 
 
 def parse_options(
@@ -23,9 +23,9 @@ def parse_options(
     Raises BadOptions.
     """
     if not isinstance(entries, list):
-        raise BadOptions(f'{what} is a list of objects such as {{"name": "{such}"}}.')
+        raise BadOptions(f'{what} must be a list of objects such as {{"name": "{such}"}}.')
     if len(entries) > MOST:
-        raise BadOptions(f"An agent has at most {MOST} {what}.")
+        raise BadOptions(f"An agent can have at most {MOST} {what}.")
     return [_entry(f"{what}[{n}]", entry, kinds) for n, entry in enumerate(entries)]
 
 
@@ -35,9 +35,9 @@ def _entry(where: str, entry: Any, kinds: Mapping[str, Any]) -> tuple[Any, Any]:
     if kind is None:
         known = ", ".join(sorted(kinds))
         raise BadOptions(f'{where} needs a "name", one of: {known}.')
-    given = {key: value for key, value in entry.items() if key != "name"}
+    options = {key: value for key, value in entry.items() if key != "name"}
     try:
-        return kind, kind.Options.model_validate(given)
+        return kind, kind.Options.model_validate(options)
     except ValidationError as bad:
         problems = "; ".join(_problem(error) for error in bad.errors(include_input=False))
         raise BadOptions(f"{where} ({name}): {problems}.") from None
@@ -46,5 +46,5 @@ def _entry(where: str, entry: Any, kinds: Mapping[str, Any]) -> tuple[Any, Any]:
 def _problem(error: Any) -> str:
     where = ".".join(str(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
-        return f"there is no option {where!r}"
+        return f"unknown option {where!r}"
     return f"{where}: {error['msg']}" if where else str(error["msg"])

@@ -22,7 +22,7 @@ _agents: "dict[str, Registered]" = {}
 
 
 class DuplicateAgent(Exception):
-    """Two modules register an agent under one slug."""
+    """Two modules register an agent under the same slug."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +57,15 @@ def agent(
 ) -> Callable[[T], T]:
     """Register a function, or a class or object with ``run(input)``, as the agent ``slug``.
 
-    ``default_state`` is where a run starts when the client sends no state. ``repeatable`` says
-    that a run whose worker was lost may be started again from its beginning. Raises
-    DuplicateAgent when another function has the slug.
+    ``default_state`` is the state of a run whose client sends none. ``repeatable``: a run whose
+    worker was lost may be started again from its beginning. Raises DuplicateAgent if another
+    function has the slug.
     """
 
     def register(target: T) -> T:
-        shown = name or slug.replace("-", " ").replace("_", " ").capitalize()
+        display_name = name or slug.replace("-", " ").replace("_", " ").capitalize()
         entry = Registered(
-            slug, shown, description, state_schema, default_state, hidden, target, repeatable
+            slug, display_name, description, state_schema, default_state, hidden, target, repeatable
         )
         other = _agents.get(slug)
         # The same name again is the same module imported twice (a reload), not a clash.
@@ -80,7 +80,7 @@ def agent(
 
 
 def get(slug: str) -> Registered:
-    """The agent in code of that slug; raises RunFailed when this host has none."""
+    """The agent in code with that slug; raises RunFailed if this host has none."""
     try:
         return _agents[slug]
     except KeyError:
@@ -90,7 +90,7 @@ def get(slug: str) -> Registered:
 
 
 def all() -> "Mapping[str, Registered]":
-    """Every registered agent by slug, the hidden ones too."""
+    """Every registered agent by slug, including hidden ones."""
     return MappingProxyType(_agents)
 
 
@@ -102,7 +102,7 @@ def offered() -> list[str]:
 def autodiscover() -> None:
     """Import what registers agents: the built-in ones, each app's ``agents``, AGUI_AGENT_MODULES.
 
-    Raises ImproperlyConfigured, naming the module, when one of the user's cannot be imported.
+    Raises ImproperlyConfigured, naming the module, if one of the user's cannot be imported.
     """
     from django.conf import settings
     from django.core.exceptions import ImproperlyConfigured
@@ -121,7 +121,7 @@ def autodiscover() -> None:
 
 
 def _why_not(module_name: str, error: Exception) -> str:
-    """Why a module of AGUI_AGENT_MODULES cannot be imported, in one line."""
+    """The reason why a module of AGUI_AGENT_MODULES cannot be imported, in one line."""
     if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}."):
         return (
             f"AGUI_AGENT_MODULES names {module_name!r}, and there is no module {error.name!r}; "
@@ -136,7 +136,7 @@ def _why_not(module_name: str, error: Exception) -> str:
 
 
 def provision(team: "Team") -> "list[Agent]":
-    """Give the team a row for every registered agent; rows it has already stay as they are."""
+    """Give the team a row for every registered agent; existing rows stay as they are."""
     from runtimes.models import Agent
 
     has_default = Agent.objects.for_team(team).filter(is_default=True).exists()

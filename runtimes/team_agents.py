@@ -1,7 +1,7 @@
-"""A team's agents as the team itself changes them: it may make ``http`` agents only.
+"""A team's agents as the team itself changes them: it can make ``http`` agents only.
 
-Agents that are code or processes on the host's machines are the operator's; a team says by which
-rules they run (``RULES``), and nothing else.
+Agents that are code or processes on the host's machines are the operator's; a team may change the
+rules by which they run (``RULES``), and nothing else.
 """
 
 from collections.abc import Mapping
@@ -32,13 +32,13 @@ _TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz")
 
 
 class AgentExists(Conflict):
-    """The team has an agent of that slug."""
+    """The team already has an agent with this slug."""
 
     code = "agent_exists"
 
 
 def visible(caller: Caller) -> TeamQuerySet[Agent]:
-    """The agents this caller may see, those that are switched off too."""
+    """The agents this caller may see, including disabled ones."""
     caller.require("view")
     rows = Agent.objects.for_team(caller.team)
     return rows if caller.agents is None else rows.filter(slug__in=caller.agents)
@@ -66,8 +66,8 @@ def create(caller: Caller, values: Mapping[str, Any]) -> Agent:
 def change(caller: Caller, slug: str, values: Mapping[str, Any]) -> Agent:
     """Change an agent: RULES of any; ``url``, ``settings``, ``headers`` of a remote one.
 
-    ``headers`` are merged by name, null removes one; but another origin gets none of the headers
-    that were given for the old one. Raises as ``create``, and NotFound.
+    ``headers`` are merged by name, null removes one; but a URL with another origin drops all old
+    headers. Raises as ``create``, and NotFound.
     """
     find(caller, slug)
     caller.require("manage_agents")
@@ -82,7 +82,7 @@ def change(caller: Caller, slug: str, values: Mapping[str, Any]) -> Agent:
 
 
 def remove(caller: Caller, slug: str) -> None:
-    """Delete a remote agent; one that has run is switched off and loses its secrets instead."""
+    """Delete a remote agent; one that has run is disabled and loses its secrets instead."""
     find(caller, slug)
     caller.require("manage_agents")
     with transaction.atomic():
@@ -95,7 +95,7 @@ def remove(caller: Caller, slug: str) -> None:
                 row.delete()
         except ProtectedError:
             row.enabled = row.is_default = False
-            row.secrets = ""  # all of them, also those of its middleware
+            row.secrets = ""  # All of them, including those of its middleware.
             row.save()
 
 
@@ -109,11 +109,13 @@ def _save(caller: Caller, row: Agent, values: Mapping[str, Any], action: str) ->
         row.target = values["url"]
     if "settings" in values:
         row.settings = _settings(values["settings"])
-    kept = secrets_of(row)
+    secrets = secrets_of(row)
     if _origin(before) != _origin(row.target):
-        # Whoever may change the address must not thereby learn what they cannot read.
-        kept["headers"] = {}
-    row.seal({**kept, "headers": _merged(kept.get("headers", {}), values.get("headers") or {})})
+        # A person who may change the address must not learn by it what they cannot read.
+        secrets["headers"] = {}
+    row.seal(
+        {**secrets, "headers": _merged(secrets.get("headers", {}), values.get("headers") or {})}
+    )
     try:
         with transaction.atomic():
             if row.is_default:
@@ -127,7 +129,7 @@ def _save(caller: Caller, row: Agent, values: Mapping[str, Any], action: str) ->
 
 
 def secrets_of(row: Agent) -> dict[str, Any]:
-    """Its secrets; none where their key is gone, so that they can be seen to lack and set anew."""
+    """Its secrets; empty if their key is gone, so that they show as missing and can be reset."""
     try:
         return row.unsealed()
     except SecretUnreadable:
@@ -138,28 +140,28 @@ def _origin(url: str) -> list[str]:
     return url.split("/")[:3]
 
 
-def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
+def _settings(members: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of the http kind; any other is refused rather than dropped."""
     known = Timeouts.__slots__
-    for name, value in given.items():
+    for name, value in members.items():
         if name == "protocol":
             if value not in PROTOCOLS:
-                raise Invalid(f"protocol is one of {', '.join(PROTOCOLS)}.", details=_at(name))
+                raise Invalid(f"protocol must be one of {', '.join(PROTOCOLS)}.", details=_at(name))
         elif name not in known:
-            raise Invalid(f"There is no setting {name!r}.", details=_at(name))
+            raise Invalid(f"Unknown setting {name!r}.", details=_at(name))
         elif type(value) not in (int, float) or not 0 < value <= LONGEST:
-            raise Invalid(f"{name} is a number of seconds up to {LONGEST}.", details=_at(name))
-    return dict(given)
+            raise Invalid(f"{name} must be a number of seconds up to {LONGEST}.", details=_at(name))
+    return dict(members)
 
 
 def _at(name: str) -> dict[str, str]:
     return {"path": f"settings.{name}"}
 
 
-def _merged(kept: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, str]:
-    """Header names are one whatever their case; the error never says a value."""
-    merged = {name.lower(): (name, value) for name, value in kept.items()}
-    for name, value in given.items():
+def _merged(stored: Mapping[str, str], changes: Mapping[str, Any]) -> dict[str, str]:
+    """Header names ignore case; the error never contains a value."""
+    merged = {name.lower(): (name, value) for name, value in stored.items()}
+    for name, value in changes.items():
         key = name.lower()
         if not key or not set(key) <= _TOKEN or key in RESERVED:
             raise Invalid("This header cannot be set.", details={"path": f"headers.{name[:80]}"})
@@ -167,7 +169,8 @@ def _merged(kept: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, str]
             merged.pop(key, None)
         elif not isinstance(value, str) or not _is_value(value):
             raise Invalid(
-                "A header's value is printable ASCII text.", details={"path": f"headers.{name}"}
+                "A header's value must be printable ASCII text.",
+                details={"path": f"headers.{name}"},
             )
         else:
             merged[key] = (name, value)

@@ -1,8 +1,8 @@
-"""What people do with their accounts, in the audit log of each of their teams.
+"""Records what people do with their accounts in the audit log of each of their teams.
 
 Django's and allauth's documented signals are connected here and nowhere else. Sign-ins, sign-outs
 and changes come from allauth's pages, the admin and identity providers; no view and no hook of an
-adapter sees all of them, and a failed sign-in reaches no view of ours at all.
+adapter sees all of them, and a failed sign-in never reaches one of our views.
 """
 
 from collections.abc import Callable
@@ -26,11 +26,11 @@ log = structlog.get_logger(__name__)
 Details = Callable[[dict[str, Any]], dict[str, str]]
 
 NOBODY = "nobody"
-"""The actor of a failed sign-in: the caller need not be the person of that name."""
+"""The actor of a failed sign-in: the caller may not be the person of that name."""
 
 
 def note(user: User, action: str, **details: str) -> None:
-    """A line in the log of every team of the person, whose open streams ask again."""
+    """Add a line to the log of every team of the person; their open streams re-check access."""
     for team in Team.objects.filter(pk__in=user.memberships.values("team")):
         audit.record(audit.of_user(user), team, action, **details)
         revoked(team.pk)
@@ -49,7 +49,7 @@ def _new_address(sent: dict[str, Any]) -> dict[str, str]:
 
 
 def _kind(sent: dict[str, Any]) -> dict[str, str]:
-    row = sent["authenticator"]  # some flows send what wraps the row
+    row = sent["authenticator"]  # Some flows send a wrapper of the row.
     return {"kind": str(getattr(row, "instance", row).type)}
 
 
@@ -71,7 +71,7 @@ EVENTS: list[tuple[Signal, str, Details]] = [
 
 
 def connect() -> None:
-    """Called once, when the app registry is ready."""
+    """Connect the signals; called once, when the app registry is ready."""
     for signal, action, details in EVENTS:
         signal.connect(_listener(action, details), weak=False, dispatch_uid=f"teams.{action}")
     auth.user_login_failed.connect(_refused, dispatch_uid="teams.session.refused")
@@ -87,7 +87,7 @@ def _listener(action: str, details: Details) -> Callable[..., None]:
 
 
 def _refused(sender: Any, *, credentials: dict[str, Any], **sent: Any) -> None:
-    """A failed sign-in. The typed name goes nowhere: people type passwords there, too."""
+    """Record a failed sign-in without the typed name: people type passwords there, too."""
     typed = str(credentials.get("username") or credentials.get("email") or "").replace("\x00", "")
     log.warning("session.refused", address=ADDRESS.get())
     owners = EmailAddress.objects.filter(email__iexact=typed, verified=True).values("user")

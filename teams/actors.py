@@ -19,10 +19,10 @@ class Acting(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """``actor_id`` is ``user:<pk>``, ``key:<pk>`` or ``link:<pk>``, which are never given again.
+    """``actor_id`` is ``user:<pk>``, ``key:<pk>`` or ``link:<pk>``; these are never reused.
 
-    ``label`` holds a login or a key's prefix: another person may get the login later, so it
-    decides nothing. The host itself has no ``actor_id`` and no right by one.
+    ``label`` contains a login or a key's prefix: another person may get the login later, so it
+    decides nothing. The host itself has no ``actor_id`` and no rights by one.
     """
 
     label: str
@@ -33,7 +33,7 @@ HOST = Actor("host")
 
 
 def actor(who: Acting | str) -> Actor:
-    """What rows keep of ``who``; a text is the label of a part of the host."""
+    """What rows store about ``who``; a string is the label of a part of the host."""
     return Actor(who) if isinstance(who, str) else Actor(who.label, who.actor_id)
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 else:
 
     class ModelAdmin(admin.ModelAdmin):
-        """The same, with the type parameter that the stubs give it."""
+        """ModelAdmin with the type parameter that the stubs give it."""
 
         def __class_getitem__(cls, _: Any) -> type:
             return cls
@@ -48,7 +48,7 @@ admin.site.unregister(User)
 
 
 class Watched(ModelAdmin[M]):
-    """What operators look at is in the log of the team that it belongs to."""
+    """Records what operators view in the log of the team that it belongs to."""
 
     def render_change_form(
         self,
@@ -67,11 +67,11 @@ class Watched(ModelAdmin[M]):
         return super().render_change_form(request, context, add, change, form_url, obj)
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
-        """One line for each team of which the list shows something."""
+        """Add one line for each team from which the list shows rows."""
         answer = super().changelist_view(request, extra_context)
         page = getattr(answer, "context_data", None) or {}
-        shown = Counter(team for obj in _rows(page) for team in self._teams(obj))
-        for team, rows in shown.items():
+        rows_by_team = Counter(team for obj in _rows(page) for team in self._teams(obj))
+        for team, rows in rows_by_team.items():
             who, name = audit.of_user(_operator(request)), str(self.opts.model_name)
             audit.record(who, team, "admin.listed", name, rows=rows)
         return answer
@@ -85,15 +85,15 @@ def _rows(page: Mapping[str, Any]) -> list[Any]:
 
 
 class Audited(Watched[M]):
-    """What operators change goes into the log of the team they change it for."""
+    """Records what operators change in the log of the team it belongs to."""
 
     def log_addition(self, request: HttpRequest, obj: M, message: Any) -> Any:
-        """Called in the transaction of the change, as are the others."""
+        """Called in the transaction of the change, like the other two."""
         self._record(request, obj, "admin.added")
         return super().log_addition(request, obj, message)
 
     def log_change(self, request: HttpRequest, obj: M, message: Any) -> Any:
-        """With the names of the fields, and no values."""
+        """Record the names of the fields, and no values."""
         self._record(request, obj, "admin.changed", fields=_fields(message))
         return super().log_change(request, obj, message)
 
@@ -107,7 +107,7 @@ class Audited(Watched[M]):
         for team in self._teams(obj):
             target = f"{self.opts.model_name}:{obj.pk}"
             audit.record(audit.of_user(_operator(request)), team, action, target, **details)
-            revoked(team.pk)  # it may have been anybody's right to read
+            revoked(team.pk)  # The row may have given anybody the right to read.
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[M]) -> None:
         """Delete the selected rows, then make open streams re-check access."""
@@ -118,7 +118,7 @@ class Audited(Watched[M]):
 
 
 class OfPerson(Audited[M]):
-    """What belongs to a person concerns all their teams."""
+    """Something that belongs to a person concerns all their teams."""
 
     def _teams(self, obj: Any) -> list[Team]:
         return [row.team for row in _memberships(obj.user)]
@@ -130,7 +130,7 @@ def _operator(request: HttpRequest) -> User:
 
 
 def _fields(message: Any) -> list[str]:
-    """The names of changed fields in what Django's admin says of a change."""
+    """The names of changed fields in Django's message about a change."""
     parts = message if isinstance(message, list) else []
     return [name for part in parts for name in part.get("changed", {}).get("fields", [])]
 
@@ -180,7 +180,6 @@ class TeamAdmin(Audited[Team]):
 
     @admin.display(ordering="member_count")
     def members(self, team: Team) -> int:
-        """How many people are in it."""
         return int(getattr(team, "member_count", 0))
 
 
@@ -196,12 +195,12 @@ class MembershipAdmin(Audited[Membership]):
     readonly_fields = ["created_at"]
 
     def delete_model(self, request: HttpRequest, obj: Membership) -> None:
-        """Revoke everything by which the removed members could get back in."""
+        """Revoke everything by which the removed member could get back in."""
         super().delete_model(request, obj)
         members.left(obj.team, obj.user, audit.of_user(_operator(request)))
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Membership]) -> None:
-        """The same for all that were chosen."""
+        """``delete_model`` for all selected rows."""
         rows = list(queryset.select_related("team", "user"))
         super().delete_queryset(request, queryset)
         for row in rows:
@@ -210,7 +209,7 @@ class MembershipAdmin(Audited[Membership]):
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(Audited[ApiKey]):
-    """Keys: the new one is shown once, as a message; nothing ever shows a hash."""
+    """Keys: a new one is shown once, as a message; nothing ever shows a hash."""
 
     list_display = ["prefix", "name", "team", "role", "usable", "expiry_date", "last_used_at"]
     list_filter = ["role", "revoked"]
@@ -221,7 +220,6 @@ class ApiKeyAdmin(Audited[ApiKey]):
     def formfield_for_dbfield(
         self, db_field: "Field[Any, Any]", request: HttpRequest, **kwargs: Any
     ) -> forms.Field | None:
-        """Scopes as boxes to tick."""
         if db_field.name == "scopes":
             boxes = forms.CheckboxSelectMultiple
             return forms.MultipleChoiceField(
@@ -230,27 +228,26 @@ class ApiKeyAdmin(Audited[ApiKey]):
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
     def delete_model(self, request: HttpRequest, obj: ApiKey) -> None:
-        """End what its holder could get in again by, too."""
+        """Also revoke everything else by which its holder could get back in."""
         keys.revoke(obj, audit.of_user(_operator(request)))
         super().delete_model(request, obj)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
-        """The same for all that were chosen."""
+        """``delete_model`` for all selected rows."""
         for row in queryset:
             keys.revoke(row, audit.of_user(_operator(request)))
         super().delete_queryset(request, queryset)
 
     @admin.display(boolean=True)
     def usable(self, row: ApiKey) -> bool:
-        """Neither revoked nor expired."""
         return keys.usable(row)
 
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[Any]:
-        """What a new key needs, or all that may be known of an existing one."""
+        """The fields of a new key, or everything that may be known of an existing one."""
         return ASKED if obj is None else [*ASKED, "revoked", *FIXED]
 
     def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[Any]:
-        """A key never changes its team, and a revoked one nothing at all."""
+        """A key never changes its team, and a revoked one never changes at all."""
         if obj is None:
             return []
         return self.get_fields(request, obj) if obj.revoked else ["team", *FIXED]
@@ -258,9 +255,9 @@ class ApiKeyAdmin(Audited[ApiKey]):
     def save_model(
         self, request: HttpRequest, obj: ApiKey, form: "forms.ModelForm[ApiKey]", change: bool
     ) -> None:
-        """Make the key's text on adding, and show it this once; the keys it has made follow it.
+        """Make the key's text on adding, and show it this once; keys made with it change with it.
 
-        It is the operator's, whatever becomes of this one: nobody of the team answers for it.
+        The operator answers for it, not a person of the team.
         """
         if not change:
             key = ApiKey.objects.assign_key(obj)
@@ -274,7 +271,7 @@ class ApiKeyAdmin(Audited[ApiKey]):
         else:
             self.message_user(
                 request,
-                f'The key "{obj.name}" is {key} - copy it now, it is not shown again.',
+                f'The key "{obj.name}" is {key} - copy it now; it will not be shown again.',
                 messages.WARNING,
             )
 
@@ -296,12 +293,12 @@ class PersonAdmin(Audited[User], UserAdminBase):
                 members.left(row.team, obj, audit.of_user(_operator(request)))
 
     def delete_model(self, request: HttpRequest, obj: User) -> None:
-        """From all their teams first."""
+        """Remove the person from all their teams first."""
         self._take_out(request, obj)
         super().delete_model(request, obj)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        """The same for all that were chosen."""
+        """``delete_model`` for all selected rows."""
         for person in queryset:
             self._take_out(request, person)
         super().delete_queryset(request, queryset)

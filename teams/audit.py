@@ -16,12 +16,11 @@ if TYPE_CHECKING:
 
 
 def record(who: Acting | str, team: Team, action: str, target: str = "", **details: Any) -> None:
-    """Note an act in the team's log, in the caller's transaction.
+    """Record an act in the team's log, in the caller's transaction.
 
     ``who`` is a principal, or the label of a part of the host; ``action`` a name like
-    ``key.revoked`` (docs/audit.md lists them all), ``target`` the id or name of what was acted
-    on. ``details`` are small JSON values: never secrets, and nothing that people or agents have
-    said.
+    ``key.revoked`` (docs/audit.md lists them all), ``target`` the id or name of the object.
+    ``details`` are small JSON values: never secrets, and never the words of people or agents.
     """
     known = actor(who)
     AuditEntry.objects.create(
@@ -36,7 +35,7 @@ def record(who: Acting | str, team: Team, action: str, target: str = "", **detai
 
 
 def of_user(user: "User") -> Actor:
-    """A person, as the log names them."""
+    """A person's label in the log."""
     return Actor(f"user:{user.get_username()}", user_id(user.pk))
 
 

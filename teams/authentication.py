@@ -28,13 +28,13 @@ CHALLENGE = "Bearer"
 
 
 class SecondFactorRequired(Forbidden):
-    """This team asks everybody for a second factor: set yours up at /account/mfa/."""
+    """This team requires a second factor: set yours up at /account/mfa/."""
 
     code = "second_factor_required"
 
 
 class Bound(NamedTuple):
-    """The one thing that a ticket is for."""
+    """The run or thread that a ticket is for."""
 
     run: UUID | None = None
     thread: UUID | None = None
@@ -44,10 +44,10 @@ class Bound(NamedTuple):
 class Principal:
     """The caller, in one team: a person, a key, a shared link or a stream ticket.
 
-    ``name`` is the user's login or the key's prefix; ``via_cookie`` says that a browser sent the
-    credential by itself, so that the Origin rules apply. ``only``: what the credential is for,
-    whatever the role allows; None for all of it. ``agents``: the only agents it is for.
-    A ticket is ``bound`` to what it may read, and speaks for who is ``behind`` it.
+    ``name`` is the user's login or the key's prefix; ``via_cookie``: a browser sent the credential
+    by itself, so that the Origin rules apply. ``only``: the actions that the credential is for,
+    whatever the role allows; None for all of them. ``agents``: the only agents it is for. A ticket
+    is ``bound`` to what it may read; ``behind`` is the principal that it acts for.
     """
 
     kind: Literal["user", "key", "link", "ticket"]
@@ -66,14 +66,14 @@ class Principal:
 
     @property
     def label(self) -> str:
-        """What people read, like ``user:alice`` or ``key:abcd1234``; it decides no right."""
+        """The name for people, like ``user:alice`` or ``key:abcd1234``; it decides no right."""
         return f"{self.kind}:{self.name}"
 
     @property
     def actor_id(self) -> str:
-        """As whom rows remember this principal (``teams.actors``).
+        """The id that rows store for this principal (``teams.actors``).
 
-        A ticket acts as its person or key; behind a link acts the person who is signed in.
+        A ticket acts as its person or key, a link as its signed-in visitor.
         """
         if self.key_id is not None:
             return actors.key_id(self.key_id)
@@ -88,7 +88,7 @@ class Principal:
         if self.can(action):
             return
         who = "This key's scopes do" if allowed(self.role, action) else "Your role does"
-        raise Forbidden(f"{who} not allow this: {action}.", details={"action": action})
+        raise Forbidden(f"{who} not include permission to {action}.", details={"action": action})
 
     def may_use(self, agent: str) -> bool:
         """Whether the credential is for the agent of that slug."""
@@ -103,7 +103,7 @@ class Principal:
 def resolve(headers: Mapping[str, str], cookies: Mapping[str, str]) -> Principal:
     """The principal of these headers (lower-case names) and cookies. Queries the database.
 
-    An Authorization header wins over the session cookie, also when it is wrong. Raises
+    An Authorization header wins over the session cookie, even if it is wrong. Raises
     Unauthenticated, or Forbidden for a person who is in no team.
     """
     if "authorization" in headers:
@@ -123,8 +123,8 @@ def person(cookies: Mapping[str, str]) -> User | None:
 def refreshed(principal: Principal) -> Principal | None:
     """The principal with its current role and scopes; None if it has lost access.
 
-    A browser's session counts as long as it is signed in. Of a role that was changed meanwhile
-    the new one holds.
+    A browser's session counts as long as it is signed in. A role that was changed meanwhile counts
+    as it is now.
     """
     if principal.behind is not None and principal.bound is not None:
         behind = refreshed(principal.behind)
@@ -148,7 +148,7 @@ def refreshed(principal: Principal) -> Principal | None:
 
 
 def meets_rules(user_id: int, team: Team) -> bool:
-    """Whether a person has the second factor that the team may ask for; codes alone are none."""
+    """Whether a person has the second factor that the team may require; codes are not enough."""
     if not team.second_factor:
         return True
     factors = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
@@ -208,7 +208,6 @@ class PrincipalAuthentication(BaseAuthentication):
         return user, principal
 
     def authenticate_header(self, request: Request) -> str:
-        """The challenge of a 401."""
         return CHALLENGE
 
 
@@ -216,7 +215,6 @@ class IsPrincipal(BasePermission):
     """DRF permission: requires that the caller was resolved to a Principal."""
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
-        """True, or Unauthenticated."""
         principal_of(request)
         return True
 
@@ -258,8 +256,11 @@ def _of_key(row: ApiKey) -> Principal:
 
 
 class _ReadOnlySession(dict[str, Any]):
-    """A stored session's values. ``get_user`` would end or renew a session, but no answer from
-    here can carry the new cookie: the person would be signed out. Django's middleware does it."""
+    """A stored session's values, read without ending or renewing the session.
+
+    ``get_user`` might do either, but no answer from here can carry the new cookie: the person would
+    be signed out. Django's middleware does it instead.
+    """
 
     session_key: str | None = None
 
@@ -280,7 +281,7 @@ def _session(key: str) -> _ReadOnlySession:
 
 
 def _user_of(session: _ReadOnlySession) -> User | None:
-    """The active person who signed in with this session and has not changed password since."""
+    """The active person of this session, unless the password has changed since."""
     request = HttpRequest()
     request.session = cast(Any, session)
     user = auth.get_user(request)
@@ -295,11 +296,13 @@ def _by_session(user: User, session: _ReadOnlySession) -> Principal:
         .order_by("created_at", "pk")
     )
     if not memberships:
-        raise Forbidden("You are signed in, but in no team: ask an owner of a team to add you.")
+        raise Forbidden(
+            "You are signed in, but not a member of any team: ask a team's owner to add you."
+        )
     chosen = str(session.get("team"))
     mine = next((m for m in memberships if str(m.team_id) == chosen), None)
     if mine is None:
-        # Nobody chose: one team's rule does not shut the others.
+        # The person chose no team, so one team's rule must not exclude the others.
         mine = next((m for m in memberships if meets_rules(user.pk, m.team)), memberships[0])
     if not meets_rules(user.pk, mine.team):
         raise SecondFactorRequired

@@ -1,7 +1,7 @@
 """Invitations by e-mail: made, found by their link, accepted once, revoked.
 
-The link proves nothing but that somebody was shown it, since mails are passed on: who joins must
-have verified the invited address, too.
+The link alone proves nothing, since mails are passed on: the person who joins must also have
+verified the invited address.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ MOST_PER_DAY = 100
 
 
 class AlreadyMember(Conflict):
-    """The person with this address is in the team already."""
+    """The person with this address is already in the team."""
 
     code = "already_member"
 
@@ -52,7 +52,7 @@ class InvitationGone(HostError):
 
 
 class OtherAddress(Forbidden):
-    """This invitation is for another address than those that you have verified."""
+    """This invitation is for another address; sign in with a verified one that matches."""
 
     code = "other_address"
 
@@ -66,8 +66,8 @@ class MailLost(Unavailable):
 def invite(principal: "Principal", email: str, role: Role, *, days: int = DAYS) -> Invitation:
     """Invite an address into the principal's team and mail it the link, which nobody else sees.
 
-    An open invitation of the same address
-    ends. Raises Forbidden, AlreadyMember, LimitReached and MailLost.
+    An open invitation of the same address ends. Raises Forbidden, AlreadyMember, LimitReached and
+    MailLost.
     """
     principal.require("manage_members")
     members.require_may_give(principal, role)
@@ -77,14 +77,14 @@ def invite(principal: "Principal", email: str, role: Role, *, days: int = DAYS) 
 def send(
     team: Team, email: str, role: Role, *, by: "Principal | str", days: int = DAYS
 ) -> tuple[Invitation, str]:
-    """Invite without asking who may: the invitation and its link, which only operators see."""
+    """Invite without a permission check: the invitation and its link, for operators only."""
     row, token = _make(team, email.lower(), role, by, days)
     link = absolute(f"/invitations/{token}/")
     try:
         _mail(row, link)
     except OSError as error:  # SMTPException is one
-        # An invitation that nobody got is none. Not one transaction with the mail: a slow mail
-        # server would hold the team's lock.
+        # An invitation that was not delivered is deleted. The mail is sent outside the transaction:
+        # a slow mail server would hold the team's lock.
         Invitation.objects.for_team(team).filter(pk=row.pk).delete()
         raise MailLost from error
     return row, link
@@ -98,7 +98,7 @@ def _make(
     # The team's row is the lock: of two at once for one address, the second ends the first.
     Team.objects.select_for_update(no_key=True).get(pk=team.pk)
     if not isinstance(by, str):
-        now_by = members.standing(by)  # a member who was removed meanwhile sends none
+        now_by = members.standing(by)  # A member who was removed meanwhile can send none.
         now_by.require("manage_members")
         members.require_may_give(now_by, role)
         _require_calm(email, now)
@@ -125,10 +125,10 @@ def _make(
 def _require_calm(email: str, now: datetime) -> None:
     """Limits over all teams: no address gets too much mail, and the host sends no floods.
 
-    Revoked ones count. Raises LimitReached.
+    Revoked invitations count. Raises LimitReached.
     """
     with connection.cursor() as cursor:
-        # one invitation of the host at a time, until the commit
+        # One invitation of the host at a time, until the commit.
         cursor.execute("select pg_advisory_xact_lock(hashtext('teams.invitations'))")
     sent = Invitation.objects.of_any_team()
     cooldown = timedelta(seconds=settings.AGUI_INVITATION_COOLDOWN)
@@ -143,7 +143,7 @@ def _require_calm(email: str, now: datetime) -> None:
     most = settings.AGUI_INVITATIONS_PER_DAY
     if most and sent.filter(created_at__gt=now - A_DAY).count() >= most:
         raise LimitReached(
-            "This host has sent its daily number of invitations; try again tomorrow.",
+            "This host has sent its daily limit of invitations; try again tomorrow.",
             details={"limit": "invitations_of_the_host", "max": most},
             headers={"Retry-After": "3600"},
         )
@@ -165,7 +165,7 @@ def find(token: str) -> Invitation:
 
 
 def standing(key: str | None) -> Invitation | None:
-    """The open invitation of that id; None of none."""
+    """The open invitation with that id, or None."""
     if key is None:
         return None
     row = Invitation.objects.by_secret().select_related("team").filter(pk=UUID(key)).first()
@@ -180,13 +180,13 @@ def any_for(emails: Iterable[str]) -> bool:
 
 
 def pending(team: Team) -> QuerySet[Invitation]:
-    """A team's invitations that nobody has accepted, newest first, expired ones included."""
+    """A team's invitations that nobody has accepted, newest first, including expired ones."""
     rows = Invitation.objects.for_team(team).filter(accepted_at=None, revoked_at=None)
     return rows.order_by("-id")
 
 
 def is_open(row: Invitation) -> bool:
-    """Neither accepted nor revoked nor expired, and of a team that lets people in."""
+    """Neither accepted nor revoked nor expired, and of a team that is not archived."""
     ended = row.accepted_at or row.revoked_at or row.team.archived_at
     return not ended and row.expires_at > timezone.now()
 
@@ -199,9 +199,9 @@ def is_for(row: Invitation, user: "User") -> bool:
 
 @transaction.atomic
 def accept(row: Invitation, user: "User") -> Membership:
-    """Join the team, once. A member keeps the role they have. Raises InvitationGone, OtherAddress.
+    """Join the team, once. A member keeps their role. Raises InvitationGone, OtherAddress.
 
-    Of two at once the conditional update lets one through.
+    If two accept at once, the conditional update lets one through.
     """
     if not is_for(row, user):
         raise OtherAddress(details={"email": row.email})
@@ -220,7 +220,7 @@ def accept(row: Invitation, user: "User") -> Membership:
 
 @transaction.atomic
 def revoke(principal: "Principal", key: UUID) -> Invitation:
-    """End an open invitation; one that ended before stays as it is. Raises Forbidden, NotFound."""
+    """Revoke an open invitation; an ended one stays as it is. Raises Forbidden, NotFound."""
     principal.require("manage_members")
     mine = Invitation.objects.for_team(principal.team).filter(pk=key)
     if mine.filter(accepted_at=None, revoked_at=None).update(revoked_at=timezone.now()):

@@ -1,4 +1,4 @@
-"""A team's keys as people and keys deal with them: permission, no more than one's own, the log."""
+"""A team's keys as callers manage them: with permission checks, limits and the audit log."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ from teams.tenancy import TeamQuerySet
 
 
 def visible(principal: Principal) -> TeamQuerySet[ApiKey]:
-    """The team's keys, for who may manage them; Forbidden for others."""
+    """The team's keys, if the principal may manage them. Raises Forbidden."""
     principal.require("manage_keys")
     rows: TeamQuerySet[ApiKey] = ApiKey.objects.for_team(principal.team)
     return rows.select_related("created_by", "made_with", "replaces", "replaced_by")
@@ -40,9 +40,9 @@ def create(
     agents: Sequence[str] | None = None,
     expires: datetime | None = None,
 ) -> tuple[ApiKey, str]:
-    """A new key, and the only sight of its text.
+    """A new key and its text, which is never shown again.
 
-    Raises Forbidden for one that may do more than the principal, Invalid for one that would
+    Raises Forbidden for a key with more rights than the principal, Invalid for one that would
     outlive it.
     """
     principal.require("manage_keys")
@@ -53,7 +53,7 @@ def create(
         latest = _latest(now, maker)
         if expires is not None and latest is not None and expires > latest:
             raise Invalid(
-                f"This key may last until {latest:%Y-%m-%d %H:%M} UTC at most.",
+                f"This key can last until {latest:%Y-%m-%d %H:%M} UTC at most.",
                 details={"path": "expires_at", "latest": latest.isoformat()},
             )
         return keys.create_key(
@@ -63,7 +63,7 @@ def create(
 
 
 def rotate(principal: Principal, key_id: UUID, overlap: timedelta) -> tuple[ApiKey, str]:
-    """``keys.rotate`` for one that may do no more than the principal: the new text is shown."""
+    """``keys.rotate`` for a key with no more rights than the principal; returns the new text."""
     with members.holding(principal) as now:
         row = find(now, key_id)
         _require_within(now, Role(row.role), row.scopes, row.agents)
@@ -75,7 +75,7 @@ def rotate(principal: Principal, key_id: UUID, overlap: timedelta) -> tuple[ApiK
 
 
 def revoke(principal: Principal, key_id: UUID) -> ApiKey:
-    """End any key of the team, and its open streams. Revoking it again changes nothing."""
+    """Revoke any key of the team, and end its open streams. Revoking it again changes nothing."""
     row = find(principal, key_id)
     keys.revoke(row, principal)
     return row
@@ -84,7 +84,7 @@ def revoke(principal: Principal, key_id: UUID) -> ApiKey:
 def _require_within(
     principal: Principal, role: Role, scopes: Sequence[str], agents: Sequence[str] | None
 ) -> None:
-    """Nobody makes a credential that may do more than they may."""
+    """Refuse a credential with more rights than the principal's own."""
     fits = (
         reaches(principal.role, role)
         and (principal.only is None or within(scopes) <= principal.only)
@@ -97,7 +97,7 @@ def _require_within(
 
 
 def _maker(principal: Principal) -> ApiKey | None:
-    """The calling key, under its lock: so its revocation also covers what it makes now."""
+    """The calling key, locked, so that its revocation also covers the keys it makes now."""
     if principal.key_id is None:
         return None
     rows = ApiKey.objects.for_team(principal.team).select_for_update(of=("self",))
@@ -115,7 +115,7 @@ def _person(principal: Principal, maker: ApiKey | None) -> User | None:
 
 
 def _latest(principal: Principal, maker: ApiKey | None) -> datetime | None:
-    """When a key that is made now ends at the latest: with its maker, and by the team's rule."""
+    """The latest expiry of a key made now: with its maker, and by the team's rule."""
     ends = [maker.expiry_date if maker else None]
     if principal.team.key_days is not None:
         ends.append(timezone.now() + timedelta(days=principal.team.key_days))

@@ -57,10 +57,10 @@ def create_key(
     by: Acting | None = None,
     made_with: ApiKey | None = None,
 ) -> tuple[ApiKey, str]:
-    """A new key of the team, and the only sight of its text.
+    """A new key of the team and its text, which is never shown again.
 
-    ``by`` is who the log names; unless said, the person, else the host's operator.
-    ``made_with`` is the key that asked for it, if one did.
+    ``by`` is the name in the log; by default the person, else the host's operator. ``made_with`` is
+    the key that created it, if one did.
     """
     with transaction.atomic():
         row, key = ApiKey.objects.create_key(
@@ -90,11 +90,11 @@ def rotate(
     made_with: ApiKey | None = None,
     latest: datetime | None = None,
 ) -> tuple[ApiKey, str]:
-    """A new key that may do the same; the old one works for ``overlap`` longer, at most.
+    """A new key with the same rights; the old one works for ``overlap`` longer, at most.
 
-    A key that was to expire hands its length of life on, until ``latest`` at most. The keys that
-    the old one has made end with it. Raises KeyRetired, and KeyRotated for
-    one that has a successor already: of two rotations at once the second waits for the row.
+    A key that was to expire passes its length of life on, until ``latest`` at most. The keys made
+    with the old one end with it. Raises KeyRetired, and KeyRotated for one that has a successor
+    already: of two rotations at once the second waits for the row.
     """
     with transaction.atomic():
         old: ApiKey = ApiKey.objects.already_found().select_for_update(of=("self",)).get(pk=row.pk)
@@ -114,23 +114,23 @@ def rotate(
         old.expiry_date = min(filter(None, (old.expiry_date, now + overlap)))
         old.save(update_fields=["expiry_date"])
         bound_minted(old)
-        revoked(old.team_id)  # without an overlap it has ended
+        revoked(old.team_id)  # Without an overlap it has ended.
         maker = by or _maker(created_by)
         audit.record(maker, old.team, "key.rotated", old.prefix, by=new.prefix)
     return new, key
 
 
 def adopt_key(team: Team, key: str, name: str, role: Role) -> ApiKey:
-    """Let the operator's own string (at least 32 printable ASCII characters) be a key of the team.
+    """Make the operator's own string (at least 32 printable ASCII characters) a key of the team.
 
     Adopting it again changes nothing. Raises Invalid, KeyTaken or KeyRetired.
     """
     if len(key) < SHORTEST or not _speakable(key):
         raise Invalid(
-            f"An API key needs at least {SHORTEST} printable ASCII characters, "
+            f"An API key must have at least {SHORTEST} printable ASCII characters, "
             "without spaces around it."
         )
-    # get_or_create: of two hosts that start at once, one inserts and the other finds its row.
+    # get_or_create: if two hosts start at once, one inserts and the other finds its row.
     row: ApiKey
     row, created = ApiKey.objects.by_secret().get_or_create(
         prefix=_place(key),
@@ -149,7 +149,7 @@ def adopt_key(team: Team, key: str, name: str, role: Role) -> ApiKey:
 
 
 def find(key: str) -> ApiKey | None:
-    """The usable key with this text, of a team that is not archived; its team comes along."""
+    """The usable key with this text, of a team that is not archived; its team is loaded too."""
     if not _speakable(key):
         return None
     rows = (
@@ -157,7 +157,7 @@ def find(key: str) -> ApiKey | None:
         .select_related("team__limits")
         .filter(prefix__in={key[:PREFIX], beginning(key)})
     )
-    valid = (row for row in _with_maker(rows) if row.is_valid(key))  # compares in constant time
+    valid = (row for row in _with_maker(rows) if row.is_valid(key))  # Compares in constant time.
     row = next(valid, None)
     return row if row is not None and _opens(row) else None
 
@@ -168,7 +168,7 @@ def beginning(key: str) -> str:
 
 
 def _place(key: str) -> str:
-    """``beginning``, but for a key that was adopted before keys had the scannable prefix."""
+    """``beginning``, except for a key adopted before keys had the scannable prefix."""
     older = ApiKey.objects.by_secret().filter(prefix=key[:PREFIX]).first()
     return key[:PREFIX] if older is not None and older.is_valid(key) else beginning(key)
 
@@ -181,7 +181,7 @@ def standing(team: Team, prefix: str) -> ApiKey | None:
 
 
 def role_of(row: ApiKey) -> Role:
-    """What a key of ``find`` or ``standing`` may do: no more than its maker may today."""
+    """The role of a key of ``find`` or ``standing``: no more than its maker has today."""
     maker = getattr(row, "maker_role", None)
     return Role(row.role) if maker is None else lower(row.role, maker)
 
@@ -200,15 +200,14 @@ def _opens(row: ApiKey) -> bool:
 
 
 def usable(row: ApiKey) -> bool:
-    """Neither revoked nor expired."""
     return not row.revoked and (row.expiry_date is None or row.expiry_date > timezone.now())
 
 
 def touch(row: ApiKey) -> None:
-    """Note that the key was used and from where, at most once a minute.
+    """Record when and from where the key was used, at most once a minute.
 
-    A request must not cost a write. Of many requests at the turn of a minute one UPDATE finds
-    the old time; the others match nothing and wait for nobody for long.
+    A request must not cost a write. Of many requests at the turn of a minute one UPDATE finds the
+    old time; the others match nothing and wait only briefly.
     """
     now = timezone.now()
     if row.last_used_at is not None and row.last_used_at > now - USED_EVERY:
@@ -219,9 +218,9 @@ def touch(row: ApiKey) -> None:
 
 
 def revoke(row: ApiKey, by: Acting | str = "host") -> None:
-    """Revoke the key, with its open streams and everything else that gives its holder access.
+    """Revoke the key, end its streams, and revoke everything else that gives its holder access.
 
-    The keys that it has made end, too, and so do its links and invitations. Revoking it again
+    The keys made with it end as well, and so do its links and invitations. Revoking it again
     changes nothing.
     """
     row.revoked = True
@@ -231,9 +230,9 @@ def revoke(row: ApiKey, by: Acting | str = "host") -> None:
 
 
 def _revoke_with_minted(row: ApiKey, by: Acting | str) -> list[UUID]:
-    """The ids of the key and of all that were made with it, which are revoked now.
+    """Revoke the key and all keys made with it; returns their ids.
 
-    Whoever makes a key locks the one that it asks with, so what is made meanwhile is found here.
+    A request that makes a key locks its own, so keys made meanwhile are found here.
     """
     rows = ApiKey.objects.for_team(row.team)
     level, ended = [row.pk], [row.pk]
@@ -248,7 +247,7 @@ def _revoke_with_minted(row: ApiKey, by: Acting | str) -> list[UUID]:
 
 
 def bound_minted(row: ApiKey) -> None:
-    """Let the keys that ``row`` has made end no later than ``row``, its successor excepted."""
+    """Let the keys made with ``row`` end no later than ``row``, except its successor."""
     if row.expiry_date is None:
         return
     rows = ApiKey.objects.for_team(row.team).filter(made_with=row)
@@ -273,5 +272,5 @@ def _address(client: str) -> str | None:
 
 
 def _speakable(key: str) -> bool:
-    """What fits a header and a query: a NUL would be an error of Postgres, not a wrong key."""
+    """Whether it fits a header and a query: NUL would be an error of Postgres, not a wrong key."""
     return key.isascii() and key.isprintable() and key == key.strip()

@@ -18,7 +18,7 @@ class LimitReached(HostError):
 
     @classmethod
     def of(cls, limit: str, most: int, *, after: float) -> "LimitReached":
-        """For the named limit of ``most``; it may be worth another try ``after`` seconds."""
+        """The limit of ``most`` was reached; another try may succeed ``after`` seconds."""
         return cls(
             f"The team has reached its limit of {most:,} for {limit}; try again later.",
             details={"limit": limit, "max": most},
@@ -45,14 +45,14 @@ NAMES = tuple(field.name for field in fields(Limits))
 
 
 def default(name: str) -> int:
-    """The value of a team that has none of its own."""
+    """The value for a team that has none of its own."""
     return int(getattr(settings, f"AGUI_LIMIT_{name.upper()}"))
 
 
 def limits_of(team: Team | UUID) -> Limits:
-    """The team's own values, and the settings' for those it does not have.
+    """The team's own values, and the settings' values for the rest.
 
-    Those that were read with the team (``select_related("team__limits")``) are not read again.
+    Values loaded with the team (``select_related("team__limits")``) are not read again.
     """
     own = _own(team)
     return Limits(**{name: _first(getattr(own, name, None), default(name)) for name in NAMES})

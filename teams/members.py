@@ -1,4 +1,4 @@
-"""The people of a team, and the end of it. Every change holds the team's row."""
+"""The people of a team, and archiving it. Every change locks the team's row."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ from teams.tenancy import TeamQuerySet
 
 
 class NoFactor(Conflict):
-    """Set up a second factor of your own first, or you would shut yourself out."""
+    """Set up your own second factor first; otherwise you would lock yourself out."""
 
     code = "no_factor"
 
@@ -30,17 +30,17 @@ MOST_KEY_DAYS = 3650
 
 
 class LastOwner(Conflict):
-    """A team keeps at least one owner: make somebody else an owner first."""
+    """A team needs at least one owner: make somebody else an owner first."""
 
     code = "last_owner"
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What a person's leaving comes to: the keys they had made that still worked, and the rest."""
+    """The result of a person's leaving: the keys they had made that still worked, and the rest."""
 
     keys: list[ApiKey]
-    kept: bool
+    keys_kept: bool
     ended: Ended
 
 
@@ -59,7 +59,7 @@ def find(principal: Principal, member_id: int) -> Membership:
 
 
 def teams_of(principal: Principal) -> list[tuple[Team, Role]]:
-    """The teams that a person is in, the oldest membership first; of others the principal's own."""
+    """The teams that a person is in, the oldest membership first; for others their own."""
     principal.require("view")
     if principal.kind != "user":
         return [(principal.team, principal.role)]
@@ -69,7 +69,7 @@ def teams_of(principal: Principal) -> list[tuple[Team, Role]]:
 
 
 def change_role(principal: Principal, member_id: int, role: Role) -> Membership:
-    """Give a person another role. Raises NotFound, Forbidden, LastOwner."""
+    """Change a person's role. Raises NotFound, Forbidden, LastOwner."""
     with holding(principal) as now:
         row = find(now, member_id)
         now.require("manage_members")
@@ -88,9 +88,9 @@ def change_role(principal: Principal, member_id: int, role: Role) -> Membership:
 def remove(principal: Principal, member_id: int, *, keep_keys: bool = False) -> Removal:
     """Remove a person from the team, and revoke everything that gives them access.
 
-    Grants that named them through this team, their links and invitations end, and their streams.
-    The keys they have made are revoked, or go over to the remover with ``keep_keys``. Everybody
-    may take out themselves, without keeping keys. Raises NotFound, Forbidden, LastOwner.
+    Grants that named them through this team, their links and invitations end, and so do their
+    streams. The keys they have made are revoked, or taken over by the remover with ``keep_keys``.
+    Everybody may remove themselves, without keeping keys. Raises NotFound, Forbidden, LastOwner.
     """
     with holding(principal) as now:
         row = find(now, member_id)
@@ -106,13 +106,13 @@ def remove(principal: Principal, member_id: int, *, keep_keys: bool = False) -> 
         role, user = Role(row.role), row.user
         row.delete()
         audit.record(principal, now.team, "member.removed", user.get_username(), role=role)
-        kept = hand_over(now.team, user, role, _person(now), principal) if keep_keys else []
+        keys_kept = hand_over(now.team, user, role, _person(now), principal) if keep_keys else []
         removal = left(now.team, user, principal)
-        return Removal(kept or removal.keys, keep_keys, removal.ended)
+        return Removal(keys_kept or removal.keys, keep_keys, removal.ended)
 
 
 def leaves_behind(principal: Principal, member_id: int) -> list[ApiKey]:
-    """The keys of a member that work, for whoever may remove them. Raises NotFound, Forbidden."""
+    """The working keys of a member, for anyone who may remove them. Raises NotFound, Forbidden."""
     row = find(principal, member_id)
     if principal.kind != "user" or row.user_id != principal.user_id:
         principal.require("manage_members")
@@ -121,9 +121,9 @@ def leaves_behind(principal: Principal, member_id: int) -> list[ApiKey]:
 
 
 def left(team: Team, user: User, by: Acting | str) -> Removal:
-    """End what a person who is out of ``team`` could get in again by; idempotent.
+    """Revoke everything by which a person who has left ``team`` could get back in; idempotent.
 
-    Their keys are revoked, those that were handed over before are no longer theirs.
+    Their keys are revoked, except those handed over before, which are no longer theirs.
     """
     mine = ApiKey.objects.for_team(team).filter(created_by=user)
     actors = [user_id(user.pk), *(key_id(pk) for pk in mine.values_list("pk", flat=True))]
@@ -136,7 +136,7 @@ def left(team: Team, user: User, by: Acting | str) -> Removal:
 def hand_over(
     team: Team, user: User, role: Role, heir: User | None, by: Acting | str
 ) -> list[ApiKey]:
-    """Let ``heir`` (None: the operator) answer for a person's keys, which may do no more by it."""
+    """Make ``heir`` (None: the operator) answer for a person's keys, which gain no rights by it."""
     mine = _working_keys(team, user)
     for key in mine:
         key.created_by, key.role = heir, lower(key.role, role)
@@ -146,9 +146,9 @@ def hand_over(
 
 
 def change_team(principal: Principal, changes: Mapping[str, Any]) -> Team:
-    """Set ``name``, ``key_days`` and ``second_factor``, as far as they are given. Raises Forbidden.
+    """Set ``name``, ``key_days`` and ``second_factor``, if present. Raises Forbidden.
 
-    The slug stays. ``key_days`` holds for keys that are made from then on.
+    The slug stays. ``key_days`` applies to keys made from then on.
     """
     with holding(principal) as now:
         now.require("manage_team")
@@ -163,12 +163,12 @@ def change_team(principal: Principal, changes: Mapping[str, Any]) -> Team:
             audit.record(principal, now.team, "team.renamed", name=changes["name"], was=was["name"])
         if rules := {name: value for name, value in different.items() if name != "name"}:
             audit.record(principal, now.team, "team.rules", **rules)
-            revoked(now.team.pk)  # those without a second factor lose their streams
+            revoked(now.team.pk)  # People without a second factor lose their streams.
         return Team.objects.get(pk=now.team.pk)
 
 
 def archive(principal: Principal) -> None:
-    """Shut the team: nobody can enter it, and its streams end. Operators can undo it."""
+    """Archive the team: nobody can enter it, and its streams end. Operators can undo it."""
     with holding(principal) as now:
         now.require("manage_team")
         Team.objects.filter(pk=now.team.pk).update(archived_at=timezone.now())
@@ -178,9 +178,9 @@ def archive(principal: Principal) -> None:
 
 @contextmanager
 def holding(principal: Principal) -> Iterator[Principal]:
-    """Lock the team's row, and read the principal again now that nobody can change it.
+    """Lock the team's row, then read the principal again, which can no longer change.
 
-    So of two owners who remove each other at once, the second finds itself removed, or alone.
+    So if two owners remove each other at once, the second finds itself removed, or alone.
     """
     with transaction.atomic():
         Team.objects.select_for_update(no_key=True).get(pk=principal.team.pk)
@@ -191,7 +191,7 @@ def standing(principal: Principal) -> Principal:
     """The current principal. Raises Unauthenticated if it has lost access."""
     now = authentication.refreshed(principal)
     if now is None:
-        raise Unauthenticated("You are no longer in this team.")
+        raise Unauthenticated("You are no longer a member of this team.")
     return now
 
 
@@ -212,7 +212,7 @@ def _person(principal: Principal) -> User | None:
 def require_may_give(principal: Principal, role: Role) -> None:
     """Raises Forbidden for a role above one's own.
 
-    A key gives none that may do more than its scopes, and only people make owners.
+    A key cannot give a role with more rights than its scopes, and only people make owners.
     """
     if not reaches(principal.role, role):
         raise Forbidden("You cannot give a role above your own.", details={"role": role})

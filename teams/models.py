@@ -1,4 +1,4 @@
-"""Team, Membership and ApiKey: who there is. AuditEntry: what they did."""
+"""Team, Membership and ApiKey; AuditEntry, which records what people and keys did."""
 
 from typing import ClassVar
 
@@ -34,7 +34,7 @@ class Scope(models.TextChoices):
 
 
 def every_scope() -> list[str]:
-    """A key that nobody limited."""
+    """The scopes of a key that nobody limited."""
     return list(Scope.values)
 
 
@@ -94,7 +94,7 @@ class Membership(TeamOwned):
 
 
 SCANNABLE = "agui_"
-"""How the text of every key begins that was made here: secret scanners look for it."""
+"""The beginning of every key made here: secret scanners look for it."""
 
 
 class ScannableKeys(KeyGenerator):
@@ -119,14 +119,14 @@ class ApiKeyManager(BaseAPIKeyManager.from_queryset(TeamQuerySet)):  # type: ign
 
 
 class ApiKey(TeamOwned, AbstractAPIKey):
-    """A machine's credential: shown once, kept as a hash, found by eight of its first characters.
+    """A machine's credential: shown once, stored as a hash, found by eight of its first characters.
 
     ``agents`` None: every agent. ``replaces`` is the key that it was rotated from, ``made_with``
-    the key that asked for it: it never outlives that. ``created_by`` is the person who answers for
+    the key that created it: it never outlives that. ``created_by`` is the person who answers for
     it, and it works while they are an active member; None: the host's operator.
     """
 
-    # The library's own primary key holds the hash, which would show in every address of the key.
+    # The library's own primary key is the hash, which would show in every URL of the key.
     id = models.UUIDField(  # type: ignore[assignment]
         primary_key=True, default=uuid6.uuid7, editable=False
     )
@@ -171,10 +171,10 @@ class ApiKey(TeamOwned, AbstractAPIKey):
 class AuditEntry(TeamOwned):
     """One line of a team's audit log: ``teams.audit`` writes it, and nothing can change it.
 
-    A trigger refuses every UPDATE, and every DELETE but that of a whole team
+    A trigger refuses every UPDATE, and every DELETE except of a whole team
     (``teams.audit.erasing``). ``who`` is a label, so that a line outlives the person, and ``actor``
-    the id behind it (``teams.actors``); ``details``
-    is TEXT JSON; ``address`` is where the request came from, empty for commands and tasks.
+    the id behind it (``teams.actors``); ``details`` is TEXT JSON; ``address`` is where the request
+    came from, empty for commands and tasks.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
@@ -222,7 +222,7 @@ class TeamLimits(models.Model):
 
 
 class Invitation(TeamOwned):
-    """Invites the reader of an address to join; its link is mailed once and stored as a hash.
+    """Invites the owner of an address to join; its link is mailed once and stored as a hash.
 
     Open until it is accepted, revoked or expired. ``invited_by`` is a principal's label,
     ``inviter`` its ``actor_id``.
@@ -263,7 +263,7 @@ class Invitation(TeamOwned):
             ),
         ]
         indexes = [
-            # what a cool-down and the host's cap look at
+            # for the cool-down and the host's daily limit
             models.Index(fields=["email", "-created_at"], name="invitation_newest_of_email"),
             models.Index(fields=["created_at"], name="invitation_by_age"),
         ]
@@ -273,11 +273,11 @@ class Invitation(TeamOwned):
 
 
 class StreamTicket(TeamOwned):
-    """A browser's pass to one stream, where no header can carry a credential.
+    """A browser's pass to one stream, since it cannot send a credential in a header there.
 
     ``run`` or ``thread`` is what it is for; ``user`` (with the browser's ``session_key``, if one
-    asked) or ``api_key`` is the credential behind it. ``opened_run`` is the run whose stream it
-    has opened, at ``opened_at``.
+    asked) or ``api_key`` is the credential behind it. ``opened_run`` is the run whose stream it has
+    opened, at ``opened_at``.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)

@@ -1,4 +1,4 @@
-"""Mail that tells owners what concerns the whole team."""
+"""Mail that tells owners about changes that concern the whole team."""
 
 from functools import partial
 
@@ -30,5 +30,5 @@ def _send(key: ApiKey, by: str) -> None:
         get_connection().send_messages(
             [EmailMessage(subject, text, None, [address]) for address in addresses]
         )
-    except OSError as error:  # SMTPException is one; the key is made all the same
+    except OSError as error:  # SMTPException is one; the key exists all the same
         log.warning("mail.lost", error=repr(error), key=key.prefix)

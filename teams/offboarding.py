@@ -1,7 +1,7 @@
-"""What ends with a person who leaves a team, or with a key that is revoked.
+"""Revokes the access of a person who leaves a team, or of a key that is revoked.
 
-Whoever leaves keeps nothing that they or their keys have made to get in again: links, grants to
-other teams, invitations, keys. What lives in rooms above this one registers itself in ``ENDERS``.
+Links, grants to other teams, invitations and keys that they or their keys have made end with them.
+Rooms above this one register their own revocations in ``ENDERS``.
 """
 
 from collections.abc import Callable, Collection
@@ -17,7 +17,7 @@ from teams.revocation import revoked
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """The one who leaves ``team``: ``actors`` are ``actor_id``s, ``user_id`` is None for a key."""
+    """The leaver of ``team``: ``actors`` are ``actor_id``s, ``user_id`` is None for a key."""
 
     team: Team
     actors: Collection[str]
@@ -42,7 +42,7 @@ class Ended:
 
 
 ENDERS: list[Callable[[Leaving], Ended]] = []
-"""Each ends what it knows of, in the caller's transaction, and writes the audit lines."""
+"""Each revokes what it knows of, in the caller's transaction, and writes the audit lines."""
 
 
 def end(leaving: Leaving) -> Ended:
@@ -52,7 +52,7 @@ def end(leaving: Leaving) -> Ended:
         ended += ender(leaving)
     revoked(leaving.team.pk)
     if leaving.user_id is not None:
-        # They may read what was granted through this team in the name of another team of theirs.
+        # As members of another team they may read what was granted through this one.
         others = Membership.objects.of_one_person().filter(user=leaving.user_id)
         for team_id in others.values_list("team_id", flat=True):
             revoked(team_id)

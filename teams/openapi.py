@@ -8,13 +8,12 @@ from drf_spectacular.openapi import AutoSchema
 
 
 class PrincipalScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """A key in a header, or a browser's session; either will do."""
+    """A key in a header, or a browser's session; either is enough."""
 
     target_class = "teams.authentication.PrincipalAuthentication"
     name = ["key", "session"]  # one extension may describe several
 
     def get_security_definition(self, auto_schema: AutoSchema) -> list[dict[str, Any]]:
-        """One definition for each name."""
         return [
             {"type": "http", "scheme": "bearer"},
             {"type": "apiKey", "in": "cookie", "name": settings.SESSION_COOKIE_NAME},

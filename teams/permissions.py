@@ -13,7 +13,7 @@ OWNING = frozenset({Role.OWNER})
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What it covers, the roles that may do it, and the scopes that let a key of such a role."""
+    """Its description, the roles that may do it, and the scopes that let a key of such a role."""
 
     covers: str
     roles: frozenset[Role]
@@ -24,38 +24,38 @@ def _action(covers: str, roles: frozenset[Role], *scopes: Scope) -> Action:
     return Action(covers, roles, frozenset(scopes))
 
 
-# A key that starts runs reads them, too: ``POST /agui`` answers with the run's events.
+# A key that starts runs also reads them: ``POST /agui`` answers with the run's events.
 ACTIONS: Mapping[str, Action] = {
     "view": _action(
         "see the team, its agents, threads, runs and events, live and stored",
         EVERYONE, Scope.READ, Scope.RUN,
     ),
     "run": _action(
-        "start a run, also one that answers with `resume`", WORKING, Scope.RUN
+        "start a run, including one that answers with `resume`", WORKING, Scope.RUN
     ),
     "answer": _action(
         "answer a question that a run ended with, in the inbox", WORKING, Scope.RUN
     ),
-    "cancel": _action("cancel a run that one started oneself", WORKING, Scope.RUN),
+    "cancel": _action("cancel one's own run", WORKING, Scope.RUN),
     "cancel_others": _action(
-        "cancel a run that somebody else started", RUNNING_THE_TEAM, Scope.RUN
+        "cancel another person's run", RUNNING_THE_TEAM, Scope.RUN
     ),
     "comment": _action("comment on a run and rate it", WORKING, Scope.RUN),
-    "share": _action("share a thread or run, and end that", WORKING, Scope.ADMIN),
+    "share": _action("share a thread or run, and revoke grants", WORKING, Scope.ADMIN),
     "delete": _action("erase a thread with all its runs", RUNNING_THE_TEAM, Scope.ADMIN),
     "ingest": _action(
         "hand in the events of a run that is executed elsewhere", WORKING, Scope.INGEST
     ),
     "manage_agents": _action(
-        "add, change and switch off agents, and what the team knows for them",
+        "add, change and disable agents, and manage the team's knowledge for them",
         RUNNING_THE_TEAM, Scope.ADMIN,
     ),
     "manage_members": _action(
-        "invite and remove people, change their role", RUNNING_THE_TEAM, Scope.ADMIN
+        "invite and remove people, change their roles", RUNNING_THE_TEAM, Scope.ADMIN
     ),
     "manage_keys": _action("make, rotate and revoke API keys", RUNNING_THE_TEAM, Scope.ADMIN),
     "manage_grants": _action(
-        "see and end every grant of the team, also on private threads", OWNING, Scope.ADMIN
+        "see and revoke every grant of the team, also on private threads", OWNING, Scope.ADMIN
     ),
     "manage_team": _action("rename and archive the team", OWNING, Scope.ADMIN),
     "see_audit": _action(
@@ -71,8 +71,8 @@ def allowed(role: str, action: str) -> bool:
 
 def within(scopes: Iterable[str]) -> frozenset[str]:
     """The actions that these scopes allow a key, within its role."""
-    given = frozenset(scopes)
-    return frozenset(name for name, action in ACTIONS.items() if action.scopes & given)
+    granted = frozenset(scopes)
+    return frozenset(name for name, action in ACTIONS.items() if action.scopes & granted)
 
 
 def reaches(role: str, other: str) -> bool:
@@ -82,12 +82,12 @@ def reaches(role: str, other: str) -> bool:
 
 
 def lower(role: str, other: str) -> Role:
-    """The one of two roles that may do less."""
+    """The role with fewer rights."""
     return Role(other) if reaches(role, other) else Role(role)
 
 
 def as_markdown() -> str:
-    """The table as docs/permissions.md shows it (``manage.py show_permissions``)."""
+    """The table as in docs/permissions.md (``manage.py show_permissions``)."""
     heads = ["action", "what it covers", *Role.values, "scope of a key"]
     lines = [heads, ["---"] * len(heads)]
     for name, action in ACTIONS.items():

@@ -1,4 +1,4 @@
-"""Tell open streams that somebody may have lost the right to read them."""
+"""Tells open streams to re-check access after a revocation."""
 
 from functools import partial
 from uuid import UUID
@@ -14,10 +14,10 @@ def group(team_id: UUID) -> str:
 
 
 def revoked(team_id: UUID) -> None:
-    """Let every open stream of the team ask again, at once, whether it may go on.
+    """Make every open stream of the team re-check access at once.
 
-    Call it in the transaction that revokes, or behind it: it rings after the commit. Ringing may
-    fail; then the streams ask on their heartbeat.
+    Call it in the transaction that revokes, or after it: it rings after the commit. Ringing may
+    fail; then the streams check with their heartbeat.
     """
     topic = group(team_id)
     ring = partial(bell.ring_now, [(topic, {"type": "access", "topic": topic})])

@@ -1,4 +1,4 @@
-"""The browsers in which a person is signed in, and the end of one."""
+"""The browsers in which a person is signed in, and signing one out."""
 
 from allauth.usersessions.models import UserSession
 from django.contrib.auth.models import User
@@ -23,7 +23,7 @@ def end(user: User, session_id: int) -> None:
 
 
 def end_others(user: User, session_key: str | None) -> int:
-    """Sign the person out everywhere but in the browser with that key; how many ended."""
+    """Sign the person out everywhere except in the browser with that key; returns how many."""
     others = [row for row in listed(user) if row.session_key != session_key]
     for row in others:
         row.end()
@@ -33,7 +33,7 @@ def end_others(user: User, session_key: str | None) -> int:
 
 
 def person(principal: Principal) -> User:
-    """Whose sessions these are. Raises Forbidden for a key, which has none."""
+    """The person whose sessions these are. Raises Forbidden for a key, which has none."""
     if principal.kind != "user" or principal.user_id is None:
         raise Forbidden("Only people have sessions; an API key has none.")
     return User.objects.get(pk=principal.user_id)

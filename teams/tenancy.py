@@ -1,17 +1,17 @@
 """Everything a team owns is reached through ``for_team``; nothing else is scoped by hand.
 
-The backstop: a query of such an object that names no team is refused when it would run. It runs
-when one of these holds:
+The backstop: a query for such objects that names no team is refused when it would run. It may run
+in these cases:
 
 - ``for_team(team)``, or a keyword ``team=``;
 - a keyword whose value is an object of a team (``filter(thread=thread)``), or the manager of such
-  an object (``run.interrupts``): whoever holds the object has asked for it before;
+  an object (``run.interrupts``): code that has the object was allowed to get it;
 - a method that names why one query needs no team (``already_found`` and the six below it);
   ``with operator_code("why")`` for all queries in a block.
 
-It watches querysets. Raw SQL, ``Model._base_manager`` (which follows foreign keys and cascades)
-and ``save`` or ``delete`` of an object in hand pass by it, and so does a keyword on the far side
-of a join; the tests of ``tests/tenancy`` are for these.
+It watches querysets. Raw SQL, ``Model._base_manager`` (which follows foreign keys and cascades) and
+``save`` or ``delete`` of a loaded object bypass it, and so does a keyword on the far side of a
+join; the tests of ``tests/tenancy`` cover these.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ _operator: ContextVar[str] = ContextVar("operator", default="")
 
 
 class Unscoped(RuntimeError):
-    """A query of what teams own named no team: use ``for_team``, or say why not."""
+    """A query for objects of teams named no team: use ``for_team``, or say why not."""
 
 
 @contextmanager
@@ -60,19 +60,19 @@ def exempt() -> bool:
 
 
 class TeamQuerySet(models.QuerySet[M]):
-    """A queryset that knows how to stay inside one team, and does not run outside."""
+    """A queryset that knows whether it stays inside one team, and otherwise refuses to run."""
 
     _scoped = False
 
     def for_team(self, team: "models.Model") -> Self:
-        """Only what ``team`` owns: the single place where tenant scoping is written."""
+        """Only the objects of ``team``: the single place where tenant scoping is written."""
         return self.filter(team=team)
 
     def unscoped(self, reason: str) -> Self:
         """This query may run without a team; ``reason`` is for the reader of the code."""
-        found = self.all()
-        found._scoped = True
-        return found
+        copy = self.all()
+        copy._scoped = True
+        return copy
 
     def already_found(self) -> Self:
         """Rows by ids that a scoped query, or the caller's check of access, has returned before."""
@@ -103,17 +103,17 @@ class TeamQuerySet(models.QuerySet[M]):
         return self.unscoped("for operators")
 
     def _clone(self) -> Self:
-        found = cast(Self, super()._clone())  # type: ignore[misc]
-        found._scoped = self._scoped
-        return found
+        copy = cast(Self, super()._clone())  # type: ignore[misc]
+        copy._scoped = self._scoped
+        return copy
 
     def _filter_or_exclude(self, negate: bool, args: Any, kwargs: dict[str, Any]) -> Self:
-        found = cast(Self, super()._filter_or_exclude(negate, args, kwargs))  # type: ignore[misc]
-        found._scoped = found._scoped or (not negate and any(map(_names_team, kwargs.items())))
-        return found
+        copy = cast(Self, super()._filter_or_exclude(negate, args, kwargs))  # type: ignore[misc]
+        copy._scoped = copy._scoped or (not negate and any(map(_names_team, kwargs.items())))
+        return copy
 
     def _guard(self) -> None:
-        hints: dict[str, Any] = vars(self)["_hints"]  # of a manager of an object in hand
+        hints: dict[str, Any] = vars(self)["_hints"]  # from the manager of a loaded object
         if not (self._scoped or "instance" in hints or self.query.is_empty() or exempt()):
             raise Unscoped(f"{Unscoped.__doc__} ({self.model._meta.label})")
 
@@ -123,32 +123,26 @@ class TeamQuerySet(models.QuerySet[M]):
         super()._fetch_all()
 
     def iterator(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
-        """Guarded."""
         self._guard()
         return super().iterator(*args, **kwargs)
 
     def exists(self) -> bool:
-        """Guarded."""
         self._guard()
         return super().exists()
 
     def count(self) -> int:
-        """Guarded."""
         self._guard()
         return super().count()
 
     def aggregate(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Guarded."""
         self._guard()
         return super().aggregate(*args, **kwargs)
 
     def update(self, **kwargs: Any) -> int:
-        """Guarded."""
         self._guard()
         return super().update(**kwargs)
 
     def delete(self) -> tuple[int, dict[str, int]]:
-        """Guarded."""
         self._guard()
         return super().delete()
 
@@ -159,7 +153,7 @@ def _names_team(keyword: tuple[str, Any]) -> bool:
 
 
 class TeamOwned(models.Model):
-    """An object that belongs to exactly one team, and goes with it."""
+    """An object that belongs to exactly one team, and is deleted with it."""
 
     team = models.ForeignKey("teams.Team", on_delete=models.CASCADE, related_name="+")
 
@@ -169,11 +163,11 @@ class TeamOwned(models.Model):
         abstract = True
 
     def validate_unique(self, *args: Any, **kwargs: Any) -> None:
-        """What must be unique must be so among all teams."""
+        """Unique values must be unique among all teams."""
         with operator_code("uniqueness"):
             super().validate_unique(*args, **kwargs)
 
     def validate_constraints(self, *args: Any, **kwargs: Any) -> None:
-        """The same."""
+        """Unique values must be unique among all teams."""
         with operator_code("uniqueness"):
             super().validate_constraints(*args, **kwargs)

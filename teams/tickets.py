@@ -1,8 +1,9 @@
-"""Stream tickets: what a browser puts into the address of an EventSource or a WebSocket.
+"""Stream tickets: what a browser puts into the URL of an EventSource or a WebSocket.
 
-The ticket is the signed name of a row. That it opens one stream only is a conditional update of
-that row: PostgreSQL is there whenever a stream can be opened at all, Valkey need not be. The
-signature keeps who has seen the table from making tickets, and guesses out of the database.
+The ticket is the signed name of a row. A conditional update of that row makes sure that it opens
+one stream only: PostgreSQL is there whenever a stream can be opened at all, Valkey may not be. The
+signature stops forged tickets even from someone who has seen the table, and keeps guesses out of
+the database.
 """
 
 from datetime import timedelta
@@ -31,7 +32,7 @@ class TicketRefused(Unauthenticated):
 
 
 def mint(principal: Principal, bound: Bound) -> str:
-    """A ticket for one stream of what it is bound to. Raises Forbidden for who is no credential."""
+    """A ticket for one stream of a run or thread. Raises Forbidden for a link or a ticket."""
     behind: dict[str, Any]
     if principal.kind == "key":
         row = ApiKey.objects.for_team(principal.team).only("pk").get(prefix=principal.key_prefix)
@@ -51,8 +52,8 @@ def mint(principal: Principal, bound: Bound) -> str:
 def redeem(text: str, run_id: UUID, *, again: bool) -> Principal:
     """The principal that this ticket stands for; redeeming uses it up. Raises TicketRefused.
 
-    The first time within OPENS_WITHIN of its making; ``again``, by a reader who has a cursor,
-    within REOPENS_FOR of the first time and for the same run. The database's clock counts.
+    The first use must come within OPENS_WITHIN of its making; ``again``, by a reader who has a
+    cursor, within REOPENS_FOR of the first and for the same run. The database's clock counts.
     """
     try:
         key = UUID(_signer.unsign(text))
@@ -73,7 +74,7 @@ def redeem(text: str, run_id: UUID, *, again: bool) -> Principal:
 
 
 def _behind(ticket: StreamTicket) -> Principal:
-    """Whose credential it is; what that may do today, ``refreshed`` knows."""
+    """The principal behind the ticket; ``refreshed`` knows what it may do today."""
     if ticket.api_key is not None:
         prefix = ticket.api_key.prefix
         return Principal(

@@ -1,4 +1,4 @@
-"""How DRF and Django say errors: the one shape, whatever raised it."""
+"""How DRF and Django answer errors: in one shape, whatever raised them."""
 
 import sys
 from typing import Any
@@ -44,7 +44,7 @@ OURS: list[tuple[type[Exception], type[HostError]]] = [
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
-    """DRF's hook: any exception as its HostError, or as an internal error that says nothing."""
+    """DRF's hook: any exception as its HostError, or as an internal error without details."""
     ours = as_host_error(error)
     log_failure(error, ours)
     headers = dict(ours.headers)
@@ -54,7 +54,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
 
 
 def as_host_error(error: Exception) -> HostError:
-    """The HostError that stands for an exception of Django or DRF."""
+    """The HostError for an exception of Django or DRF."""
     if isinstance(error, HostError):
         return error
     if isinstance(error, exceptions.ValidationError):
@@ -67,7 +67,7 @@ def as_host_error(error: Exception) -> HostError:
 
 
 def log_failure(error: Exception, ours: HostError, **values: Any) -> None:
-    """Log what is the host's own fault; an outage, which fails all requests alike, sparingly."""
+    """Log the host's own faults; log an outage, which fails every request, only sparingly."""
     if isinstance(ours, Unavailable):
         sparingly(log.warning, "request.unavailable", error=repr(error), **values)
     elif ours.status >= 500:
@@ -75,13 +75,11 @@ def log_failure(error: Exception, ours: HostError, **values: Any) -> None:
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """Django's 404, as JSON for machines."""
     return _page_or_json(request, NotFound())
 
 
 def permission_denied(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """Django's 403, as JSON for machines."""
-    return _page_or_json(request, Forbidden("You may not do that."))
+    return _page_or_json(request, Forbidden("You do not have permission to do that."))
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

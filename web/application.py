@@ -1,4 +1,4 @@
-"""What granian serves under the supervisor: the application, in a process that dies with it."""
+"""The application that granian serves under the supervisor, in a process that ends with it."""
 
 import multiprocessing
 import signal
@@ -17,7 +17,7 @@ log = structlog.get_logger(__name__)
 def application() -> Any:
     """The ASGI application; called inside granian's worker process (``--factory``).
 
-    Granian's main process ends with the supervisor, but its worker would live on with the port.
+    Granian's main process ends with the supervisor, but its worker would live on and keep the port.
     """
     child.die_with_parent(signal.SIGKILL)
     own_secrets.hide()
@@ -41,5 +41,5 @@ def _announce() -> None:
     try:
         startup.announce("web", registry.offered(), request_slots=settings.AGUI_REQUEST_SLOTS)
     except ImproperlyConfigured as error:
-        # It serves what needs no database, says so at /ready, and goes on when it is back.
+        # It serves what needs no database, reports the outage at /ready, and recovers by itself.
         log.error("web.not_ready", reason=f"{error}")

@@ -9,11 +9,11 @@ from contextlib import suppress
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agui_project.settings")
-# WhiteNoise streams static files as WSGI would; Django reads such a file whole and says so.
+# WhiteNoise streams static files as WSGI would; Django reads such a file whole and warns about it.
 warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous")
 django = get_asgi_application()
 
-# Imported only now: consumers need the app registry.
+# Imported only now, because consumers need the app registry.
 from channels.routing import ProtocolTypeRouter  # noqa: E402
 
 from agui_project.cors import Cors  # noqa: E402
@@ -27,7 +27,7 @@ from web.nul import RefuseNul  # noqa: E402
 
 
 async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
-    """Run the reaper beside the requests: runs end also when no worker is left."""
+    """Run the reaper beside the requests, so that runs end even if no worker is left."""
     await receive()
     # Nothing imported so far will ever be garbage: a full collection over it took 90 ms.
     gc.collect()

@@ -1,6 +1,6 @@
 """Raw ASGI over HTTP, as little as the streams need: a request, and answers that are JSON errors.
 
-Paths that lead here pass none of Django's middleware, so hosts and errors are handled here.
+Requests that lead here bypass Django's middleware, so hosts and errors are handled here.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -17,7 +17,7 @@ from protocol.strict_json import dumps
 from web.answers import as_host_error, log_failure
 
 SLOT = "agui.slot"
-"""Where a scope holds the request's place at the gate (``gated.py``)."""
+"""Where a scope holds the request's slot (``gated.py``)."""
 log = structlog.get_logger(__name__)
 
 Scope = dict[str, Any]
@@ -46,12 +46,12 @@ class Request:
     @cached_property
     def query(self) -> Mapping[str, str]:
         """The last value of each parameter."""
-        found = parse_qs(self.scope.get("query_string", b"").decode("latin-1"), True)
-        return {name: values[-1] for name, values in found.items()}
+        parameters = parse_qs(self.scope.get("query_string", b"").decode("latin-1"), True)
+        return {name: values[-1] for name, values in parameters.items()}
 
     @property
     def kwargs(self) -> dict[str, Any]:
-        """What the address held."""
+        """The arguments from the URL."""
         return self.scope["url_route"]["kwargs"]  # type: ignore[no-any-return]
 
     @property
@@ -60,12 +60,12 @@ class Request:
         return cors.scheme_of(self.scope)
 
     def release(self) -> None:
-        """Let the next request in: what comes now is only waited for, or sent."""
+        """Let the next request in: from here on this one only waits or sends."""
         if (slot := self.scope.get(SLOT)) is not None:
             slot.release()
 
     async def body(self) -> bytes:
-        """The whole body, which ``Bodies`` has read and bounded before; once."""
+        """The whole body, which ``Bodies`` has read and bounded before; can be taken once."""
         return bytes((await self.receive()).get("body", b""))
 
 
@@ -83,7 +83,7 @@ def endpoint(handle: Callable[[Request, Send], Awaitable[None]]) -> App:
         try:
             request = Request(scope, receive)
             if not cors.host_allowed(request.headers):
-                raise BadRequest("This host is not configured to answer under that name.")
+                raise BadRequest("This host is not configured to answer to that name.")
             await handle(request, tracked)
         except HostError as error:
             if started:
@@ -105,7 +105,6 @@ def endpoint(handle: Callable[[Request, Send], Awaitable[None]]) -> App:
 async def answer(
     send: Send, status: int, body: bytes = b"", headers: Mapping[str, str] | None = None
 ) -> None:
-    """A complete answer."""
     pairs = {"content-length": str(len(body)), **(headers or {})}
     raw = [(name.lower().encode(), value.encode("latin-1")) for name, value in pairs.items()]
     await send({"type": "http.response.start", "status": status, "headers": raw})
@@ -115,18 +114,17 @@ async def answer(
 async def answer_json(
     send: Send, status: int, value: Any, headers: Mapping[str, str] | None = None
 ) -> None:
-    """A complete JSON answer."""
     body = dumps(value).encode(errors="replace")
     await answer(send, status, body, {"content-type": "application/json", **(headers or {})})
 
 
 async def answer_error(send: Send, error: HostError) -> None:
-    """The error shape of DESIGN section 6."""
+    """An error in the shape of DESIGN section 6."""
     await answer_json(send, error.status, error.as_json(), error.headers)
 
 
 async def refuse(scope: cors.Scope, receive: cors.Receive, send: Send, error: HostError) -> None:
-    """Answer for the app that was not asked: JSON, a line of text for pages, a close code."""
+    """Answer in place of the app: JSON, a line of text for pages, a close code for sockets."""
     if scope["type"] == "websocket":
         return await close_socket(receive, send, error)
     if "text/html" in cors.headers_of(scope).get("accept", ""):
@@ -136,7 +134,7 @@ async def refuse(scope: cors.Scope, receive: cors.Receive, send: Send, error: Ho
 
 
 async def close_socket(receive: cors.Receive, send: Send, error: HostError) -> None:
-    """Refuse a WebSocket. Browsers see no HTTP status: it is accepted, then closed."""
+    """Refuse a WebSocket. Browsers see no HTTP status, so it is accepted, then closed."""
     await receive()
     await send({"type": "websocket.accept"})
     await send({"type": "websocket.close", "code": error.close, "reason": error.code})

@@ -1,7 +1,7 @@
 """Request bodies, bounded once for every route: by size, by time, and over the whole process.
 
-Django spools a body of any length to disk before a view can refuse it, and waits for the rest
-for ever. So no app sees a request before its whole body is here.
+Django spools a body of any length to disk before a view can refuse it, and waits for the rest for
+ever. So no app sees a request before its whole body has arrived.
 """
 
 import asyncio
@@ -19,14 +19,14 @@ from web.asgi_http import refuse
 CLOSE = {"Connection": "close"}
 """Nobody reads the rest of a refused body, so the connection cannot carry another request."""
 SHARE = 4
-"""One address may hold a quarter of the bytes: slow bodies of one client must not stop others'."""
+"""One address may use a quarter of the bytes: slow bodies of one client must not stop others'."""
 
 
 class Bodies:
     """ASGI middleware: the app gets the body in one piece, or is not called.
 
     413 above ``AGUI_MAX_BODY_BYTES``, by Content-Length before a byte is read and by count for
-    chunks; 408 after ``AGUI_BODY_TIMEOUT`` seconds; 503 while the process, or the address, holds
+    chunks; 408 after ``AGUI_BODY_TIMEOUT`` seconds; 503 if the process or the address already uses
     too much of ``AGUI_BODIES_MAX_BYTES``. A body counts until its answer begins.
     """
 
@@ -62,7 +62,7 @@ class Bodies:
         await self.app(scope, replay, sending)
 
     async def _read(self, scope: Scope, receive: Receive, body: "_Body") -> HostError | None:
-        """Read all of the body, or say why not."""
+        """Read all of the body; return the error if that fails."""
         if _declared(scope) > settings.AGUI_MAX_BODY_BYTES:
             return _too_large()
         try:
@@ -112,7 +112,7 @@ class _Body:
         self._chunks.append(chunk)
 
     def message(self) -> dict[str, Any]:
-        """The whole body, as the one message that the app gets; it is kept no longer here."""
+        """The whole body as the one message that the app gets; it is kept no longer here."""
         body, self._chunks = b"".join(self._chunks), []
         return {"type": "http.request", "body": body, "more_body": False}
 

@@ -1,12 +1,12 @@
-"""The gate: how many requests a web process works on at once, and which of the others may wait.
+"""The gate: limits how many requests a web process works on at once, and which others may wait.
 
 Django gives every request a thread of its own, and each thread wants a connection of the pool.
-Without a bound, 6,000 starts at 300 a second made thousands of threads that waited ten seconds
-each for nothing, and streams that were open stood still. So a request takes a slot before it may
-use the database, and gives it back when its answer begins: an open stream holds none.
+Without a bound, 6,000 starts at 300 a second made thousands of threads that each waited ten seconds
+for nothing, and open streams stood still. So a request takes a slot before it may use the database,
+and gives it back when its answer begins: an open stream holds none.
 
-Slots go round the callers, and one caller (a team, or an address that nobody knows yet) holds at
-most half of them. A request that would wait too long is refused at once.
+Callers take turns, and one caller (a team, or an address not yet identified) holds at most half of
+the slots. A request that would wait too long is refused at once.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from django.conf import settings
 from agui_project.errors import Overloaded
 
 PATIENCE = {"start": 1, "read": 1, "join": 6}
-"""Times ``AGUI_REQUEST_WAIT`` for each kind: thousands of readers come back after a restart."""
+"""Multiplies ``AGUI_REQUEST_WAIT`` for each kind: thousands of readers return after a restart."""
 MOST_WAITING = 4_000
 FIRST_GUESS = 0.02
 """Seconds that a request takes, until some were measured."""
@@ -29,7 +29,7 @@ Key = tuple[str, str]
 
 
 class Slot:
-    """The right to use the database for one request; ``release`` may be called again."""
+    """The right to use the database for one request; ``release`` is idempotent."""
 
     def __init__(self, gate: "Gate", caller: str, kind: str) -> None:
         self._gate, self._caller, self._kind = gate, caller, kind
@@ -37,7 +37,6 @@ class Slot:
         self._over = False
 
     def release(self) -> None:
-        """Let the next request in."""
         if not self._over:
             self._over = True
             self._gate.left(self._caller, self._kind, time.monotonic() - self._since)
@@ -56,7 +55,7 @@ class Gate:
         self._seconds = dict.fromkeys(PATIENCE, FIRST_GUESS)
 
     async def enter(self, caller: str, kind: str) -> Slot:
-        """Take a slot, or wait for one. Raises Overloaded, at once, where that would take long."""
+        """Take a slot, or wait for one. Raises Overloaded at once if that would take too long."""
         if (caller, kind) not in self._lanes and self._has_room(caller):
             self._take(caller)
             return Slot(self, caller, kind)
@@ -70,7 +69,7 @@ class Gate:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                self.left(caller, kind, None)  # it was called and left in the same moment
+                self.left(caller, kind, None)  # it got a slot and was cancelled in the same moment
             else:
                 self._remove((caller, kind), turn)
             raise
@@ -83,7 +82,7 @@ class Gate:
         return len(self._lanes.get((caller, kind), ())) * self._seconds[kind] / at_once
 
     def left(self, caller: str, kind: str, seconds: float | None) -> None:
-        """A slot is free again; its request took so many seconds, if it was one."""
+        """Take a slot back; ``seconds``, if set, is how long its request took."""
         if seconds is not None:
             self._seconds[kind] += (seconds - self._seconds[kind]) * WEIGHT
         self._busy -= 1
@@ -100,7 +99,7 @@ class Gate:
         self._busy_of[caller] += 1
 
     def _call(self) -> None:
-        """Give free slots away: to the lane whose turn it is, which then goes to the end."""
+        """Give free slots to the lane whose turn it is, which then goes to the end."""
         for key in list(self._lanes):
             if self._busy >= self.slots:
                 return

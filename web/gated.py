@@ -18,7 +18,7 @@ from web.gate import Gate
 log = structlog.get_logger(__name__)
 
 FREE = ("/health",)
-"""Depends on nothing, and has to answer when nothing else does."""
+"""These paths depend on nothing, and have to answer when nothing else does."""
 PROBES = ("/ready",)
 PROBE_SLOTS = 2
 
@@ -62,10 +62,9 @@ class Gated:
 
 
 class Whole:
-    """ASGI middleware for Django: an answer is sent when all of it is there.
+    """ASGI middleware for Django: an answer is sent once all of it is there.
 
-    Django gives its connection back behind the last byte, so a client that takes its time would
-    hold one.
+    Django gives its connection back after the last byte, so a slow client would hold one.
     """
 
     def __init__(self, app: Any) -> None:

@@ -23,7 +23,7 @@ select count(*) from procrastinate_workers worker
 
 
 class Probes:
-    """Middleware: a probe asks by the machine's address, which is no name of this host."""
+    """Middleware: a probe addresses the machine by IP, which is not one of this host's names."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -43,7 +43,7 @@ def health(request: HttpRequest) -> JsonResponse:
 def ready(request: HttpRequest) -> JsonResponse:
     """Readiness: 503 without a migrated database; without bell or workers it is degraded.
 
-    Without the bell readers are served by polling, without workers runs wait in the queue. On a
+    Without the bell readers are served by polling; without workers runs wait in the queue. On a
     full disk nothing can start, and PostgreSQL may be down for that reason.
     """
     workers = _live_workers()

@@ -1,4 +1,4 @@
-"""Which app answers: by method, path and Accept. Every two-faced address is decided here only."""
+"""Chooses the app that answers, by method, path and Accept; nothing else does so."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +24,7 @@ Endpoint = Any
 
 
 def http(django: Endpoint) -> Endpoint:
-    """The HTTP side: streams go to consumers, all else to Django."""
+    """The HTTP side: streams go to consumers, everything else to Django."""
     post = _when(_is_post, agui, otherwise=django)
     return URLRouter(
         [

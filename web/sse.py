@@ -1,8 +1,8 @@
-"""Server-sent events over raw ASGI: frames out, heartbeats in silence, bounded waits.
+"""Server-sent events over raw ASGI: frames out, heartbeats when idle, bounded waits.
 
 Knows no run and no user: it gets an async iterator of frames and a limit. Django's
-StreamingHttpResponse would hold a thread per open stream, and Channels' AsyncHttpConsumer does
-not hear disconnects while it streams.
+StreamingHttpResponse would hold a thread per open stream, and Channels' AsyncHttpConsumer does not
+notice disconnects while it streams.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ Send = Callable[[Message], Awaitable[None]]
 Receive = Callable[[], Awaitable[Message]]
 Header = tuple[bytes, bytes]
 View = Callable[[Frames], bytes]
-"""What a reader gets to see; the bytes are made once per batch and shared by all who see them."""
+"""How a reader sees a batch; the bytes are made once per batch and shared by all with that view."""
 
 HEADERS: tuple[Header, ...] = (
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -27,18 +27,18 @@ HEADERS: tuple[Header, ...] = (
 RETRY = b"retry: 1000\n\n"
 HEARTBEAT = b": heartbeat\n\n"
 REVOKED = b": revoked\n\nretry: 10\n\n"
-"""A browser comes back at once, and the answer that it then gets tells its page why."""
+"""A browser reconnects at once, and the answer it then gets tells its page why."""
 FAREWELL = 1.0
-"""Seconds for the last words to a reader that may take nothing any more."""
+"""How many seconds a reader that has stalled has for the last frame."""
 
 
 def whole(frames: Frames) -> bytes:
-    """The stored log, as a reader of AG-UI 1.0 gets it."""
+    """The stored log, for a reader of AG-UI 1.0."""
     return frames.sse
 
 
 def rawless(frames: Frames) -> bytes:
-    """The same without RAW and ``rawEvent``."""
+    """``whole`` without RAW and ``rawEvent``."""
     return frames.rawless_sse
 
 
@@ -57,17 +57,17 @@ async def stream(
 ) -> None:
     """Send ``opening`` (whole frames), then ``view`` of ``frames`` until they end.
 
-    A reader that takes longer than ``stall`` seconds to accept a frame raises TimeoutError.
+    Raises TimeoutError if a reader takes longer than ``stall`` seconds to accept a frame.
     """
     await _body(send, RETRY + opening, stall)
     async for batch in frames:
         await _body(send, HEARTBEAT if batch is None else view(batch), stall)
-        del batch  # a stalled reader must not keep two pages alive
+        del batch  # A stalled reader must not keep two pages alive.
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 async def refuse(send: Send) -> None:
-    """End a stream whose reader has lost the right to it; one that takes nothing is just cut."""
+    """End a stream whose reader has lost access; one that takes nothing is simply cut."""
     with suppress(TimeoutError):
         await _body(send, REVOKED, FAREWELL)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -79,7 +79,6 @@ async def _body(send: Send, body: bytes, stall: float) -> None:
 
 
 async def until_disconnect(receive: Receive, *kinds: str) -> None:
-    """Return when the peer has left."""
     while (await receive())["type"] not in kinds:
         pass
 
@@ -87,7 +86,7 @@ async def until_disconnect(receive: Receive, *kinds: str) -> None:
 async def beside(
     sending: Awaitable[None], leaving: Awaitable[None], refused: Awaitable[None]
 ) -> bool:
-    """Run ``sending`` until it ends, the peer leaves, or its right to read is gone.
+    """Run ``sending`` until it ends, the peer leaves, or it loses access.
 
     True for the last of these. Leaving is not an error.
     """

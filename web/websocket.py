@@ -19,8 +19,8 @@ class Close(IntEnum):
 async def stream(send: Send, frames: AsyncIterator[Frames | None], *, stall: float) -> Close:
     """Send ``frames`` until they end; the close code says how.
 
-    Frame k (from 0) has ``seq`` cursor + 1 + k: nothing else is ever sent. In silence nothing is:
-    ASGI knows no ping frames (ADR 0001).
+    Frame k (from 0) has ``seq`` cursor + 1 + k: nothing else is ever sent. When idle nothing is
+    sent: ASGI has no ping frames (ADR 0001).
     """
     async for batch in frames:
         if batch is None:

@@ -1,4 +1,4 @@
-"""Times as people say them; ``static/js/clock.mjs`` keeps them going with the same words."""
+"""Times in words; ``static/js/clock.mjs`` keeps them up to date with the same words."""
 
 from datetime import UTC, datetime, timedelta
 

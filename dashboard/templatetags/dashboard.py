@@ -1,4 +1,4 @@
-"""What templates ask of a run, and of who looks at it."""
+"""Questions of templates about a run and the page's visitor."""
 
 from django import template
 

@@ -1,9 +1,9 @@
-"""Commits: the writer's thread. Appends a group of batches in one transaction, whatever happens.
+"""Commits: the writer's thread. Appends a group of batches in one transaction.
 
 - A batch that cannot be stored ends only its own run: the group is repeated run by run.
 - A lock that another transaction holds delays only the run that needs it: ``Blocked``, and the
   writer tries that run again by itself. Nobody else's events wait for it.
-- A commit whose answer was lost is settled in the database: see ``_transact``.
+- If the answer to a commit was lost, the database is asked whether it happened: see ``_transact``.
 """
 
 import time
@@ -26,13 +26,13 @@ RETRY_SECONDS = (0.05, 0.2, 0.5, 1.0)
 DEADLINE = 8.0
 TRANSACTION_SECONDS = 30
 GROUP_WAITS, ALONE_WAITS = "50ms", "20ms"
-"""For a lock. All runs of the worker wait for a group, and for each run that is tried alone."""
+"""Timeouts for a lock: all runs of the worker wait for a group, and for a run tried alone."""
 
 Work = list[tuple[Batch, list[Also]]]
 
 
 class Blocked:
-    """The verdict on a run of which another transaction holds a row: try again later."""
+    """Another transaction holds a row that this run needs: try again later."""
 
 
 Verdicts = dict[UUID, HostError | Blocked | None]
@@ -63,8 +63,7 @@ class Committer:
         raise AssertionError("unreachable")
 
     def _with_room(self, work: Work, alone: bool) -> Verdicts:
-        """``_transact``; it waits for room on a full disk, and for a server that writes, as it does
-        for a database that is away."""
+        """``_transact``, repeated while the disk is full or the server is read-only or away."""
         while True:
             try:
                 return self._transact(work, alone)
@@ -78,10 +77,10 @@ class Committer:
     def _transact(self, work: Work, alone: bool) -> Verdicts:
         """Fence, COPY, and what goes along with them.
 
-        What the fence leaves out belongs to somebody else, or was committed by an earlier attempt
-        whose answer was lost. That attempt may still have been under way when the fence asked: then
-        the fence waited for its row lock. So the question is asked behind the fence, by a
-        statement of its own, whose snapshot has that commit.
+        A batch that the fence leaves out belongs to another writer, or an earlier attempt committed
+        it and the answer was lost. That attempt may still have been running when the fence asked:
+        then the fence waited for its row lock. So ``confirm`` asks after the fence, in a statement
+        of its own, whose snapshot contains that commit.
 
         What goes along (``also``) was committed with the batch, so it does not run again.
         """
@@ -117,7 +116,7 @@ class Committer:
         return verdicts
 
     def _one_by_one(self, work: Work, error: Exception) -> Verdicts:
-        """Give each run a transaction of its own; only the one that cannot be stored is told so."""
+        """Give each run a transaction of its own, so that only one that cannot be stored fails."""
         if len(work) == 1:
             log.error("writer.refused", journal=str(work[0][0].journal_id), exc_info=error)
             return {work[0][0].journal_id: AppendFailed()}
@@ -136,10 +135,10 @@ class Committer:
         )
 
     def _reconnect(self, error: Exception, pause: float) -> None:
-        """Return when there is a connection that works.
+        """Return once a connection works.
 
-        A new one has ended what the lost one may still have been doing. Behind a connection pooler
-        that cannot be done: then these runs are ``Blocked`` for a while.
+        A new connection has ended whatever the lost one was still doing. Behind a connection pooler
+        that is impossible: then these runs are ``Blocked`` for a while.
         """
         while not _usable():
             log.warning("writer.reconnecting", error=str(error))

@@ -1,4 +1,4 @@
-"""Lease: an executor's hold on one journal, through which it appends to the writer."""
+"""Lease: an executor's right to write one journal, through which it appends to the writer."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -27,8 +27,8 @@ class AppendFailed(HostError):
 class Lease:
     """Appends to one journal. An appended event is not durable until ``flush`` returns.
 
-    All state is touched on the event loop only. ``waiting`` has not been handed to the
-    database yet, ``in_flight`` and ``bytes`` count everything that is not committed.
+    All state is touched on the event loop only. ``waiting`` has not been passed to the database
+    yet; ``in_flight`` and ``bytes`` count everything that is not committed.
     """
 
     __slots__ = (
@@ -76,8 +76,11 @@ class Lease:
         self.also.extend(also)
 
     async def room(self) -> None:
-        """Wait until fewer than ``IN_FLIGHT`` events and bytes are on their way: a flood slows
-        itself, and an agent does not run ahead of a large event that its readers wait for."""
+        """Wait until fewer than ``IN_FLIGHT`` events and bytes are on their way.
+
+        So a flood slows itself down, and an agent does not run ahead of a large event that its
+        readers wait for.
+        """
         await self._until(lambda: not self.full)
 
     async def flush(self) -> None:
@@ -85,12 +88,12 @@ class Lease:
         await self._until(lambda: not self.in_flight)
 
     def reopen(self) -> None:
-        """After AppendFailed: go on behind the last committed event."""
+        """After AppendFailed: continue after the last committed event."""
         if isinstance(self.error, AppendFailed):
             self.error = None
 
     def take(self) -> tuple[Batch, list[Also]]:
-        """What waits, as the next batch (for the writer); first of all what it has put back."""
+        """The waiting records as the next batch (for the writer), after any that was put back."""
         if self.returned is not None:
             returned, self.returned = self.returned, None
             return returned
@@ -99,11 +102,11 @@ class Lease:
         return batch, also
 
     def put_back(self, batch: Batch, also: list[Also]) -> None:
-        """Keep a batch as it was for the next try: it may yet turn out to be committed."""
+        """Keep a batch unchanged for the next try: it may turn out to be committed."""
         self.returned = (batch, also)
 
     def settle(self, batch: Batch, error: HostError | None) -> None:
-        """The writer's verdict on a batch."""
+        """Take the writer's verdict on a batch."""
         if error is None:
             self.head = batch.last
             self.in_flight -= len(batch.records)

@@ -1,8 +1,8 @@
 """JournalWriter: group commit for all runs of a process, in one thread on one Django connection.
 
 While one commit is in flight the next batch fills up: no timer, and no added delay when idle.
-How a group is stored, and what becomes of it when the database refuses or is away, is in
-``events.writer.commits``.
+``events.writer.commits`` stores a group, and decides what happens if the database refuses it or is
+away.
 """
 
 import asyncio
@@ -27,9 +27,9 @@ log = structlog.get_logger(__name__)
 COMMIT_ROWS = 2_000
 AFTER_COMMIT = "agui-after-commit"
 BLOCKED_RESTS = 0.1
-"""Seconds until a run that another transaction blocks is tried again."""
+"""Seconds until the next try for a run that another transaction blocks."""
 THEN_SECONDS = 5.0
-"""How long ``run`` waits at its end for what follows the last commits."""
+"""How long ``run`` waits at its end for the follow-up of the last commits."""
 
 Then = Callable[[list[UUID]], object]
 
@@ -38,9 +38,11 @@ class JournalWriter:
     """The worker's only way to append. ``run`` it beside the worker; ``close`` it after."""
 
     def __init__(self, then: Then | None = None) -> None:
-        """``then`` is called after a commit with the journals that ended in it. It has a thread and
-        a connection of its own, so that no commit waits for it; it may fail, and a process that
-        dies does not call it."""
+        """``then`` is called after a commit with the journals that ended in it.
+
+        It has a thread and a connection of its own, so that no commit waits for it; it may fail,
+        and it is not called if the process dies.
+        """
         self._then = then
         self._ended: asyncio.Queue[UUID] = asyncio.Queue()
         self._enlisted: dict[Lease, None] = {}
@@ -59,17 +61,17 @@ class JournalWriter:
         return Lease(self.enlist, claim)
 
     def is_blocked(self, journal_id: UUID) -> bool:
-        """Whether another transaction holds a row that this journal's next events need."""
+        """Whether another transaction locks a row that this journal's next events need."""
         return any(lease.journal_id == journal_id for lease in self._blocked)
 
     def enlist(self, lease: Lease) -> None:
-        """Remember that ``lease`` has records waiting (called by ``Lease.append``)."""
+        """Note that ``lease`` has records waiting (called by ``Lease.append``)."""
         if lease not in self._blocked:
             self._enlisted[lease] = None
             self._wake.set()
 
     async def run(self) -> None:
-        """Commit until ``close``; whatever was appended before is committed first."""
+        """Commit until ``close``; everything appended before is committed first."""
         beside = [
             asyncio.create_task(self._ring(), name="bell"),
             asyncio.create_task(self._follow_up(), name="after-commit"),
@@ -167,7 +169,7 @@ class JournalWriter:
             self._bell.task_done()
 
     async def _follow_up(self) -> None:
-        """Call ``then`` beside the commits; what ends during a call goes into the next one."""
+        """Call ``then`` beside the commits; runs that end during a call go into the next one."""
         loop = asyncio.get_running_loop()
         while True:
             ended = [await self._ended.get()]
@@ -183,7 +185,7 @@ class JournalWriter:
 
 
 def _call(then: Then, ended: list[UUID]) -> None:
-    """In a thread with a connection of its own, which may have broken since the last call."""
+    """Call it in a thread with its own connection, which may have broken since the last call."""
     own_connection(AFTER_COMMIT, deadline=DEADLINE)
     try:
         then(ended)

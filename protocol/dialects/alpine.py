@@ -1,8 +1,8 @@
-"""Alpine's dialect: the stored events of a run, told as the lower-case events of its document.
+"""Alpine's dialect: translates a run's stored events into the lower-case events of Alpine's spec.
 
-A fold: step numbers, durations and the workflow's state depend on all that came before, so a
-reader's fold is fed from the log's start, whatever it has read already. One event becomes none,
-one or several frames, plain objects with ``type``, ``runId`` and ``timestamp``.
+It is a fold: step numbers, durations and the workflow's state depend on all earlier events, so each
+reader's fold is fed from the start of the log, whatever the reader has already read. One event
+becomes zero, one or several frames: plain objects with ``type``, ``runId`` and ``timestamp``.
 """
 
 from collections.abc import Iterable, Mapping
@@ -68,7 +68,7 @@ class Alpine:
         }
 
     def tell(self, event: Event) -> list[Frame]:
-        """The frames of the next event of the log."""
+        """The frames for the next event of the log."""
         stamp = event.get("timestamp", self._now)
         self._now = stamp if 0 <= stamp < YEAR_10000 else self._now  # agents may set it
         self._tag = self._owner(event) if "multi_agent" in self._wants else {}
@@ -77,7 +77,7 @@ class Alpine:
         return [f for f in frames if EXTENSION_OF.get(f["type"]) in (None, *self._wants)]
 
     def _owner(self, event: Event) -> Frame:
-        """Whose event it is; deltas and ends may leave to their start to say so."""
+        """The owner of an event; a delta or an end may leave it to its START to name the owner."""
         part = event.get("toolCallId") or event.get("messageId")
         owner = event.get("subagentRunId") or self._owners.get(part or "")
         if owner and part:
@@ -85,32 +85,32 @@ class Alpine:
         return {"agentId": owner} if owner else {}
 
     def opening(self) -> list[Frame]:
-        """For a reader that begins here: the start, the state, the open steps, texts and calls."""
+        """The frames for a reader that begins here: the run's start, state and open parts."""
         if self._started is None:
             return []
         self._tag = {}
         frames = [self._started, *self._state()]
         frames += [start for start, _ in self._steps.values()]
-        for start, said in self._texts.values():
-            frames += [start, _so_far(start, "text_message_content", said)]
+        for start, pieces in self._texts.values():
+            frames += [start, _so_far(start, "text_message_content", pieces)]
         if "tool_calls" in self._wants:
-            for start, said in self._calls.values():
-                frames += [start, _so_far(start, "tool_call_args", said)]
+            for start, pieces in self._calls.values():
+                frames += [start, _so_far(start, "tool_call_args", pieces)]
         return frames
 
     def _frame(self, name: str, /, **members: Any) -> Frame:
-        kept = {key: value for key, value in members.items() if value is not None}
+        present = {key: value for key, value in members.items() if value is not None}
         at = datetime.fromtimestamp(self._now / 1_000, UTC)
         stamp = at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        return {"type": name, "runId": self._run_id, "timestamp": stamp, **self._tag, **kept}
+        return {"type": name, "runId": self._run_id, "timestamp": stamp, **self._tag, **present}
 
     # --- the run
 
     def _run_started(self, event: Event) -> list[Frame]:
         self._began = self._now
-        asked = event.get("input") or {}
-        self._agent_state = deep_copy(asked.get("state") or {})
-        task, plan_mode, self._worktree = task_of(asked)
+        run_input = event.get("input") or {}
+        self._agent_state = deep_copy(run_input.get("state") or {})
+        task, plan_mode, self._worktree = task_of(run_input)
         metadata: Frame = {
             "task": task,
             "planMode": plan_mode,
@@ -126,29 +126,31 @@ class Alpine:
         outcome = event.get("outcome") or {"type": "success"}
         if outcome["type"] == "cancelled":
             return self._ended_badly("The run was cancelled.", "cancelled")
-        asked = outcome.get("interrupts", ())
-        self._status = "interrupted" if asked else "completed"
+        interrupts = outcome.get("interrupts", ())
+        self._status = "interrupted" if interrupts else "completed"
         result = {
             "status": self._status,
             "stepCount": self._count,
             "duration": text_of(self._now - self._began),
         }
-        questions = [self._frame(name, **members) for name, members in map(what_is_asked, asked)]
+        questions = [
+            self._frame(name, **members) for name, members in map(what_is_asked, interrupts)
+        ]
         return [*questions, self._frame("run_finished", result=result)]
 
     def _run_error(self, event: Event) -> list[Frame]:
         return self._ended_badly(event["message"], event.get("code"))
 
     def _ended_badly(self, message: str, code: str | None) -> list[Frame]:
-        """What a lost worker left open is closed here; its log could not."""
+        """Close what a lost worker left open: its log could not."""
         self._status = "failed"
         closed = [
             self._frame("text_message_end", messageId=part, complete=False) for part in self._texts
         ]
         closed += [self._step_end(step, "failed") for step in self._steps.values()]
         error = {"message": message, "code": code, "step": self._count or None}
-        told = {key: value for key, value in error.items() if value is not None}
-        return [*closed, self._frame("run_error", error=told)]
+        present = {key: value for key, value in error.items() if value is not None}
+        return [*closed, self._frame("run_error", error=present)]
 
     # --- steps
 
@@ -218,23 +220,23 @@ class Alpine:
         return self._state()
 
     def _state_delta(self, event: Event) -> list[Frame]:
-        """As it is where the document's three operations say it; else the state that results."""
+        """The patch itself if Alpine's three operations can express it; else the new state."""
         patch, before = event["delta"], self._state_told
         try:
             self._agent_state = apply(self._agent_state, patch)
         except PatchFailed:
-            return []  # no stored delta fails, except behind an input that was too large to echo
+            return []  # A stored delta applies, unless the run's input was too large to be echoed.
         plain = before and isinstance(self._agent_state, dict)
         plain &= all(step["op"] in TOLD_OPS and step["path"] for step in patch)
         if not plain or not patch:
             return self._state()
-        told = [
+        operations = [
             {key: step[key] for key in ("op", "path", "value") if key in step} for step in patch
         ]
-        return [self._frame("state_delta", delta=told)]
+        return [self._frame("state_delta", delta=operations)]
 
     def _state(self) -> list[Frame]:
-        """The workflow's five members, under what the agent keeps in its own state."""
+        """The workflow's five members, overridden by what the agent keeps in its own state."""
         self._state_told = True
         own = self._agent_state if isinstance(self._agent_state, dict) else {}
         known = {
@@ -282,7 +284,7 @@ class Alpine:
         return [{**self._frame("custom", name=event["name"]), "value": value}]
 
 
-def _so_far(start: Frame, name: str, said: list[str]) -> Frame:
-    """All that was said of an open part, in one piece."""
-    kept = {key: start[key] for key in KEPT if key in start}
-    return {"type": name, **kept, "content": "".join(said), "delta": False}
+def _so_far(start: Frame, name: str, pieces: list[str]) -> Frame:
+    """The content of an open part so far, in one piece."""
+    members = {key: start[key] for key in KEPT if key in start}
+    return {"type": name, **members, "content": "".join(pieces), "delta": False}

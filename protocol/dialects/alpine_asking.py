@@ -1,4 +1,4 @@
-"""What people ask of Alpine, and what it asks of them, read from inputs and interrupts."""
+"""Reads requests to Alpine from inputs, and Alpine's questions from interrupts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,21 +17,20 @@ _WORDS = {
 }
 
 
-def task_of(asked: Mapping[str, Any]) -> tuple[str, bool, str]:
-    """Task, plan mode and working directory of a RunAgentInput; it may come from any client."""
-    props = asked.get("forwardedProps")
+def task_of(run_input: Mapping[str, Any]) -> tuple[str, bool, str]:
+    """Task, plan mode and working directory of a RunAgentInput, which any client may have sent."""
+    props = run_input.get("forwardedProps")
     request = props.get(KEY) if isinstance(props, Mapping) else None
     request = request if isinstance(request, Mapping) else {}
     task, worktree = request.get("task"), request.get("worktreeDir")
     return (
-        task if isinstance(task, str) and task else _last_words(asked.get("messages") or ()),
+        task if isinstance(task, str) and task else _last_words(run_input.get("messages") or ()),
         request.get("planMode") is True,
         worktree if isinstance(worktree, str) else "",
     )
 
 
 def _last_words(messages: Any) -> str:
-    """The text of the user's last message."""
     for message in reversed(messages):
         if message["role"] == "user":
             content = message["content"]
@@ -42,10 +41,10 @@ def _last_words(messages: Any) -> str:
 
 
 def what_is_asked(interrupt: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The event's name for an interrupt, by its reason, and its members."""
+    """The Alpine event name for an interrupt, chosen by its reason, and the event's members."""
     reason = interrupt["reason"]
-    told = {key: interrupt[key] for key in _SAID if interrupt.get(key) is not None}
+    members = {key: interrupt[key] for key in _SAID if interrupt.get(key) is not None}
     named = next((name for word, name in _WORDS.items() if word in reason.lower()), None)
     if named is None:
-        named = "approval_request" if "toolCallId" in told else "input_request"
-    return named, {"requestId": interrupt["id"], "reason": reason, **told}
+        named = "approval_request" if "toolCallId" in members else "input_request"
+    return named, {"requestId": interrupt["id"], "reason": reason, **members}

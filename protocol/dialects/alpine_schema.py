@@ -1,6 +1,6 @@
-"""The events of Alpine's dialect as a table: which members each has, and of what kind.
+"""The events of Alpine's dialect as a table: the members of each, and their types.
 
-``!`` marks a member that must be there and not be empty, ``?`` one that may be missing.
+``!`` marks a member that must be present and not empty, ``?`` one that may be missing.
 """
 
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any
 
 SCHEMA_VERSION = "1.0"
 EXTENSIONS = ("tool_calls", "human_in_the_loop", "multi_agent", "custom")
-"""What a client may ask for beside the events that every client gets."""
+"""The events that a client has to request; it gets all others in any case."""
 
 Frame = Mapping[str, Any]
 _KINDS: dict[str, type | tuple[type, ...]] = {
@@ -56,7 +56,7 @@ _EXTENDED = {
     "custom": {"custom": "name=text value=any"},
 }
 EXTENSION_OF = {name: ext for ext, frames in _EXTENDED.items() for name in frames}
-"""The extension that a name belongs to; the events of the core are not in it."""
+"""The extension that an event belongs to; core events are not listed."""
 
 _ONE_OF = {
     ("run_finished", "status"): {"completed", "interrupted"},
@@ -67,12 +67,12 @@ _ONE_OF = {
 
 
 def _rules(members: str) -> list[tuple[list[str], str, Any]]:
-    found = []
+    rules = []
     for member in f"{_BASE} {members}".split():
         mark = next(mark for mark in "!?=" if mark in member)
         path, kind = member.split(mark)
-        found.append((path.split("."), mark, (kind, _KINDS[kind])))
-    return found
+        rules.append((path.split("."), mark, (kind, _KINDS[kind])))
+    return rules
 
 
 _SHAPES = {

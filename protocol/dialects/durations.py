@@ -14,18 +14,18 @@ def seconds(text: str) -> float:
         return sum(float(n) * _UNITS[unit] for n, unit in _PART.findall(text)) / 1_000
     if re.fullmatch(r"\d+(?:\.\d+)?", text):
         return float(text)
-    raise ValueError(f"{text!r} is no duration: write 30s, 500ms or 1m30s.")
+    raise ValueError(f"{text!r} is not a duration; write 30s, 500ms or 1m30s.")
 
 
 def text_of(milliseconds: int) -> str:
-    """150000 → ``2m30s``; what is negative, as clocks may jump, is ``0s``."""
+    """150000 → ``2m30s``; a negative duration, which a clock change can cause, is ``0s``."""
     if milliseconds <= 0:
         return "0s"
     if milliseconds < _UNITS["s"]:
         return f"{milliseconds}ms"
     minutes, rest = divmod(milliseconds, _UNITS["m"])
     hours, minutes = divmod(minutes, 60)
-    shown = f"{rest / 1_000:.3f}".rstrip("0").rstrip(".") + "s"
+    seconds_text = f"{rest / 1_000:.3f}".rstrip("0").rstrip(".") + "s"
     if hours:
-        return f"{hours}h{minutes}m{shown}"
-    return f"{minutes}m{shown}" if minutes else shown
+        return f"{hours}h{minutes}m{seconds_text}"
+    return f"{minutes}m{seconds_text}" if minutes else seconds_text

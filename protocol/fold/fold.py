@@ -1,7 +1,8 @@
-"""Fold: a log, event by event, into what a reader of all of it would now hold.
+"""Fold: adds up a log, event by event, to what a reader of all of it would now hold.
 
-Messages, state and open interrupts as the reducer of ``@ag-ui/client`` 1.0.0 makes them; what is
-open, for the prelude; the ids and the ending of the last run. One run, or a thread of them.
+That is messages, state and open interrupts as the reducer of ``@ag-ui/client`` 1.0.0 builds them;
+the open parts, for the prelude; the ids and the ending of the last run. A log may hold one run or
+all runs of a thread.
 """
 
 import json
@@ -20,7 +21,7 @@ QUESTIONS = frozenset({"on_interrupt"})
 MOST_QUESTIONS = 32
 
 FORMAT = 1
-"""The format of ``dump``: a checkpoint of another one is not read."""
+"""The format that ``dump`` writes; ``load`` rejects a checkpoint in any other format."""
 
 UNSET: Any = object()
 
@@ -28,14 +29,15 @@ UNSET: Any = object()
 class Fold:
     """Feed it every event of a log (plain dicts, chunks expanded), in order.
 
-    ``started`` is the last RUN_STARTED without the input it echoes, ``terminal`` what ended that
-    run, if it has ended. ``raised`` are RUN_STARTED and RUN_FINISHED of the run whose
-    ``interrupts`` are still open. ``questions`` are CUSTOM events that ask and were not answered:
-    until a run ends otherwise than in failure or by a stop. ``asking`` are those of a live run.
+    ``started`` is the last RUN_STARTED without its echoed input; ``terminal`` is the event that
+    ended that run, if any. ``raised`` are RUN_STARTED and RUN_FINISHED of the run whose
+    ``interrupts`` are still open. ``questions`` are CUSTOM events that ask something and are
+    unanswered; a run that succeeds clears them, one that fails or is cancelled does not. ``asking``
+    are those of the live run.
     """
 
     def __init__(self, messages: Iterable[Event] = (), state: Any = UNSET) -> None:
-        """``messages`` and ``state`` are what the conversation holds before the first event."""
+        """``messages`` and ``state`` are the conversation before the first event."""
         self.started: dict[str, Any] | None = None
         self.terminal: Event | None = None
         self.raised: list[Event] = []
@@ -55,7 +57,7 @@ class Fold:
         }
 
     def feed(self, event: Event) -> None:
-        """Take the next event; the fold may hold parts of it, and never changes them."""
+        """Take the next event. The fold may keep parts of it, and never changes them."""
         kind = event["type"]
         if (hot := self._hot.get(kind)) is not None:
             hot(event)
@@ -64,44 +66,45 @@ class Fold:
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """The messages, partial ones included."""
+        """The messages, including partial ones."""
         return self._messages.wire()
 
     @property
     def state(self) -> Any:
-        """The state; what was given out is never changed."""
+        """The state; the fold never changes a state that it has returned."""
         self._state_shared = True
         return self._state
 
     @property
     def interrupts(self) -> list[dict[str, Any]]:
-        """The interrupts that wait for an answer. Only a later RUN_FINISHED takes them away."""
+        """The interrupts that wait for an answer. Only a later RUN_FINISHED clears them."""
         return list(self.raised[-1]["outcome"]["interrupts"]) if self.raised else []
 
     @property
     def pending_tool_calls(self) -> list[str]:
-        """The last run's calls without a result, as its ending tells or as its events show."""
+        """The last run's calls without a result, from its ending or else from its events."""
         outcome = (self.terminal or {}).get("outcome") or {}
         return list(outcome.get("pendingToolCallIds") or ()) or self.parts.pending_tool_calls()
 
     @property
     def usage(self) -> list[dict[str, Any]]:
-        """What the last run says it has used, one entry per provider and model."""
+        """The usage that the last run reported, one entry per provider and model."""
         return list((self.terminal or {}).get("usage") or ())
 
-    def held(self, message_id: str) -> bool:
-        """Whether there is a message with this id."""
+    def has_message(self, message_id: str) -> bool:
+        """Whether a message has this id."""
         return self._messages.holds(message_id)
 
     def call_name(self, call_id: str) -> str | None:
-        """The name of a tool call that a message holds; None if none does."""
+        """The name of a tool call; None if no message holds it."""
         call = self._messages.call(call_id)
         return None if call is None else call.function["name"]
 
     def dump(self) -> str:
-        """All of it as text for ``load``: a line of JSON for the run, the state, each message.
+        """The whole fold as text for ``load``: a JSON line for the run, the state, each message.
 
-        Lines, since one large JSON value would hold the interpreter's lock while it is read.
+        One line at a time, because parsing one large JSON value would hold the interpreter lock
+        throughout.
         """
         run = {
             "format": FORMAT,
@@ -117,7 +120,7 @@ class Fold:
 
     @classmethod
     def load(cls, text: str) -> "Fold":
-        """What ``dump`` wrote. Raises ValueError for another format."""
+        """Restore what ``dump`` wrote. Raises ValueError for another format."""
         head, state, *messages = text.split("\n")
         run = json.loads(head)
         if run["format"] != FORMAT:
@@ -163,7 +166,7 @@ class Fold:
         self._state, self._state_shared, self._state_known = state, True, True
 
     def _state_delta(self, event: Event) -> None:
-        """A patch that does not apply is skipped, as every client does."""
+        """Apply a patch; like every client, skip one that does not apply."""
         state = deep_copy(self._state) if self._state_shared else self._state
         try:
             self._state = apply(state, event["delta"])
@@ -181,7 +184,8 @@ class Fold:
         self.parts = Parts()
         self.parts.history(echoed.get("messages") or (), overrides=False)
         self._messages.add_unknown(echoed.get("messages") or ())
-        # The client that sent this input holds its state: the first delta is meant for it.
+        # The client that sent this input holds its state already, and the first delta applies to
+        # that.
         if not self._state_known and "state" in echoed:
             self._set_state(echoed["state"])
 
@@ -203,7 +207,8 @@ class Fold:
             question = {key: value for key, value in event.items() if key != "rawEvent"}
             self.asking = [*self.asking[1 - MOST_QUESTIONS :], question]
 
-    # Functions, not bound methods: a fold is no cycle, and its memory goes when it does.
+    # Functions rather than bound methods: without a reference cycle the fold's memory is freed with
+    # it.
     _rules: Mapping[str, Callable[["Fold", Event], None]] = {
         **dict.fromkeys(KEYS, _start),
         **dict.fromkeys(ENDS, _end),
@@ -231,4 +236,4 @@ _REDUCERS: Mapping[str, Callable[[Messages, Event], None]] = {
     "TOOL_CALL_START": Messages.call_start,
     "TOOL_CALL_END": Messages.call_end,
 }
-"""What a START or END does beside opening or closing: a reasoning span builds nothing."""
+"""What a START or END does besides opening or closing; a reasoning span does nothing else."""

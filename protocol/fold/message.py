@@ -1,6 +1,6 @@
 """One message of a conversation, or one tool call, while events still add to it.
 
-What grows is kept as a list of deltas and joined when it is read: ``content += delta`` took
+Growing text is kept as a list of deltas and joined when it is read: ``content += delta`` took
 seconds at 100,000 deltas.
 """
 
@@ -22,7 +22,7 @@ class Call:
         self.args: list[str] = []
 
     def wire(self) -> Wire:
-        """The call as it stands in a message."""
+        """The call as it appears in a message."""
         if self.args:
             self.function["arguments"] += "".join(self.args)
             self.args = []
@@ -38,17 +38,17 @@ class Message:
         self.become(fields)
 
     def become(self, fields: Event) -> None:
-        """Take these wire fields in place of whatever was there."""
+        """Replace whatever the message held with these wire fields."""
         self.fields = dict(fields)
         calls = self.fields.pop("toolCalls", None)
         self.calls: list[Call] | None = None if calls is None else [Call(call) for call in calls]
         self.deltas: list[str] = []
-        # An activity's content is structured: no text is ever appended to it.
+        # An activity's content is structured, so text is never appended to it.
         self.is_activity: bool = self.fields["role"] == "activity"
-        self.shared = True  # others may hold its content: it is copied before it is patched
+        self.shared = True  # Others may hold this content, so it is copied before it is patched.
 
     def wire(self) -> Wire:
-        """The message as it stands in a list of messages."""
+        """The message as it appears in a list of messages."""
         if self.deltas:
             content = self.fields.get("content")
             if not isinstance(content, str):
@@ -62,12 +62,12 @@ class Message:
 
 
 def merge(target: Wire, event: Event) -> None:
-    """Metadata merges per key, the last write wins."""
+    """Merge the event's metadata key by key; the last write wins."""
     metadata = event.get("metadata")
     if metadata is not None:
         target["metadata"] = {**(target.get("metadata") or {}), **metadata}
 
 
 def only(event: Event, *keys: str) -> Wire:
-    """Those of the event's fields that it has."""
+    """Those of the named fields that the event has."""
     return {key: event[key] for key in keys if key in event}

@@ -1,7 +1,7 @@
 """The messages of a conversation, built event by event as a stock client builds them.
 
-Follows ``defaultApplyEvents`` of ``@ag-ui/client`` 1.0.0, its reactions to ids that name nothing
-or the wrong thing included.
+Follows ``defaultApplyEvents`` of ``@ag-ui/client`` 1.0.0, including its reactions to unknown ids
+and to ids of the wrong kind.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,13 +11,14 @@ from protocol.fold.message import Call, Event, Message, Wire, merge, only
 from protocol.patch import PatchFailed, apply
 
 AUTHORITY = "@ag-ui/client"
-"""Where a MESSAGES_SNAPSHOT's metadata may say which activity types it knows all of."""
+"""Where the metadata of a MESSAGES_SNAPSHOT may list the activity types that it covers."""
 
 
 class Messages:
     """An ordered list of messages, and the ways in which events change it.
 
-    An id or call id that several messages carry means the first of them, as in the client.
+    If several messages have the same id or call id, it means the first of them, as in the
+    client.
     """
 
     def __init__(self, messages: Iterable[Event] = ()) -> None:
@@ -27,26 +28,24 @@ class Messages:
         self._index()
 
     def wire(self) -> list[Wire]:
-        """The list as a MESSAGES_SNAPSHOT carries it; a new one each time."""
+        """The messages as a MESSAGES_SNAPSHOT carries them, in a new list each time."""
         return [message.wire() for message in self._all]
 
     def holds(self, message_id: str) -> bool:
-        """Whether a message has this id."""
         return message_id in self._by_id
 
     def call(self, call_id: str) -> Call | None:
-        """The tool call with this id."""
-        found = self._by_call.get(call_id)
-        return None if found is None else found[1]
+        entry = self._by_call.get(call_id)
+        return None if entry is None else entry[1]
 
     def add_unknown(self, messages: Iterable[Event]) -> None:
-        """RUN_STARTED.input.messages: only what is new."""
+        """RUN_STARTED.input.messages: add those whose ids are new."""
         for message in messages:
             if message["id"] not in self._by_id:
                 self._push(Message(message))
 
     def text_start(self, event: Event) -> None:
-        """TEXT_MESSAGE_START: creates the message, or goes on with the one that has this id."""
+        """TEXT_MESSAGE_START: create the message, or continue the one with this id."""
         fields = {"id": event["messageId"], "role": event.get("role", "assistant"), "content": ""}
         self._open(event, fields | only(event, "name", "subagentRunId"))
 
@@ -115,22 +114,22 @@ class Messages:
         self._index(message)
 
     def activity(self, event: Event) -> None:
-        """ACTIVITY_SNAPSHOT: creates or replaces, and takes the place of whatever had its id."""
+        """ACTIVITY_SNAPSHOT: create the activity, or replace whatever message has its id."""
         fields = {"id": event["messageId"], "role": "activity"}
         fields |= only(event, "activityType", "content", "subagentRunId")
-        held = self._by_id.get(event["messageId"])
-        if held is None:
-            held = Message(fields)
-            self._push(held)
+        message = self._by_id.get(event["messageId"])
+        if message is None:
+            message = Message(fields)
+            self._push(message)
         elif event.get("replace") is not False:
-            if held.is_activity:
-                fields |= only(held.fields, "metadata")
-            had_calls = held.calls
-            held.become(fields)
+            if message.is_activity:
+                fields |= only(message.fields, "metadata")
+            had_calls = message.calls
+            message.become(fields)
             if had_calls:
                 self._index()
-        if held.is_activity:
-            merge(held.fields, event)
+        if message.is_activity:
+            merge(message.fields, event)
 
     def activity_delta(self, event: Event) -> None:
         """ACTIVITY_DELTA. A patch that does not apply changes nothing but the metadata."""
@@ -149,7 +148,7 @@ class Messages:
         message.fields["activityType"] = event["activityType"]
 
     def encrypted(self, event: Event) -> None:
-        """REASONING_ENCRYPTED_VALUE: kept on the call or message it names."""
+        """REASONING_ENCRYPTED_VALUE: store it on the call or message that it names."""
         if event["subtype"] == "tool-call":
             known = self._by_call.get(event["entityId"])
             if known is not None and known[0].fields["role"] == "assistant":
@@ -160,9 +159,9 @@ class Messages:
             message.fields["encryptedValue"] = event["encryptedValue"]
 
     def snapshot(self, event: Event) -> None:
-        """MESSAGES_SNAPSHOT: held ids are replaced in place, new ones appended, others dropped.
+        """MESSAGES_SNAPSHOT: replace known messages in place, append new ones, drop the rest.
 
-        Kept although absent: activities unless it carries any, reasoning unless it carries any.
+        Activities stay if it contains none, and so do reasoning messages.
         """
         fresh = [Message(message) for message in event["messages"]]
         by_id = {message.fields["id"]: message for message in fresh}
@@ -174,13 +173,13 @@ class Messages:
                 return activity_stays(message.fields["activityType"])
             return "reasoning" not in roles and message.fields["role"] == "reasoning"
 
-        held = [
+        remaining = [
             by_id.get(message.fields["id"], message)
             for message in self._all
             if message.fields["id"] in by_id or stays(message)
         ]
-        known = {message.fields["id"] for message in held}
-        self._all = held + [message for message in fresh if message.fields["id"] not in known]
+        known = {message.fields["id"] for message in remaining}
+        self._all = remaining + [message for message in fresh if message.fields["id"] not in known]
         self._index()
 
     def _open(self, event: Event, fields: Wire) -> None:
@@ -192,12 +191,12 @@ class Messages:
             merge(message.fields, event)
 
     def _carrier(self, event: Event) -> Message:
-        """The assistant message for a new call: its parent, else one of its own."""
+        """The assistant message for a new call: its parent, or else a new one."""
         parent = event.get("parentMessageId") or None
-        held = None if parent is None else self._by_id.get(parent)
-        if held is not None and held.fields["role"] == "assistant":
-            return held
-        name = event["toolCallId"] if parent is None or held is not None else parent
+        candidate = None if parent is None else self._by_id.get(parent)
+        if candidate is not None and candidate.fields["role"] == "assistant":
+            return candidate
+        name = event["toolCallId"] if parent is None or candidate is not None else parent
         message = Message({"id": name, "role": "assistant", "toolCalls": []})
         if name not in self._by_id:
             message.fields |= only(event, "subagentRunId")
@@ -209,26 +208,27 @@ class Messages:
         self._index(message)
 
     def _place(self, message: Message) -> int:
-        """Where a message is: nearly always near the end of a long conversation."""
-        for back, held in enumerate(reversed(self._all), 1):
-            if held is message:
+        """The index of a message, searched from the end, where it nearly always is."""
+        for back, candidate in enumerate(reversed(self._all), 1):
+            if candidate is message:
                 return len(self._all) - back
         raise AssertionError("an indexed message is in the list")
 
     def _index(self, message: Message | None = None) -> None:
-        """Enter one more message, or all of them anew."""
+        """Index one new message, or rebuild the whole index."""
         if message is None:
             self._by_id, self._by_call = {}, {}
-        for held in self._all if message is None else (message,):
-            self._by_id.setdefault(held.fields["id"], held)
-            for call in held.calls or ():
-                self._by_call.setdefault(call.fields["id"], (held, call))
+        for each in self._all if message is None else (message,):
+            self._by_id.setdefault(each.fields["id"], each)
+            for call in each.calls or ():
+                self._by_call.setdefault(call.fields["id"], (each, call))
 
 
 def _activity_stays(metadata: Event, silent: bool) -> Callable[[str], bool]:
-    """Which types of activity survive a snapshot that leaves them out.
+    """Which activity types survive a snapshot that leaves them out.
 
-    Without a declaration in its metadata all do if it is ``silent``, having no activity itself.
+    Unless its metadata says so, all of them do if the snapshot has no activity at all
+    (``silent``).
     """
     declared = metadata.get(AUTHORITY, {})
     if not isinstance(declared, dict):

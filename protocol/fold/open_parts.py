@@ -1,6 +1,7 @@
 """The open parts of the current run, which a reader who joins now must open again.
 
-Kept as the START events. A log that went through intake is legal, so nothing is checked here.
+They are kept as their START events. A log that passed intake is legal, so nothing is checked
+here.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,7 +13,7 @@ from protocol.violation import Event, Owner
 TEXT, CALL = "TEXT_MESSAGE_START", "TOOL_CALL_START"
 THOUGHT, SPAN = "REASONING_MESSAGE_START", "REASONING_START"
 KEYS = {SPAN: "messageId", THOUGHT: "messageId", TEXT: "messageId", CALL: "toolCallId"}
-"""What opens a part, and the field with its id."""
+"""The events that open a part, and the field with the part's id."""
 
 ENDS = {
     "REASONING_END": SPAN,
@@ -25,9 +26,9 @@ ENDS = {
 class Parts:
     """The open parts of one run, its subagents, and its tool calls.
 
-    ``open`` maps (type of START, id) to the START, ``steps`` (owner, name) to it. ``subagents``
-    maps each to its SUBAGENT_STARTED and, once it has ended, that event too: later ones may name
-    an ended subagent as their parent.
+    ``open`` maps (type of START, id) to the START; ``steps`` maps (owner, name) to it.
+    ``subagents`` maps each to its SUBAGENT_STARTED and, once it has ended, to its end as well:
+    later subagents may name an ended one as their parent.
     """
 
     def __init__(self) -> None:
@@ -39,7 +40,6 @@ class Parts:
         self._answered: set[str] = set()
 
     def start(self, event: Event) -> None:
-        """A START of a message, a call, a reasoning message or a span."""
         kind = event["type"]
         part = event[KEYS[kind]]
         self.open[kind, part] = _lean(event, "rawEvent", "metadata")
@@ -51,29 +51,26 @@ class Parts:
         self._owners(kind).setdefault(part, owner)
 
     def end(self, event: Event) -> None:
-        """The END of one of them."""
+        """The END of a message, a call, a reasoning message or a span."""
         kind = ENDS[event["type"]]
         self.open.pop((kind, event[KEYS[kind]]), None)
 
     def owner(self, kind: str, part: str) -> Owner:
-        """Whom a part belongs to; its START may not say it."""
+        """The owner of a part, which its START may leave out."""
         return self._owners(kind).get(part)
 
     def result(self, event: Event) -> None:
-        """TOOL_CALL_RESULT."""
         self._answered.add(event["toolCallId"])
         self.owners.messages[event["messageId"]] = event.get("subagentRunId")
 
     def history(self, messages: Iterable[Event], *, overrides: bool) -> None:
-        """The owners that a MESSAGES_SNAPSHOT or an echoed input tells."""
+        """Learn the owners that a MESSAGES_SNAPSHOT or an echoed input names."""
         self.owners.learn(messages, overrides=overrides)
 
     def step_started(self, event: Event) -> None:
-        """STEP_STARTED."""
         self.steps[event.get("subagentRunId"), event["stepName"]] = _lean(event, "rawEvent")
 
     def step_finished(self, event: Event) -> None:
-        """STEP_FINISHED."""
         self.steps.pop((event.get("subagentRunId"), event["stepName"]), None)
 
     def subagent(self, event: Event) -> None:
@@ -81,11 +78,11 @@ class Parts:
         self.subagents.setdefault(event["subagentRunId"], []).append(_lean(event, "rawEvent"))
 
     def pending_tool_calls(self) -> list[str]:
-        """The calls that this run made and that have no result, in call order."""
+        """The calls of this run that have no result, in call order."""
         return [call for call in self._calls if call not in self._answered]
 
     def dump(self) -> dict[str, Any]:
-        """All of it as JSON values, for ``load``."""
+        """The open parts as JSON values, for ``load``."""
         return {
             "open": list(self.open.values()),
             "steps": list(self.steps.values()),
@@ -97,7 +94,7 @@ class Parts:
 
     @classmethod
     def load(cls, dumped: Mapping[str, Any]) -> "Parts":
-        """What ``dump`` wrote."""
+        """Restore what ``dump`` wrote."""
         parts = cls()
         for start in dumped["open"]:
             parts.open[start["type"], start[KEYS[start["type"]]]] = start

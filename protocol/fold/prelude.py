@@ -1,8 +1,8 @@
-"""The prelude: what a stock client needs to join in the middle of a log.
+"""The prelude: the events with which a stock client joins in the middle of a log.
 
-Snapshots of what a reader of the log up to here holds, then a START for everything that is open,
-so that the events behind it are legal and add up to the same messages and state. An ended log
-has no middle: there the prelude is its hydration.
+Snapshots of what a reader of the log up to here holds, then a START for every open part, so that
+the following events are legal and add up to the same messages and state. An ended log has no
+middle: its prelude is its hydration.
 """
 
 from collections.abc import Iterator
@@ -26,8 +26,9 @@ def prelude(fold: Fold) -> Events:
     return [
         *_opening(fold),
         snapshot,
-        # A MESSAGES_SNAPSHOT in the log may have dropped what was still being streamed. Its END
-        # will come, so it is opened; that builds a message, which a second snapshot drops again.
+        # A MESSAGES_SNAPSHOT in the log may have dropped a message that was still streaming. Its
+        # END will come, so it is opened again; that builds a message, which a second snapshot
+        # drops.
         *(_lost(fold, *key) for key in lost),
         *([snapshot] if lost else []),
         *map(dict, fold.asking),
@@ -43,10 +44,10 @@ def prelude(fold: Fold) -> Events:
 
 
 def finished(fold: Fold) -> Events:
-    """An ended thread as snapshots, closed by the real ending of its last run.
+    """An ended thread as snapshots, closed by the actual ending of its last run.
 
-    Another ending would take the interrupts away that a client is to answer, or bring answered
-    ones back.
+    Any other ending would clear the interrupts that a client is to answer, or restore answered
+    ones.
     """
     ending = [] if fold.terminal is None else [dict(fold.terminal)]
     if fold.started is None:
@@ -57,8 +58,9 @@ def finished(fold: Fold) -> Events:
 def prelude_frames(fold: Fold, position: int) -> bytes | None:
     """The prelude as server-sent events; the last one carries ``id: position``.
 
-    So a reader whose prelude was cut comes back without a cursor and gets a whole one. None where
-    an event would be larger than clients take (10 MiB): such a reader needs the raw log.
+    A reader that is cut off during the prelude thus comes back without a cursor and gets a whole
+    one. None if an event would be larger than clients accept (10 MiB): such a reader needs the raw
+    log.
     """
     payloads = _payloads(fold)
     if payloads is None:
@@ -70,7 +72,7 @@ def prelude_frames(fold: Fold, position: int) -> bytes | None:
 
 
 def prelude_texts(fold: Fold) -> list[str] | None:
-    """The prelude as WebSocket text frames, one event each; None as for ``prelude_frames``."""
+    """The prelude as WebSocket text frames, one event each; None as in ``prelude_frames``."""
     payloads = _payloads(fold)
     return None if payloads is None else [payload.decode() for payload in payloads]
 
@@ -82,7 +84,7 @@ def _payloads(fold: Fold) -> list[bytes] | None:
 
 
 def _opening(fold: Fold) -> Iterator[dict[str, Any]]:
-    """RUN_STARTED and the state; before them the run whose interrupts are still open."""
+    """RUN_STARTED and the state, after the run whose interrupts are still open."""
     if fold.raised and fold.raised[-1] != fold.terminal:
         yield from map(dict, fold.raised)
     yield dict(fold.started or {})
@@ -90,15 +92,16 @@ def _opening(fold: Fold) -> Iterator[dict[str, Any]]:
 
 
 def _snapshot(fold: Fold) -> dict[str, Any]:
-    """The messages, fit for what a client accepts."""
+    """The messages in a form that clients accept."""
     opened, messages = fold.parts.open, fold.messages
     for message in messages:
         name = message["id"]
         if message["role"] == "activity":
             if not isinstance(message["content"], dict):
-                message["content"] = {}  # patches may make it anything, a snapshot may not
+                # Patches may turn the state into any value; a snapshot must be an object.
+                message["content"] = {}
             continue
-        # A client learns the owner from here, and refuses the next delta if it differs.
+        # A client learns the owner from here, and rejects the next delta if its owner differs.
         for kind in (SPAN, THOUGHT) if message["role"] == "reasoning" else (TEXT,):
             if (kind, name) in opened:
                 _tag(message, fold.parts.owner(kind, name))
@@ -107,14 +110,15 @@ def _snapshot(fold: Fold) -> dict[str, Any]:
 
 def _is_held(fold: Fold, kind: str, part: str) -> bool:
     if kind == SPAN:
-        return True  # its id names no message
-    return fold.call_name(part) is not None if kind == CALL else fold.held(part)
+        return True  # its id is not that of a message
+    return fold.call_name(part) is not None if kind == CALL else fold.has_message(part)
 
 
 def _reopened(fold: Fold, kind: str, part: str) -> dict[str, Any]:
-    """The START of an open part as it has to be said now.
+    """The START that reopens a part.
 
-    Without its metadata: that is in the snapshot already, and would undo what came later.
+    It has no metadata: the snapshot contains that already, and repeating it would undo later
+    changes.
     """
     event = dict(fold.parts.open[kind, part])
     _tag(event, fold.parts.owner(kind, part))
@@ -124,12 +128,12 @@ def _reopened(fold: Fold, kind: str, part: str) -> dict[str, Any]:
 
 
 def _lost(fold: Fold, kind: str, part: str) -> dict[str, Any]:
-    """The START of an open part that no message holds: it must touch none."""
+    """The START of an open part that no message contains: it must not change any message."""
     event = _reopened(fold, kind, part)
     if kind == CALL:
         event.pop("parentMessageId", None)
-        if fold.held(part):
-            event["parentMessageId"] = part  # the call's own message, restated without it
+        if fold.has_message(part):
+            event["parentMessageId"] = part  # The call's own message, restated without the call.
     return event
 
 

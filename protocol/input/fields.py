@@ -1,4 +1,4 @@
-"""What reading an input needs everywhere: the protocol's spelling, and errors that name a place."""
+"""Shared by all readers of an input: the protocol's spelling, and errors that name the location."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -7,7 +7,7 @@ from protocol.errors import Invalid
 
 
 def rename(data: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
-    """Spell known snake_case keys as the protocol does; the protocol's own spelling wins."""
+    """Rename known snake_case keys to the protocol's spelling, which wins if both are present."""
     return {
         names.get(key, key): value
         for key, value in data.items()
@@ -16,12 +16,12 @@ def rename(data: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
 
 
 def wrong(path: str, expected: str) -> Invalid:
-    """The error for a value of the wrong type, with its place."""
+    """The error for a value of the wrong type, with its path."""
     return Invalid(f"{path} must be {expected}.", details={"path": path})
 
 
 def picked(data: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """The members of these names; null is the same as absent, unknown members stay out."""
+    """The named members; null counts as absent, unknown members are left out."""
     return {name: data[name] for name in names if data.get(name) is not None}
 
 
@@ -34,13 +34,13 @@ def text(data: dict[str, Any], name: str, path: str) -> str:
 
 
 def check_texts(data: dict[str, Any], names: Iterable[str], path: str) -> None:
-    """Members that must be strings where they are. Raises Invalid."""
+    """Check that these members are strings, if present. Raises Invalid."""
     for name in names:
         if name in data:
             text(data, name, path)
 
 
 def check_object(data: dict[str, Any], name: str, path: str) -> None:
-    """A member that must be an object where it is. Raises Invalid."""
+    """Check that a member is an object, if present. Raises Invalid."""
     if not isinstance(data.get(name, {}), dict):
         raise wrong(f"{path}.{name}", "an object")

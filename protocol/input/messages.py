@@ -1,6 +1,6 @@
-"""The messages of an input: known roles are kept with their known members, others left out.
+"""The messages of an input: known roles keep their known members, other messages are left out.
 
-A message without ``id`` gets one that is the same when the same request is sent again.
+A message without ``id`` gets one that stays the same when the same request is sent again.
 """
 
 import hashlib
@@ -47,8 +47,8 @@ def clean_messages(value: Any, *, seed: str) -> list[dict[str, Any]]:
         path = f"messages.{index}"
         if not isinstance(message, dict):
             raise wrong(path, "an object")
-        if (kept := _message(rename(message, SNAKE), path, seed, unknown)) is not None:
-            cleaned.append(kept)
+        if (message_or_none := _message(rename(message, SNAKE), path, seed, unknown)) is not None:
+            cleaned.append(message_or_none)
     if unknown:
         log.warning("input.unknown", count=len(unknown), first=unknown[:5])
     return cleaned
@@ -61,22 +61,22 @@ def _message(
     if role not in MEMBERS:
         unknown.append(f"{path}.role: {role[:40]}")
         return None
-    kept = {"id": _identifier(message, path, seed), **picked(message, MEMBERS[role])}
-    check_texts(kept, TEXTS, path)
-    check_object(kept, "metadata", path)
+    cleaned = {"id": _identifier(message, path, seed), **picked(message, MEMBERS[role])}
+    check_texts(cleaned, TEXTS, path)
+    check_object(cleaned, "metadata", path)
     if role == "assistant":
-        check_texts(kept, ("content",), path)
-        if "toolCalls" in kept:
-            kept["toolCalls"] = _tool_calls(kept["toolCalls"], f"{path}.toolCalls")
+        check_texts(cleaned, ("content",), path)
+        if "toolCalls" in cleaned:
+            cleaned["toolCalls"] = _tool_calls(cleaned["toolCalls"], f"{path}.toolCalls")
     elif role == "activity":
-        text(kept, "activityType", path)
-        if not isinstance(kept.get("content"), dict):
+        text(cleaned, "activityType", path)
+        if not isinstance(cleaned.get("content"), dict):
             raise wrong(f"{path}.content", "an object")
     else:
-        kept["content"] = _content(kept.get("content", ""), role, f"{path}.content", unknown)
+        cleaned["content"] = _content(cleaned.get("content", ""), role, f"{path}.content", unknown)
     if role == "tool":
-        text(kept, "toolCallId", path)
-    return kept
+        text(cleaned, "toolCallId", path)
+    return cleaned
 
 
 def _identifier(message: dict[str, Any], path: str, seed: str) -> str:
@@ -104,13 +104,13 @@ def _tool_calls(calls: Any, path: str) -> list[dict[str, Any]]:
 
 
 def _tool_call(call: Any, path: str) -> dict[str, Any]:
-    """A call has no other type than ``function``, so a missing one can be completed."""
+    """Check a call; a missing type is filled in, as ``function`` is the only one."""
     if not isinstance(call, dict) or not isinstance(function := call.get("function"), dict):
         raise wrong(path, "an object with an id and a function")
-    kept = picked(rename(call, SNAKE), ("type", "encryptedValue", "metadata"))
-    if kept.get("type", "function") != "function":
+    cleaned = picked(rename(call, SNAKE), ("type", "encryptedValue", "metadata"))
+    if cleaned.get("type", "function") != "function":
         raise wrong(f"{path}.type", "function")
-    check_texts(kept, ("encryptedValue",), path)
-    check_object(kept, "metadata", path)
+    check_texts(cleaned, ("encryptedValue",), path)
+    check_object(cleaned, "metadata", path)
     named = {name: text(function, name, f"{path}.function") for name in ("name", "arguments")}
-    return {"type": "function", **kept, "id": text(call, "id", path), "function": named}
+    return {"type": "function", **cleaned, "id": text(call, "id", path), "function": named}

@@ -1,8 +1,8 @@
-"""RunAgentInput as clients really send it, turned into the form that is stored and run.
+"""Turns a RunAgentInput as clients actually send it into the form that is stored and run.
 
-Lenient where sense allows (snake_case keys, ``tools: null``, ``context: {}``, messages without
-``id``, a draft ``resume`` as one object, unknown members), strict where a guess could be wrong:
-a known field of the wrong type is 422 with its path.
+Lenient where the meaning is clear (snake_case keys, ``tools: null``, ``context: {}``, messages
+without ``id``, a draft ``resume`` as one object, unknown members), strict where a guess could be
+wrong: a known field of the wrong type is a 422 with its path.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ class OnBusy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What one request asks for. ``body`` is a complete RunAgentInput in wire form."""
+    """The content of one request. ``body`` is a complete RunAgentInput in wire form."""
 
     thread_id: str
     run_id: str
@@ -54,8 +54,8 @@ class RunRequest:
 def parse(data: Any, *, agent: str | None = None, on_busy: str | None = None) -> RunRequest:
     """Read a RunAgentInput. Raises BadRequest or Invalid; nothing is written.
 
-    ``agent`` and ``on_busy`` come from the address; in the body the agent is ``agentId`` or
-    ``forwardedProps.agentId``, the policy ``onBusy`` likewise.
+    ``agent`` and ``on_busy`` come from the URL; in the body the agent is ``agentId`` or
+    ``forwardedProps.agentId``, and the policy likewise ``onBusy``.
     """
     if not isinstance(data, dict):
         raise BadRequest("The body must be a JSON object: a RunAgentInput.")
@@ -63,7 +63,7 @@ def parse(data: Any, *, agent: str | None = None, on_busy: str | None = None) ->
     data = rename(data, SNAKE)
     thread_id, run_id = _identifier(data, "threadId"), _identifier(data, "runId")
     props = data.get("forwardedProps")
-    asked = rename(props, SNAKE) if isinstance(props, dict) else {}
+    options = rename(props, SNAKE) if isinstance(props, dict) else {}
     body = {
         "threadId": thread_id,
         "runId": run_id,
@@ -79,8 +79,8 @@ def parse(data: Any, *, agent: str | None = None, on_busy: str | None = None) ->
     return RunRequest(
         thread_id,
         run_id,
-        agent or _text(data, "agentId") or _text(asked, "agentId"),
-        _policy(on_busy or _text(data, "onBusy") or _text(asked, "onBusy")),
+        agent or _text(data, "agentId") or _text(options, "agentId"),
+        _policy(on_busy or _text(data, "onBusy") or _text(options, "onBusy")),
         body,
         digest,
     )
@@ -104,12 +104,12 @@ def _text(data: dict[str, Any], name: str, longest: int | None = None) -> str | 
 
 
 def _optional(data: dict[str, Any]) -> dict[str, Any]:
-    """parentRunId and protocolVersion, where they were sent."""
-    found = {
+    """parentRunId and protocolVersion, if sent."""
+    members = {
         "parentRunId": _text(data, "parentRunId", MAX_ID),
         "protocolVersion": _text(data, "protocolVersion", MAX_VERSION),
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in members.items() if value}
 
 
 def _policy(value: str | None) -> OnBusy | None:
@@ -123,7 +123,7 @@ def _policy(value: str | None) -> OnBusy | None:
 def _objects(
     data: dict[str, Any], name: str, clean: Callable[[dict[str, Any], str], dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """A list of objects; null, ``{}`` and a single object are taken for what they mean."""
+    """A list of objects; null and ``{}`` are an empty list, one object is a list of one."""
     value = data.get(name)
     if value is None or value == {}:
         return []
@@ -145,7 +145,7 @@ def _tool(entry: dict[str, Any], path: str) -> dict[str, Any]:
 
 
 def _entries(context: Any) -> Any:
-    """``{"city": "Basel"}`` is one entry per key; an object with a ``value`` is an entry itself."""
+    """``{"city": "Basel"}`` becomes one entry per key; an object with a ``value`` is one entry."""
     objects = [context] if isinstance(context, dict) else context
     if not isinstance(objects, list):
         return context
@@ -160,30 +160,30 @@ def _entries(context: Any) -> Any:
 
 def _context_entry(entry: dict[str, Any], path: str) -> dict[str, Any]:
     value = entry.get("value")
-    kept = {
+    entry_or_none = {
         "description": "",
         **picked(entry, ("description",)),
         "value": value if isinstance(value, str) else dumps(value),
     }
-    check_texts(kept, ("description",), path)
-    return kept
+    check_texts(entry_or_none, ("description",), path)
+    return entry_or_none
 
 
 def _resume_entry(entry: dict[str, Any], path: str) -> dict[str, Any]:
     entry = rename(entry, {"interrupt_id": "interruptId"})
-    kept = {
+    cleaned = {
         "interruptId": _required(entry, "interruptId", path),
         "status": "resolved",
         **picked(entry, ("status", "payload", "metadata")),
     }
-    if kept["status"] not in ("resolved", "cancelled"):
+    if cleaned["status"] not in ("resolved", "cancelled"):
         raise wrong(f"{path}.status", "resolved or cancelled")
-    check_object(kept, "metadata", path)
-    return kept
+    check_object(cleaned, "metadata", path)
+    return cleaned
 
 
 def _required(entry: dict[str, Any], name: str, path: str) -> str:
     value = entry.get(name)
     if not isinstance(value, str) or not value:
-        raise wrong(f"{path}.{name}", "a string that is not empty")
+        raise wrong(f"{path}.{name}", "a non-empty string")
     return value

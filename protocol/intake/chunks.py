@@ -1,8 +1,8 @@
 """Chunks: the shorthand events, expanded to START, CONTENT and END as a stock client does it.
 
-Follows ``transformChunks`` of ``@ag-ui/client`` 1.0.0. One stream may be open per lane, a lane
-being an owner: the parent agent (None) or one subagent. A log of triads can be replayed from any
-point, a log of chunks cannot.
+Follows ``transformChunks`` of ``@ag-ui/client`` 1.0.0. Each lane has at most one open stream; a
+lane belongs to one owner, the parent agent (None) or a subagent. A log of expanded events can be
+replayed from any point, a log of chunks cannot.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from protocol.violation import Event, Owner, Violation, named
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One kind of chunk: the events it stands for, and what its first chunk must settle."""
+    """One kind of chunk: the events it stands for, and what its first chunk must contain."""
 
     name: str
     key: str
@@ -49,12 +49,12 @@ CLOSE_ALL = frozenset({"RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "MESSAGES_SNA
 CLOSE_NONE = frozenset(
     {"RAW", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA", "REASONING_ENCRYPTED_VALUE", "SUBAGENT_STARTED"}
 )
-"""Every other event closes the stream of its own lane."""
+"""Every other event closes the open stream of its own lane."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """The message or call that a lane is assembling, as its first chunk settled it."""
+    """The message or call that a lane is assembling, as its first chunk described it."""
 
     form: Form
     id: str
@@ -64,8 +64,8 @@ class Stream:
 class Chunks:
     """The lanes of one run.
 
-    With ``mended``, which hears of it, a chunk that names nothing where nothing is open goes on
-    with what its lane had open last, or begins something of its own.
+    With ``mended``, which is called for each repair, a chunk without an id continues what its lane
+    had open last, or begins something new, instead of being refused.
     """
 
     def __init__(self, mended: Callable[[], object] | None = None) -> None:
@@ -74,9 +74,10 @@ class Chunks:
         self._last: dict[tuple[str, Owner], dict[str, Any]] = {}
 
     def expand(self, event: Event) -> list[dict[str, Any]]:
-        """What stands in the log for this event: itself, unless it is or ends a chunk.
+        """The events that the log stores for this one: itself, unless it is or ends a chunk.
 
-        Raises Violation(chunks); then, as after any later failure, set ``lanes`` back.
+        Raises Violation(chunks). After that, as after any later failure, the caller restores
+        ``lanes``.
         """
         kind = event["type"]
         form = FORMS.get(kind)
@@ -123,7 +124,7 @@ class Chunks:
             chunk = self._completed(form, chunk, lane)
         for key in form.needed:
             if key not in chunk:
-                raise Violation("chunks", f"{chunk['type']}: the first one needs '{key}'.")
+                raise Violation("chunks", f"{chunk['type']}: the first chunk needs '{key}'.")
         opener = {"type": form.start, form.key: chunk[form.key], **dict(form.defaults)}
         opener |= _only(chunk, *form.settled, "subagentRunId", "metadata", "timestamp")
         events = [*self._close(lane), opener]
@@ -132,7 +133,7 @@ class Chunks:
         return events, stream
 
     def _completed(self, form: Form, chunk: Event, lane: Owner) -> Event:
-        """A first chunk without id: what something else has closed is opened again."""
+        """A first chunk without an id reopens what another event has closed."""
         begun = self._last.get((form.name, lane))
         if begun is None and form.needed == (form.key,):
             begun = {form.key: str(uuid4())}
@@ -145,14 +146,14 @@ class Chunks:
         for key in stream.form.settled:
             if key in chunk and chunk[key] != stream.opener.get(key):
                 if self._mended is not None and not chunk[key]:
-                    continue  # an empty name is said by those that have no other any more
+                    continue  # An empty name stands for one that is no longer known.
                 raise Violation(
                     "chunks",
-                    f"{chunk['type']}: '{key}' differs from what '{stream.id}' began with.",
+                    f"{chunk['type']}: '{key}' is not that of the first chunk of '{stream.id}'.",
                 )
 
     def _lane(self, form: Form, chunk: Event) -> Owner:
-        """The lane a chunk belongs to: by its id, else its tag, else by what is open."""
+        """The lane of a chunk: chosen by its id, else by its tag, else by what is open."""
         tag: Owner = chunk.get("subagentRunId")
         if form.key in chunk:
             for lane, stream in self.lanes.items():
@@ -172,7 +173,8 @@ class Chunks:
             return None
         if len(holding) > 1:
             raise Violation(
-                "chunks", f"{chunk['type']}: several lanes have an open {form.name}; name one."
+                "chunks",
+                f"{chunk['type']}: several lanes have an open {form.name}; name one by its id.",
             )
         return holding[0]
 

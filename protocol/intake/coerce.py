@@ -1,7 +1,7 @@
-"""What an agent means where it sends another kind of value: text, for a number or an object.
+"""Converts values of an agent to text where nothing else can be meant: numbers and objects.
 
-Only where nothing else can be meant: an id that is a number, a tool's result or arguments as the
-object that the text would describe, a text in parts where only text may stand.
+These are an id that is a number, a tool's result or arguments given as an object instead of its
+JSON text, and text parts where only text is allowed.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ Members = Mapping[Any, Any]
 
 
 def coerced(kind: str, members: Members) -> Members:
-    """The members of an event of this type, with text where text is meant."""
+    """The members of an event of this type, with text where text is required."""
     converted = _object(EVENTS[kind], members)
     if kind in _ARGUMENTS and _is_structure(members.get("delta")):
         converted["delta"] = _json(members["delta"])
@@ -28,9 +28,9 @@ def coerced(kind: str, members: Members) -> Members:
 
 
 def is_plain_data(kind: str, members: Members) -> bool:
-    """Whether a tool's result is a list of data, of which no entry could be a content part.
+    """Whether a tool's result is a list of data that contains no content part.
 
-    By the schema alone these would be unknown parts, and left out without a word.
+    The schema alone would take the entries for unknown parts and silently drop them.
     """
     content = members.get("content")
     if kind != "TOOL_CALL_RESULT" or not isinstance(content, list | tuple) or not content:
@@ -46,7 +46,7 @@ def _object(shape: Shape, members: Members) -> dict[Any, Any]:
             structured = field.name == "arguments" and _is_structure(value)
             converted[key] = _json(value) if structured else _value(field.kind, value)
         elif field is not None and isinstance(field.kind, Many) and field.kind.or_text:
-            converted[key] = _json(value)  # a tool that returned nothing
+            converted[key] = _json(value)  # the tool returned nothing
     return converted
 
 
@@ -69,7 +69,7 @@ def _value(kind: Any, value: Any) -> Any:
 
 
 def _text(value: Any) -> Any:
-    """A number as its digits, text parts as their text; all else as it is."""
+    """A number as its digits, text parts as their text; everything else unchanged."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     if isinstance(value, int) and not isinstance(value, bool):
@@ -82,7 +82,7 @@ def _text(value: Any) -> Any:
 
 
 def _content(kind: Many, value: Any) -> Any:
-    """Text or content parts: one part alone is a list of it, any other data is its JSON."""
+    """Text or content parts: a single part becomes a list of one, other data its JSON text."""
     if isinstance(value, str):
         return value
     if isinstance(value, list | tuple):
@@ -95,7 +95,7 @@ def _content(kind: Many, value: Any) -> Any:
 
 
 def _tag(entry: Any) -> str:
-    """The ``type`` of what may be a content part; empty for what is none."""
+    """The ``type`` of a possible content part, or an empty string."""
     tag = members_of(entry).get("type") if _is_object(entry) else None
     return tag if isinstance(tag, str) else ""
 

@@ -4,13 +4,13 @@ from collections import Counter
 from typing import NamedTuple
 
 LIMIT = 1000
-"""Findings of one run that are kept one by one; the rest is counted."""
+"""How many findings of a run are stored one by one; further ones are only counted."""
 
 
 class Finding(NamedTuple):
-    """``rule`` was broken ``times`` times at ``seq``, and ``action`` says what intake did.
+    """``rule`` was broken ``times`` times at ``seq``; ``action`` is what intake did about it.
 
-    ``seq`` is that of the event put in, or of the next one where an event was left out.
+    ``seq`` belongs to the event that was inserted or, if one was left out, to the next event.
     """
 
     seq: int
@@ -20,7 +20,7 @@ class Finding(NamedTuple):
 
 
 class Findings:
-    """The findings of one run, handed on in portions."""
+    """The findings of one run, handed over in batches."""
 
     __slots__ = ("_more", "_new", "total")
 
@@ -30,7 +30,6 @@ class Findings:
         self._more: Counter[tuple[str, str]] = Counter()
 
     def add(self, seq: int, rule: str, action: str) -> None:
-        """One more."""
         self.total += 1
         if self.total <= LIMIT:
             self._new.append(Finding(seq, rule, action))
@@ -38,11 +37,11 @@ class Findings:
             self._more[rule, action] += 1
 
     def take(self, end: int | None = None) -> list[Finding]:
-        """Those that were not taken yet; with the run's last ``seq``, the counted ones too."""
+        """The findings since the last call; with the run's last ``seq`` also the counted ones."""
         if not self._new and (end is None or not self._more):
             return []
-        found, self._new = self._new, []
+        batch, self._new = self._new, []
         if end is not None:
-            found += [Finding(end, *kind, times) for kind, times in self._more.items()]
+            batch += [Finding(end, *kind, times) for kind, times in self._more.items()]
             self._more.clear()
-        return found
+        return batch

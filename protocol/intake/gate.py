@@ -1,13 +1,13 @@
-"""The gate: an agent's event, checked against the schema as strictly as a stock client does.
+"""The gate: checks an agent's event against the schema as strictly as a stock client does.
 
-What the spec says to tolerate is repaired here, so that no client has to: nulls of optional
-fields go, unknown fields and unknown members of unions go (open objects keep theirs), snake_case
-becomes camelCase. What a client would reject is refused. Two decisions of our own:
+What the spec says to tolerate is repaired here, so that no client has to: nulls of optional fields
+are removed, and so are unknown fields and unknown members of unions (open objects keep theirs);
+snake_case becomes camelCase. What a client would reject is refused. Two decisions are our own:
 
-- A type the protocol does not know is wrapped as RAW. A stock client drops such an event; unlike
-  CUSTOM, RAW does not end a message that is being sent in chunks, so the stream reads the same.
-- A timestamp is never worth a run: a fraction is rounded, what is no number is dropped, and the
-  host's clock fills in.
+- An event of an unknown type is wrapped as RAW. A stock client drops such an event; unlike CUSTOM,
+  RAW does not end a message that is being sent in chunks, so the stream reads the same.
+- A bad timestamp never fails a run: a fraction is rounded, anything that is not a number is
+  dropped, and the host's clock fills in.
 """
 
 import re
@@ -36,7 +36,7 @@ from protocol.values import (
 Mended = Callable[[str, str], object]
 
 DROPPED = object()
-"""Says that a value is an unknown member of a union, which the spec strips."""
+"""Marks an unknown member of a union, which the spec strips."""
 
 _IDENTIFIED = frozenset({"RUN_STARTED", "RUN_FINISHED"})
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-. ]")
@@ -59,13 +59,12 @@ def gate(
 ) -> dict[str, Any]:
     """The event as a new dict of wire names and plain JSON values.
 
-    Takes mappings and pydantic models (the SDK's or others). ``ids``, where given, replace the
-    threadId and runId of RUN_STARTED and RUN_FINISHED, whatever the event says about them.
-    ``legacy`` translates what 0.x said in another way; ``unknown`` hears of a type that is
-    wrapped, and may raise. ``mended``, where given, hears the rule and the action of what is taken
-    for what it plainly means: a type in another spelling, a number or an object for text.
-    Half of a surrogate pair at the edge of a delta is left to ``Seams``.
-    Raises RunFailed(INVALID_EVENT).
+    Takes mappings and pydantic models (the SDK's or others). ``ids`` replaces the threadId and
+    runId of RUN_STARTED and RUN_FINISHED, whatever the event says. ``legacy`` translates events of
+    0.x; ``unknown`` is called with an unknown type, which is then wrapped, and may raise.
+    ``mended`` is called with the rule and the action for each value whose meaning is clear but
+    whose form is wrong: a type in another spelling, a number or an object instead of text. A lone
+    surrogate at the edge of a delta is left to ``Seams``. Raises RunFailed(INVALID_EVENT).
     """
     if (hot := _hot(event)) is not None:
         return hot
@@ -81,7 +80,7 @@ def gate(
 
 
 def _hot(event: Any) -> dict[str, Any] | None:
-    """A plain text delta, which is nearly all there is, without the walk; None for the rest."""
+    """A plain text delta, the most frequent event, without the schema; None for the rest."""
     cls = event.__class__
     if cls is dict:
         kind = event.get("type")
@@ -147,7 +146,7 @@ def _checked(
 def _coerced(
     kind: str, members: Mapping[Any, Any], bad: Malformed, mended: Mended | None
 ) -> dict[str, Any]:
-    """The event once its values are what they plainly mean. Raises ``bad`` if that is no help."""
+    """The event with its values converted to what they mean. Raises ``bad`` if it stays invalid."""
     bad.path.append(kind)
     if mended is None:
         raise bad
@@ -160,7 +159,7 @@ def _coerced(
 
 
 def _respelled(members: Mapping[Any, Any], mended: Mended) -> Mapping[Any, Any]:
-    """A type in lower case, with hyphens or in camel case as the protocol spells it."""
+    """Correct a type that is spelled in lower case, with hyphens or in camel case."""
     kind = members.get("type")
     if kind.__class__ is not str or kind in EVENTS:
         return members
@@ -172,12 +171,12 @@ def _respelled(members: Mapping[Any, Any], mended: Mended) -> Mapping[Any, Any]:
 
 
 def _object(shape: Shape, members: Mapping[Any, Any]) -> Any:
-    found: dict[str, Any] = {}
+    checked_members: dict[str, Any] = {}
     for key, value in members.items():
         field = shape.fields.get(key)
         if field is None:
             if shape.open:
-                found[key_value(key)] = json_value(value)
+                checked_members[key_value(key)] = json_value(value)
             continue
         if key != field.name and field.name in members:
             continue
@@ -190,15 +189,15 @@ def _object(shape: Shape, members: Mapping[Any, Any]) -> Any:
         else:
             checked = _described(field, value)
         if checked is not DROPPED:
-            found[field.name] = checked
+            checked_members[field.name] = checked
         elif field.required:
             return DROPPED
     for name in shape.required:
-        if name not in found:
+        if name not in checked_members:
             if name not in shape.defaults:
                 raise Malformed(f"'{name}' is missing")
-            found[name] = shape.defaults[name]
-    return found
+            checked_members[name] = shape.defaults[name]
+    return checked_members
 
 
 def _described(field: Field, value: Any) -> Any:
@@ -210,7 +209,7 @@ def _described(field: Field, value: Any) -> Any:
 
 
 def _value(kind: Any, value: Any) -> Any:
-    """``value`` as the kind wants it; DROPPED where the spec strips it."""
+    """``value`` as the kind requires it; DROPPED if the spec strips it."""
     match kind:
         case Leaf.TEXT | Leaf.DELTA:
             return text_value(value)
@@ -239,7 +238,7 @@ def _many(kind: Many, value: Any) -> Any:
         return text_value(value)
     if not isinstance(value, list | tuple):
         raise Malformed("must be a string or a list" if kind.or_text else "must be a list")
-    found: list[Any] = []
+    parts: list[Any] = []
     translated: list[Any] = []
     for index, entry in enumerate(value):
         try:
@@ -248,14 +247,14 @@ def _many(kind: Many, value: Any) -> Any:
             bad.path.append(str(index))
             raise
         if checked is not DROPPED:
-            found.append(checked)
+            parts.append(checked)
             if _is_legacy(kind.of, entry):
                 translated.append(checked)
     if translated:
-        found = unmirrored(found, translated)
-    if len(found) < kind.least:
+        parts = unmirrored(parts, translated)
+    if len(parts) < kind.least:
         raise Malformed("must not be empty")
-    return found
+    return parts
 
 
 def _is_legacy(kind: Any, entry: Any) -> bool:

@@ -1,14 +1,15 @@
 """Intake, the only way into a journal: gate → chunk expansion → verifier → encode.
 
-Executor, cancel and reaper all use it, so that an illegal log is impossible. It adds what agents
-leave out: RUN_STARTED, the terminal event, timestamps, the calls that wait for the application.
+The executor, cancel and the reaper all use it, so that an illegal log is impossible. It adds what
+agents leave out: RUN_STARTED, the terminal event, timestamps, the calls that wait for the
+application.
 
-Ids are corrected rather than refused: adapters of other frameworks put their own threadId and
-runId on RUN_STARTED and RUN_FINISHED, and a client knows the run by the ids it sent.
+Ids are corrected rather than refused: adapters of other frameworks put their own threadId and runId
+on RUN_STARTED and RUN_FINISHED, but a client knows the run by the ids it sent.
 
-What breaks a rule is mended where ``repair.py`` can, unless the intake is strict. Each mend and
-each refusal is a finding, which is kept beside the log and never in it: metadata would stick to
-the client's messages.
+Unless the intake is strict, ``repair.py`` mends rule violations where it can. Each repair and each
+refusal is a finding. Findings are stored beside the log and never in it: metadata of events would
+stay on the client's messages.
 """
 
 import time
@@ -45,9 +46,9 @@ _BARE: Mapping[str, Any] = {"type": "RUN_STARTED"}
 class Intake:
     """The intake of one run.
 
-    ``terminal`` is the terminal event once it was accepted. Methods return the records to
-    append, in order; what raises has recorded nothing and leaves the intake usable. After the
-    end the host's own verbs return nothing and ``accept`` raises RunFailed(INVALID_ORDER).
+    ``terminal`` is the terminal event once it was accepted. Methods return the records to append,
+    in order; one that raises has recorded nothing and leaves the intake usable. After the end the
+    host's own methods return nothing and ``accept`` raises RunFailed(INVALID_ORDER).
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class Intake:
 
         ``max_bytes`` bounds one event, ``max_state`` the state and activities of the run,
         ``max_text`` the characters of its messages, calls and reasoning. ``history`` are the
-        messages of the thread, whose ids this run must not use again. Without ``repair`` every
+        messages of the thread, whose ids this run must not reuse. Without ``repair`` every
         violation is refused.
         """
         self.terminal: dict[str, Any] | None = None
@@ -89,7 +90,7 @@ class Intake:
         self._replicas = Replicas({} if input is None else input.get("state", {}), max_state)
         self._max_text = self._room = max_text
         self._seams = Seams()
-        self._held = self._seams.held
+        self._waiting_halves = self._seams.waiting
         self._findings = Findings()
         self._legacy = Legacy(lambda: self._find("legacy", "translated"))
         self._lost = False
@@ -108,8 +109,8 @@ class Intake:
     ) -> "Intake":
         """The intake of a run that lost its worker, whose log has ``head`` events.
 
-        With none it can start and cancel; otherwise what is open is not known, and only
-        ``fail``, which may cut everything short, is left.
+        A run without events can still start and be cancelled. Otherwise the open parts are unknown,
+        and only ``fail``, which may cut everything short, is possible.
         """
         intake = cls(thread_id, run_id, input=input, clock=clock)
         intake._head = head
@@ -127,7 +128,7 @@ class Intake:
         return self.terminal is not None
 
     def accept(self, event: Any) -> list[Record]:
-        """An event of the agent: a mapping or a pydantic model.
+        """Take an event of the agent: a mapping or a pydantic model.
 
         Raises RunFailed with INVALID_EVENT, INVALID_ORDER or EVENT_TOO_LARGE.
         """
@@ -142,7 +143,7 @@ class Intake:
                 key is not None
                 and not self._chunks.lanes
                 and self._verifier.ids is not None
-                and not self._held
+                and not self._waiting_halves
                 and self._room > 0
                 and is_whole(clean["delta"])
             ):
@@ -161,7 +162,7 @@ class Intake:
     def plain(self, event: Any) -> list[dict[str, Any]]:
         """An event as middleware reads it, before ``accept``: in wire form, its chunks expanded.
 
-        Raises RunFailed as ``accept`` does; the order of events is not looked at.
+        Raises RunFailed as ``accept`` does; the order of events is not checked.
         """
         try:
             clean = gate(event, self._ids, self._legacy, self._unknown, self._mended)
@@ -175,7 +176,7 @@ class Intake:
         return self._findings.take(self._head if self.ended else None)
 
     def start(self) -> list[Record]:
-        """RUN_STARTED, if it is not there yet."""
+        """RUN_STARTED, unless the log has it."""
         return [] if self.started or self.ended else self._commit(self._opening())
 
     def finish(
@@ -203,7 +204,7 @@ class Intake:
         return self._commit([*self._unopened(), *closings, end])
 
     def fail(self, code: RunErrorCode, message: str) -> list[Record]:
-        """Close what is open, as far as that is known, then RUN_ERROR; it always can.
+        """Close what is known to be open, then RUN_ERROR; this always succeeds.
 
         ``message`` is for people and leaves the host; it is cut at 2000 characters.
         """
@@ -215,13 +216,13 @@ class Intake:
         try:
             return self._commit([*opening, *closings, end])
         except RunFailed:
-            # Only a closing can be refused, for ids near the size limit. RUN_ERROR needs none.
+            # Only the closing events can be refused, for ids near the size limit.
             return self._commit([*opening, end])
 
     def _take(self, kind: str, clean: dict[str, Any]) -> list[Record]:
         """Handle an event that is not a plain delta: it may start or end the run or a chunk."""
         if kind == "RUN_STARTED" and not self._agent_started:
-            # The agent's first one and the host's are the same, whichever came first.
+            # The agent's RUN_STARTED and the host's are one event, whichever comes first.
             records = [] if self.started else self._commit(self._opening(clean))
             self._agent_started = True
             return records
@@ -237,7 +238,7 @@ class Intake:
 
     def _batch(self, kind: str, clean: dict[str, Any]) -> Batch:
         if kind == "RUN_ERROR":
-            # It may cut everything short; a log in which every part is closed reads better.
+            # It may cut everything short, but a log with every part closed reads better.
             return [*self._closings(subagent_error(clean["message"][:MAX_MESSAGE])), clean]
         if kind == "RUN_FINISHED":
             clean = self._finished(clean)
@@ -247,10 +248,10 @@ class Intake:
         return self._chunks.expand(clean)
 
     def _commit(self, batch: Batch) -> list[Record]:
-        """Encode, verify, mend, return the records; all of the batch or nothing."""
+        """Encode, verify and mend a batch; return its records: all of them or none."""
         mended: list[Finding] = []
         while True:
-            if self._held:
+            if self._waiting_halves:
                 batch = self._seams.flushed(batch)
             records = [self._record(event) for event in batch]
             if (fixed := self._verified(batch, records, mended)) is None:
@@ -266,10 +267,10 @@ class Intake:
         return records
 
     def _verified(self, batch: Batch, records: list[Record], mended: list[Finding]) -> Batch | None:
-        """Feed the batch: None if it is legal, else what to try instead.
+        """Feed the batch: None if it is legal, else the batch to try instead.
 
-        Each try mends one event: it goes, or what was missing comes before it. Raises Violation
-        where nothing can be mended; as after a try, nothing has moved then.
+        Each try mends one event: drops it, or inserts what was missing before it. Raises Violation
+        if nothing can be mended. In both cases the verifier has not moved.
         """
         verifier, fresh = self._verifier, self._verifier.ids is None
         mark = verifier.mark() if len(batch) > 1 else None
@@ -298,7 +299,7 @@ class Intake:
             try:
                 self._record(fix.events[0])
             except RunFailed:
-                # Patches may have made the state too large to be sent; readers hold it anyway.
+                # Patches may have made the state too large to be sent, but readers hold it anyway.
                 return DROP
         return fix
 
@@ -315,7 +316,7 @@ class Intake:
         return Record(event["type"], payload, at)
 
     def _check_room(self, kind: str) -> None:
-        """The run's texts may still grow: readers and the worker hold all of them."""
+        """Refuse text beyond the run's limit: readers and the worker hold all of it in memory."""
         if self._room <= 0 and kind not in NO_TEXT:
             raise RunFailed(
                 RunErrorCode.EVENT_TOO_LARGE,
@@ -326,7 +327,7 @@ class Intake:
         return [] if self.started else self._opening()
 
     def _opening(self, event: Mapping[str, Any] = _BARE) -> Batch:
-        """RUN_STARTED, the agent's or our own, without its ``input`` if that is not fit to send."""
+        """RUN_STARTED, the agent's or our own; an ``input`` too large to send is left out."""
         facts: dict[str, Any] = {"protocolVersion": self._protocol_version}
         if self._input is not None:
             parent = self._input.get("parentRunId") or event.get("parentRunId")
@@ -341,7 +342,7 @@ class Intake:
         return [full]
 
     def _finished(self, event: dict[str, Any]) -> dict[str, Any]:
-        """A success says which calls wait for the application; a late joiner cannot derive it."""
+        """List in a success the calls that wait for the application; late joiners cannot."""
         outcome = event.get("outcome", {"type": "success"})
         if outcome["type"] == "interrupt":
             return event | {"outcome": with_messages(outcome)}
@@ -353,7 +354,7 @@ class Intake:
         return event | {"outcome": {"type": "success"}} if "outcome" in event else event
 
     def _closings(self, subagent: Mapping[str, Any]) -> Batch:
-        """What closes all that is open; a step that was cut says so."""
+        """The events that close all open parts; an interrupted step is marked as such."""
         ends = self._verifier.close_open_parts(subagent)
         if subagent["type"] == "SUBAGENT_ERROR":
             for end in ends:
@@ -367,7 +368,7 @@ class Intake:
         self._refuse_unknown_log()
 
     def _unknown(self, kind: str) -> None:
-        """An event type that the protocol does not have is wrapped, unless we are strict."""
+        """Wrap an event of unknown type, or refuse it if the intake is strict."""
         if not self._repair:
             raise RunFailed(
                 RunErrorCode.INVALID_EVENT, f"{kind[:80]}: AG-UI has no such event type."
@@ -375,7 +376,7 @@ class Intake:
         self._find("unknown_type", "wrapped")
 
     def _unusable(self, number: int, reason: str) -> None:
-        """A question is worth more than its form: it is asked without, unless we are strict."""
+        """Ask a question without its unusable schema, or refuse it if the intake is strict."""
         if not self._repair:
             raise RunFailed(
                 RunErrorCode.INVALID_EVENT,
@@ -394,5 +395,6 @@ class Intake:
     def _refuse_unknown_log(self) -> None:
         if self._lost:
             raise RunFailed(
-                RunErrorCode.INVALID_ORDER, "What this run left open is unknown: it can only fail."
+                RunErrorCode.INVALID_ORDER,
+                "The parts that this run left open are unknown, so it can only fail.",
             )

@@ -1,4 +1,4 @@
-"""The text of a question whose framework put it beside ``message``."""
+"""Fills in the text of a question that a framework put elsewhere than in ``message``."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,9 +11,9 @@ LONGEST, MOST = 2_000, 20
 
 
 def with_messages(outcome: Mapping[str, Any]) -> dict[str, Any]:
-    """An interrupt outcome whose questions say in ``message`` what they ask.
+    """An interrupt outcome in which the ``message`` of each question has its text.
 
-    ag-ui-langgraph fills ``message`` only from a plain string; what else was given to
+    ag-ui-langgraph fills ``message`` only from a plain string; any other value given to
     ``interrupt()`` is at ``metadata.langgraph.raw``.
     """
     interrupts = [_asked(each) for each in outcome.get("interrupts", [])]
@@ -29,17 +29,17 @@ def _asked(interrupt: dict[str, Any]) -> dict[str, Any]:
 
 
 def _text(raw: Any) -> str:
-    """The question in the value of ``interrupt()``; empty where nothing says what it is.
+    """The question in the value of ``interrupt()``; empty if it cannot be recognised.
 
-    LangChain's human-in-the-loop middleware sends a list of requests: all of them are asked.
+    LangChain's human-in-the-loop middleware sends a list of requests, which become one text.
     """
     requests = raw.get("action_requests") if isinstance(raw, dict) else raw
     several = requests if isinstance(requests, list) else [raw]
     return "\n\n".join(filter(None, map(_first, several[:MOST])))
 
 
-def _first(asked: Any) -> str:
-    if isinstance(asked, dict):
-        texts = (asked[key] for key in ASKING if isinstance(asked.get(key), str))
+def _first(value: Any) -> str:
+    if isinstance(value, dict):
+        texts = (value[key] for key in ASKING if isinstance(value.get(key), str))
         return next(filter(None, texts), "")
-    return asked if isinstance(asked, str) else ""
+    return value if isinstance(value, str) else ""

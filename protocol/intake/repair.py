@@ -23,7 +23,7 @@ from protocol.intake.verifier import Verifier
 from protocol.violation import Event, Violation
 
 UNKNOWN_TOOL = "unknown"
-"""The name of a tool whose call was never started."""
+"""The tool name for a call that was never started."""
 
 _STARTS = {
     "TEXT_MESSAGE_CONTENT": {"type": "TEXT_MESSAGE_START", "role": "assistant"},
@@ -46,9 +46,9 @@ DROP = Fix("dropped", [])
 def mend(
     verifier: Verifier, replicas: Replicas, violation: Violation, event: dict[str, Any]
 ) -> Fix | None:
-    """The fix for ``event``, which was refused here; None if there is none.
+    """The fix for ``event``, which the verifier refused; None if there is none.
 
-    ``verifier`` and ``replicas`` are as they were just before it.
+    ``verifier`` and ``replicas`` are in the state before the event.
     """
     kind = event["type"]
     if violation.rule in _ORDER:
@@ -69,7 +69,7 @@ def mend(
 
 
 def _start(verifier: Verifier, event: Event) -> dict[str, Any]:
-    """The START that ``event`` lacks: of the same owner, and of the same call if it had one."""
+    """The missing START of ``event``: of the same owner, and of the same call if it had one."""
     kind = event["type"]
     key = DELTA_IDS[kind]
     known = verifier.calls.get(event[key]) if kind == "TOOL_CALL_ARGS" else None
@@ -83,12 +83,12 @@ _REOPENING = ("type", "toolCallId", "toolCallName", "parentMessageId", "subagent
 
 
 def subagent_ending(outcome: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What closes a subagent in a run that ends with ``outcome``."""
+    """The event that closes a subagent in a run that ends with ``outcome``."""
     kind: Literal["suspended", "success"]
     kind = "suspended" if (outcome or {}).get("type") == "interrupt" else "success"
     return {"type": "SUBAGENT_FINISHED", "outcome": {"type": kind}}
 
 
 def subagent_error(message: str, code: str | None = None) -> dict[str, Any]:
-    """What ends a subagent that was cut short."""
+    """The event that ends a subagent that was cut short."""
     return {"type": "SUBAGENT_ERROR", "message": message} | ({"code": code} if code else {})

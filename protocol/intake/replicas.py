@@ -1,4 +1,4 @@
-"""Replicas: the JSON that one run's patches amend: its state, and the contents of activities."""
+"""Replicas: the JSON that a run's patches change: its state, and the contents of activities."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -15,15 +15,15 @@ NO_TEXT = frozenset(
     | {"STATE_SNAPSHOT", "STATE_DELTA", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA"}
     | {"MESSAGES_SNAPSHOT"}
 )
-"""Events that add no text to what readers hold, or replace what they held."""
+"""Events that add no text to what readers hold, or replace it."""
 
 
 class Replicas:
-    """What a reader holds who has followed the run so far.
+    """What a reader that has followed the run so far holds.
 
-    An activity of an earlier run is not known here, so its patches are not judged. Together they
-    hold at most ``max_bytes``, and an eighth of it more: sizes are added up as events come, and
-    taken exactly only when the sum has passed the bound.
+    An activity of an earlier run is not known here, so its patches are not checked. Together the
+    replicas hold at most ``max_bytes``, plus an eighth: sizes are added up as events come, and
+    measured exactly only once the sum has passed the limit.
     """
 
     __slots__ = (
@@ -55,10 +55,10 @@ class Replicas:
         }
 
     def take(self, event: Event, size: int = 0) -> None:
-        """Follow an event of ``size`` bytes; what it carries becomes part of the replicas.
+        """Follow an event of ``size`` bytes; its content becomes part of the replicas.
 
-        Raises Violation(patch) if a patch does not apply, and then nothing has changed;
-        RunFailed(EVENT_TOO_LARGE) if there would be too much of them: the run cannot go on.
+        Raises Violation(patch) if a patch does not apply, in which case nothing has changed. Raises
+        RunFailed(EVENT_TOO_LARGE) if the replicas grow too large: the run cannot continue.
         """
         rule = self._rules.get(event["type"])
         if rule is not None:
@@ -68,9 +68,9 @@ class Replicas:
                 self._measure()
 
     def restated(self) -> dict[str, Any] | None:
-        """The state as an event; None where that would not help, or was done too often.
+        """The state as an event; None if that would not help, or was done too often.
 
-        It would not where the state is what it was the last time.
+        It does not help if the state has not changed since the last time.
         """
         if not self.changed or self._restated > 2 * self._most:
             return None
@@ -109,10 +109,10 @@ class Replicas:
             self._activities[event["messageId"]] = content
 
     def _messages_snapshot(self, event: Event) -> None:
-        """A list that carries activities carries all of them, in their newest form."""
-        found = {m["id"]: m["content"] for m in event["messages"] if m["role"] == "activity"}
-        if found:
-            self._activities = found
+        """A snapshot with activities contains all of them, in their newest form."""
+        activities = {m["id"]: m["content"] for m in event["messages"] if m["role"] == "activity"}
+        if activities:
+            self._activities = activities
 
     def _applied(
         self, event: Event, document: Any, patch: Iterable[Event], kind: type = object

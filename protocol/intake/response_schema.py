@@ -1,8 +1,8 @@
-"""Response schemas: the JSON Schema that a question's answer has to fit, and the check itself.
+"""Response schemas: the JSON Schema that the answer to a question must match, and the check.
 
-The schema is an agent's and the answer a client's, so both are bounded before a validator sees
-them: patterns match in linear time (no lookaround, no back references), a ``$ref`` leads into the
-same document and never back to where it came from, and the work is estimated and limited.
+The schema comes from an agent and the answer from a client, so both are bounded before a validator
+sees them: patterns match in linear time (no lookaround, no back references), a ``$ref`` leads into
+the same document and never back to its origin, and the work is estimated and limited.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -13,7 +13,7 @@ from jsonschema_rs import ReferencingError, RegexOptions, ValidationError, Valid
 from protocol.pointer import steps
 
 MAX_BYTES = 64 * 1024
-"""Characters of a schema's strings, and of the strings of an answer that patterns look at."""
+"""Characters of a schema's strings, and of the strings of an answer that patterns read."""
 MAX_OF_A_RUN = 4 * MAX_BYTES
 """Characters of the schemas of all questions that one run ends with."""
 MAX_NODES = 5_000
@@ -23,7 +23,7 @@ MAX_PATTERNS = 20
 MAX_WORK = 2_000_000
 """Values of a schema times values of an answer: well below half a second."""
 MANY_WORK = 50_000
-"""Above it only one problem is reported: the library collects all before it yields the first."""
+"""Above this only one problem is reported: the library collects all before it yields the first."""
 MOST = 5
 LONGEST = 300
 
@@ -36,7 +36,7 @@ class Unusable(ValueError):
 
 
 class Weight(NamedTuple):
-    """What a schema costs: ``nodes`` with every ``$ref`` followed, and how deep they lie."""
+    """The cost of a schema: ``nodes`` with every ``$ref`` followed, and their greatest depth."""
 
     nodes: int
     depth: int
@@ -57,7 +57,7 @@ class ResponseSchema:
         self._validator = _built(schema)
 
     def problems(self, value: Any) -> list[dict[str, str]]:
-        """Up to five ``{"path", "message"}``, which never repeat the value; none when it fits."""
+        """Up to five ``{"path", "message"}``, which never repeat the value; none if it fits."""
         size = size_of(value)
         work = self._nodes * size.nodes
         too_long = self._has_patterns and size.characters > MAX_BYTES
@@ -77,7 +77,8 @@ class ResponseSchema:
 def usable(outcome: Any, refused: Callable[[int, str], None]) -> Any:
     """The outcome of a RUN_FINISHED without the schemas that the host cannot check.
 
-    ``refused`` is told the number of each question whose schema goes, and why; it may raise.
+    Calls ``refused`` with the number of each question that loses its schema, and the reason; it may
+    raise.
     """
     interrupts = outcome.get("interrupts") if isinstance(outcome, dict) else None
     if not interrupts:
@@ -149,7 +150,8 @@ class _Scale:
             return known
         if level > MAX_DEPTH:
             raise Unusable(f"it is nested deeper than {MAX_DEPTH} levels")
-        self._known[id(part)] = None  # being weighed: whoever comes here again has gone in a circle
+        # A part that is being weighed: reaching it again means a cycle.
+        self._known[id(part)] = None
         below = [self.weigh(each, level + 1) for each in self._parts(part, level)]
         depth = 1 + max((each.depth for each in below), default=0)
         if depth > MAX_DEPTH:
@@ -163,7 +165,7 @@ class _Scale:
             return
         yield from part.values()
         if any(isinstance(part.get(name), str) for name in _FAR):
-            raise Unusable("$ref is the only reference that it may use")
+            raise Unusable("$ref is the only kind of reference allowed")
         if level and any(isinstance(part.get(name), str) for name in self._bases):
             raise Unusable("only the schema itself may have an $id")
         if isinstance(part.get("pattern"), str):
@@ -193,9 +195,11 @@ def _built(schema: Mapping[str, Any]) -> Validator:
     except (ValidationError, ReferencingError, ValueError, TypeError) as error:
         if '"regex"' in str(error):
             raise Unusable(
-                "a pattern in it is no regular expression, or needs lookaround or back references"
+                "a pattern in it is not a regular expression or needs lookaround or back references"
             ) from None
-        raise Unusable(f"it is no JSON Schema: {str(error).splitlines()[0][:LONGEST]}") from None
+        raise Unusable(
+            f"it is not a valid JSON Schema: {str(error).splitlines()[0][:LONGEST]}"
+        ) from None
 
 
 def _problem(error: ValidationError) -> dict[str, str]:

@@ -1,7 +1,7 @@
-"""Ids that an agent uses again in a later run: those of its new messages and calls get another.
+"""Renames ids that an agent uses again in a later run, for its new messages and calls.
 
-A client adds to the message that it holds, so two answers of one id would become one text.
-Ids are unique in a thread (AG-UI 1.0); adapters that count from 1 in each run do not know that.
+A client appends to the message that it holds, so two answers with one id would become one text. Ids
+are unique in a thread (AG-UI 1.0), but some adapters count from 1 in each run.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -16,16 +16,16 @@ _MINTING = frozenset(
         "REASONING_MESSAGE_CHUNK", "TOOL_CALL_RESULT",
     }
 )  # fmt: skip
-"""Events that begin a message of this run, or go on with one."""
+"""Events that begin a message of this run, or continue one."""
 _CALLING = frozenset({"TOOL_CALL_START", "TOOL_CALL_CHUNK"})
 _ACTIVITIES = frozenset({"ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA"})
 
 
 class ReusedIds:
-    """The renaming of one run: ``id`` becomes ``id~runId`` wherever this run means its own.
+    """The renaming of one run: ``id`` becomes ``id~runId`` wherever this run means its own part.
 
-    A call counts as used when it has its result: until then a START may only name it again.
-    An activity may be updated by any run, so its id is only taken for other messages.
+    A call counts as used when it has its result: until then a START may only repeat its name. Any
+    run may update an activity, so its id is only reserved against other messages.
     """
 
     def __init__(
@@ -34,9 +34,9 @@ class ReusedIds:
         history: Iterable[Mapping[str, Any]],
         renamed: Callable[[], object] = lambda: None,
     ) -> None:
-        """``history`` are the messages of the thread before this run; ``renamed`` hears of each.
+        """``history``: the messages of the thread before this run; ``renamed`` is called for each.
 
-        A delta whose id is not among ``used`` needs no look.
+        A delta whose id is not in ``used`` can be skipped.
         """
         self._run_id = run_id
         self._renamed = renamed
@@ -56,7 +56,7 @@ class ReusedIds:
         self._new_calls: dict[str, str] = {}
 
     def rename(self, event: Wire) -> Wire:
-        """The event, changed in place where it carries such an id."""
+        """The event, changed in place if it carries a reused id."""
         kind = event["type"]
         if kind in _MINTING:
             self._mint(event)
@@ -85,7 +85,7 @@ class ReusedIds:
             event["parentMessageId"] = self._message(parent)
 
     def _refer(self, event: Wire) -> None:
-        """The ids by which other events name what was renamed."""
+        """Rename the ids by which other events refer to a renamed part."""
         for key in ("toolCallId", "parentToolCallId"):
             if event.get(key) in self._new_calls:
                 event[key] = self._new_calls[event[key]]
@@ -99,7 +99,7 @@ class ReusedIds:
                 interrupt["toolCallId"] = self._new_calls[interrupt["toolCallId"]]
 
     def _snapshot(self, messages: list[Wire]) -> None:
-        """What stands behind the user's last message is this run's, what comes before is not."""
+        """Rename in a snapshot only what follows the user's last message: this run's part."""
         users = [place for place, each in enumerate(messages) if each["role"] == "user"]
         for message in messages[users[-1] + 1 if users else 0 :]:
             message["id"] = self._messages.get(message["id"], message["id"])
@@ -116,6 +116,6 @@ class ReusedIds:
     def _fresh(self, name: str, taken: set[str]) -> str:
         self._renamed()
         fresh = f"{name}~{self._run_id}"
-        while fresh in taken:  # a run that is tried again has the same runId
+        while fresh in taken:  # A retried run has the same runId.
             fresh += "~"
         return fresh

@@ -1,9 +1,9 @@
-"""The verifier: is this event legal here? The rules V1-V13 of a stock client, and two more.
+"""The verifier: checks that each event is legal here, by the stock rules V1-V13 and two more.
 
 A state machine over one run's events, chunks already expanded. It follows ``verifyEvents`` of
-``@ag-ui/client`` 1.0.0 and is stricter where the spec is and that client is not (yet): the
-terminal's ids equal RUN_STARTED's (``ids``), interrupt ids are unique (``interrupts``), and
-nothing follows a terminal event, not even a late RUN_ERROR (V3).
+``@ag-ui/client`` 1.0.0 and is stricter where the spec is and that client is not (yet): the terminal
+event's ids equal RUN_STARTED's (``ids``), interrupt ids are unique (``interrupts``), and nothing
+follows a terminal event, not even a late RUN_ERROR (V3).
 """
 
 from collections.abc import Callable
@@ -22,9 +22,9 @@ class Mark(NamedTuple):
 
 
 class Bracket:
-    """One kind of thing that a START opens and an END closes.
+    """One kind of part that a START opens and an END closes.
 
-    ``open`` maps the id of each open one to its START, in the order they opened.
+    ``open`` maps the id of each open part to its START, in the order they opened.
     """
 
     __slots__ = ("end", "key", "name", "open", "owners", "rule")
@@ -35,9 +35,9 @@ class Bracket:
 
 
 class Verifier:
-    """Feed it every event of one run in order; where it raises Violation it has not moved.
+    """Feed it every event of one run in order; if it raises Violation, its state has not changed.
 
-    ``steps``, ``calls``, ``subagents`` and ``ended_subagents`` map each to its first START;
+    ``steps``, ``calls``, ``subagents`` and ``ended_subagents`` map each part to its first START;
     ``ended`` is the type of the terminal event.
     """
 
@@ -85,7 +85,7 @@ class Verifier:
         }
 
     def feed(self, event: Event) -> None:
-        """Take the next event. Raises Violation, and then nothing has changed."""
+        """Take the next event. Raises Violation, in which case nothing has changed."""
         kind: str = event["type"]
         if self.ended is not None:
             raise Violation("V3", f"{kind}: the run has already ended.")
@@ -112,7 +112,7 @@ class Verifier:
         return Mark(parts, self.steps.copy(), self.subagents.copy())
 
     def restore(self, mark: Mark) -> None:
-        """Open again what was closed since ``mark``; only closings can be taken back."""
+        """Reopen what was closed since ``mark``; nothing but closings can be undone."""
         for bracket, was_open in zip(self.brackets, mark.parts, strict=True):
             bracket.open = was_open
         self.steps, self.subagents = mark.steps, mark.subagents
@@ -120,9 +120,9 @@ class Verifier:
             self.ended_subagents.pop(subagent, None)
 
     def open_parts(self) -> list[Event]:
-        """The START of everything that is open, outermost first: a legal order to reopen in.
+        """The START of every open part, outermost first: a legal order in which to reopen them.
 
-        An open subagent may name a parent that has ended: see ``ended_subagents``.
+        The parent of an open subagent may have ended: see ``ended_subagents``.
         """
         parts = [*self.subagents.values(), *self.steps.values()]
         for bracket in reversed(self.brackets):
@@ -130,9 +130,10 @@ class Verifier:
         return parts
 
     def close_open_parts(self, subagent: Event | None = None) -> list[dict[str, Any]]:
-        """The events that close everything that is open, inner first; feed them to take effect.
+        """The events that close every open part, inner first; feed them to take effect.
 
-        ``subagent`` is what ends a subagent, without its id: SUBAGENT_FINISHED if not given.
+        ``subagent`` is the event that ends a subagent, without its id; SUBAGENT_FINISHED by
+        default.
         """
         ends: list[dict[str, Any]] = []
         for bracket in self.brackets:
@@ -145,7 +146,7 @@ class Verifier:
         return ends + [ending | _tag(started) for started in reversed(self.subagents)]
 
     def pending_tool_calls(self) -> list[str]:
-        """The calls that this run made and that have no result, in call order."""
+        """The calls of this run that have no result, in call order."""
         return [call for call in self.calls if call not in self._answered]
 
     def _open(self, bracket: Bracket, event: Event) -> None:
@@ -158,7 +159,7 @@ class Verifier:
         elif (owner := tag_of(event)) is not ABSENT:
             agree(event, owner, bracket.owners, part, "V10")
         bracket.open[part] = event
-        # A reopened id keeps its first owner: no tag agrees with any, and must not replace it.
+        # A reopened id keeps its first owner; a tag that disagrees must not replace it.
         bracket.owners.setdefault(part, None if owner is ABSENT else owner)
 
     def _run_started(self, event: Event) -> None:
@@ -175,7 +176,7 @@ class Verifier:
                 raise Violation("ids", f"RUN_FINISHED: '{key}' differs from RUN_STARTED's.")
         if parts := self.open_parts():
             kinds = ", ".join(sorted({part["type"] for part in parts}))
-            raise Violation("V8", f"RUN_FINISHED: not everything is closed: {kinds}.")
+            raise Violation("V8", f"RUN_FINISHED: still open: {kinds}.")
         interrupts = (event.get("outcome") or {}).get("interrupts") or ()
         refuse_null_tags(event, interrupts)
         if len({interrupt["id"] for interrupt in interrupts}) < len(interrupts):
@@ -190,7 +191,7 @@ class Verifier:
         self.owners.learn(event["messages"], overrides=True)
 
     def _tool_call_result(self, event: Event) -> None:
-        # It mints the tool message, so the newest result owns that id.
+        # The event creates the tool message, so the newest result owns that id.
         self.owners.messages[event["messageId"]] = event.get("subagentRunId")
         self._answered.add(event["toolCallId"])
 

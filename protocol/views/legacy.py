@@ -1,7 +1,7 @@
-"""What a reader of AG-UI 0.x gets in place of what it would reject: one reader's translation.
+"""Translates a run's events for one reader of AG-UI 0.x, which would reject some of 1.0's.
 
-The log stays 1.0, and positions stay what they are: an event that is left out leaves its ``id:``.
-Read from the schemas and verifiers of ``@ag-ui/client`` 0.0.39 to 0.0.59, and judged by them:
+The log stays 1.0, and positions do not change: an event that is left out leaves its ``id:``.
+Read from the schemas and verifiers of ``@ag-ui/client`` 0.0.39 to 0.0.59, and tested against them:
 
 | up to | does not know | gets |
 | --- | --- | --- |
@@ -29,9 +29,9 @@ Wire = dict[str, Any]
 Version = tuple[int, int, int]
 
 NEWEST: Version = (0, 0, 59)
-"""What a client speaks that declares no version: CopilotKit 1.75 is built on this one."""
+"""The version assumed for a client that declares none: CopilotKit 1.75 is built on this one."""
 STOPPED = "abort"
-"""The code with which 0.x clients end a run that somebody stopped; CopilotKit shows no error."""
+"""The code with which 0.x clients end a cancelled run; CopilotKit shows no error for it."""
 
 _VERSION = re.compile(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?")
 _CHANGING = frozenset(
@@ -48,10 +48,10 @@ _STEPS: Version = (0, 0, 58)
 
 
 def version_of(text: str) -> Version | None:
-    """``0.0.43`` as a version of 0.x; None for 1.0 and newer. Raises ValueError for no version."""
+    """``0.0.43`` as a version of 0.x; None for 1.0 and newer. Raises ValueError otherwise."""
     parts = _VERSION.fullmatch(text)
     if parts is None:
-        raise ValueError(f"{text[:40]} is no version of AG-UI")
+        raise ValueError(f"{text[:40]} is not a version of AG-UI")
     major, minor, patch = (int(part or 0) for part in parts.groups())
     if major:
         return None
@@ -59,7 +59,7 @@ def version_of(text: str) -> Version | None:
 
 
 class Frames(Protocol):
-    """A batch as ``events.frames`` makes it: the part of it that is read here."""
+    """A batch as ``events.frames`` makes it; only the members used here."""
 
     first: int
     payloads: Sequence[bytes] | None
@@ -72,7 +72,7 @@ class Frames(Protocol):
 
 
 class Older:
-    """The translation for one reader, which it reads in order; a ``view`` of a stream."""
+    """The translation for one reader, which reads the log in order; a ``view`` of a stream."""
 
     def __init__(self, version: Version, *, raw: bool = True) -> None:
         self._version = version
@@ -82,7 +82,7 @@ class Older:
         self._over = False
 
     def __call__(self, frames: Frames) -> bytes:
-        """The server-sent events of a batch; most batches are those that all readers share."""
+        """The server-sent events of a batch; most batches are the ones that all readers share."""
         if self._version > _STEPS and self._raw and not frames.types & _CHANGING:
             return frames.sse
         return b"".join(
@@ -94,20 +94,20 @@ class Older:
 
     @property
     def remembers(self) -> frozenset[str]:
-        """The types that decide how later events are said; none for the newest of 0.x."""
+        """The types that affect how later events are translated; none for the newest of 0.x."""
         return frozenset() if self._version > _STEPS else REMEMBERED
 
     def opening(self, opening: bytes) -> bytes:
         """The same for a prelude, of which only the last frame has an ``id:``."""
         blocks = []
         for block in opening.split(b"\n\n")[:-1]:
-            head, _, payload = block.rpartition(b"\n")  # a payload has no line breaks
+            head, _, payload = block.rpartition(b"\n")  # A payload contains no line breaks.
             seq = int(head.removeprefix(b"id: ")) if head else None
             blocks.append(self._frame(seq, payload.removeprefix(b"data: ")))
         return b"".join(blocks)
 
     def events(self, event: Event) -> list[Wire]:
-        """What stands for an event; nothing for one that is left out."""
+        """The events that replace an event; none for one that is left out."""
         kind: str = event["type"]
         if kind == "RUN_STARTED" and self._version > _ONE_ERROR:
             self._over = False
@@ -162,7 +162,7 @@ class Older:
         return _with(body, "messages", self._messages) if "messages" in body else body
 
     def _messages(self, messages: list[Wire]) -> list[Wire]:
-        said = (
+        translated = (
             message_for(
                 message,
                 reasoning=self._version > _THINKING,
@@ -171,7 +171,7 @@ class Older:
             )
             for message in messages
         )
-        return [message for message in said if message is not None]
+        return [message for message in translated if message is not None]
 
     def _is_outer(self, event: Event) -> bool:
         """Whether a step is the only open one of its name, whoever runs it."""
@@ -205,7 +205,7 @@ class Older:
 
 
 def ending(event: Event) -> Event:
-    """A RUN_FINISHED as 0.x reads it; most stay what they are."""
+    """A RUN_FINISHED in the form of 0.x; most stay unchanged."""
     outcome = event.get("outcome") or {}
     if outcome.get("type") == "cancelled":
         more = {name: event[name] for name in ("usage", "timestamp") if name in event}

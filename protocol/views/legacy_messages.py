@@ -1,4 +1,4 @@
-"""Messages and content parts as readers of AG-UI 0.x know them."""
+"""Converts messages and content parts for readers of AG-UI 0.x."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,9 +10,9 @@ UNKNOWN_MEDIA = "application/octet-stream"
 
 
 def message_for(message: Wire, *, reasoning: bool, media: bool, parts: bool) -> Wire | None:
-    """A message for a reader that knows these: messages of reasoning, media parts, any parts.
+    """A message for a reader that knows reasoning messages, media parts, or any parts.
 
-    None for a message that it cannot hold. Without ``parts`` it knows no activities either:
+    None for a message that it cannot hold. A reader without ``parts`` knows no activities either:
     both came with the same version.
     """
     role, content = message["role"], message.get("content")
@@ -26,7 +26,7 @@ def message_for(message: Wire, *, reasoning: bool, media: bool, parts: bool) -> 
 
 
 def as_text(content: Any) -> str:
-    """Content parts as one text; what is no text is named."""
+    """Content parts as one text; a part that is not text is named."""
     if isinstance(content, str):
         return content
     return "\n".join(map(_text, content))
@@ -47,7 +47,7 @@ def _text(part: Mapping[str, Any]) -> str:
 
 
 def _part(part: Wire, *, media: bool) -> Wire:
-    """A user's part: a file that only its provider can read is named, media may be ``binary``."""
+    """A user's part: a file that only its provider can read becomes its name."""
     if part["type"] == "text":
         return part
     source = part["source"]

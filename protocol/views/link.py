@@ -1,12 +1,12 @@
-"""The link view: a run's log as those see it who only have a link to it.
+"""The link view: a run's log for readers who only have a link to it.
 
-Left out: RUN_STARTED.input (and the context in it), RAW, rawEvent, encrypted values; patches of a
-state or an activity that the log itself has not shown; and what the grant hides
-(``protocol/views/redaction.py``). What is left is a legal log that a stock client folds.
+It leaves out RUN_STARTED.input (with the context in it), RAW, rawEvent, encrypted values, patches
+of a state or an activity that the log itself has not shown, and what the grant hides
+(``protocol/views/redaction.py``). The rest is a legal log that a stock client folds.
 
-A hidden value may be cut in two by the deltas that bring it. So while anything is hidden, the
-arguments of a call are held back and said whole before its END; and so is a message that begins
-like JSON. No Django, no I/O.
+Deltas may split a hidden value in two. So while a grant hides anything, the arguments of a call
+wait and are sent whole before its END; so does a message that begins like JSON. No Django, no
+I/O.
 """
 
 from collections.abc import Mapping
@@ -25,39 +25,38 @@ ENDS = ("TEXT_MESSAGE_END", "REASONING_MESSAGE_END")
 _UNSET: Any = object()
 
 
-class Said:
-    """A text that comes in deltas: all of it so far, and the events that are held back.
+class Buffer:
+    """A text that comes in deltas: all of it so far, and the events that wait.
 
-    ``blank`` while there is nothing in it but white space.
+    ``blank`` while it consists of nothing but white space.
     """
 
-    __slots__ = ("_parts", "blank", "held", "is_json", "shown")
+    __slots__ = ("_parts", "blank", "is_json", "partly_sent", "withheld")
 
     def __init__(self, text: str = "") -> None:
         self._parts = [text] if text else []
         self.blank = not text.strip()
-        self.shown = bool(text)
+        self.partly_sent = bool(text)
         self.is_json = looks_like_json(text)
-        self.held: list[Event] = []
+        self.withheld: list[Event] = []
 
     @property
     def text(self) -> str:
-        """All of it; put together when it is read, since a long text comes in many pieces."""
+        """All of the text; joined when it is read, since a long text comes in many pieces."""
         return "".join(self._parts)
 
     def add(self, delta: str) -> None:
-        """The next piece."""
         self._parts.append(delta)
         self.blank = self.blank and not delta.strip()
 
     def forget(self) -> None:
-        """Keep nothing of a text that need not be looked at."""
+        """Drop a text that needs no redaction."""
         self._parts.clear()
         self.blank = False
 
 
 class LinkView:
-    """Feed it every event of a log from the first, in order; get what a link's reader is shown."""
+    """Feed it every event of a log from the first, in order; it returns what the reader gets."""
 
     def __init__(self, redaction: Redaction) -> None:
         self.hidden = redaction
@@ -65,12 +64,12 @@ class LinkView:
         self._state_shared = True
         self._own: set[str] = set()
         self._activities: dict[str, tuple[str, Any]] = {}
-        self._texts: dict[str, Said] = {}
-        self._calls: dict[str, Said] = {}
+        self._texts: dict[str, Buffer] = {}
+        self._calls: dict[str, Buffer] = {}
         self._tools: dict[str, str] = {}
 
     def show(self, event: Event) -> Shown:
-        """None, one or two events; the very same object where nothing changes."""
+        """Zero, one or two events; the same object if nothing changes."""
         kind = event["type"]
         if kind in UNSEEN:
             return []
@@ -90,10 +89,10 @@ class LinkView:
 
     def _state_delta(self, event: Event) -> Shown:
         if self._state is _UNSET:
-            return []  # it patches what the input brought
+            return []  # the patch applies to the state of the input, which links do not show
         if not self.hidden:
             return [event]
-        # An event that was shown may hold it, so it is copied before the first patch.
+        # The snapshot that was sent may still refer to it, so it is copied before the first patch.
         state = deep_copy(self._state) if self._state_shared else self._state
         try:
             self._state = apply(state, event["delta"])
@@ -129,34 +128,34 @@ class LinkView:
         self._activities[name] = kind, content
         if before == kind and not touches(self.hidden, event["patch"], (kind,)):
             return [event]
-        shown = self._object(content, kind)
+        redacted = self._object(content, kind)
         self._own.discard(name)
-        if not isinstance(shown, dict):
+        if not isinstance(redacted, dict):
             return []
-        return [_instead(event, "ACTIVITY_SNAPSHOT", "patch", content=shown, replace=True)]
+        return [_instead(event, "ACTIVITY_SNAPSHOT", "patch", content=redacted, replace=True)]
 
     # --- texts and calls
 
     def _content(self, event: Event) -> Shown:
         if not self.hidden:
             return [event]
-        said = self._texts.setdefault(event["messageId"], Said())
-        if said.blank:
-            # white space tells nothing yet, and waits
-            said.is_json = looks_like_json(event["delta"]) or not event["delta"].strip()
-        if not said.is_json:
-            blank = [_joined(said, said.text)] if said.held else []
-            said.forget()  # prose
+        buffer = self._texts.setdefault(event["messageId"], Buffer())
+        if buffer.blank:
+            # White space does not show yet whether this is JSON, so it waits.
+            buffer.is_json = looks_like_json(event["delta"]) or not event["delta"].strip()
+        if not buffer.is_json:
+            blank = [_joined(buffer, buffer.text)] if buffer.withheld else []
+            buffer.forget()  # prose
             return [*blank, event]
-        said.add(event["delta"])
-        said.held.append(event)
+        buffer.add(event["delta"])
+        buffer.withheld.append(event)
         return []
 
     def _text_end(self, event: Event) -> Shown:
-        said = self._texts.get(event["messageId"])
-        if said is None or not said.held:
+        buffer = self._texts.get(event["messageId"])
+        if buffer is None or not buffer.withheld:
             return [event]
-        return [_joined(said, self.hidden.text(said.text)), event]
+        return [_joined(buffer, self.hidden.text(buffer.text)), event]
 
     def _call_start(self, event: Event) -> Shown:
         self._tools[event["toolCallId"]] = event["toolCallName"]
@@ -165,17 +164,17 @@ class LinkView:
     def _args(self, event: Event) -> Shown:
         if not self.hidden:
             return [event]
-        said = self._calls.setdefault(event["toolCallId"], Said())
-        said.add(event["delta"])
-        said.held.append(event)
+        buffer = self._calls.setdefault(event["toolCallId"], Buffer())
+        buffer.add(event["delta"])
+        buffer.withheld.append(event)
         return []
 
     def _call_end(self, event: Event) -> Shown:
         call = event["toolCallId"]
-        said = self._calls.get(call)
-        if said is None or not said.held:
+        buffer = self._calls.get(call)
+        if buffer is None or not buffer.withheld:
             return [event]
-        return [_joined(said, self.hidden.arguments(said.text, self._tools[call])), event]
+        return [_joined(buffer, self.hidden.arguments(buffer.text, self._tools[call])), event]
 
     def _result(self, event: Event) -> Shown:
         tool = self._tools.get(event["toolCallId"], ANY)
@@ -191,25 +190,25 @@ class LinkView:
         return [event if same else {**event, "messages": messages}]
 
     def _learn(self, message: Event) -> None:
-        """What a snapshot says of a text counts from now on; what was held back is in it."""
+        """A snapshot's text replaces what was read so far, including what was withheld."""
         if message["role"] == "activity":
             self._activities[message["id"]] = message["activityType"], message["content"]
             self._own.discard(message["id"])
         elif self.hidden:
             content = message.get("content")
-            self._texts[message["id"]] = Said(content if isinstance(content, str) else "")
+            self._texts[message["id"]] = Buffer(content if isinstance(content, str) else "")
             for call in message.get("toolCalls") or ():
                 self._tools[call["id"]] = call["function"]["name"]
-                self._calls[call["id"]] = Said(call["function"]["arguments"])
+                self._calls[call["id"]] = Buffer(call["function"]["arguments"])
 
     def _message(self, message: Event) -> Event:
         if "encryptedValue" in message:
             message = {k: v for k, v in message.items() if k != "encryptedValue"}
         calls = message.get("toolCalls")
         if calls:
-            shown = [self._call(call) for call in calls]
-            if any(a is not b for a, b in zip(shown, calls, strict=True)):
-                message = {**message, "toolCalls": shown}
+            redacted = [self._call(call) for call in calls]
+            if any(a is not b for a, b in zip(redacted, calls, strict=True)):
+                message = {**message, "toolCalls": redacted}
         if not self.hidden:
             return message
         if message["role"] == "activity":
@@ -231,9 +230,9 @@ class LinkView:
         if "encryptedValue" in call:
             call = {k: v for k, v in call.items() if k != "encryptedValue"}
         function = call["function"]
-        shown = self.hidden.arguments(function["arguments"], function["name"])
-        if shown != function["arguments"]:
-            call = {**call, "function": {**function, "arguments": shown}}
+        redacted = self.hidden.arguments(function["arguments"], function["name"])
+        if redacted != function["arguments"]:
+            call = {**call, "function": {**function, "arguments": redacted}}
         if "metadata" in call:
             call = self._with(call, "metadata", self._object(call["metadata"], "metadata"))
         return call
@@ -246,19 +245,19 @@ class LinkView:
             event = self._with(event, "result", self._value(event["result"], "result"))
         outcome = event.get("outcome") or {}
         if self.hidden and outcome.get("type") == "interrupt":
-            asked = [self._interrupt(each) for each in outcome["interrupts"]]
-            event = {**event, "outcome": {**outcome, "interrupts": asked}}
+            interrupts = [self._interrupt(each) for each in outcome["interrupts"]]
+            event = {**event, "outcome": {**outcome, "interrupts": interrupts}}
         return [event]
 
-    def _interrupt(self, asked: Event) -> Event:
-        shown = dict(asked)
+    def _interrupt(self, interrupt: Event) -> Event:
+        redacted = dict(interrupt)
         for name in ("message", "reason"):
-            if name in shown:
-                shown[name] = self.hidden.text(shown[name])
+            if name in redacted:
+                redacted[name] = self.hidden.text(redacted[name])
         for name in ("metadata", "responseSchema"):
-            if name in shown:
-                shown[name] = self._object(shown[name], name)
-        return shown
+            if name in redacted:
+                redacted[name] = self._object(redacted[name], name)
+        return redacted
 
     def _texts_of(self, event: Event) -> Shown:
         """RUN_ERROR and the events of subagents: texts for people."""
@@ -273,9 +272,9 @@ class LinkView:
         return self.hidden.value(value, (name,))
 
     def _object(self, value: Any, name: str) -> Any:
-        """A value that the protocol wants as an object stays one."""
-        shown = self._value(value, name)
-        return {MASK: True} if shown == MASK else shown
+        """A redacted value that stays an object where the protocol requires one."""
+        redacted = self._value(value, name)
+        return {MASK: True} if redacted == MASK else redacted
 
     def _content_of(self, content: Any, tool: str | None) -> Any:
         """The content of a message: a text, or parts of which some are texts."""
@@ -301,25 +300,25 @@ class LinkView:
         return event if event[name] is value else {**event, name: value}
 
 
-def _joined(said: Said, shown: str) -> Event:
-    """The held-back text as one delta. Where a part was shown before, the rest stays hidden."""
-    new = "".join(event["delta"] for event in said.held)
-    hidden = MASK if said.shown else shown
-    delta = new if shown == said.text else hidden
-    event = {**said.held[-1], "delta": delta}
+def _joined(buffer: Buffer, redacted: str) -> Event:
+    """The withheld text as one delta. If part of it was sent before, the rest stays hidden."""
+    new = "".join(event["delta"] for event in buffer.withheld)
+    hidden = MASK if buffer.partly_sent else redacted
+    delta = new if redacted == buffer.text else hidden
+    event = {**buffer.withheld[-1], "delta": delta}
     metadata: dict[str, Any] = {}
-    for held in said.held:
-        metadata |= held.get("metadata") or {}
+    for waiting in buffer.withheld:
+        metadata |= waiting.get("metadata") or {}
     if metadata:
         event["metadata"] = metadata
-    said.held = []
-    said.shown = True
+    buffer.withheld = []
+    buffer.partly_sent = True
     return event
 
 
 def _instead(event: Event, kind: str, without: str, **fields: Any) -> Event:
-    kept = {name: value for name, value in event.items() if name not in ("type", without)}
-    return {"type": kind, **kept, **fields}
+    members = {name: value for name, value in event.items() if name not in ("type", without)}
+    return {"type": kind, **members, **fields}
 
 
 _RULES = {

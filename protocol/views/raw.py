@@ -1,6 +1,6 @@
-"""The log without what an agent passed on from elsewhere: RAW events and every ``rawEvent``.
+"""The log without RAW events and every ``rawEvent``, which agents pass on from elsewhere.
 
-A reader's choice, per reader: the stored log keeps both. Positions stay what they are.
+Each reader chooses; the stored log keeps both. Positions do not change.
 """
 
 import json
@@ -11,13 +11,13 @@ _RAW, _FIELD = b'"RAW"', b'"rawEvent"'
 
 
 def payload(stored: bytes) -> bytes | None:
-    """The wire JSON of one event without it; None for a RAW event. Most are what they were."""
+    """The wire JSON of one event without ``rawEvent``; None for a RAW event. Most are unchanged."""
     if _FIELD not in stored and _RAW not in stored:
         return stored
     event = json.loads(stored)
     if event["type"] == "RAW":
         return None
     if "rawEvent" not in event:
-        return stored  # somebody only said the word
+        return stored  # the word only occurs in a text
     del event["rawEvent"]
     return encode(event)

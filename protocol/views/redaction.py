@@ -1,11 +1,11 @@
-"""Redaction: which values of an event a link's readers do not see, wherever they stand.
+"""Redaction: which values of an event a link's readers do not see, wherever they occur.
 
-A path is member names with dots between them, ``password`` or ``customer.email``. It hides every
-member that is reached by these names, however deep, in whatever JSON an event carries: also in
-JSON that is the text of an argument, a result or a message. Positions of arrays, and members
-whose name is a number, count for nothing. What lies at the top of a document has the name of that
-document: ``state``, ``result``, ``metadata``, the name of a tool (arguments and results), of a
-CUSTOM event, the type of an activity. No Django, no I/O.
+A path is member names joined by dots, ``password`` or ``customer.email``. It hides every member
+that is reached by these names, however deep, in any JSON that an event carries, including JSON
+inside the text of an argument, a result or a message. Array positions, and members whose name is a
+number, are skipped. The top of a document is named after it: ``state``, ``result``, ``metadata``,
+the name of a tool (arguments and results), of a CUSTOM event, the type of an activity. No Django,
+no I/O.
 """
 
 import json
@@ -17,7 +17,7 @@ from protocol.strict_json import dumps_any
 
 MASK = "[redacted]"
 ANY = "*"
-"""In a trail: a name that is not known, and that may be any."""
+"""In a trail: an unknown name, which may be any."""
 MOST_PATHS = 50
 
 Trail = tuple[str, ...]
@@ -26,7 +26,7 @@ _LOOKED_INTO = (str, dict, list)
 
 
 class BadPath(ValueError):
-    """A redaction path is not member names with dots between them."""
+    """A redaction path is not member names joined by dots."""
 
 
 class Redaction:
@@ -38,30 +38,30 @@ class Redaction:
             raise BadPath(f"At most {MOST_PATHS} paths.")
         for names in self.paths:
             if any(not name.isprintable() or not name or name.isdigit() for name in names):
-                raise BadPath("A path is member names with dots between them: customer.email.")
+                raise BadPath("A path is member names joined by dots: customer.email.")
 
     def __bool__(self) -> bool:
         return bool(self.paths)
 
     def hides(self, trail: Trail) -> bool:
-        """Whether the value that these names lead to is hidden."""
+        """Whether the value at this trail is hidden."""
         return any(_ends(trail, path) for path in self.paths)
 
     def hides_above(self, trail: Trail) -> bool:
-        """Whether that value, or one that it lies in, is hidden."""
+        """Whether that value, or one that contains it, is hidden."""
         return any(self.hides(trail[:end]) for end in range(1, len(trail) + 1))
 
     def value(self, value: Any, trail: Trail = ()) -> Any:
-        """A JSON value as a link's reader sees it; the very same object where nothing is hidden."""
+        """A JSON value as a link's reader sees it; the same object if nothing is hidden."""
         if not self.paths:
             return value
         if trail and self.hides(trail):
             return MASK
         if value.__class__ is dict:
-            shown = {name: self.value(part, step(trail, name)) for name, part in value.items()}
-            return value if all(shown[name] is value[name] for name in shown) else shown
+            visible = {name: self.value(part, step(trail, name)) for name, part in value.items()}
+            return value if all(visible[name] is value[name] for name in visible) else visible
         if value.__class__ is list:
-            # Its elements have its own trail, so nothing hides a number among them.
+            # Array elements share the array's trail, so nothing hides a number among them.
             parts = [
                 self.value(part, trail) if part.__class__ in _LOOKED_INTO else part
                 for part in value
@@ -70,9 +70,10 @@ class Redaction:
         return self.text(value, trail) if value.__class__ is str else value
 
     def text(self, text: str, trail: Trail = (), *, strict: bool = False) -> str:
-        """A text, that may be JSON. What looks like JSON but is none is hidden if it names a path.
+        """A text, which may be JSON. Broken JSON is hidden if it mentions a path.
 
-        ``strict``: any text is, that names one (Python's ``repr`` of an argument, say).
+        ``strict``: so is any other text that mentions one (Python's ``repr`` of an argument,
+        say).
         """
         if not self.paths:
             return text
@@ -86,7 +87,7 @@ class Redaction:
         return MASK if strict and self.mentions(text) else text
 
     def arguments(self, text: str, tool: str) -> str:
-        """The arguments of a call: JSON, or else nothing that could be shown."""
+        """The arguments of a call, which are JSON; anything else is hidden."""
         if not self.paths or not text:
             return text
         if self.hides((tool,)):
@@ -97,42 +98,43 @@ class Redaction:
             return dumps_any(MASK)
 
     def mentions(self, text: str) -> bool:
-        """Whether the last name of a path is in a text, or may be, spelled with escapes."""
+        """Whether the last name of a path occurs in a text, or may occur spelled with escapes."""
         return "\\u" in text or any(path[-1] in text for path in self.paths)
 
     def _json(self, text: str, trail: Trail) -> str:
         doubled = False
 
-        def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
+        def pairs(members: list[tuple[str, Any]]) -> dict[str, Any]:
             nonlocal doubled
-            made = dict(found)
-            doubled = doubled or len(made) < len(found)  # the text holds what the value does not
-            return made
+            made_object = dict(members)
+            # the text contains a member that the value has lost
+            doubled = doubled or len(made_object) < len(members)
+            return made_object
 
         value = json.loads(text, object_pairs_hook=pairs)
-        shown = self.value(value, trail)
-        return text if shown is value and not doubled else dumps_any(shown)
+        visible = self.value(value, trail)
+        return text if visible is value and not doubled else dumps_any(visible)
 
 
 def looks_like_json(text: str) -> bool:
-    """Whether a text begins as an object, an array or a quoted text does."""
+    """Whether a text begins like an object, an array or a quoted string."""
     return text.lstrip()[:1] in ("{", "[", '"') if text else False
 
 
 def step(trail: Trail, name: str) -> Trail:
-    """The trail one member further; a number is no name."""
+    """The trail one member further; array positions and numeric names do not count."""
     return trail if name.isdigit() or name == "-" else (*trail, name)
 
 
 def pointer(trail: Trail, path: str) -> Trail:
-    """The trail behind a JSON pointer."""
+    """The trail extended by a JSON pointer."""
     for name in steps(path):
         trail = step(trail, name)
     return trail
 
 
 def touches(redaction: Redaction, patch: Sequence[Mapping[str, Any]], trail: Trail) -> bool:
-    """Whether a patch may not be shown as it is: then what it makes is shown as a snapshot."""
+    """Whether a patch touches hidden values; then a snapshot replaces it."""
     for operation in patch:
         if operation["op"] not in ("add", "replace", "remove"):
             return True

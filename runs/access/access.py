@@ -1,8 +1,8 @@
-"""May this principal read or act? Every way to a run asks here; other teams' give 404.
+"""May this principal read or act? Every route to a run checks here; other teams' runs give 404.
 
-A thread is its team's, or private: then only whoever began it sees it. Beside that there are
-grants (``runs/models/grant.py``). Lists and counts show what is the own team's; what another team
-has shared is found by its id.
+A thread belongs to its team, or is private: then only the person who began it sees it. Besides that
+there are grants (``runs/models/grant.py``). Lists and counts cover the own team's runs; a run that
+another team has shared is found by its id.
 """
 
 from typing import TypeVar
@@ -31,7 +31,7 @@ def visible(principal: Principal) -> TeamQuerySet[Run]:
 
 
 def find(principal: Principal, run_id: UUID, action: str = "view") -> Run:
-    """The run, if the principal may do ``action``. Raises NotFound; Forbidden where it is seen."""
+    """The run, if the principal may do ``action``. Raises NotFound; Forbidden if it is visible."""
     require(principal, "view")
     run = _joined(_reachable(principal)).filter(pk=run_id).first()
     if run is None:
@@ -42,20 +42,20 @@ def find(principal: Principal, run_id: UUID, action: str = "view") -> Run:
 
 
 def shared_runs(principal: Principal) -> QuerySet[Run]:
-    """What a link leads to, newest first."""
+    """The runs that a link leads to, newest first."""
     return _joined(_reachable(principal)).order_by("-journal_id")
 
 
 def visible_threads(principal: Principal) -> TeamQuerySet[Thread]:
     """The team's threads that this principal may see, as a queryset.
 
-    A credential for some agents sees those in which nobody else has answered: whoever reads a
-    run of a thread may get all that was said in it.
+    A credential for some agents sees only threads in which no other agent has answered: a reader of
+    one run may get everything in its thread.
     """
     require(principal, "view")
     rows = Thread.objects.for_team(principal.team).filter(_threads(principal))
     if principal.bound is not None:
-        rows = rows.none()  # a ticket opens streams of runs, and nothing else
+        rows = rows.none()  # A ticket opens streams of runs, and nothing else.
     return _for_agents(principal, rows, "pk")
 
 
@@ -65,9 +65,9 @@ def find_thread(principal: Principal, thread_id: str) -> Thread | None:
 
 
 def require_thread(principal: Principal, thread_id: str) -> None:
-    """May a run be started under that name? Raises NotFound for a thread that is kept private.
+    """Check that a run may be started under that name. Raises NotFound if it is private.
 
-    Raises Forbidden for one of which the principal may only see a part, or only see it.
+    Raises Forbidden if the principal sees only a part of it, or may only read it.
     """
     thread = Thread.objects.for_team(principal.team).filter(thread_id=thread_id).first()
     if thread is None:
@@ -75,11 +75,11 @@ def require_thread(principal: Principal, thread_id: str) -> None:
     if not _is_own(principal, thread):
         actions = _granted(principal, Q(thread=thread))
         if not actions:
-            raise NotFound("This thread belongs to someone else; use another threadId.")
+            raise NotFound("This thread belongs to someone else; choose another threadId.")
         if "run" not in actions:
-            raise Forbidden("What was shared with you does not allow this: run.")
+            raise Forbidden("What was shared with you does not include permission to run.")
     if not visible_threads(principal).filter(pk=thread.pk).exists():
-        raise Forbidden("You cannot continue this thread, because you may not see all of it.")
+        raise Forbidden("You cannot continue this thread, because you can see only a part of it.")
 
 
 def visible_interrupts(principal: Principal) -> TeamQuerySet[Interrupt]:
@@ -92,7 +92,7 @@ def visible_interrupts(principal: Principal) -> TeamQuerySet[Interrupt]:
 
 
 def find_interrupt(principal: Principal, key: UUID, action: str = "view") -> Interrupt:
-    """The question, if the principal may do ``action``. Raises NotFound; Forbidden if seen."""
+    """The question, if the principal may do ``action``. Raises NotFound; Forbidden if visible."""
     require(principal, "view")
     own = Q(team=principal.team) & _of_runs(principal)
     shared = Q(thread__in=_shared(principal, "thread")) | Q(run__in=_shared(principal, "run"))
@@ -112,7 +112,7 @@ def require(principal: Principal, action: str) -> None:
 def require_for(principal: Principal, action: str, run: Run) -> None:
     """``require`` for an action on a run that the principal can view: by its role or a grant.
 
-    To cancel somebody else's takes more than to cancel one's own.
+    Cancelling another person's run takes more than cancelling one's own.
     """
     own = run.team_id == principal.team.pk and _is_own(principal, run.thread)
     others = action == "cancel" and run.starter != principal.actor_id
@@ -122,13 +122,13 @@ def require_for(principal: Principal, action: str, run: Run) -> None:
     if action in _granted(principal, Q(run=run) | Q(thread=run.thread_id)):
         return
     if not own:
-        raise Forbidden(f"What was shared with you does not allow this: {action}.")
+        raise Forbidden(f"What was shared with you does not include permission to {action}.")
     for each in needed:
         require(principal, each)
 
 
 def may(principal: Principal, action: str, run: Run) -> bool:
-    """Whether ``require_for`` would pass: what a page shows as possible."""
+    """Whether ``require_for`` would pass: the actions that a page offers."""
     try:
         require_for(principal, action, run)
     except Forbidden:
@@ -137,7 +137,7 @@ def may(principal: Principal, action: str, run: Run) -> bool:
 
 
 def sees_thread(principal: Principal, run: Run) -> bool:
-    """Whether the principal sees all of the run's thread: history must not show the rest of it."""
+    """Whether the principal sees all of the run's thread; if not, it gets no history."""
     own = run.team_id == principal.team.pk and _is_own(principal, run.thread)
     return own or bool(_granted(principal, Q(thread=run.thread_id)))
 
@@ -148,7 +148,7 @@ def is_creator(principal: Principal, thread: Thread) -> bool:
 
 
 def still_readable(principal: Principal, run_id: UUID) -> bool:
-    """Asked again while a stream is open: credential as it stands now, visibility, grants."""
+    """Checked while a stream is open: the credential as it stands now, visibility, grants."""
     now = principal if principal.kind == "link" else authentication.refreshed(principal)
     return now is not None and now.can("view") and _reachable(now).filter(pk=run_id).exists()
 
@@ -164,7 +164,7 @@ def grants_to(principal: Principal) -> QuerySet[Grant]:
         return rows if signed_in else rows.filter(sign_in=False)
     to_me = Q(to_team=principal.team)
     if principal.user_id is not None:
-        # However the membership ended, what was granted through it ended with it.
+        # However the membership ended, grants made through it ended with it.
         mine = Membership.objects.filter(
             team=OuterRef("through"),
             user=principal.user_id,
@@ -176,17 +176,17 @@ def grants_to(principal: Principal) -> QuerySet[Grant]:
 
 
 def _granted(principal: Principal, where: Q) -> frozenset[str]:
-    """What grants allow: all of their level to a person, to others as far as their role does."""
-    found: set[str] = set()
+    """What grants allow: a person gets all of their level, others as far as their role goes."""
+    allowed: set[str] = set()
     for grant in grants_to(principal).filter(where):
         actions = ACTIONS[grant.level]
         if principal.kind == "link":
-            found |= actions if principal.user_id is not None else {"view"}
+            allowed |= actions if principal.user_id is not None else {"view"}
         elif principal.kind == "user" and grant.to_user_id is not None:
-            found |= actions
+            allowed |= actions
         else:
-            found |= set(filter(principal.can, actions))
-    return frozenset(found)
+            allowed |= set(filter(principal.can, actions))
+    return frozenset(allowed)
 
 
 def _note_use(principal: Principal, run: Run) -> None:
@@ -211,7 +211,7 @@ def _reachable(principal: Principal) -> QuerySet[Run]:
 
 
 def _bound(principal: Principal) -> Q:
-    """What the principal's ticket is for, if it came by one."""
+    """The run or thread that the principal's ticket is for, if it came by one."""
     if principal.bound is None:
         return Q()
     run, thread = principal.bound
@@ -219,7 +219,7 @@ def _bound(principal: Principal) -> Q:
 
 
 def _for_agents(principal: Principal, rows: QuerySet[M], thread: str) -> TeamQuerySet[M]:
-    """Without the threads in which agents have answered that the credential is not for."""
+    """Without the threads in which an agent answered that the credential is not for."""
     if principal.agents is not None:
         others = Run.objects.filter(thread=OuterRef(thread))
         rows = rows.exclude(Exists(others.exclude(agent__slug__in=principal.agents)))
@@ -227,7 +227,7 @@ def _for_agents(principal: Principal, rows: QuerySet[M], thread: str) -> TeamQue
 
 
 def _threads(principal: Principal, path: str = "") -> Q:
-    """Which of the team's threads are seen; ``path`` leads from the rows to their thread."""
+    """Which of the team's threads are visible; ``path`` leads from the rows to their thread."""
     if principal.kind == "link":
         return Q(**{f"{path}pk__in": _shared(principal, "thread")})
     return (
@@ -251,7 +251,7 @@ def _shared(principal: Principal, what: str) -> QuerySet[Grant, int]:
 
 
 def _is_own(principal: Principal, thread: Thread) -> bool:
-    """Whether a thread of the principal's team is open to it without any grant."""
+    """Whether a thread of the principal's team is visible to it without any grant."""
     if principal.kind == "link":
         return False
     return thread.visibility == Visibility.TEAM or thread.creator == principal.actor_id

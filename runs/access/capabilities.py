@@ -1,7 +1,7 @@
-"""What ``GET /agui/info`` says of a team's agents: who they are, what a client may rely on.
+"""The content of ``GET /agui/info``: a team's agents, and what a client may rely on.
 
-AgentCapabilities of AG-UI 1.0: an absent member says nothing, so there is only what this host
-honours for every agent, and what a team says of its own in the agent's settings.
+AgentCapabilities of AG-UI 1.0: an absent member means unknown, so it lists only what this host
+honours for every agent, and what a team's settings say of its own agents.
 """
 
 from typing import Any
@@ -13,22 +13,22 @@ from runtimes.models import Agent
 from teams.authentication import Principal
 
 SERVICE = "AG-UI run host"
-TOLD = ("profile", "goal", "constraints")
-"""Members of an agent's settings that are shown as they are, where they are text."""
+SHOWN_SETTINGS = ("profile", "goal", "constraints")
+"""Members of an agent's settings that are shown unchanged if they are text."""
 
 Json = dict[str, Any]
 
 
 def info(principal: Principal) -> Json:
-    """The map of the agents that the credential is for, beside what CopilotKit's runtime says."""
+    """The agents that the credential is for, in the shape of CopilotKit's runtime info."""
     rows = Agent.objects.for_team(principal.team).filter(enabled=True)
     agents = [agent for agent in rows if principal.may_use(agent.slug)]
-    told = {agent.slug: describe(agent) for agent in agents}
+    agents_info = {agent.slug: describe(agent) for agent in agents}
     default = next((agent for agent in agents if agent.is_default), None)
-    if default and DEFAULT not in told:
-        told[DEFAULT] = {**describe(default), "id": DEFAULT}
+    if default and DEFAULT not in agents_info:
+        agents_info[DEFAULT] = {**describe(default), "id": DEFAULT}
     version = settings.SPECTACULAR_SETTINGS["VERSION"]
-    return {"service": SERVICE, "version": version, **_RUNTIME, "agents": told}
+    return {"service": SERVICE, "version": version, **_RUNTIME, "agents": agents_info}
 
 
 _RUNTIME: Json = {
@@ -49,13 +49,13 @@ _RUNTIME: Json = {
 
 
 def describe(agent: Agent) -> Json:
-    """One agent; ``id`` is its name in addresses and bodies."""
-    told = {name: agent.settings.get(name) for name in TOLD}
+    """One agent; ``id`` is its name in URLs and bodies."""
+    texts = {name: agent.settings.get(name) for name in SHOWN_SETTINGS}
     return {
         "id": agent.slug,
         "name": agent.name,
         "description": agent.description,
-        **{name: value for name, value in told.items() if isinstance(value, str)},
+        **{name: value for name, value in texts.items() if isinstance(value, str)},
         "className": "HttpAgent",
         "capabilities": capabilities(agent),
     }
@@ -64,7 +64,7 @@ def describe(agent: Agent) -> Json:
 def capabilities(agent: Agent) -> Json:
     """AgentCapabilities; ``settings.capabilities`` adds to a group, or overrides members of it.
 
-    Except for what is the host's to say: how events travel, and how long a run may take.
+    It cannot change the host's own: how events travel, and how long a run may take.
     """
     seconds = agent.timeout_seconds or settings.AGUI_RUN_TIMEOUT
     known: Json = {
@@ -88,9 +88,9 @@ def capabilities(agent: Agent) -> Json:
 
 
 def _merged(groups: Json, others: Json) -> Json:
-    """Both, member by member; a group that is no object is left out."""
-    found = dict(groups)
+    """Both, member by member; a group that is not an object is left out."""
+    merged = dict(groups)
     for name, members in others.items():
         if isinstance(members, dict):
-            found[name] = {**found.get(name, {}), **members}
-    return found
+            merged[name] = {**merged.get(name, {}), **members}
+    return merged

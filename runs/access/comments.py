@@ -27,7 +27,7 @@ def listed(principal: Principal, run_id: UUID) -> QuerySet[Comment]:
 
 
 def write(principal: Principal, run_id: UUID, text: str, seq: int | None) -> Comment:
-    """Comment on a run, or on its event ``seq``; whom ``@login`` names in the team is mentioned.
+    """Comment on a run, or on its event ``seq``; ``@login`` mentions a member of the team.
 
     Raises NotFound, Forbidden, Invalid.
     """
@@ -54,7 +54,7 @@ def write(principal: Principal, run_id: UUID, text: str, seq: int | None) -> Com
 
 
 def delete(principal: Principal, run_id: UUID, comment_id: UUID) -> None:
-    """Take one's own comment back, or as owner or admin anybody's. Raises NotFound, Forbidden."""
+    """Delete one's own comment, or as owner or admin anybody's. Raises NotFound, Forbidden."""
     run = access.find(principal, run_id)
     comment = Comment.objects.for_team(run.team).filter(run=run, pk=comment_id).first()
     if comment is None:
@@ -68,7 +68,7 @@ def delete(principal: Principal, run_id: UUID, comment_id: UUID) -> None:
 
 
 def rate(principal: Principal, run_id: UUID, thumb: Thumb, text: str) -> Feedback:
-    """Say what one thinks of a run; a second time changes it."""
+    """Rate a run; a second rating replaces the first."""
     run = access.find(principal, run_id, "comment")
     values = {"author": author(principal).label, "thumb": thumb, "text": text}
     feedback, _ = Feedback.objects.update_or_create(
@@ -78,7 +78,7 @@ def rate(principal: Principal, run_id: UUID, thumb: Thumb, text: str) -> Feedbac
 
 
 def ratings(principal: Principal, run_id: UUID) -> QuerySet[Feedback]:
-    """What people think of a run."""
+    """People's ratings of a run."""
     return access.find(principal, run_id).feedback.order_by("pk")
 
 
@@ -90,7 +90,7 @@ def author(principal: Principal) -> Actor:
 
 
 def _named(principal: Principal, comment: Comment) -> list[User]:
-    """The members that a comment names. Nobody of another team learns who is in this one."""
+    """The members that a comment mentions. Nobody of another team learns who is in this one."""
     names = {name.rstrip(".-") for name in NAMED.findall(comment.text)[:MOST_MENTIONS]}
     if not names or principal.kind == "link" or principal.team.pk != comment.team_id:
         return []

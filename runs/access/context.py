@@ -1,7 +1,7 @@
-"""What context providers add to a run's input: kept with the run, seen by its team's people.
+"""The context that providers add to a run's input: stored with the run, visible to its team.
 
-It goes to the agent and nowhere else. RUN_STARTED echoes what the client sent, and neither the
-log, nor what is folded from it, nor any stream has this.
+It goes to the agent and nowhere else. RUN_STARTED echoes what the client sent; neither the log, nor
+its fold, nor any stream contains this.
 """
 
 import json
@@ -18,7 +18,7 @@ from runtimes.context.request import RunRequest
 from runtimes.knowledge import documents
 from runtimes.options import BadOptions
 from runtimes.providers import chain
-from runtimes.providers.base import Asked, ContextEntry
+from runtimes.providers.base import ContextEntry, Query
 from teams.authentication import Principal
 from teams.models import Team
 
@@ -28,7 +28,7 @@ Wire = dict[str, Any]
 async def provided(run: Run, body: Wire) -> Wire:
     """The input with what the agent's context providers add; stored before the agent sees it.
 
-    Raises RunFailed for a provider that is required, or that there is no more.
+    Raises RunFailed if a required provider fails or no longer exists.
     """
     providers = run.agent.context_providers
     handed = json.loads(run.context)["added"] if run.context else []
@@ -37,16 +37,16 @@ async def provided(run: Run, body: Wire) -> Wire:
     team = await db(Team.objects.get, pk=run.team_id)
     kind, _, name = run.started_by.partition(":")
     text = RunRequest(body).text
-    asked = Asked(team, name if kind == "user" else "", text, run.starter)
+    query = Query(team, name if kind == "user" else "", text, run.starter)
     try:
-        found = await chain.gather(providers, asked)
+        gathered = await chain.gather(providers, query)
     except BadOptions as bad:
         raise RunFailed(
             RunErrorCode.AGENT_ERROR, f"The agent's context cannot be read: {bad}"
         ) from None
-    added = handed + [each for each in found.added if each not in handed]
+    added = handed + [each for each in gathered.added if each not in handed]
     running = Run.objects.for_team(team).filter(pk=run.pk, status=Status.RUNNING)
-    await db(running.update, context=dumps({"added": added, "failed": found.failed}))
+    await db(running.update, context=dumps({"added": added, "failed": gathered.failed}))
     return _with(body, added)
 
 
@@ -56,23 +56,24 @@ def _with(body: Wire, added: list[ContextEntry]) -> Wire:
 
 
 def apart(run: Run, entries: Any) -> tuple[Any, list[ContextEntry]]:
-    """The context that an agent hands on to another run, and what of it providers had added.
+    """Splits the context that an agent hands on to another run: the client's, and the providers'.
 
-    The second may not be in the other run's input, whose log echoes that: ``hand_on`` keeps it.
+    The providers' part may not be in the other run's input, whose log echoes that: ``hand_on``
+    keeps it.
     """
     rows = Run.objects.for_team(run.team).filter(pk=run.pk)
-    kept = rows.values_list("context", flat=True).get()
-    if not kept or not isinstance(entries, list):
+    stored = rows.values_list("context", flat=True).get()
+    if not stored or not isinstance(entries, list):
         return entries, []
-    added = json.loads(kept)["added"]
+    added = json.loads(stored)["added"]
     values = [each["value"] for each in added]
-    given = [_value(each) for each in entries]
+    current = [_value(each) for each in entries]
     sent = [each for each in entries if _value(each) not in values]
-    return sent, [each for each in added if each["value"] in given]
+    return sent, [each for each in added if each["value"] in current]
 
 
 def hand_on(run: Run, added: list[ContextEntry]) -> None:
-    """Give a claimed run what providers had added for the one that started it."""
+    """Give a claimed run what providers had added for the run that started it."""
     if added:
         run.context = dumps({"added": added, "failed": []})
         run.save(update_fields=["context"])
@@ -82,11 +83,11 @@ def _value(entry: Any) -> Any:
     return entry.get("value") if isinstance(entry, dict) else None
 
 
-def shown(principal: Principal, run_id: UUID) -> Wire:
+def describe(principal: Principal, run_id: UUID) -> Wire:
     """``{"context": [{provider, description, value}], "failed": [{provider, reason}]}``.
 
-    ``context`` is all that the agent was given, in order; ``provider`` is null where the client
-    sent it. Raises NotFound, also for what another team has shared; Forbidden for most keys.
+    ``context`` is all that the agent got, in order; ``provider`` is null if the client sent it.
+    Raises NotFound, also for a run that another team has shared; Forbidden for most keys.
     """
     run = access.find(principal, run_id)
     if run.team_id != principal.team.pk:
@@ -96,5 +97,5 @@ def shown(principal: Principal, run_id: UUID) -> Wire:
         {"provider": None, "description": each["description"], "value": each["value"]}
         for each in json.loads(run.input).get("context") or []
     ]
-    kept = json.loads(run.context) if run.context else {"added": [], "failed": []}
-    return {"context": [*sent, *kept["added"]], "failed": kept["failed"]}
+    stored = json.loads(run.context) if run.context else {"added": [], "failed": []}
+    return {"context": [*sent, *stored["added"]], "failed": stored["failed"]}

@@ -25,12 +25,12 @@ class Listed(NamedTuple):
 
     @property
     def moved_at(self) -> datetime:
-        """The time of the last change, taken from the thread's newest run."""
+        """When the thread last changed, by its newest run."""
         return self.last.ended_at or self.last.started_at or self.last.created_at
 
 
 class Position(NamedTuple):
-    """Where a reader of a thread's events stands: behind ``seq`` of a run."""
+    """A reader's position in a thread's events: after ``seq`` of a run."""
 
     run: UUID
     seq: int
@@ -51,21 +51,21 @@ def newest(
     ``agent`` keeps those that this agent answered last, ``tag`` those that have it.
     """
     newest = _runs().order_by("-journal_id")
-    found = access.visible_threads(principal).annotate(
+    threads = access.visible_threads(principal).annotate(
         newest=Subquery(newest.values("journal_id")[:1]),
         agent=Subquery(newest.values("agent__slug")[:1]),
         began=Subquery(_runs().order_by("journal_id").values("started_by")[:1]),
     )
-    found = found.filter(newest__lt=before) if before else found.filter(newest__isnull=False)
+    threads = threads.filter(newest__lt=before) if before else threads.filter(newest__isnull=False)
     if agent is not None:
-        found = found.filter(agent=agent)
+        threads = threads.filter(agent=agent)
     if tag is not None:
-        found = found.filter(tags__contains=[tag])
+        threads = threads.filter(tags__contains=[tag])
     if archived is not None:
-        found = found.filter(archived_at__isnull=not archived)
+        threads = threads.filter(archived_at__isnull=not archived)
     if thread_id is not None:
-        found = found.filter(thread_id=thread_id)
-    rows = list(found.order_by("-newest")[:limit])
+        threads = threads.filter(thread_id=thread_id)
+    rows = list(threads.order_by("-newest")[:limit])
     runs = Run.objects.already_found().select_related("agent").in_bulk([row.newest for row in rows])
     return [Listed(row, runs[row.newest], row.began) for row in rows]
 
@@ -78,21 +78,21 @@ def events(thread: Thread, after: Position | None, limit: int) -> tuple[list[str
     """The stored JSON of a thread's events in order, and the cursor of the next page, if any.
 
     A page has at most ``limit`` events and about ``MAX_BYTES``. Raises Purged, with the cursor of
-    what is left in its details.
+    the oldest remaining event in its details.
     """
-    found: list[str] = []
+    page: list[str] = []
     size, reached = 0, after
     for position, payload in _rows(thread, after):
-        if len(found) == limit or size >= MAX_BYTES:
-            return found, reached
-        found.append(payload)
+        if len(page) == limit or size >= MAX_BYTES:
+            return page, reached
+        page.append(payload)
         size += len(payload)
         reached = position
-    return found, None
+    return page, None
 
 
 def _beginning(thread: Thread) -> dict[str, str]:
-    """Where a reader of what is left begins."""
+    """The position of a reader that begins with the oldest remaining event."""
     left = Run.objects.filter(thread=thread, purged_at=None).order_by("journal_id").first()
     return {"cursor": f"{left.pk}:0"} if left else {}
 

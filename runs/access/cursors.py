@@ -1,7 +1,7 @@
-"""Cursors: where in a run's log a reader stands (DESIGN section 6). Never a silent full replay.
+"""Cursors: a reader's position in a run's log (DESIGN section 6). Never a silent full replay.
 
-And what of it a reader wants: ``raw=false`` leaves out RAW events and every ``rawEvent``,
-``protocol=0.0.43`` has it said as a client of that version can read it.
+And which part of it a reader wants: ``raw=false`` leaves out RAW events and every ``rawEvent``,
+``protocol=0.0.43`` translates it for a client of that version.
 """
 
 import re
@@ -18,7 +18,7 @@ from runs.models import Run
 _SEQ = re.compile(r"[0-9]{1,10}")
 
 
-def asked(headers: Mapping[str, str], query: Mapping[str, str]) -> int | None:
+def from_request(headers: Mapping[str, str], query: Mapping[str, str]) -> int | None:
     """The cursor a request carries; ``Last-Event-ID`` wins over ``?after=``. Raises BadCursor."""
     value = headers.get("last-event-id")
     if value is None:
@@ -43,7 +43,7 @@ def check(cursor: int | None, head: int) -> int:
 
 
 def place(run: Run, cursor: int | None) -> int:
-    """The position to read a run's log from. Raises BadCursor, and Purged for what is gone."""
+    """The position to read a run's log from. Raises BadCursor, and Purged for purged events."""
     after, head = check(cursor, run.journal.head), run.journal.head
     if run.purged_at is not None and after < head:
         raise Purged.below(head + 1)
@@ -61,8 +61,8 @@ def raw(query: Mapping[str, str]) -> bool:
 def protocol(query: Mapping[str, str], declared: str | None = PROTOCOL_VERSION) -> Version | None:
     """The version of AG-UI 0.x that the reader understands; None for 1.0 and newer.
 
-    ``?protocol=`` says it, else what its input has ``declared``; a client that declares none is
-    of 0.x, and taken for the newest of those. Raises Invalid for a ``?protocol=`` that is none.
+    ``?protocol=`` says it, else the input's ``declared`` version. A client that declares none
+    speaks 0.x, and is taken for the newest of those. Raises Invalid for a bad ``?protocol=``.
     """
     text = query.get("protocol")
     try:
@@ -71,6 +71,6 @@ def protocol(query: Mapping[str, str], declared: str | None = PROTOCOL_VERSION) 
         return legacy.NEWEST if declared is None else legacy.version_of(declared)
     except ValueError:
         if text is None:
-            return None  # what a client declares is never refused
+            return None  # A client's declaration never causes a refusal.
         message = "protocol must be a version of AG-UI, such as 0.0.39 or 1.0."
         raise Invalid(message, details={"path": "protocol"}) from None

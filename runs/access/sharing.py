@@ -39,7 +39,7 @@ class To:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How: the ``Level``, until when, and for links who may open it and what stays hidden."""
+    """The terms: the ``Level``, an expiry, and for links who may open it and what is hidden."""
 
     level: Level = Level.VIEW
     expires_at: datetime | None = None
@@ -50,7 +50,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A link that lets its visitor in. ``person`` is the login of one who is signed in."""
+    """A link that lets its visitor in. ``person`` is the login of a signed-in visitor."""
 
     grant: Grant
     principal: Principal
@@ -64,29 +64,30 @@ def managed(principal: Principal) -> QuerySet[Grant]:
         return joined(Grant.objects.for_team(principal.team))
     runs = access.visible(principal).order_by().values("pk")
     threads = access.visible_threads(principal).values("pk")
-    found = Grant.objects.for_team(principal.team).filter(Q(run__in=runs) | Q(thread__in=threads))
-    return joined(found)
+    grants = Grant.objects.for_team(principal.team).filter(Q(run__in=runs) | Q(thread__in=threads))
+    return joined(grants)
 
 
 def joined(rows: QuerySet[Grant]) -> QuerySet[Grant]:
-    """With all that a grant's description names."""
+    """The grants with all related rows that their descriptions need."""
     return rows.select_related("team", "thread", "run", "to_user", "to_team")
 
 
 def share(principal: Principal, what: Thread | Run, to: To, terms: Terms) -> tuple[Grant, str]:
-    """Make a grant; of a link also its token, which is stored nowhere.
+    """Make a grant; for a link also its token, which is stored nowhere.
 
-    Raises Forbidden for what the principal may not do itself, NotFound, Invalid.
+    Raises Forbidden if the principal may not do it itself, NotFound, Invalid.
     """
     thread = what if isinstance(what, Thread) else what.thread
     _check_sharer(principal, thread, what if isinstance(what, Run) else None, terms.level)
     if terms.expires_at is not None and terms.expires_at <= timezone.now():
-        raise Invalid("expires_at is in the past.", details={"path": "expires_at"})
+        raise Invalid("expires_at must be in the future.", details={"path": "expires_at"})
     user, team, through = _receiver(principal, to)
     is_link = user is None and team is None
     _check_options(terms, is_link)
     token = secrets.token_urlsafe(32) if is_link else ""
-    # Of a removal at the same time, one waits for the other: nothing outlives the sharer's right.
+    # If a removal runs at the same time, one waits for the other: no grant outlives the sharer's
+    # right.
     with members.holding(principal):
         grant = Grant.objects.create(
             team=thread.team,
@@ -129,8 +130,11 @@ def revoke(principal: Principal, grant_id: UUID) -> None:
 
 
 def withdraw(leaving: Leaving) -> Ended:
-    """End what a leaver could get in by: what named them through the team, in any team's hands,
-    and what they opened to the outside. What they shared with team mates stays."""
+    """Revoke the grants through which a person who leaves the team could still get in.
+
+    Those are grants that named them through the team, in any team's hands, and links and grants to
+    the outside that they made. What they shared with team mates stays.
+    """
     named = Grant.objects.own_or_granted().filter(
         to_user=leaving.user_id, to_user__isnull=False, through=leaving.team, revoked_at=None
     )
@@ -141,7 +145,7 @@ def withdraw(leaving: Leaving) -> Ended:
     )
     grants = [grant for rows in (named, opened) for grant in rows.select_related("team")]
     for grant in grants:
-        # another team's log does not name people who are no business of theirs
+        # Another team's log does not name people it has nothing to do with.
         _end(grant, leaving.by if grant.team_id == leaving.team.pk else HOST)
     links = sum(grant.token_hash is not None for grant in grants)
     return Ended(grants=len(grants) - links, links=links)
@@ -158,8 +162,8 @@ def _end(grant: Grant, by: Acting | str) -> None:
 def open_link(token: str, user: User | None) -> Opened:
     """The principal of a link's visitor. ``user`` is the signed-in person, if any.
 
-    Raises NotFound for a link that never was, was revoked or has expired; Unauthenticated for one
-    that asks for a sign-in.
+    Raises NotFound for a link that never existed, was revoked or has expired; Unauthenticated if
+    the link requires a sign-in.
     """
     grant = None
     if TOKEN.fullmatch(token):
@@ -198,7 +202,7 @@ def _hash(token: str) -> str:
 
 
 def _check_sharer(principal: Principal, thread: Thread, run: Run | None, level: Level) -> None:
-    """Nobody passes on what was shared with them, or more than they may do themselves."""
+    """Nobody can pass on what was shared with them, or more than they may do themselves."""
     access.require(principal, "share")
     if thread.team_id != principal.team.pk:
         raise Forbidden("Only the team that owns this may share it.")
@@ -212,24 +216,24 @@ def _check_sharer(principal: Principal, thread: Thread, run: Run | None, level: 
 
 
 def _receiver(principal: Principal, to: To) -> tuple[User | None, Team | None, Team | None]:
-    """The person or team, and the team that the person is named through.
+    """The person or team, and the team through which the person is named.
 
-    Another team is named by its id, which nobody guesses: names would tell who is here.
+    Another team is named by its id, which nobody can guess: names would reveal which teams exist.
     """
     team = principal.team
     if to.team is not None:
-        found = Team.objects.filter(pk=to.team, archived_at=None).first()
-        if found is None:
+        other_team = Team.objects.filter(pk=to.team, archived_at=None).first()
+        if other_team is None:
             raise NotFound("There is no such team.")
-        if to.member is None and found == team:
+        if to.member is None and other_team == team:
             raise Invalid("Your own team already has access.", details={"path": "team"})
-        team = found
+        team = other_team
     if to.member is None:
         return None, (team if to.team is not None else None), None
     rows = Membership.objects.for_team(team).select_related("user")
     member = rows.filter(user__username=to.member, user__is_active=True).first()
     if member is None:
-        raise NotFound("No member of the team has that name.")
+        raise NotFound("The team has no member with that login.")
     return member.user, None, team
 
 
@@ -239,7 +243,7 @@ def _check_options(terms: Terms, is_link: bool) -> None:
             raise Invalid("sign_in and redact are options of links.", details={"path": "redact"})
         return
     if terms.level not in (Level.VIEW, Level.COMMENT):
-        raise Invalid("A link allows view or comment.", details={"path": "level"})
+        raise Invalid("A link can only allow view or comment.", details={"path": "level"})
     try:
         Redaction(terms.redact)
     except BadPath as error:

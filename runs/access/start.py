@@ -23,7 +23,7 @@ from teams.models import Team
 MAX_KEY = 255
 PROCESS = "process"
 DEFAULT = "default"
-"""CopilotKit's name for the agent that a front end did not name."""
+"""CopilotKit's name for the agent if the front end did not name one."""
 
 
 class UnknownAgent(NotFound):
@@ -36,9 +36,9 @@ class UnknownAgent(NotFound):
 class StartOutcome:
     """A run, where its reader begins, and whether this request made it.
 
-    ``after`` is None for a reader that has to join: it came without a cursor to a run that
-    was there before. ``declared`` is the reader's version of AG-UI; None for one
-    of 0.x, which says nothing of it.
+    ``after`` is None for a reader that has to join: it came without a cursor to an existing run.
+    ``declared`` is the reader's version of AG-UI; None for a reader of 0.x, which does not declare
+    one.
     """
 
     run: Run
@@ -83,15 +83,15 @@ def start_from_api(principal: Principal, data: Any, *, key: str | None) -> Start
 def start_run(
     principal: Principal, request: RunRequest, *, key: str | None, cursor: int | None = None
 ) -> StartOutcome:
-    """Check permission, agent and key, then start: all is written, or nothing."""
+    """Check permission, agent and key, then start: everything is written, or nothing."""
     access.require(principal, "run")
     access.require_thread(principal, request.thread_id)
     if cursor is not None and (run := _named(principal, request)):
         return StartOutcome(run, cursors.place(run, cursor), created=False)
     if cursor:
-        raise BadRequest("A cursor needs the threadId and runId of a run that exists.")
+        raise BadRequest("A cursor requires the threadId and runId of an existing run.")
     if key is not None and not (0 < len(key) <= MAX_KEY and key.isprintable()):
-        raise Invalid(f"An Idempotency-Key has 1 to {MAX_KEY} printable characters.")
+        raise Invalid(f"An Idempotency-Key must have 1 to {MAX_KEY} printable characters.")
     agent = find_agent(principal, request.agent or _asker(principal, request))
     if agent.kind == PROCESS:
         worktree.requested(request.body["forwardedProps"])
@@ -104,22 +104,22 @@ def start_run(
         displacing=partial(access.require_for, principal, "cancel"),
     )
     if not started.created:
-        # somebody else's key, or a thread that was made private meanwhile
+        # Another person's key, or a thread that was made private meanwhile.
         access.find(principal, started.run.pk)
     return StartOutcome(started.run, 0 if started.created else None, started.created)
 
 
-def answer(principal: Principal, interrupt_id: UUID, given: dict[str, Any]) -> Run | None:
+def answer(principal: Principal, interrupt_id: UUID, answer_fields: dict[str, Any]) -> Run | None:
     """Answer one question, ``{"status", "payload"?}``; the run that brings the last answer.
 
     Raises NotFound, Forbidden, and what ``lifecycle.answer`` raises.
     """
-    asked = access.find_interrupt(principal, interrupt_id, "answer")
-    name = json.loads(asked.question)["id"]
+    interrupt = access.find_interrupt(principal, interrupt_id, "answer")
+    name = json.loads(interrupt.question)["id"]
     return lifecycle.answer(
-        asked,
-        _agent_of(asked.team, asked.run.agent.slug, principal.agents),
-        {"interruptId": name, **picked(given, ("status", "payload", "metadata"))},
+        interrupt,
+        _agent_of(interrupt.team, interrupt.run.agent.slug, principal.agents),
+        {"interruptId": name, **picked(answer_fields, ("status", "payload", "metadata"))},
         by=principal,
     )
 

@@ -1,4 +1,4 @@
-"""What people say of a thread: its title, its tags, whether it is archived, and who sees it."""
+"""What people set on a thread: its title, its tags, whether it is archived, and who sees it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,20 +24,20 @@ def find(principal: Principal, key: UUID) -> Thread:
     return thread
 
 
-def change(principal: Principal, key: UUID, given: Mapping[str, Any]) -> Thread:
-    """Set ``title``, ``tags``, ``archived`` and ``visibility``, as far as they are given.
+def change(principal: Principal, key: UUID, changes: Mapping[str, Any]) -> Thread:
+    """Set ``title``, ``tags``, ``archived`` and ``visibility``, if present.
 
-    Who sees a thread is decided by whoever began it. Raises NotFound, Forbidden.
+    Only the person who began a thread decides who sees it. Raises NotFound, Forbidden.
     """
     thread = find(principal, key)
     access.require(principal, "run")
     access.require_thread(principal, thread.thread_id)
-    changed = {name: given[name] for name in ("title", "tags", "visibility") if name in given}
+    changed = {name: changes[name] for name in ("title", "tags", "visibility") if name in changes}
     moves = changed.get("visibility", thread.visibility) != thread.visibility
     if moves and not access.is_creator(principal, thread):
-        raise Forbidden("Only the person who started a thread decides who sees it.")
-    if "archived" in given and given["archived"] != (thread.archived_at is not None):
-        changed["archived_at"] = timezone.now() if given["archived"] else None
+        raise Forbidden("Only the person who started a thread can change who sees it.")
+    if "archived" in changes and changes["archived"] != (thread.archived_at is not None):
+        changed["archived_at"] = timezone.now() if changes["archived"] else None
     with transaction.atomic():
         for name, value in changed.items():
             setattr(thread, name, value)

@@ -1,4 +1,4 @@
-"""Usage: what a team uses of its limits right now."""
+"""Usage: how much of its limits a team uses right now."""
 
 import time
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from teams.models import Team
 
 
 class Use(NamedTuple):
-    """A limit: ``max`` is None where there is none, ``used`` where it counts for each run."""
+    """A limit: ``max`` is None without a limit, ``used`` is None for limits of a single run."""
 
     name: str
     max: int | None

@@ -20,7 +20,7 @@ EVERY = timedelta(minutes=1)
 
 
 def note(grant: Grant, who: Acting | str, action: str, **details: Any) -> None:
-    """``who`` has used the grant; ``action`` is what the audit log calls that."""
+    """Record that ``who`` used the grant; ``action`` is the audit log's name for that."""
     now, label = timezone.now(), actor(who).label
     lines = AuditEntry.objects.for_team(grant.team).filter(action=action, who=label)
     since = uuid7_floor((now - EVERY).timestamp())

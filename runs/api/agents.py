@@ -1,4 +1,4 @@
-"""The agents resource: what a team has, and the remote agents that it makes itself."""
+"""The agents resource: a team's agents, and the remote agents that it makes itself."""
 
 from typing import Any
 
@@ -40,12 +40,12 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
 
     @extend_schema_field({"type": "object", "nullable": True})
     def get_settings(self, row: Agent) -> Any:
-        # An operator may have put into them what is not for a team to see.
+        # An operator may have put secrets into them that the team must not see.
         return row.settings if row.kind == team_agents.HTTP else None
 
 
 class AgentFieldsSerializer(serializers.Serializer[Any]):
-    """What a team may say of an agent; ``url``, ``settings`` and ``headers`` of a remote one."""
+    """What a team may set on an agent; ``url``, ``settings`` and ``headers`` of a remote one."""
 
     name = serializers.CharField(max_length=120, required=False)
     description = serializers.CharField(max_length=10_000, allow_blank=True, required=False)
@@ -88,9 +88,9 @@ class AgentList(generics.ListAPIView[Agent]):
     @extend_schema(request=AgentNewSerializer, responses={201: AgentSerializer})
     def post(self, request: Request) -> Response:
         """Make a remote agent (kind ``http``)."""
-        given = AgentNewSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
-        row = team_agents.create(principal_of(request), given.validated_data)
+        serializer = AgentNewSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        row = team_agents.create(principal_of(request), serializer.validated_data)
         return Response(AgentSerializer(row).data, status=201)
 
 
@@ -107,7 +107,7 @@ class AgentDetail(generics.RetrieveAPIView[Agent]):
 
     @extend_schema(request=AgentChangeSerializer, responses={200: AgentSerializer})
     def patch(self, request: Request, slug: str) -> Response:
-        """Change an agent; what is left out stays."""
+        """Change an agent; fields that are left out stay."""
         team_agents.find(principal_of(request), slug)
         values = AgentChangeSerializer.read(request)
         return Response(
@@ -116,6 +116,6 @@ class AgentDetail(generics.RetrieveAPIView[Agent]):
 
     @extend_schema(request=None, responses={204: None})
     def delete(self, request: Request, slug: str) -> Response:
-        """Delete a remote agent; one that has run is switched off and loses its secrets."""
+        """Delete a remote agent; one that has run is disabled and loses its secrets."""
         team_agents.remove(principal_of(request), slug)
         return Response(status=204)

@@ -1,4 +1,4 @@
-"""POST /agents/run and /agents/answer: runs as Alpine's clients start and answer them."""
+"""POST /agents/run and /agents/answer: Alpine's clients start and answer runs here."""
 
 import re
 from typing import Any
@@ -41,7 +41,7 @@ WORDS = {Status.SUCCEEDED: "completed"}
 
 
 class AlpineAnswerSerializer(AnswerSerializer):
-    """``run_id`` and ``request_id`` are ``runId`` and ``requestId`` of the event that asked."""
+    """``run_id`` and ``request_id`` are ``runId`` and ``requestId`` of the question's event."""
 
     run_id = serializers.UUIDField()
     request_id = serializers.JSONField(help_text="A string; agents may put anything into it.")
@@ -52,41 +52,41 @@ class AlpineAnswerSerializer(AnswerSerializer):
 class AlpineRun(APIView):
     def post(self, request: Request) -> Response:
         """Start a run of the named agent, else of the team's default."""
-        asked, streams = read(request.data)
+        run_request, streams = read(request.data)
         key = request.headers.get("Idempotency-Key")
-        run = start.start_run(principal_of(request), asked, key=key).run
+        run = start.start_run(principal_of(request), run_request, key=key).run
         return _shown(run, streams=streams)
 
 
 @extend_schema(exclude=True)
 class AlpineAnswer(APIView):
     def post(self, request: Request) -> Response:
-        """Answer what a run asked by ``requestId``; the last answer starts the run that goes on."""
+        """Answer the question ``requestId`` of a run; the last answer starts the next run."""
         if not isinstance(request.data, dict):
             raise BadRequest('Send {"run_id", "request_id", "payload"}.')
-        asked = AlpineAnswerSerializer(data=rename(request.data, NAMES))
-        asked.is_valid(raise_exception=True)
-        given, principal = asked.validated_data, principal_of(request)
-        run = access.find(principal, given["run_id"])
-        key = interrupts.asked_by(run, str(given["request_id"]))
+        serializer = AlpineAnswerSerializer(data=rename(request.data, NAMES))
+        serializer.is_valid(raise_exception=True)
+        fields, principal = serializer.validated_data, principal_of(request)
+        run = access.find(principal, fields["run_id"])
+        key = interrupts.asked_by(run, str(fields["request_id"]))
         if key is None:
-            raise NotFound("This run asked no such question.")
-        return _shown(start.answer(principal, key, given), streams=True)
+            raise NotFound("This run did not ask that question.")
+        return _shown(start.answer(principal, key, fields), streams=True)
 
 
 def _shown(run: Run | None, *, streams: bool) -> Response:
     """The run and its stream; all null while an answered run waits for other answers."""
     streams = streams and settings.ALPINE_AG_UI_ENABLED
-    shown = {
+    members = {
         "run_id": str(run.pk) if run else None,
         "status": _status(run) if run else "interrupted",
         "ag_ui_stream": f"/runs/{run.pk}/events" if run and streams else None,
     }
-    return Response(shown, status=202)
+    return Response(members, status=202)
 
 
 def read(data: Any) -> tuple[RunRequest, bool]:
-    """What to run, and whether the client wants the stream's address. Raises Invalid."""
+    """The request, and whether the client wants the stream's URL. Raises Invalid."""
     if not isinstance(data, dict):
         raise BadRequest('Send {"task": …} or {"github_issue_url": …}.')
     data = rename(data, NAMES)
@@ -98,15 +98,15 @@ def read(data: Any) -> tuple[RunRequest, bool]:
     plan_mode = _flag(data, "plan_mode", default=False)
     words = [task, f"Work on this GitHub issue: {issue}" if issue else ""]
     words += [PLAN_FIRST if plan_mode else ""]
-    asked: dict[str, Any] = {"task": task or issue, "planMode": plan_mode}
+    props: dict[str, Any] = {"task": task or issue, "planMode": plan_mode}
     if issue:
-        asked["githubIssueUrl"] = issue
+        props["githubIssueUrl"] = issue
     if folder := _text(data, "worktree_dir"):
-        asked["worktreeDir"] = folder
+        props["worktreeDir"] = folder
     body = {
         "threadId": data.get("thread_id"),
         "messages": [{"role": "user", "content": "\n\n".join(filter(None, words))}],
-        "forwardedProps": {KEY: asked},
+        "forwardedProps": {KEY: props},
     }
     enabled = _flag(data, "enable_ag_ui", default=True)
     streams = _flag(data, "stream_events", default=True)
@@ -128,7 +128,7 @@ def _flag(data: dict[str, Any], name: str, *, default: bool) -> bool:
 
 
 def _status(run: Run) -> str:
-    """``running`` is also what has been handed to a worker; ``queued`` waits for its turn."""
+    """``running`` includes runs handed to a worker; ``queued`` ones wait for their turn."""
     if run.status == Status.QUEUED and run.job_id is not None:
         return "running"
     return str(WORDS.get(Status(run.status), run.status))

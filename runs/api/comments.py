@@ -1,4 +1,4 @@
-"""Comments on a run, and what people think of it."""
+"""Comments on a run, and ratings."""
 
 from typing import Any
 from uuid import UUID
@@ -50,22 +50,22 @@ class Comments(APIView):
     @extend_schema(responses={200: CommentsSerializer})
     def get(self, request: Request, run_id: UUID) -> Response:
         """A run's comments, oldest first."""
-        found = comments.listed(principal_of(request), run_id)
-        return Response({"comments": CommentSerializer(found, many=True).data})
+        rows = comments.listed(principal_of(request), run_id)
+        return Response({"comments": CommentSerializer(rows, many=True).data})
 
     @extend_schema(request=WriteSerializer, responses={201: CommentSerializer})
     def post(self, request: Request, run_id: UUID) -> Response:
         """Comment on a run, or on one of its events; ``@login`` mentions a member."""
-        given = WriteSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
-        data = given.validated_data
+        serializer = WriteSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        data = serializer.validated_data
         comment = comments.write(principal_of(request), run_id, data["text"], data.get("seq"))
         comment.refresh_from_db()
         return Response(CommentSerializer(comment).data, status=201)
 
 
 class LinkAuthentication(BaseAuthentication):
-    """``request.auth`` is the visitor with the link of the address, signed in or not."""
+    """``request.auth`` is the visitor with the URL's link, signed in or not."""
 
     def authenticate(self, request: Request) -> tuple[User | AnonymousUser, Principal]:
         """Raises NotFound, Unauthenticated; Forbidden for another site's page."""
@@ -86,7 +86,7 @@ class LinkAuthentication(BaseAuthentication):
 
 @extend_schema(exclude=True)
 class SharedComments(Comments):
-    """The comments for those who have a link that lets them comment, and are signed in."""
+    """The comments for signed-in visitors of a link that allows comments."""
 
     authentication_classes = [LinkAuthentication]
 
@@ -102,7 +102,7 @@ class SharedComments(Comments):
 class CommentDetail(APIView):
     @extend_schema(responses={204: None})
     def delete(self, request: Request, run_id: UUID, comment_id: UUID) -> Response:
-        """Take a comment back."""
+        """Delete a comment."""
         comments.delete(principal_of(request), run_id, comment_id)
         return Response(status=204)
 
@@ -128,15 +128,15 @@ class RatingsSerializer(serializers.Serializer[Any]):
 class Ratings(APIView):
     @extend_schema(responses={200: RatingsSerializer})
     def get(self, request: Request, run_id: UUID) -> Response:
-        """What people think of a run."""
-        found = comments.ratings(principal_of(request), run_id)
-        return Response({"feedback": FeedbackSerializer(found, many=True).data})
+        """People's ratings of a run."""
+        rows = comments.ratings(principal_of(request), run_id)
+        return Response({"feedback": FeedbackSerializer(rows, many=True).data})
 
     @extend_schema(request=RateSerializer, responses={200: FeedbackSerializer})
     def put(self, request: Request, run_id: UUID) -> Response:
-        """Say what you think of a run; a second time changes it."""
-        given = RateSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
-        data = given.validated_data
+        """Rate a run; a second rating replaces the first."""
+        serializer = RateSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        data = serializer.validated_data
         rated = comments.rate(principal_of(request), run_id, Thumb(data["thumb"]), data["text"])
         return Response(FeedbackSerializer(rated).data)

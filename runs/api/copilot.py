@@ -1,6 +1,6 @@
-"""CopilotKit's runtime contract as far as it is plain JSON and no thread: info and stop.
+"""The parts of CopilotKit's runtime contract that are plain JSON and no thread: info and stop.
 
-Read from ``@copilotkit/runtime`` and ``@copilotkit/core`` 1.75; ``run`` and ``connect`` are
+Taken from ``@copilotkit/runtime`` and ``@copilotkit/core`` 1.75; ``run`` and ``connect`` are
 streams (``web.consumers``).
 """
 
@@ -17,7 +17,7 @@ from runs.models import ACTIVE
 from teams.authentication import principal_of
 
 STOPPED = {"type": "RUN_ERROR", "message": "Run stopped by user", "code": "STOPPED"}
-"""What CopilotKit's own runtime says of a stopped run; the stored run ends as cancelled."""
+"""The text of CopilotKit's own runtime for a stopped run; the stored run ends as cancelled."""
 
 
 @extend_schema(exclude=True)
@@ -32,7 +32,7 @@ class Info(APIView):
 @extend_schema(exclude=True)
 class Stop(APIView):
     def post(self, request: Request, slug: str, thread_id: str) -> Response:
-        """Cancel what is active in a thread: all of it, or only the run of ``runId``."""
+        """Cancel the active runs of a thread: all of them, or only the run of ``runId``."""
         principal = principal_of(request)
         access.require(principal, "cancel")
         start.find_agent(principal, slug)
@@ -53,11 +53,11 @@ class Stop(APIView):
 
 
 def _run_id(request: Request) -> str | None:
-    """``runId`` of the body or the query; an empty body says nothing."""
+    """``runId`` of the body or the query; None for an empty body."""
     body = request.data or {}
     if not isinstance(body, dict):
         raise Invalid('Send nothing, or {"runId": a run of the thread}.')
     value = body.get("runId", request.query_params.get("runId"))
     if value is not None and (not isinstance(value, str) or not value):
-        raise wrong("runId", "a string that is not empty")
+        raise wrong("runId", "a non-empty string")
     return value

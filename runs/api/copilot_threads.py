@@ -1,6 +1,6 @@
 """A team's threads in CopilotKit's shape: the list, and messages, events and state of one.
 
-Read from ``@copilotkit/runtime`` 1.75. A thread that the team does not have is empty, since a
+Taken from ``@copilotkit/runtime`` 1.75. A thread that the team does not have is empty, since a
 front end makes up the name of a thread before its first run.
 """
 
@@ -39,12 +39,12 @@ class ThreadList(APIView):
         if agent == start.DEFAULT:
             agent = start.find_agent(principal, agent).slug
         before = _uuid(cursor) if cursor else None
-        found = copilot_threads.newest(principal, agent=agent, before=before, limit=limit + 1)
-        page = found[:limit]
+        threads = copilot_threads.newest(principal, agent=agent, before=before, limit=limit + 1)
+        page = threads[:limit]
         return Response(
             {
                 "threads": [_thread(listed, principal) for listed in page],
-                "nextCursor": str(page[-1].last.pk) if len(found) > limit else None,
+                "nextCursor": str(page[-1].last.pk) if len(threads) > limit else None,
             }
         )
 
@@ -52,7 +52,7 @@ class ThreadList(APIView):
 @extend_schema(exclude=True)
 class ThreadMessages(APIView):
     def get(self, request: Request, thread_id: str) -> Response:
-        """The newest messages, oldest first; ``nextCursor`` leads to those before them."""
+        """The newest messages, oldest first; ``nextCursor`` leads to the ones before."""
         standing = _standing(request, thread_id)
         messages = standing.fold.messages if standing else []
         limit = _limit(request.query_params.get("limit"), EVENTS, MOST_EVENTS)
@@ -78,14 +78,14 @@ class ThreadState(APIView):
 @extend_schema(exclude=True)
 class ThreadEvents(APIView):
     def get(self, request: Request, thread_id: str) -> HttpResponse:
-        """The stored events of all runs, from the oldest, exactly as they went on the wire."""
+        """The stored events of all runs, from the oldest, exactly as they were sent."""
         query = request.query_params
         limit = _limit(query.get("limit"), EVENTS, MOST_EVENTS)
         after = _position(query["cursor"]) if query.get("cursor") else None
         thread = access.find_thread(principal_of(request), thread_id)
-        found, reached = copilot_threads.events(thread, after, limit) if thread else ([], None)
+        page, reached = copilot_threads.events(thread, after, limit) if thread else ([], None)
         cursor = dumps(f"{reached.run}:{reached.seq}") if reached else "null"
-        body = f'{{"events":[{",".join(found)}],"nextCursor":{cursor}}}'
+        body = f'{{"events":[{",".join(page)}],"nextCursor":{cursor}}}'
         return HttpResponse(body, content_type="application/json")
 
 
@@ -107,10 +107,10 @@ def _thread(listed: Listed, principal: Principal) -> Json:
 
 
 def _message(message: Json) -> Json:
-    """As CopilotKit's inspector reads it: a tool call is ``{id, name, args}``."""
-    kept = {name: message[name] for name in _SHOWN if name in message}
+    """In the form of CopilotKit's inspector: a tool call is ``{id, name, args}``."""
+    members = {name: message[name] for name in _SHOWN if name in message}
     if calls := message.get("toolCalls"):
-        kept["toolCalls"] = [
+        members["toolCalls"] = [
             {
                 "id": call["id"],
                 "name": call["function"]["name"],
@@ -118,13 +118,13 @@ def _message(message: Json) -> Json:
             }
             for call in calls
         ]
-    return kept
+    return members
 
 
 _SHOWN = ("id", "role", "content", "toolCallId", "activityType")
 
 
-def _standing(request: Request, thread_id: str) -> joining.Standing | None:
+def _standing(request: Request, thread_id: str) -> joining.ThreadState | None:
     thread: Thread | None = access.find_thread(principal_of(request), thread_id)
     return joining.standing(thread.pk) if thread else None
 

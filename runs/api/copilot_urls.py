@@ -1,4 +1,4 @@
-"""CopilotKit's addresses that are not streams: with and without a slash, and under /api too."""
+"""CopilotKit's routes that are not streams: with and without a slash, and under /api too."""
 
 from django.urls import re_path
 

@@ -1,4 +1,4 @@
-"""Filters of the runs list; each one stays inside the team, since the queryset does."""
+"""Filters of the runs list; the queryset keeps each one inside the team."""
 
 import django_filters
 

@@ -34,7 +34,7 @@ class GrantSerializer(serializers.ModelSerializer[Grant]):
         source="through_id",
         read_only=True,
         allow_null=True,
-        help_text="The team as whose member the person has it.",
+        help_text="The team through which the person has it.",
     )
     live = serializers.BooleanField(source="is_live", read_only=True)
 
@@ -63,7 +63,7 @@ class GrantSerializer(serializers.ModelSerializer[Grant]):
 
 
 class GrantedSerializer(GrantSerializer):
-    """A new grant; ``url`` is a link's address, which is shown this once."""
+    """A new grant; ``url`` is a link's address, which is shown only this once."""
 
     url = serializers.CharField(read_only=True, allow_null=True)
 
@@ -115,13 +115,17 @@ class GrantList(generics.ListAPIView[Grant]):
 
     @extend_schema(
         parameters=[
-            OpenApiParameter("received", bool, description="Those that let you in; else yours.")
+            OpenApiParameter(
+                "received",
+                bool,
+                description="The grants that others made to you, instead of your own.",
+            )
         ]
     )
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """What the team shares, newest first: to owners all of it, to others what they see.
+        """What the team shares, newest first: owners see all of it, others what they can see.
 
-        With ``received=true`` what is shared with you.
+        With ``received=true``: what is shared with you.
         """
         return super().get(request, *args, **kwargs)
 
@@ -130,9 +134,9 @@ class GrantList(generics.ListAPIView[Grant]):
         """Share a thread or a run."""
         principal = principal_of(request)
         access.require(principal, "share")
-        given = ShareSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
-        data = given.validated_data
+        serializer = ShareSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        data = serializer.validated_data
         grant, token = sharing.share(
             principal,
             self._what(data),
@@ -146,11 +150,11 @@ class GrantList(generics.ListAPIView[Grant]):
             ),
         )
         grant.refresh_from_db()
-        shown = GrantSerializer(grant).data
+        members = GrantSerializer(grant).data
         path = f"/shared/{token}/"
         at = absolute(path) if settings.AGUI_PUBLIC_URL else request.build_absolute_uri(path)
         url = at if token else None
-        return Response({**shown, "url": url}, status=201)
+        return Response({**members, "url": url}, status=201)
 
     def _what(self, data: dict[str, Any]) -> Thread | Run:
         principal = principal_of(self.request)

@@ -103,11 +103,11 @@ class InterruptList(generics.ListAPIView[Interrupt]):
     queryset = Interrupt.objects.none()
 
     def get_queryset(self) -> QuerySet[Interrupt]:
-        """What a subagent asked is left out while its parent asks it, unless one looks for it."""
-        found = access.visible_interrupts(principal_of(self.request))
+        """Unless filtered for, a subagent's question is left out while its parent asks it too."""
+        questions = access.visible_interrupts(principal_of(self.request))
         if {"run", "thread_id"} & self.request.query_params.keys():
-            return found
-        return found.exclude(run__parent__interrupts__status=InterruptStatus.OPEN)
+            return questions
+        return questions.exclude(run__parent__interrupts__status=InterruptStatus.OPEN)
 
 
 class InterruptDetail(generics.RetrieveAPIView[Interrupt]):
@@ -117,8 +117,8 @@ class InterruptDetail(generics.RetrieveAPIView[Interrupt]):
     @extend_schema(responses={200: InterruptSerializer})
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """One question."""
-        found = access.find_interrupt(principal_of(request), kwargs["interrupt_id"])
-        return Response(InterruptSerializer(found).data)
+        question = access.find_interrupt(principal_of(request), kwargs["interrupt_id"])
+        return Response(InterruptSerializer(question).data)
 
 
 class InterruptAnswer(APIView):
@@ -126,8 +126,8 @@ class InterruptAnswer(APIView):
     def post(self, request: Request, interrupt_id: UUID) -> Response:
         """Answer a question; the last answer that its run waits for starts the next run."""
         principal = principal_of(request)
-        given = AnswerSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
-        run = start.answer(principal, interrupt_id, given.validated_data)
-        found = access.find_interrupt(principal, interrupt_id)
-        return Response(AnsweredSerializer({"interrupt": found, "run": run}).data)
+        serializer = AnswerSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        run = start.answer(principal, interrupt_id, serializer.validated_data)
+        question = access.find_interrupt(principal, interrupt_id)
+        return Response(AnsweredSerializer({"interrupt": question, "run": run}).data)

@@ -1,4 +1,4 @@
-"""What a team knows, for its agents: documents, shared notes, a person's own profile."""
+"""A team's knowledge for its agents: documents, shared notes, a person's own profile."""
 
 from typing import Any
 from uuid import UUID
@@ -44,8 +44,8 @@ class DocumentList(generics.ListAPIView[Document]):
     @extend_schema(request=UploadSerializer, responses={201: DocumentSerializer})
     def post(self, request: Request) -> Response:
         """Upload a document: plain text, Markdown or CSV."""
-        given = _read(UploadSerializer(data=request.data))
-        row = documents.upload(principal_of(request), given)
+        fields = _read(UploadSerializer(data=request.data))
+        row = documents.upload(principal_of(request), fields)
         return Response(DocumentSerializer(row).data, status=201)
 
 
@@ -61,7 +61,7 @@ class DocumentDetail(generics.RetrieveAPIView[Document]):
 
     @extend_schema(request=None, responses={204: None})
     def delete(self, request: Request, document_id: UUID) -> Response:
-        """Delete it; what runs were given of it stays with them."""
+        """Delete it; runs that were given parts of it keep those."""
         documents.delete(principal_of(request), document_id)
         return Response(status=204)
 
@@ -86,8 +86,8 @@ class WisdomList(generics.ListAPIView[Wisdom]):
     @extend_schema(request=WisdomSerializer, responses={201: WisdomSerializer})
     def post(self, request: Request) -> Response:
         """Write a note."""
-        given = _read(WisdomSerializer(data=request.data))
-        row = notes.write(principal_of(request), given["text"])
+        fields = _read(WisdomSerializer(data=request.data))
+        row = notes.write(principal_of(request), fields["text"])
         return Response(WisdomSerializer(row).data, status=201)
 
 
@@ -106,17 +106,17 @@ class ProfileSerializer(serializers.Serializer[Any]):
 class ProfileDetail(APIView):
     @extend_schema(responses={200: ProfileSerializer})
     def get(self, request: Request) -> Response:
-        """What you wrote of yourself, for this team's agents. Keys have no profile."""
+        """What you wrote about yourself for this team's agents. Keys have no profile."""
         return Response({"about": notes.about(principal_of(request))})
 
     @extend_schema(request=ProfileSerializer, responses={200: ProfileSerializer})
     def put(self, request: Request) -> Response:
         """Replace the text."""
-        given = _read(ProfileSerializer(data=request.data))
-        return Response({"about": notes.describe(principal_of(request), given["about"])})
+        fields = _read(ProfileSerializer(data=request.data))
+        return Response({"about": notes.describe(principal_of(request), fields["about"])})
 
 
-def _read(given: serializers.BaseSerializer[Any]) -> dict[str, Any]:
-    given.is_valid(raise_exception=True)
-    values: dict[str, Any] = given.validated_data
+def _read(serializer: serializers.BaseSerializer[Any]) -> dict[str, Any]:
+    serializer.is_valid(raise_exception=True)
+    values: dict[str, Any] = serializer.validated_data
     return values

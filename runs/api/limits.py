@@ -13,7 +13,7 @@ from teams.authentication import principal_of
 class UseSerializer(serializers.Serializer[usage.Use]):
     name = serializers.CharField()
     max = serializers.IntegerField(allow_null=True, help_text="Null: no limit.")
-    used = serializers.IntegerField(allow_null=True, help_text="Null: counts for each run.")
+    used = serializers.IntegerField(allow_null=True, help_text="Null for limits of a single run.")
 
 
 class LimitsSerializer(serializers.Serializer[dict[str, list[usage.Use]]]):

@@ -1,4 +1,4 @@
-"""What the API says of a run."""
+"""The fields of a run in the API."""
 
 import json
 from typing import Any
@@ -77,7 +77,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
 
 
 class StartSerializer(serializers.Serializer[Any]):
-    """The body of POST /api/v1/runs (documentation; ``protocol.input`` does the reading)."""
+    """The body of POST /api/v1/runs (for the documentation; ``protocol.input`` reads it)."""
 
     agent = serializers.SlugField(required=False, help_text="Default: the team's default agent.")
     input = serializers.JSONField(help_text="A RunAgentInput; ids are minted where absent.")

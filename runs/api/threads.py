@@ -1,4 +1,4 @@
-"""The threads resource: the list with titles, tags and archive, and how to change them."""
+"""The threads resource: the list with titles, tags and archive, and changes to them."""
 
 from typing import Any
 from uuid import UUID
@@ -78,7 +78,7 @@ class Threads(APIView):
         """The team's threads that have runs, newest activity first."""
         query = request.query_params
         limit = _limit(query.get("limit"))
-        found = copilot_threads.newest(
+        threads = copilot_threads.newest(
             principal_of(request),
             agent=query.get("agent"),
             before=_cursor(query.get("cursor")),
@@ -87,10 +87,10 @@ class Threads(APIView):
             archived=_archived(query.get("archived")),
             thread_id=query.get("thread_id"),
         )
-        page = found[:limit]
-        shown = ThreadSerializer([each.thread for each in page], many=True).data
-        more = str(page[-1].last.pk) if len(found) > limit else None
-        return Response({"results": shown, "next": more})
+        page = threads[:limit]
+        results = ThreadSerializer([each.thread for each in page], many=True).data
+        more = str(page[-1].last.pk) if len(threads) > limit else None
+        return Response({"results": results, "next": more})
 
 
 class ThreadDetail(ThreadErasure):
@@ -101,7 +101,7 @@ class ThreadDetail(ThreadErasure):
 
     @extend_schema(request=ChangeThreadSerializer, responses={200: ThreadSerializer})
     def patch(self, request: Request, key: UUID) -> Response:
-        """Set title, tags, archive and visibility, as far as they are given."""
+        """Set title, tags, archive and visibility, if present."""
         principal = principal_of(request)
         threads.find(principal, key)
         values = ChangeThreadSerializer.read(request)

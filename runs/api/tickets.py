@@ -1,4 +1,4 @@
-"""Tickets for browsers, which can put no header on an EventSource or a WebSocket."""
+"""Tickets for browsers, which cannot set headers on an EventSource or a WebSocket."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -16,7 +16,7 @@ from teams.authentication import Bound, principal_of
 
 
 class AskTicketSerializer(serializers.Serializer[Any]):
-    """One of the two."""
+    """Exactly one of the two."""
 
     run = serializers.UUIDField(required=False, help_text="The host's own id of a run.")
     thread_id = serializers.CharField(
@@ -30,11 +30,11 @@ class AskTicketSerializer(serializers.Serializer[Any]):
 
 
 class TicketSerializer(serializers.Serializer[Any]):
-    """The addresses are those of the run, with the ticket; null for a thread's ticket."""
+    """The URLs of the run, with the ticket; null for a thread's ticket."""
 
     ticket = serializers.CharField()
     opens_within = serializers.IntegerField(help_text="Seconds.")
-    reopens_for = serializers.IntegerField(help_text="Seconds from the first opening.")
+    reopens_for = serializers.IntegerField(help_text="Seconds from the first use.")
     events_url = serializers.CharField(allow_null=True)
     websocket_url = serializers.CharField(allow_null=True)
     ag_ui_stream = serializers.CharField(allow_null=True, help_text="The run in Alpine's dialect.")
@@ -45,12 +45,12 @@ class TicketMint(APIView):
     def post(self, request: Request) -> Response:
         """A ticket for one stream of a run, or of any one run of a thread: ``?ticket=``."""
         principal = principal_of(request)
-        asked = AskTicketSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
+        serializer = AskTicketSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
         events_url = websocket_url = ag_ui_stream = None
-        if key := asked.validated_data.get("run"):
+        if key := serializer.validated_data.get("run"):
             bound = Bound(run=access.find(principal, key).pk)
-        elif thread := access.find_thread(principal, asked.validated_data["thread_id"]):
+        elif thread := access.find_thread(principal, serializer.validated_data["thread_id"]):
             bound = Bound(thread=thread.pk)
         else:
             raise NotFound("There is no such thread.")
@@ -60,7 +60,7 @@ class TicketMint(APIView):
             events_url = f"/api/v1/runs/{bound.run}/events?{query}"
             websocket_url = f"/ws/runs/{bound.run}/?{query}"
             ag_ui_stream = f"/runs/{bound.run}/events?{query}"
-        shown = TicketSerializer(
+        ticket_fields = TicketSerializer(
             {
                 "ticket": text,
                 "opens_within": int(tickets.OPENS_WITHIN.total_seconds()),
@@ -70,4 +70,4 @@ class TicketMint(APIView):
                 "ag_ui_stream": ag_ui_stream,
             }
         )
-        return Response(shown.data, status=201)
+        return Response(ticket_fields.data, status=201)

@@ -34,7 +34,7 @@ class RunList(generics.ListAPIView[Run]):
     queryset = Run.objects.none()
 
     def get_queryset(self) -> QuerySet[Run]:
-        # inputs may be megabytes each, and the list does not show them
+        # Inputs may be megabytes each, and the list does not show them.
         return access.visible(principal_of(self.request)).defer("input", "context")
 
     @extend_schema(
@@ -43,7 +43,7 @@ class RunList(generics.ListAPIView[Run]):
         responses={202: RunSerializer},
     )
     def post(self, request: Request) -> Response:
-        """Start a run; ``?wait=30`` answers with its end when that comes in time."""
+        """Start a run; ``?wait=30`` answers with its end if that comes in time."""
         started = start.start_from_api(
             principal_of(request), request.data, key=request.headers.get("Idempotency-Key")
         )
@@ -63,7 +63,7 @@ class RunDetail(generics.RetrieveAPIView[Run]):
 class RunCancel(APIView):
     @extend_schema(request=None, responses={202: RunSerializer})
     def post(self, request: Request, run_id: UUID) -> Response:
-        """Stop a run on purpose. Ended runs are left as they are: cancelling twice is fine."""
+        """Stop a run on purpose. An ended run stays as it is: cancelling twice is fine."""
         principal = principal_of(request)
         lifecycle.cancel(access.find(principal, run_id, "cancel"), principal)
         return Response(RunSerializer(access.find(principal, run_id)).data, status=202)
@@ -88,8 +88,8 @@ class ContextSerializer(serializers.Serializer[Any]):
 class RunContext(APIView):
     @extend_schema(responses={200: ContextSerializer})
     def get(self, request: Request, run_id: UUID) -> Response:
-        """What the agent was told beside the messages: the client's context, and the team's."""
-        return Response(context.shown(principal_of(request), run_id))
+        """What the agent was told besides the messages: the client's context, and the team's."""
+        return Response(context.describe(principal_of(request), run_id))
 
 
 class RunEvents(APIView):
@@ -102,19 +102,19 @@ class RunEvents(APIView):
         responses={200: {"type": "object"}},
     )
     def get(self, request: Request, run_id: UUID) -> HttpResponse:
-        """A page of the log; with ``Accept: text/event-stream`` the same address streams."""
+        """A page of the log; with ``Accept: text/event-stream`` the same URL streams."""
         run = access.find(principal_of(request), run_id)
-        cursor = cursors.asked(
+        cursor = cursors.from_request(
             {key.lower(): value for key, value in request.headers.items()},
             request.query_params.dict(),
         )
         after = cursors.place(run, cursor)
         page = journal.read_after(run.pk, after, _limit(request.query_params.get("limit")))
-        # The stored payloads go out as they are: no event is parsed or encoded again.
+        # The stored payloads are sent unchanged: no event is parsed or encoded again.
         events = [(seq, payload) for seq, _, payload in page.rows]
         if not cursors.raw(request.query_params.dict()):
-            said = ((seq, raw.payload(payload.encode())) for seq, payload in events)
-            events = [(seq, payload.decode()) for seq, payload in said if payload is not None]
+            numbered = ((seq, raw.payload(payload.encode())) for seq, payload in events)
+            events = [(seq, payload.decode()) for seq, payload in numbered if payload is not None]
         rows = ",".join(f'{{"seq":{seq},"event":{payload}}}' for seq, payload in events)
         last = page.rows[-1][0] if page.rows else after
         ended = "true" if page.closed else "false"

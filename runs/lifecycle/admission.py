@@ -1,24 +1,24 @@
 """Admission: which queued runs get a job, so that teams keep to their limits and share workers.
 
-A run has a job from the moment it is admitted. Until then it waits without one, for its team's
-turn (``concurrent_runs``) or its thread's (the first that has not ended goes).
+A run has a job from the moment it is admitted. Until then it waits without one: for its team's turn
+(``concurrent_runs``) or its thread's (runs of a thread go in order).
 
-One admits for a team at a time, under the lock of its ``TeamUsage`` row, and nobody ever waits for
-that lock: a start of one team would otherwise hold up whatever else its transaction has locked.
-So whoever may have made room - a start, an end, a cancel, the reaper - tries, and once more after
-its commit (``admit_next``). Whoever finds the lock taken leaves it at that, since the one who has
-it looks again after *its* commit, which comes later and therefore sees everything that was
-committed by then. ``sweep`` finds what a process that died in between left behind, and what an
-operator's higher limit lets in.
+Only one process at a time admits for a team, under the lock of the team's ``TeamUsage`` row, and
+nobody ever waits for that lock: a start of one team would otherwise hold up whatever else its
+transaction has locked. So everything that may make room - a start, an end, a cancel, the reaper -
+tries to admit, and once more after its commit (``admit_next``). If the lock is taken, it leaves the
+work to the process that has it: that one looks again after *its* commit, which comes later and
+therefore sees everything committed by then. ``sweep`` covers what a process that died in between
+left undone, and what an operator's higher limit lets in.
 
-How many a team has going is counted from the rows of its runs. What they stored is handed over by
-``EndedRun``, a row that the end of a run leaves in its own transaction; adding it to the team's sum
-deletes it, so it counts exactly once, whoever comes first.
+The rows of a team's runs say how many are going. The end of a run leaves a row, ``EndedRun``, in
+its own transaction with the bytes that the run stored; adding it to the team's sum deletes it, so
+it counts exactly once, whoever does it first.
 
-Between teams the queue is start-time fair: a run's stamp is where its team stands in virtual
-time, each run moves the team on by one, and a team that was idle starts at the run that a worker
-took last. The job's priority is the stamp's negative. So a team with little to do goes before
-the backlog of a busy one, and nobody saves up idle time.
+Between teams the queue is start-time fair: a run's stamp is its team's position in virtual time,
+each run moves the team on by one, and a team that was idle starts at the run that a worker took
+last. The job's priority is the negative stamp. So a team with little to do goes before the backlog
+of a busy one, and nobody saves up idle time.
 """
 
 import time
@@ -40,7 +40,7 @@ from teams.limits import LimitReached, Limits, default
 log = structlog.get_logger(__name__)
 
 BATCH = 1_000
-"""Runs admitted at once where there is no limit."""
+"""How many runs are admitted at once if there is no limit."""
 LEAST_PRIORITY = -(2**31)
 
 MAKE = "insert into runs_teamusage (team_id) values (%s) on conflict do nothing"
@@ -49,11 +49,11 @@ select greatest(stamp, (select last_value from runs_virtual_time)),
        exists (select from runs_endedrun ended where ended.team_id = usage.team_id)
   from runs_teamusage usage where team_id = %s for no key update of usage skip locked
 """
-# Job and sum may be lost with a crash of the server, but only together with what they count.
+# A server crash may lose job and sum, but only together with the rows that they count.
 LAZY = "set local synchronous_commit = off"
 # In a thread only the first run that has not ended may go: its number is its time. The order is
-# that of the index ``run_waiting`` and of no other: by the primary key alone, a planner would walk
-# over all runs that have ended, since it cannot know that those that wait are the newest.
+# that of the index ``run_waiting``: by the primary key alone, a planner would walk over all ended
+# runs, since it cannot know that the waiting ones are the newest.
 WAITING_FIRST = """
 select run.journal_id, run.thread_id from runs_run run
  where run.team_id = %(team)s and run.status = 'queued' and run.job_id is null
@@ -74,9 +74,9 @@ LOOK = f"""
 select exists (select from runs_endedrun where team_id = %(team)s)
     or exists ({WAITING_FIRST})
 """  # noqa: S608
-# Admits, adds what the team's ended runs stored, and moves its stamp on.
+# Admits, adds up what the team's ended runs stored, and moves its stamp on.
 SETTLE = """
-with given as (
+with admitted as (
     update runs_run run set job_id = job.id
       from unnest(%(runs)s::uuid[], %(jobs)s::int8[]) as job(run, id)
      where run.journal_id = job.run),
@@ -98,7 +98,7 @@ WAITING = """
 select count(*) from (
     select from runs_run where team_id = %s and status = 'queued' and job_id is null limit %s) run
 """
-# The newest run but ``skip`` of the last minute: ids are times, so the index has it all.
+# The newest run but ``skip`` of the last minute: ids are times, so the index suffices.
 OLDEST_IN_THE_WAY = """
 select (select stored_bytes from runs_teamusage where team_id = %(team)s),
        (select journal_id from runs_run where team_id = %(team)s and journal_id > %(since)s
@@ -108,7 +108,7 @@ TICK = """
 select setval('runs_virtual_time', greatest(clock.last_value, -job.priority))
   from runs_virtual_time clock, procrastinate_jobs job where job.id = %s
 """
-# One statement, so one snapshot: what is summed up here is not handed over any more.
+# One statement, so one snapshot: a run summed up here is not counted again.
 RECOUNT = """
 with ended as (delete from runs_endedrun where team_id = %(team)s)
 update runs_teamusage usage set stored_bytes = coalesce((
@@ -129,9 +129,9 @@ class Admitted:
 
 
 def check(team_id: UUID, limits: Limits) -> None:
-    """Raises LimitReached for a team that may not start now: runs per minute, stored bytes.
+    """Raises LimitReached if the team may not start a run now: runs per minute, stored bytes.
 
-    Starts that are not committed yet are not seen, so as many more may slip through.
+    Starts that are not committed yet are invisible, so a few more may slip through.
     """
     now = time.time()
     values: dict[str, Any] = {
@@ -152,14 +152,15 @@ def check(team_id: UUID, limits: Limits) -> None:
 def admit_or_queue(run: Run, limits: Limits) -> None:
     """Admit a new run, or leave it queued; last in the transaction that creates it.
 
-    Raises LimitReached when too many wait already. Starts that are not committed yet are not
-    seen, so as many more may slip through.
+    Raises LimitReached if too many runs wait already. Starts that are not committed yet are
+    invisible, so a few more may slip through.
     """
     admitted = made_room(run.team_id)
     run.job_id = admitted.jobs.get(run.pk) if admitted else None
     if run.job_id is None and limits.queued_runs:
         most = limits.queued_runs
-        if admitted is None:  # somebody is admitting just now: as many of these may yet go
+        # Another process is admitting just now: that many of these may start yet.
+        if admitted is None:
             most += limits.concurrent_runs or BATCH
         with connection.cursor() as cursor:
             cursor.execute(WAITING, [run.team_id, most + 1])
@@ -171,8 +172,8 @@ def admit_or_queue(run: Run, limits: Limits) -> None:
 def starting(team_id: UUID) -> Iterator[None]:
     """A transaction that starts a run.
 
-    One that is refused may have held the lock: what it admitted is rolled back, and others, who
-    found the lock taken, left the rest to it. So it admits once more, like one that commits.
+    If the start is refused, it may have held the lock: its admissions are rolled back, and others,
+    who could not get the lock, left theirs to it. So it admits once more, as after a commit.
     """
     try:
         with transaction.atomic():
@@ -183,16 +184,16 @@ def starting(team_id: UUID) -> Iterator[None]:
 
 
 def made_room(team_id: UUID) -> Admitted | None:
-    """Admit in the caller's transaction if the lock is free, and see to the rest after its commit.
+    """Admit in the caller's transaction if the lock is free, and again after its commit.
 
-    None when somebody else is admitting.
+    None if another process is admitting.
     """
     transaction.on_commit(partial(_admit_safely, team_id))
     return _admit(team_id)
 
 
 def record_end(run_id: UUID) -> None:
-    """Hand over what a run stored; in the transaction that ends it, once per run."""
+    """Record what a run stored; in the transaction that ends it, once per run."""
     with connection.cursor() as cursor:
         cursor.execute(END, [run_id])
 
@@ -205,9 +206,9 @@ def ended(run_ids: Iterable[UUID]) -> None:
 
 
 def admit_next(team_id: UUID) -> int:
-    """Admit the next runs of a team, in transactions of their own; how many.
+    """Admit the next runs of a team, in transactions of their own; returns how many.
 
-    Idempotent, and waits for nobody: see above.
+    Idempotent, and never waits: see above.
     """
     total = 0
     while _has_next(team_id):
@@ -218,13 +219,13 @@ def admit_next(team_id: UUID) -> int:
         if admitted is None:
             break
         total += len(admitted.jobs)
-        if not admitted.changed:  # somebody else has a lock on the run that would be next
+        if not admitted.changed:  # Another process has locked the run that would be next.
             break
     return total
 
 
 def started(run: Run) -> None:
-    """A worker takes this run: virtual time moves on."""
+    """Move virtual time on, as a worker takes this run."""
     with connection.cursor() as cursor:
         cursor.execute(TICK, [run.job_id])
 
@@ -238,7 +239,7 @@ def sweep() -> int:
 
 
 def recount() -> None:
-    """Sum up the stored bytes of every team: what was purged counts no more."""
+    """Sum up the stored bytes of every team again, without what was purged."""
     for team_id in list(TeamUsage.objects.values_list("team_id", flat=True)):
         _change(team_id, RECOUNT)
 
@@ -249,7 +250,7 @@ def freed(team_id: UUID, size: int) -> None:
 
 
 def _change(team_id: UUID, statement: str, **values: Any) -> None:
-    """Change a team's sum under its lock, then admit for those who found the lock taken."""
+    """Change a team's sum under its lock, then admit for those who could not get the lock."""
     with transaction.atomic():
         TeamUsage.objects.select_for_update(no_key=True).filter(team=team_id).first()
         with connection.cursor() as cursor:
@@ -258,7 +259,7 @@ def _change(team_id: UUID, statement: str, **values: Any) -> None:
 
 
 def _admit_safely(team_id: UUID) -> int:
-    """One team's trouble is none of the others'."""
+    """Admit for one team; log an error, so that the other teams get their turn."""
     try:
         return admit_next(team_id)
     except Exception:
@@ -267,37 +268,42 @@ def _admit_safely(team_id: UUID) -> int:
 
 
 def _has_next(team_id: UUID) -> bool:
-    """Whether a run waits for admission or an ended one for counting."""
+    """Whether a run waits for admission, or an ended one to be counted."""
     with connection.cursor() as cursor:
         cursor.execute(LOOK, _waiting(team_id))
         return bool(cursor.fetchone()[0])
 
 
 def _admit(team_id: UUID) -> Admitted | None:
-    """Give jobs to the next runs of a team; None if another process holds its lock.
+    """Give jobs to the next runs of a team; None if another process has its lock.
 
-    The count and the pick are statements of their own behind the lock, so they see what everybody
-    before has committed.
+    The count and the pick are statements of their own after the lock, so they see everything
+    committed before.
     """
     with connection.cursor() as cursor:
         cursor.execute(LOCK, [team_id])
         if (row := cursor.fetchone()) is None:
-            cursor.execute(MAKE, [team_id])  # waits only for the first two starts of a team ever
+            # This waits only for another of a team's first starts ever.
+            cursor.execute(MAKE, [team_id])
             if not cursor.rowcount:
                 return None
             cursor.execute(LOCK, [team_id])
             row = cursor.fetchone()
         stamp, uncounted = row
         cursor.execute(PICK, _waiting(team_id))
-        given = {
+        assigned = {
             run: jobs.defer(run, thread, max(LEAST_PRIORITY, -(stamp + number)))
             for number, (run, thread) in enumerate(cursor.fetchall())
         }
-        if not given and not uncounted:
+        if not assigned and not uncounted:
             return Admitted({}, changed=False)
-        values = {"runs": list(given), "jobs": list(given.values()), "stamp": stamp + len(given)}
+        values = {
+            "runs": list(assigned),
+            "jobs": list(assigned.values()),
+            "stamp": stamp + len(assigned),
+        }
         cursor.execute(SETTLE, {**NOTHING, **values, "team": team_id})
-        return Admitted(given, changed=True)
+        return Admitted(assigned, changed=True)
 
 
 def _waiting(team_id: UUID) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The threads that runs of a thread began for the runs they spawned: they share its fate."""
+"""The threads that runs of a thread began for the runs they spawned: purged and erased with it."""
 
 from uuid import UUID
 
@@ -6,15 +6,15 @@ from runs.models import Run, Thread
 
 
 def of(thread: Thread) -> list[UUID]:
-    """The ids of all threads that descend from this one, whose own is not among them."""
-    found: dict[UUID, None] = {}
+    """The ids of all threads that descend from this one, without its own."""
+    descendants: dict[UUID, None] = {}
     level = [thread.pk]
     while level:
         spawned = Run.objects.for_team(thread.team).filter(parent__thread__in=level)
         ids = spawned.values_list("thread_id", flat=True).distinct()
-        level = [key for key in ids if key not in found and key != thread.pk]
-        found |= dict.fromkeys(level)
-    return list(found)
+        level = [key for key in ids if key not in descendants and key != thread.pk]
+        descendants |= dict.fromkeys(level)
+    return list(descendants)
 
 
 def began(parent: Run, thread_id: str) -> bool:

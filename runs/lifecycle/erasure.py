@@ -1,7 +1,7 @@
-"""Erasure on request: a thread, or a whole team, with all that was ever said in it.
+"""Erasure on request: a thread, or a whole team, with everything in it.
 
-What readers could see goes in one transaction; the rows of the logs are doomed in it and swept
-soon after (``events.purge``). Open streams end: they are told to ask whether they may go on.
+What readers could see is deleted in one transaction, which also dooms the rows of the logs; they
+are swept soon after (``events.purge``). Open streams are told to re-check access, and end.
 """
 
 import structlog
@@ -22,27 +22,29 @@ log = structlog.get_logger(__name__)
 
 
 class LegalHold(Conflict):
-    """This is under legal hold: nothing of it may be erased."""
+    """This is under legal hold: nothing in it may be erased."""
 
     code = "legal_hold"
 
 
 class TeamBusy(Conflict):
-    """Runs of this team were told to stop and have not ended yet; try again."""
+    """Runs of this team are being stopped and have not ended yet; try again."""
 
     code = "team_busy"
 
 
 def erase_thread(by: Acting | str, thread: Thread) -> None:
-    """Erase a thread with its runs and those they spawned; only the audit log says that it was.
+    """Erase a thread with its runs and those they spawned; only the audit log mentions it.
 
     Raises LegalHold, and ThreadBusy while a run has not ended: cancel it first.
     """
     with transaction.atomic():
-        held = Thread.objects.already_found().select_for_update(of=("self",)).select_related("team")
-        locked = held.filter(pk=thread.pk).first()
+        locked_rows = (
+            Thread.objects.already_found().select_for_update(of=("self",)).select_related("team")
+        )
+        locked = locked_rows.filter(pk=thread.pk).first()
         if locked is None:
-            return  # somebody was faster
+            return  # Another request was faster.
         _check_hold(locked.team, locked)
         for begun in Thread.objects.for_team(locked.team).filter(pk__in=descendants.of(locked)):
             erase_thread(by, begun)
@@ -59,7 +61,7 @@ def erase_thread(by: Acting | str, thread: Thread) -> None:
 
 
 def erase_team(team: Team) -> None:
-    """Erase a team: it is archived at once, its runs are stopped, then everything goes.
+    """Erase a team: it is archived at once, its runs are stopped, then everything is deleted.
 
     Its people's accounts stay. Raises LegalHold, also for one of its threads, and TeamBusy while
     runs have not ended. It is idempotent: call it again to resume.

@@ -1,7 +1,7 @@
-"""What a thread's ended runs add up to, and how a new input joins it. The host is the authority.
+"""The history of a thread's ended runs, and how a new input joins it. The host is the authority.
 
-The fold of a thread is stored, so that history costs the same for 10 runs or 10,000. It is
-brought up to date when it is needed (a claim, a hydration), not while events are appended.
+The fold of a thread is stored, so that history costs the same for 10 runs or 10,000. It is updated
+when it is needed (a claim, a hydration), not while events are appended.
 """
 
 import json
@@ -17,18 +17,18 @@ from runs.models import ENDED, Run, Thread, ThreadHistory
 NOT_SENT = frozenset({"activity", "reasoning"})
 """Roles that clients may leave out of an input."""
 OURS = frozenset({"assistant", "reasoning", "activity"})
-"""Roles that only a run may bring into a thread that has a history."""
+"""Roles that only a run may add to a thread that has a history."""
 MOST_TURNS = 200
-"""Runs that are looked at for who said what a regenerate would leave behind."""
+"""How many runs are searched for the authors of messages that a regenerate would leave behind."""
 
 Wire = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """An input joined to its thread: what the agent gets, and what the log echoes of it.
+    """An input joined to its thread: the agent's messages, and what the log echoes of them.
 
-    ``superseded`` says that the input leaves stored messages behind (a regenerate).
+    ``superseded``: the input leaves stored messages behind (a regenerate).
     """
 
     messages: list[Wire]
@@ -40,7 +40,7 @@ class Merged:
 class Prepared:
     """The effective input of a run, and the input that RUN_STARTED echoes: only what is new.
 
-    ``history`` are all messages whose ids readers may hold, superseded ones too.
+    ``history``: all messages whose ids readers may hold, including superseded ones.
     """
 
     input: Wire
@@ -51,9 +51,9 @@ class Prepared:
 def current(thread_id: UUID, thread: Thread | None = None) -> Fold:
     """The fold of all runs of a thread up to the first that has not ended.
 
-    ``thread``: its row, if that was read a moment ago together with its history.
-    In the order of ids, which is the order of the thread's lock: a queued run that was
-    cancelled may end before its predecessor, and is then folded after it.
+    ``thread``: its row, if it was just read together with its history. Runs are folded in the order
+    of their ids, which is the order of the thread's lock: a queued run that was cancelled may end
+    before its predecessor, and is then folded after it.
     """
     if thread is None:
         stored = ThreadHistory.objects.filter(thread_id=thread_id).first()
@@ -69,12 +69,13 @@ def current(thread_id: UUID, thread: Thread | None = None) -> Fold:
             break
         ended.append(run_id)
     if ended:
-        # Checkpoints of a run contain what stood before it, which is what is stored here.
+        # Checkpoints of a run include the history before it, which is what is stored here.
         fold = checkpoints.whole(ended[0], fold)
         for run_id in ended[1:]:
             feed(fold, run_id)
         _store(thread_id, fold, before=through, through=ended[-1])
-        Checkpoint.objects.filter(journal_id__in=ended).delete()  # only live runs are joined
+        # Only live runs are joined in the middle.
+        Checkpoint.objects.filter(journal_id__in=ended).delete()
     return fold
 
 
@@ -91,7 +92,7 @@ def prepare(run: Run, fold: Fold) -> Prepared:
     """Join a claimed run's input to its thread; a regenerate is stored at once."""
     body = json.loads(run.input)
     stored = fold.messages
-    merged = merge(stored, body["messages"], keep=_kept(run, stored, body))
+    merged = merge(stored, body["messages"], keep=_number_to_keep(run, stored, body))
     if merged.superseded:
         base = Fold(merged.messages[: len(merged.messages) - len(merged.fresh)], fold.state)
         base.raised, base.questions = fold.raised, fold.questions
@@ -106,7 +107,7 @@ def prepare(run: Run, fold: Fold) -> Prepared:
 
 
 def echo(run: Run) -> Wire:
-    """What RUN_STARTED echoes of a run that ends before it was claimed: its user's words stay."""
+    """The echo for a run that ends before it was claimed, so that its user's words are kept."""
     body = json.loads(run.input)
     merged = merge(current(run.thread_id).messages, body["messages"])
     return {**body, "messages": merged.fresh}
@@ -115,9 +116,9 @@ def echo(run: Run) -> Wire:
 def merge(stored: list[Wire], sent: list[Wire], keep: int | None = None) -> Merged:
     """Client messages joined to the stored ones by id.
 
-    Known ids keep their stored form, whatever the client now says of them. Unknown ones are
-    appended; what only runs can say (``OURS``) is taken from a client only into an empty thread.
-    ``keep``: a regenerate, which leaves behind all but the first ``keep`` stored messages.
+    Known ids keep their stored form, whatever the client sends for them. Unknown messages are
+    appended; those that only runs can make (``OURS``) are accepted from a client only in an empty
+    thread. ``keep``: a regenerate, which leaves behind all but the first ``keep`` stored messages.
     """
     known = {message["id"] for message in stored}
     fresh = [
@@ -125,18 +126,18 @@ def merge(stored: list[Wire], sent: list[Wire], keep: int | None = None) -> Merg
         for message in sent
         if message["id"] not in known and not (stored and message["role"] in OURS)
     ]
-    kept = stored[:keep]
-    return Merged([*kept, *fresh], fresh, len(kept) < len(stored))
+    retained = stored[:keep]
+    return Merged([*retained, *fresh], fresh, len(retained) < len(stored))
 
 
 def regenerates(stored: list[Wire], body: Wire) -> tuple[int, bool] | None:
     """How many stored messages an input wants to keep, and whether it says so; None for all.
 
-    It says so by ``forwardedProps.regenerate``: what follows the last known message goes, or
-    with nothing sent, what follows the user's last one. Without it, an input that brings nothing
-    new and ends with a stored message of the user asks for another answer to that: clients know
-    no other way to say it. All else, a whole history from before a team mate's turn among it,
-    leaves what it does not mention where it is.
+    It says so with ``forwardedProps.regenerate``: the messages after the last known one go, or if
+    nothing was sent, those after the user's last one. Without it, an input that brings nothing new
+    and ends with a stored message of the user asks for another answer to that: clients have no
+    other way to say so. Any other input, such as a whole history from before a team mate's turn,
+    leaves the messages it does not mention in place.
     """
     places = {message["id"]: index for index, message in enumerate(stored)}
     sent = [message for message in body["messages"] if message["role"] not in NOT_SENT]
@@ -154,36 +155,37 @@ def regenerates(stored: list[Wire], body: Wire) -> tuple[int, bool] | None:
     return (place + 1, False) if stored[place]["role"] == "user" else None
 
 
-def _kept(run: Run, stored: list[Wire], body: Wire) -> int | None:
-    """The same, unless an input that does not say so would take another person's turn away.
+def _number_to_keep(run: Run, stored: list[Wire], body: Wire) -> int | None:
+    """``regenerates``, but an input that does not say so never removes another person's turn.
 
-    Then it comes from a tab that was left open, and asks for the last answer that the tab has.
+    Such an input comes from a tab that was left open, and asks for the last answer that the tab
+    has.
     """
     wanted = regenerates(stored, body)
     if wanted is None:
         return None
     keep, explicit = wanted
-    said = {message["id"] for message in stored[keep:] if message["role"] == "user"}
-    return keep if explicit or not _by_others(run, said) else None
+    user_messages = {message["id"] for message in stored[keep:] if message["role"] == "user"}
+    return keep if explicit or not _by_others(run, user_messages) else None
 
 
-def _by_others(run: Run, said: set[str]) -> bool:
+def _by_others(run: Run, message_ids: set[str]) -> bool:
     """Whether another principal's run brought one of these messages into the thread.
 
-    A log echoes what its run brought, so as many are read as turns would go.
+    A log echoes what its run brought, so we read as many logs as turns would be removed.
     """
     earlier = Run.objects.of_one_thread().filter(
         thread_id=run.thread_id, journal_id__lt=run.pk, purged_at=None
     )
     rows = earlier.order_by("-journal_id").values_list("journal_id", "started_by")
-    for run_id, started_by in rows[:MOST_TURNS] if said else ():
+    for run_id, started_by in rows[:MOST_TURNS] if message_ids else ():
         first = journal.read_after(run_id, 0, 1).rows
         echoed = json.loads(first[0][2]).get("input", {}) if first else {}
-        brought = said & {message["id"] for message in echoed.get("messages", ())}
+        brought = message_ids & {message["id"] for message in echoed.get("messages", ())}
         if brought and started_by != run.started_by:
             return True
-        said = said - brought
-        if not said:
+        message_ids = message_ids - brought
+        if not message_ids:
             break
     return False
 
@@ -198,7 +200,6 @@ def _store(thread_id: UUID, fold: Fold, *, before: UUID | None, through: UUID) -
 
 
 def first_and_last(run_id: UUID, head: int) -> tuple[Wire, Wire]:
-    """The first and the newest event of a log that has ``head`` events."""
     first = journal.read_after(run_id, 0, 1).rows[0][2]
     last = journal.read_after(run_id, head - 1, 1).rows[0][2]
     return json.loads(first), json.loads(last)

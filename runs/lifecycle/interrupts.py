@@ -1,10 +1,10 @@
-"""Interrupts: the questions that runs end with, from the end that asks to the end that settles.
+"""Interrupts: the questions that runs end with, from the run that asks to the run that answers.
 
 - open → answered or cancelled: by the ``resume`` of a run, or one by one (``resume.py``)
-- open → expired: its time has passed; it still takes ``cancelled``
+- open → expired: its time has passed; it still accepts ``cancelled``
 - back to open: the run that brought the answer failed, or was cancelled before it began
 
-Only the newest interrupted run of a thread has questions that stand.
+Only the newest interrupted run of a thread has questions that still need answers.
 """
 
 import json
@@ -23,7 +23,7 @@ from teams.models import Team
 
 
 def settle(run_id: UUID, status: Status, terminal: dict[str, Any]) -> None:
-    """What a run's end means for questions; in the transaction that stores that end."""
+    """Update questions for a run's end; in the transaction that stores that end."""
     if status is Status.INTERRUPTED:
         _ask(
             Run.objects.already_found().get(pk=run_id),
@@ -31,7 +31,8 @@ def settle(run_id: UUID, status: Status, terminal: dict[str, Any]) -> None:
         )
     brought = Interrupt.objects.already_found().filter(answering_run=run_id)
     if status is Status.CANCELLED:
-        brought = brought.filter(answering_run__started_at=None)  # a run that began may have acted
+        # A run that began may have acted on the answers.
+        brought = brought.filter(answering_run__started_at=None)
     if status in (Status.FAILED, Status.CANCELLED):
         brought.update(
             status=InterruptStatus.OPEN,
@@ -43,7 +44,7 @@ def settle(run_id: UUID, status: Status, terminal: dict[str, Any]) -> None:
 
 
 def _ask(run: Run, questions: Sequence[dict[str, Any]]) -> None:
-    """Rows for new questions; those that ``run`` only repeats become its own."""
+    """Make rows for new questions; the rows of those that ``run`` repeats move to it."""
     repeated = outstanding(run)
     if repeated:
         locked = [row.pk for row in newest(run.thread_id).select_for_update(of=("self",))]
@@ -70,12 +71,12 @@ def _row(run: Run, question: dict[str, Any]) -> Interrupt:
 
 
 def storable(text: str) -> str:
-    """The text as a column takes it; the exact one is in ``question``."""
+    """The text as a column can store it; the exact one is in ``question``."""
     return text.replace("\x00", "\ufffd")
 
 
 def _timestamp(text: str) -> datetime | None:
-    """ISO 8601, in UTC where it names no zone; None for what cannot be understood."""
+    """ISO 8601, in UTC if it names no zone; None if it cannot be parsed."""
     try:
         moment = datetime.fromisoformat(text)
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
@@ -84,9 +85,9 @@ def _timestamp(text: str) -> datetime | None:
 
 
 def outstanding(run: Run) -> list[Interrupt]:
-    """The questions that stand when it is ``run``'s turn.
+    """The questions that are unanswered when it is ``run``'s turn.
 
-    One that a later run will answer stands too: what waits before that run must not act either.
+    One that a later run will answer counts: a run that waits before that one must not act either.
     """
     return [
         row
@@ -101,7 +102,7 @@ def outstanding(run: Run) -> list[Interrupt]:
 
 
 def to_repeat(run: Run) -> list[dict[str, Any]]:
-    """The questions that ``run`` has to end with instead of acting; asked when it is claimed."""
+    """The questions that ``run`` must end with instead of acting; called when it is claimed."""
     standing, now = outstanding(run), timezone.now()
     expired = [row.pk for row in standing if row.late(now)]
     if expired:
@@ -110,31 +111,31 @@ def to_repeat(run: Run) -> list[dict[str, Any]]:
 
 
 def expire() -> int:
-    """Let every open question whose time has passed expire; how many there were."""
+    """Expire every open question whose time has passed; returns how many."""
     past = Interrupt.objects.of_any_team().filter(
         status=InterruptStatus.OPEN, expires_at__lte=timezone.now()
     )
     with transaction.atomic():
-        # A locked row is being answered or asked again; the next sweep sees what came of it.
+        # A locked row is being answered or asked again; the next sweep sees the outcome.
         free = past.select_for_update(skip_locked=True).values_list("pk", flat=True)
         return expire_rows(list(free))
 
 
 def expire_rows(keys: list[UUID]) -> int:
-    """Let those of these questions expire that are still open; how many there were."""
+    """Expire those of these questions that are still open; returns how many."""
     rows = Interrupt.objects.already_found().filter(pk__in=keys, status=InterruptStatus.OPEN)
     return rows.update(status=InterruptStatus.EXPIRED)
 
 
 def asker(team: Team, thread_id: str) -> str | None:
     """The slug of the agent that asked the thread's newest questions."""
-    asked = Interrupt.objects.for_team(team).filter(thread__thread_id=thread_id)
-    found = asked.order_by("-run_id").values_list("run__agent__slug", flat=True).first()
-    return str(found) if found else None
+    rows = Interrupt.objects.for_team(team).filter(thread__thread_id=thread_id)
+    slug = rows.order_by("-run_id").values_list("run__agent__slug", flat=True).first()
+    return str(slug) if slug else None
 
 
 def asked_by(run: Run, name: str) -> UUID | None:
-    """The question that ``run`` asked under its own id; None if it asked no such.
+    """The question that ``run`` asked under its own id; None if there is none.
 
     A question that is asked again belongs to the run that asked it last.
     """
@@ -146,6 +147,6 @@ def asked_by(run: Run, name: str) -> UUID | None:
 
 def newest(thread: UUID) -> QuerySet[Interrupt]:
     """The questions of the thread's newest run that asked any, in the order asked."""
-    asked = Interrupt.objects.filter(thread=thread).order_by("-run_id").values("run_id")[:1]
-    rows = Interrupt.objects.of_one_thread().filter(run=Subquery(asked)).order_by("pk")
+    newest_run = Interrupt.objects.filter(thread=thread).order_by("-run_id").values("run_id")[:1]
+    rows = Interrupt.objects.of_one_thread().filter(run=Subquery(newest_run)).order_by("pk")
     return rows.select_related("answering_run")

@@ -1,7 +1,7 @@
-"""How a stock client joins: one cut of the log, what led to it as a prelude, then the tail.
+"""How a stock client joins: one cut of the log, the history up to it as a prelude, then the tail.
 
-A client that asks for no cursor has seen nothing, or forgotten where it was. Deltas from the
-start would double what it holds; a bare tail is illegal. Snapshots at the cut are neither.
+A client that sends no cursor has seen nothing, or forgotten its position. Deltas from the start
+would double what it holds; a bare tail is illegal. Snapshots at the cut are neither.
 """
 
 from dataclasses import dataclass
@@ -20,17 +20,17 @@ from runs.models import ACTIVE, Run
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """``opening`` is the server-sent prelude, and the log goes on behind ``position``."""
+    """``opening`` is the server-sent prelude, and the log continues after ``position``."""
 
     position: int
     opening: bytes
 
 
 def live(run: Run) -> Cut | None:
-    """The cut of a run that has not ended, at its head; none of it before its first event.
+    """The cut of a run that has not ended, at its head; empty before its first event.
 
-    Where a snapshot would be larger than clients take, the raw log from its start. None for a
-    run that has ended meanwhile: the history may hold it by now, and it would count twice.
+    If a snapshot would be larger than clients accept, the raw log from its start. None for a run
+    that has ended meanwhile: the history may contain it by now, and it would count twice.
     """
     position = run.journal.head
     if not position:
@@ -43,7 +43,7 @@ def live(run: Run) -> Cut | None:
 
 
 def again(run: Run) -> Cut:
-    """For a client that names a run that was there before: live, or its end behind snapshots."""
+    """For a client that names an existing run: its live cut, or its end after snapshots."""
     if run.journal.closed_at is None:
         if (cut := live(run)) is not None:
             return cut
@@ -59,10 +59,10 @@ def again(run: Run) -> Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """What a thread adds up to at one moment.
+class ThreadState:
+    """The state of a thread at one moment.
 
-    ``runs`` are those whose logs go on from there: the first behind ``position``, the others,
+    ``runs`` are those whose logs continue from there: the first after ``position``, the others,
     which wait for it, from their start.
     """
 
@@ -71,10 +71,10 @@ class Standing:
     runs: list[UUID]
 
 
-def standing(thread_id: UUID) -> Standing | None:
-    """All of a thread, with the run that is live; None without any run.
+def standing(thread_id: UUID) -> ThreadState | None:
+    """The whole thread, with its live run; None without any run.
 
-    Raises Purged when nothing is left of it.
+    Raises Purged if nothing is left of it.
     """
     rows = _relevant(thread_id)
     while rows:
@@ -84,13 +84,13 @@ def standing(thread_id: UUID) -> Standing | None:
             raise Purged("All events of this thread were purged.")
         position = (first or last).journal.head
         fold = history.current(thread_id) if first is None else _fold_at(first, position)
-        # What ended or began while it was folded may be in the history by now, and would be sent
-        # twice or not at all: look again, until nothing of that kind has happened.
+        # A run that ended or began during the fold may be in the history by now, and would be sent
+        # twice or not at all: repeat until that has not happened.
         rows = _relevant(thread_id)
         if first is None and [run.pk for run in rows] == [last.pk]:
-            return Standing(fold, position, [last.pk])
+            return ThreadState(fold, position, [last.pk])
         if first is not None and rows and rows[0].pk == first.pk and rows[0].status in ACTIVE:
-            return Standing(fold, position, _from(first))
+            return ThreadState(fold, position, _from(first))
     return None
 
 
@@ -111,14 +111,14 @@ def _from(run: Run) -> list[UUID]:
 def thread(thread_id: UUID) -> tuple[Cut, list[UUID]] | None:
     """The cut of a whole thread, and the runs to follow from there; None without any run.
 
-    Where a snapshot would be larger than clients take, the raw logs of all its runs.
+    If a snapshot would be larger than clients accept, the raw logs of all its runs.
     """
-    found = standing(thread_id)
-    if found is None:
+    state = standing(thread_id)
+    if state is None:
         return None
-    opening = prelude_frames(found.fold, found.position)
+    opening = prelude_frames(state.fold, state.position)
     if opening is not None:
-        return Cut(found.position, opening), found.runs
+        return Cut(state.position, opening), state.runs
     runs = Run.objects.of_one_thread().filter(thread_id=thread_id).order_by("journal_id")
     return Cut(0, b""), list(runs.values_list("journal_id", flat=True))
 

@@ -1,12 +1,12 @@
 """The only writer of a run's status: start, claim, finish, cancel, and the end of a lost run.
 
-Order of locks, everywhere: thread → journal → run → interrupts → job → the team's usage. The
-writer holds a journal (fence) before it touches the run (``finish``), so every verb here does the
-same. Nobody waits for a team's usage with any of these in hand (``admission.py``).
+Order of locks, everywhere: thread → journal → run → interrupts → job → the team's usage. The writer
+locks a journal (fence) before it touches the run (``finish``), so every function here does the
+same. Nothing waits for a team's usage while it has any of these locks (``admission.py``).
 
-``finish`` runs in the group commit of all runs of a worker. The rows it needs (journal, run,
-interrupts) are held by verbs here for as long as a few statements take; if one of those
-transactions is frozen, the writer's ``lock_timeout`` delays that run only
+``finish`` runs in the group commit of all runs of a worker. Functions here lock the rows that it
+needs (journal, run, interrupts) for a few statements only; if one of those transactions is frozen,
+the writer's ``lock_timeout`` delays that run only
 (``events.writer.commits``).
 """
 
@@ -77,7 +77,7 @@ class Started:
 class Claimed:
     """What an executor needs to work on a run: its right to append, the run, its input.
 
-    With ``questions`` (interrupts of the wire) it must not act, but end with them once more.
+    If there are ``questions`` (interrupts in wire form), it must not act, but end with them again.
     """
 
     claim: Claim
@@ -98,12 +98,12 @@ def start(
 ) -> Started:
     """Make thread, journal, run and, if it is admitted, its job in one transaction.
 
-    ``displacing`` is asked for each run that the request, not the agent's setting, wants to
-    cancel to make way, and raises where that is not allowed.
-    Raises RunExists, ThreadBusy, IdempotencyConflict, LimitReached, and what ``resume.plan``
-    raises. The same Idempotency-Key with the same request, or the same answers to the same
-    questions, return the run that the first request made. When both arrive at once, the second
-    waits on the thread's lock or on the unique index, and then finds the first one's row.
+    ``displacing`` is called for each run that the request, rather than the agent's setting, wants
+    to cancel to make way, and raises if that is not allowed. Raises RunExists, ThreadBusy,
+    IdempotencyConflict, LimitReached, and what ``resume.plan`` raises. The same Idempotency-Key
+    with the same request, or the same answers to the same questions, return the run that the first
+    request made. If both arrive at once, the second waits on the thread's lock or on the unique
+    index, and then finds the first one's row.
     """
     checked = _checked(team, request)
 
@@ -124,8 +124,8 @@ def start(
 def spawn(parent: Run, agent: Agent, request: RunRequest) -> Claimed:
     """Start a child of a running run, claimed at once: it lives in the job of its parent.
 
-    It never waits, and takes no place among the team's concurrent runs: a parent that waits for
-    its children could otherwise wait for ever. Other limits count. Raises as ``start``.
+    It never waits, and takes no place among the team's concurrent runs: a parent that waits for its
+    children could otherwise wait for ever. Other limits count. Raises as ``start``.
     """
     checked = _checked(parent.team, request)
     with transaction.atomic():
@@ -138,7 +138,7 @@ def spawn(parent: Run, agent: Agent, request: RunRequest) -> Claimed:
 
 
 def _checked(team: Team, request: RunRequest) -> resume.Checked:
-    """A request's answers, checked before any lock is taken."""
+    """Check a request's answers before any lock is taken."""
     return resume.check(team, request.thread_id, request.body.get("resume", []))
 
 
@@ -153,7 +153,7 @@ def make(
     parent: Run | None = None,
     repeats: Run | None = None,
 ) -> Started:
-    """Make a run in the caller's transaction, under the thread's lock; ``start`` says the rest."""
+    """Make a run in the caller's transaction, under the thread's lock; see ``start``."""
     seen_by = parent.thread if parent else None
     thread, is_new = thread_lock.made(
         team,
@@ -163,7 +163,7 @@ def make(
         visibility=seen_by.visibility if seen_by else Visibility.TEAM,
     )
     if earlier := _earlier(team, key, request):
-        transaction.set_rollback(True)  # a thread made for this request would stay empty
+        transaction.set_rollback(True)  # A thread made for this request would stay empty.
         return Started(earlier, created=False)
     answers = resume.plan(thread, request.body.get("resume", []), checked)
     if answers.answered_by:
@@ -172,13 +172,13 @@ def make(
         attempt = repeats.attempt + 1
     else:
         attempt = 1 if is_new else _attempt(thread, request.run_id, answers)
-    # a parent may be old, and what was read with its team
+    # A parent may be old, and so may the team that was read with it.
     limits = limits_of(team.pk if parent else team)
     admission.check(team.pk, limits)
     policy = request.on_busy or OnBusy(agent.on_busy)
-    asked = displacing if request.on_busy else None
+    may_displace = displacing if request.on_busy else None
     if not is_new:
-        _make_way(thread, policy, starter, asked)
+        _make_way(thread, policy, starter, may_displace)
     run = Run(
         journal=journal.create(),
         team=team,
@@ -207,27 +207,27 @@ def make(
     return Started(run, created=True)
 
 
-def answer(asked: Interrupt, agent: Agent, entry: resume.Answer, *, by: Acting) -> Run | None:
-    """Store one answer; the run that brings all of them, once the last one is there.
+def answer(interrupt: Interrupt, agent: Agent, entry: resume.Answer, *, by: Acting) -> Run | None:
+    """Store one answer; returns the run that brings all answers, once the last one is stored.
 
-    It waits for its turn in a busy thread, since a stored answer cannot be refused. Raises what
+    In a busy thread it waits for its turn, since a stored answer cannot be refused. Raises what
     ``resume.store`` raises.
     """
-    checked = resume.check_one(asked, entry)
+    checked = resume.check_one(interrupt, entry)
 
     def attempt() -> Run | None:
-        with admission.starting(asked.team_id):
-            thread_lock.take(asked.thread)
-            if told := resume.store(asked.pk, entry, by, checked):
-                return told
-            answers = resume.complete(asked.pk, asked.thread_id)
+        with admission.starting(interrupt.team_id):
+            thread_lock.take(interrupt.thread)
+            if answered_by := resume.store(interrupt.pk, entry, by, checked):
+                return answered_by
+            answers = resume.complete(interrupt.pk, interrupt.thread_id)
             if not answers:
                 return None
-            body = resume.brought(asked, answers)
+            body = resume.brought(interrupt, answers)
             request = run_agent_input.parse(body, on_busy=OnBusy.ENQUEUE)
             # All of these were checked when they were stored.
-            stored: resume.Checked = {row.pk: [] for row in interrupts.newest(asked.thread_id)}
-            return make(asked.team, agent, request, actor(by), None, stored).run
+            stored: resume.Checked = {row.pk: [] for row in interrupts.newest(interrupt.thread_id)}
+            return make(interrupt.team, agent, request, actor(by), None, stored).run
 
     return turns.wait(attempt)
 
@@ -235,43 +235,43 @@ def answer(asked: Interrupt, agent: Agent, entry: resume.Answer, *, by: Acting) 
 def claim(run_id: UUID, at: datetime | None = None) -> Claimed | None:
     """Claim a queued run for execution; None if the run is no longer queued.
 
-    Its input is joined to the thread only now: with a queue, the thread has grown meanwhile.
-    Whoever tries again after an error gives the same moment ``at`` each time: the claim may have
-    been committed although the answer was lost, and is known by that moment.
+    Its input joins the thread only now, because the thread may have grown while the run was queued.
+    A caller that tries again after an error passes the same ``at`` each time: the claim may have
+    been committed although the answer was lost, and ``at`` identifies it.
     """
     along = ("agent", "thread__history")
     run: Run = Run.objects.already_found().select_related(*along).get(pk=run_id)
     past = history.current(run.thread_id, run.thread)
     now = at or timezone.now()
     with transaction.atomic():
-        held = journal.take_over(run_id)
-        if held and move(run_id, Status.RUNNING, started_at=now):
-            return _claimed(run, held, now, past)
-        transaction.set_rollback(True)  # the generation is not ours to keep
-    # Asked only now: our earlier attempt may have been committed while the takeover waited for it.
+        claimed = journal.take_over(run_id)
+        if claimed and move(run_id, Status.RUNNING, started_at=now):
+            return _claimed(run, claimed, now, past)
+        transaction.set_rollback(True)  # The generation is not ours to keep.
+    # Checked only now: an earlier attempt of ours may have been committed during the takeover.
     ours = Run.objects.already_found().filter(pk=run_id, status=Status.RUNNING)
     if at is None or not ours.filter(started_at=at).exists():
         return None
     with transaction.atomic():
-        return _claimed(run, journal.held(run_id), now, past)
+        return _claimed(run, journal.current_claim(run_id), now, past)
 
 
-def _claimed(run: Run, held: Claim, now: datetime, past: Fold) -> Claimed:
+def _claimed(run: Run, right: Claim, now: datetime, past: Fold) -> Claimed:
     run.status, run.started_at = Status.RUNNING, now
     admission.started(run)
     prepared, questions = history.prepare(run, past), interrupts.to_repeat(run)
-    return Claimed(held, run, prepared, limits_of(run.team_id), questions)
+    return Claimed(right, run, prepared, limits_of(run.team_id), questions)
 
 
 def finish(run_id: UUID, terminal: dict[str, Any]) -> UUID:
     """Store how a run ended; runs in the transaction that stores its terminal event.
 
-    After that commit ``admission.ended`` takes what comes back: the run's id.
+    Returns the run's id, which ``admission.ended`` takes after that commit.
     """
     status = status_of(terminal)
     error = error_of(terminal) if status is Status.FAILED else {}
-    kept = {name: dumps(terminal[name]) for name in ("result", "usage") if name in terminal}
-    if not move(run_id, status, ended_at=timezone.now(), **error, **kept):
+    columns = {name: dumps(terminal[name]) for name in ("result", "usage") if name in terminal}
+    if not move(run_id, status, ended_at=timezone.now(), **error, **columns):
         raise IllegalTransition
     interrupts.settle(run_id, status, terminal)
     admission.record_end(run_id)
@@ -281,11 +281,11 @@ def finish(run_id: UUID, terminal: dict[str, Any]) -> UUID:
 def cancel(run: Run, by: Acting | str = "host") -> None:
     """Cancel a run: end a queued one, signal a running one, do nothing if it has ended.
 
-    ``by`` is whoever asked for it.
+    ``by``: the principal or process that cancels.
 
-    A worker may claim the run between our look and our takeover. Then the conditional update
-    finds no queued row, the takeover is rolled back with the savepoint, and the run is asked
-    to stop like any running one.
+    A worker may claim the run between our look and our takeover. Then the conditional update finds
+    no queued row, the takeover is rolled back with the savepoint, and the run is asked to stop like
+    any running one.
     """
     with transaction.atomic():
         if _cancel(run, by):
@@ -295,19 +295,20 @@ def cancel(run: Run, by: Acting | str = "host") -> None:
 def _cancel(run: Run, by: Acting | str) -> bool:
     """Whether the run ended here: then the caller admits the next one, last of all.
 
-    The run may have been admitted since it was read; the locks that we hold by now end that.
+    The run may have been admitted since it was read; now that we have its locks, that cannot
+    happen.
     """
     if ended := _end_unclaimed(run):
         run.refresh_from_db(fields=["job_id"])
         jobs.cancel(run)
         audit.record(by, run.team, "run.cancelled", str(run.pk))
         return ended
-    asked = Run.objects.already_found().filter(
+    running = Run.objects.already_found().filter(
         pk=run.pk, status=Status.RUNNING, cancel_requested_at=None
     )
-    if asked.update(cancel_requested_at=timezone.now()):
+    if running.update(cancel_requested_at=timezone.now()):
         run.refresh_from_db(fields=["job_id"])
-        if run.parent_id is None:  # the job is the parent's, who looks after its children
+        if run.parent_id is None:  # The job is the parent's, which looks after its children.
             jobs.abort(run)
         audit.record(by, run.team, "run.cancelled", str(run.pk))
     return False
@@ -316,13 +317,13 @@ def _cancel(run: Run, by: Acting | str) -> bool:
 def end_lost(run: Run) -> bool:
     """End a run whose worker is gone, and its job with the thread's lock; False if it ended."""
     with transaction.atomic():
-        if (held := journal.take_over(run.pk)) is None:
+        if (claimed := journal.take_over(run.pk)) is None:
             return False
-        intake = _reopened(run, held)
+        intake = _reopened(run, claimed)
         records = intake.fail(
             RunErrorCode.WORKER_LOST, "The worker that executed this run is gone."
         )
-        _append(held, records, intake)
+        _append(claimed, records, intake)
         jobs.fail(run)
         admission.made_room(run.team_id)
         return True
@@ -330,29 +331,29 @@ def end_lost(run: Run) -> bool:
 
 def _end_unclaimed(run: Run) -> bool:
     with transaction.atomic():
-        held = journal.take_over(run.pk)
+        claimed = journal.take_over(run.pk)
         current = Run.objects.already_found().filter(pk=run.pk, status=Status.QUEUED)
-        if held is None or not current.update(cancel_requested_at=timezone.now()):
+        if claimed is None or not current.update(cancel_requested_at=timezone.now()):
             transaction.set_rollback(True)
             return False
-        intake = _reopened(run, held)
-        _append(held, intake.cancel(), intake)
+        intake = _reopened(run, claimed)
+        _append(claimed, intake.cancel(), intake)
         return True
 
 
-def _reopened(run: Run, held: Claim) -> Intake:
+def _reopened(run: Run, claimed: Claim) -> Intake:
     """The intake that ends a run; one that never began still echoes what its user said."""
-    echo = None if held.head else history.echo(run)
-    return Intake.reopened(run.thread.thread_id, run.run_id, head=held.head, input=echo)
+    echo = None if claimed.head else history.echo(run)
+    return Intake.reopened(run.thread.thread_id, run.run_id, head=claimed.head, input=echo)
 
 
-def _append(held: Claim, records: Sequence[Record], intake: Intake) -> None:
+def _append(claimed: Claim, records: Sequence[Record], intake: Intake) -> None:
     """Append and finish in the caller's transaction; ring once it is committed."""
-    batch = Batch(held.journal_id, held.generation, held.head + 1, records)
-    if held.journal_id not in journal.append([batch]):
+    batch = Batch(claimed.journal_id, claimed.generation, claimed.head + 1, records)
+    if claimed.journal_id not in journal.append([batch]):
         raise IllegalTransition
     assert intake.terminal is not None  # noqa: S101
-    finish(held.journal_id, intake.terminal)
+    finish(claimed.journal_id, intake.terminal)
     transaction.on_commit(lambda: announce.now([batch]))
 
 
@@ -395,5 +396,5 @@ def _make_way(
 
 
 def address(run: Run) -> dict[str, str]:
-    """Where a run is found: what errors about it tell a client."""
+    """The ids of a run that errors about it give to clients."""
     return {"id": str(run.pk), "run_id": run.run_id, "events_url": f"/api/v1/runs/{run.pk}/events"}

@@ -1,11 +1,11 @@
 """Runs of repeatable agents whose worker is gone are started again, as a new attempt.
 
 The lost run stays as it ended: RUN_ERROR ``worker_lost`` or ``shutdown`` is the last event of its
-journal, so every reader's stream is whole. The new attempt is a run with a journal of its own,
-under the same thread, runId and input. Its input brings nothing new, which is how a client asks
-for another answer: what the lost attempt had said leaves the thread's history.
+journal, so every reader's stream is complete. The new attempt is a run with a journal of its own,
+under the same thread, runId and input. Its input brings nothing new, which is how a client asks for
+another answer: the lost attempt's messages leave the thread's history.
 
-Only the thread's newest run is repeated. Whoever started another one there has gone on.
+Only the thread's newest run is repeated: a newer one means that its user has moved on.
 """
 
 import json
@@ -26,13 +26,13 @@ from teams.actors import Actor
 log = structlog.get_logger(__name__)
 
 MOST_TRIES = 3
-"""Starts of one request, the first included: a run that kills its worker must not go on so."""
+"""Starts of one request, including the first: a run that kills its worker must not go on so."""
 WITHIN = timedelta(hours=1)
-"""A lost run that could not be started again for so long, for its team's limits, stays lost."""
+"""A lost run stays lost if its team's limits prevented a restart for so long."""
 LATELY = """
 run.status = 'failed' and run.error_code in (%(lost)s, %(shutdown)s)
    and run.ended_at > now() - %(within)s
-"""  # what the index ``run_worker_gone`` holds
+"""  # as in the index ``run_worker_gone``
 TO_REPEAT = f"""
 select run.journal_id from runs_run run join runtimes_agent agent on agent.id = run.agent_id
  where {LATELY} and run.tries < %(most)s
@@ -50,7 +50,7 @@ VALUES: dict[str, Any] = {
 
 
 def sweep() -> list[UUID]:
-    """Start again whatever is to be repeated; the ids of the new runs. Idempotent."""
+    """Start again every run that should be repeated; the ids of the new runs. Idempotent."""
     with connection.cursor() as cursor:
         cursor.execute(f"{TO_REPEAT} order by run.journal_id", VALUES)
         lost = [run_id for (run_id,) in cursor.fetchall()]
@@ -58,9 +58,9 @@ def sweep() -> list[UUID]:
 
 
 def repeat(run_id: UUID) -> Run | None:
-    """Start a lost run again; None if it is not, or no longer, to be repeated.
+    """Start a lost run again; None if it should not, or no longer, be repeated.
 
-    Raises turns.NotYet while somebody else starts a run in its thread, and as ``start``.
+    Raises turns.NotYet while another request starts a run in its thread, and as ``start``.
     """
     rows = Run.objects.of_any_team()
     run: Run = rows.select_related("team", "agent", "thread").get(pk=run_id)
@@ -71,8 +71,8 @@ def repeat(run_id: UUID) -> Run | None:
     checked = resume.check(run.team, request.thread_id, body.get("resume", []))
     with admission.starting(run.team_id):
         thread_lock.take(run.thread)
-        # Looked at only under the lock that every start takes: nobody repeats it beside us, and
-        # no client goes on in the thread.
+        # Checked only under the lock that every start takes: nobody repeats it at the same time,
+        # and no client continues the thread.
         with connection.cursor() as cursor:
             cursor.execute(f"{TO_REPEAT} and run.journal_id = %(run)s", {**VALUES, "run": run_id})
             if cursor.fetchone() is None:
@@ -84,7 +84,7 @@ def repeat(run_id: UUID) -> Run | None:
 
 
 def _repeat_safely(run_id: UUID) -> Run | None:
-    """One run's trouble is none of the others'; the next sweep tries again."""
+    """Repeat one run; log an error, so that the others are repeated. The next sweep tries again."""
     try:
         return repeat(run_id)
     except (turns.NotYet, HostError, IntegrityError) as error:

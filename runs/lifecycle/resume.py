@@ -1,7 +1,7 @@
 """Resume: the answers to a thread's open questions, all with one run or stored one by one.
 
-Answers are taken under the thread's lock, by conditional updates; the end of a run and the clock
-change questions without that lock.
+Answers are stored under the thread's lock, by conditional updates; the end of a run and the passing
+of time change questions without that lock.
 """
 
 import json
@@ -64,14 +64,14 @@ class AnswerInvalid(Invalid):
 
 @dataclass(frozen=True, slots=True)
 class ResumePlan:
-    """What a ``resume`` comes to: the answers a new run brings, or the run that brought them.
+    """The outcome of a ``resume``: the answers a new run brings, or the run that brought them.
 
-    ``resume`` is what the agent is told: these answers, those that were stored before, and
-    ``cancelled`` for a question that nobody answered in time.
+    ``resume`` is what the agent gets: these answers, those stored before, and ``cancelled`` for a
+    question that nobody answered in time.
     """
 
     resume: list[Answer] = field(default_factory=list)
-    told: list[Interrupt] = field(default_factory=list)
+    covered: list[Interrupt] = field(default_factory=list)
     fresh: list[tuple[Interrupt, Answer]] = field(default_factory=list)
     answered_by: Run | None = None
 
@@ -80,50 +80,57 @@ class ResumePlan:
         rest = {name: value for name, value in body.items() if name != "resume"}
         return rest | {"resume": self.resume} if self.resume else rest
 
-    def repeats(self, asked: Run | None) -> bool:
-        """Whether this answers ``asked``, so that it may use that run's runId once more.
+    def repeats(self, interrupted: Run | None) -> bool:
+        """Whether this answers ``interrupted``, so that its runId may be used once more.
 
-        A run without rows was repeated by a newer one, which has taken its questions along.
+        If it has no rows, a newer run repeated it and took over its questions.
         """
-        if asked is None or not self.told:
+        if interrupted is None or not self.covered:
             return False
-        return any(row.run_id == asked.pk for row in self.told) or not asked.interrupts.exists()
+        return (
+            any(row.run_id == interrupted.pk for row in self.covered)
+            or not interrupted.interrupts.exists()
+        )
 
     def record(self, run: Run) -> None:
         """Store the answers as brought by ``run``, in the transaction that makes it.
 
-        Raises InterruptExpired, or InterruptAnswered for a row that something else has changed.
+        Raises InterruptExpired, or InterruptAnswered for a row that changed meanwhile.
         """
         for row, entry in self.fresh:
             _store(row, entry, Actor(run.started_by, run.starter))
-        interrupts.expire_rows([row.pk for row in self.told if row.status == InterruptStatus.OPEN])
-        rows = Interrupt.objects.already_found().filter(
-            pk__in=[row.pk for row in self.told], answering_run=None
+        interrupts.expire_rows(
+            [row.pk for row in self.covered if row.status == InterruptStatus.OPEN]
         )
-        if rows.exclude(status=InterruptStatus.OPEN).update(answering_run=run) < len(self.told):
+        rows = Interrupt.objects.already_found().filter(
+            pk__in=[row.pk for row in self.covered], answering_run=None
+        )
+        if rows.exclude(status=InterruptStatus.OPEN).update(answering_run=run) < len(self.covered):
             raise InterruptAnswered
 
 
 Checked = Mapping[UUID, list[dict[str, str]]]
-"""The fault of the answer to each question, by the question's row."""
+"""The problems of the answer to each question, by the question's row."""
 
 
 def check(team: Team, thread_id: str, resume: Sequence[Answer]) -> Checked:
-    """Check answers against their schemas, before the thread's lock: that may take its time."""
+    """Check answers against their schemas, before taking the thread's lock: it may take a while."""
     if not resume:
         return {}
     entries = _by_id(resume)
-    rows = _asked(Interrupt.objects.for_team(team).filter(thread__thread_id=thread_id), entries)
+    rows = _newest_by_name(
+        Interrupt.objects.for_team(team).filter(thread__thread_id=thread_id), entries
+    )
     return {row.pk: _problems(row, entries[name]) for name, row in rows.items()}
 
 
 def check_one(row: Interrupt, entry: Answer) -> Checked:
-    """The same for one question."""
+    """``check`` for one question."""
     return {row.pk: _problems(row, entry)}
 
 
 def _problems(row: Interrupt, entry: Answer) -> list[dict[str, str]]:
-    """None where the schema is one that older hosts let in and that cannot be checked."""
+    """Empty if the schema was accepted by an older host and cannot be checked."""
     if row.response_schema is None or entry["status"] != "resolved":
         return []
     try:
@@ -135,7 +142,7 @@ def _problems(row: Interrupt, entry: Answer) -> list[dict[str, str]]:
 
 
 def plan(thread: Thread, resume: Sequence[Answer], checked: Checked) -> ResumePlan:
-    """Weigh a ``resume`` under the thread's lock; nothing is written before ``record``.
+    """Judge a ``resume`` under the thread's lock; nothing is written before ``record``.
 
     ``checked`` comes from ``check``. Raises InterruptUncovered, InterruptAnswered,
     InterruptExpired, AnswerInvalid, AskedMeanwhile. Entries for questions that were never asked
@@ -145,32 +152,31 @@ def plan(thread: Thread, resume: Sequence[Answer], checked: Checked) -> ResumePl
         return ResumePlan()
     entries, now, newest = _by_id(resume), timezone.now(), list(interrupts.newest(thread.pk))
     rows = Interrupt.objects.filter(thread=thread)
-    known = _asked(rows, entries) | {row.interrupt_id: row for row in newest}
+    known = _newest_by_name(rows, entries) | {row.interrupt_id: row for row in newest}
     if unknown := sorted(entries.keys() - known.keys()):
         log.warning("interrupts.unknown", thread=str(thread.pk), interrupts=unknown)
-    given = {name: known[name] for name in entries if name in known}
-    used = [row for name, row in given.items() if not _takes(row, entries[name], now, checked)]
-    if used and len(used) == len(given):
+    named = {name: known[name] for name in entries if name in known}
+    used = [row for name, row in named.items() if not _takes(row, entries[name], now, checked)]
+    if used and len(used) == len(named):
         return ResumePlan(answered_by=max(used, key=lambda row: row.run_id).answering_run)
-    others = [row for row in newest if row.interrupt_id not in given]
+    others = [row for row in newest if row.interrupt_id not in named]
     if missing := [row.interrupt_id for row in others if row.missing(now)]:
         raise InterruptUncovered(details={"missing": missing})
-    if not given:
+    if not named:
         return ResumePlan()
-    told = [row for row in (*given.values(), *others) if row.answering_run is None]
-    fresh = [row for row in told if row.interrupt_id in given and row.answer is None]
+    covered = [row for row in (*named.values(), *others) if row.answering_run is None]
+    fresh = [row for row in covered if row.interrupt_id in named and row.answer is None]
     return ResumePlan(
-        resume=[_answer_of(row, entries.get(row.interrupt_id)) for row in told],
-        told=told,
+        resume=[_answer_of(row, entries.get(row.interrupt_id)) for row in covered],
+        covered=covered,
         fresh=[(row, entries[row.interrupt_id]) for row in fresh],
     )
 
 
 def store(key: UUID, entry: Answer, by: Acting, checked: Checked) -> Run | None:
-    """Keep one answer under the thread's lock; the run that was told, if it was the same before.
+    """Store one answer under the thread's lock; returns the run that brought the same before.
 
-    ``checked`` comes from ``check_one``. Raises InterruptAnswered, InterruptExpired,
-    AnswerInvalid.
+    ``checked`` comes from ``check_one``. Raises InterruptAnswered, InterruptExpired, AnswerInvalid.
     """
     row = Interrupt.objects.already_found().select_related("answering_run").get(pk=key)
     if not _takes(row, entry, timezone.now(), checked):
@@ -188,18 +194,18 @@ def complete(key: UUID, thread: UUID) -> list[Answer]:
     return [json.loads(row.answer) for row in rows if row.answer and row.answering_run is None]
 
 
-def brought(asked: Interrupt, answers: list[Answer]) -> dict[str, Any]:
-    """The RunAgentInput of the run that brings ``answers``: the task, and the worktree, go on."""
-    body = {"threadId": asked.thread.thread_id, "resume": answers}
-    props = json.loads(asked.run.input or "{}").get("forwardedProps")
+def brought(interrupt: Interrupt, answers: list[Answer]) -> dict[str, Any]:
+    """The RunAgentInput of the run that brings ``answers``, with the task and the worktree."""
+    body = {"threadId": interrupt.thread.thread_id, "resume": answers}
+    props = json.loads(interrupt.run.input or "{}").get("forwardedProps")
     task = props.get(KEY) if isinstance(props, dict) else None
     return body if task is None else body | {"forwardedProps": {KEY: task}}
 
 
 def _store(row: Interrupt, entry: Answer, by: Acting) -> None:
-    """The conditional update that takes an answer: a question is answered at most once.
+    """The conditional update that stores an answer: a question is answered at most once.
 
-    All who answer hold the thread's lock, so only the clock can have been faster.
+    Every request that answers has the thread's lock, so only expiry can have been faster.
     """
     resolved = entry["status"] == "resolved"
     free = [InterruptStatus.OPEN] if resolved else [InterruptStatus.OPEN, InterruptStatus.EXPIRED]
@@ -219,7 +225,7 @@ def _store(row: Interrupt, entry: Answer, by: Acting) -> None:
 
 
 def _takes(row: Interrupt, entry: Answer, now: datetime, checked: Checked) -> bool:
-    """Whether a run has yet to be told this answer; False if one was, and it was the same."""
+    """Whether this answer is new to the agent; False if a run has brought the same one."""
     where = {"id": str(row.pk), "interrupt_id": row.interrupt_id}
     if row.answer is not None:
         if not _same(entry, json.loads(row.answer)):
@@ -236,7 +242,7 @@ def _takes(row: Interrupt, entry: Answer, now: datetime, checked: Checked) -> bo
 
 
 def _same(one: Answer, other: Answer) -> bool:
-    """As text: to Python, ``true`` and ``1`` would be the same answer."""
+    """Compared as text: to Python, ``true`` and ``1`` would be the same answer."""
 
     def text(entry: Answer) -> str:
         return json.dumps([entry["status"], entry.get("payload")], sort_keys=True)
@@ -244,24 +250,24 @@ def _same(one: Answer, other: Answer) -> bool:
     return text(one) == text(other)
 
 
-def _answer_of(row: Interrupt, given: Answer | None) -> Answer:
-    if given is not None:
-        return given
+def _answer_of(row: Interrupt, entry: Answer | None) -> Answer:
+    if entry is not None:
+        return entry
     if row.answer is not None:
         return dict(json.loads(row.answer))
     return {"interruptId": json.loads(row.question)["id"], "status": "cancelled"}
 
 
 def _by_id(resume: Sequence[Answer]) -> dict[str, Answer]:
-    found: dict[str, Answer] = {}
+    by_id: dict[str, Answer] = {}
     for entry in resume:
         name = interrupts.storable(entry["interruptId"])
-        if not _same(found.setdefault(name, entry), entry):
+        if not _same(by_id.setdefault(name, entry), entry):
             raise AnswerInvalid("The resume answers the same question twice.", details={"id": name})
-    return found
+    return by_id
 
 
-def _asked(rows: QuerySet[Interrupt], names: dict[str, Answer]) -> dict[str, Interrupt]:
+def _newest_by_name(rows: QuerySet[Interrupt], names: dict[str, Answer]) -> dict[str, Interrupt]:
     """The newest row of each name, of whichever run."""
     rows = rows.filter(interrupt_id__in=names)
     rows = rows.select_related("answering_run").order_by("interrupt_id", "-run_id")

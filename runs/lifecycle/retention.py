@@ -1,11 +1,11 @@
-"""Retention: what is older than its team keeps it is purged, in small steps beside live runs.
+"""Retention: what is older than its team's limit is purged, in small steps beside live runs.
 
 First runs become tombstones (who, when, how it ended) and their logs are doomed: from then on
-readers get Purged. Then months in which nothing is left are dropped whole, and what is doomed in
-other months is swept row by row.
+readers get Purged. Then months in which nothing is left are dropped whole, and doomed rows of other
+months are swept.
 
 A thread's conversation, the stored fold of its runs, goes with its newest run: until then the
-thread goes on as before, though the logs of its old runs are gone.
+thread continues as before, though the logs of its old runs are gone.
 """
 
 import time
@@ -31,7 +31,7 @@ log = structlog.get_logger(__name__)
 REST = 2.0
 """Seconds of rest for each second of sweeping."""
 THREADS = 200
-"""How many threads of a team are looked at before the next team's turn."""
+"""How many threads of a team are purged before the next team's turn."""
 
 
 def run_once(seconds: float = 3000.0) -> None:
@@ -45,7 +45,7 @@ def run_once(seconds: float = 3000.0) -> None:
 
 
 def sweep(until: float) -> int:
-    """Delete the rows of doomed logs until ``time.monotonic()`` is ``until``; how many.
+    """Delete rows of doomed logs until ``time.monotonic()`` is ``until``; returns how many.
 
     It rests longer than it works: readers and writers come first (benchmarks/purge.py).
     """
@@ -63,10 +63,10 @@ def drop_months() -> list[str]:
     """Drop the months that are over and of which no run is retained; their names."""
     gone = []
     for month in partitions.past():
-        kept = Run.objects.of_any_team().filter(
+        retained = Run.objects.of_any_team().filter(
             pk__gte=month.low, pk__lt=month.high, purged_at=None
         )
-        if not kept.exists() and purge.drop(month):
+        if not retained.exists() and purge.drop(month):
             log.info("partitions.dropped", name=month.name)
             gone.append(month.name)
     return gone
@@ -102,12 +102,12 @@ def _expired_threads(team: Team, before: datetime) -> Iterator[UUID]:
 
 
 def purge_thread(thread_id: UUID, before: datetime) -> int:
-    """Purge the oldest runs of a thread that ended before that time; how many there were.
+    """Purge the oldest runs of a thread that ended before that time; returns how many.
 
     Only from its beginning on, since the fold of a thread is made in the order of its runs. A
     locked thread is left for the next time.
     """
-    history.current(thread_id)  # what is said in these logs is in the fold, or it would be lost
+    history.current(thread_id)  # The fold must contain these logs, or their messages would be lost.
     with transaction.atomic():
         free = Thread.objects.already_found().select_for_update(
             skip_locked=True, no_key=True, of=("self",)
@@ -128,10 +128,10 @@ def purge_thread(thread_id: UUID, before: datetime) -> int:
 
 
 def _entomb(team_id: UUID, run_ids: list[UUID]) -> None:
-    """Leave of these runs who started them, when, and how they ended."""
+    """Reduce these runs to who started them, when, and how they ended."""
     size = purge.doom(run_ids)
-    said: tuple[type[Interrupt | Comment | Feedback], ...] = (Interrupt, Comment, Feedback)
-    for model in said:
+    contents: tuple[type[Interrupt | Comment | Feedback], ...] = (Interrupt, Comment, Feedback)
+    for model in contents:
         model.objects.already_found().filter(run__in=run_ids).delete()
     Run.objects.already_found().filter(pk__in=run_ids).update(
         purged_at=timezone.now(),

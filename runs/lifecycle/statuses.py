@@ -1,4 +1,4 @@
-"""The status machine of a run: which changes there are, and what a terminal event makes of it."""
+"""The status machine of a run: its transitions, and the status for each terminal event."""
 
 from typing import Any
 from uuid import UUID
@@ -26,7 +26,7 @@ def move(run_id: UUID, to: Status, **values: Any) -> int:
 
 
 def status_of(terminal: dict[str, Any]) -> Status:
-    """The status that a terminal event stands for."""
+    """The status for a terminal event."""
     if terminal["type"] == "RUN_ERROR":
         return Status.FAILED
     outcome = (terminal.get("outcome") or {}).get("type", "success")
@@ -38,7 +38,7 @@ def status_of(terminal: dict[str, Any]) -> Status:
 
 
 def error_of(terminal: dict[str, Any]) -> dict[str, str]:
-    """The columns of a RUN_ERROR, whose code and message may be anything: a column takes no NUL."""
+    """The columns for a RUN_ERROR; its code and message may be anything, a column takes no NUL."""
     code, message = terminal.get("code") or "", terminal["message"]
     return {
         "error_code": code.replace("\x00", "")[:MAX_CODE] or "error",

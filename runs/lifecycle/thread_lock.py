@@ -1,7 +1,7 @@
-"""The lock of a thread, first in the order of locks (``lifecycle``): who starts runs holds it.
+"""The lock of a thread, first in the order of locks (``lifecycle``); every start of a run takes it.
 
-Nobody waits for it in the database, where that would take a connection: whoever finds it taken
-gets ``turns.NotYet``, and ``turns`` lets the requests for one thread through in their order.
+Nobody waits for it in the database, where that would take a connection. If it is taken, the caller
+gets ``turns.NotYet``, and ``turns`` lets the requests for one thread through in order.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from teams.models import Team
 
 
 def made(team: Team, thread_id: str, **values: Any) -> tuple[Thread, bool]:
-    """The thread of that name under its lock, and whether it was made here, with ``values``.
+    """The thread of that name under its lock; and whether it was made here, with ``values``.
 
     Of two requests that make it at once, one inserts; the other waits for it and finds its row.
     Raises turns.NotYet.
@@ -34,7 +34,7 @@ def made(team: Team, thread_id: str, **values: Any) -> tuple[Thread, bool]:
 
 
 def take(thread: Thread) -> None:
-    """Lock a thread that is there. Raises turns.NotYet."""
+    """Lock an existing thread. Raises turns.NotYet."""
     rows = Thread.objects.already_found().filter(pk=thread.pk)
     with _or_not_yet(thread.team_id, thread.thread_id):
         rows.select_for_update(no_key=True, nowait=True).get()

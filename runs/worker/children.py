@@ -1,9 +1,8 @@
 """The runs that one run has started: how they begin, and that they end before it does.
 
-A child lives in its parent's worker and job (``lifecycle.spawn``). So whatever ends the parent is
-there to end the children, and a worker that dies loses all of them at once to the reaper. Its
-events are read back from the journal: a parent sees of a child what every reader sees, and never
-more.
+A child lives in its parent's worker and job (``lifecycle.spawn``). So whatever ends the parent can
+end the children, and if a worker dies, the reaper finds all of them at once. A parent reads its
+children's events from the journal: it sees what every reader sees, and never more.
 """
 
 import asyncio
@@ -32,14 +31,14 @@ log = structlog.get_logger(__name__)
 
 MOST, DEEPEST = 16, 4
 """Children of one run at once, and how many runs may stand above a child."""
-LOOK_EVERY = 1.0  # seconds between looks at who was asked to stop
+LOOK_EVERY = 1.0  # seconds between looks for children that were asked to stop
 
 Claiming = Callable[[], Coroutine[Any, Any, Claimed]]
 Execute = Callable[[Claiming], Coroutine[Any, Any, None]]
 
 
 class SpawnedRun:
-    """A child in the hands of its parent's agent (``runtimes.context.spawn.ChildRun``)."""
+    """A child as its parent's agent uses it (``runtimes.context.spawn.ChildRun``)."""
 
     def __init__(self, run: Run) -> None:
         self.agent = run.agent.slug
@@ -57,21 +56,19 @@ class SpawnedRun:
         return self._last
 
     async def end(self) -> dict[str, Any]:
-        """The terminal event."""
         async for _ in self:
             pass
         return self._last
 
     async def close(self) -> None:
-        """Read no more."""
         await self._events.aclose()
 
 
 class Children:
-    """Those of one run that have not ended."""
+    """The children of one run that have not ended."""
 
     def __init__(self, parent: Run, execute: Execute) -> None:
-        """``execute`` makes the claim and runs what was claimed; it may be cancelled."""
+        """``execute`` makes the claim and runs the child; it may be cancelled."""
         self._parent = parent
         self._execute = execute
         self._tasks: dict[asyncio.Task[None], UUID | None] = {}
@@ -82,10 +79,11 @@ class Children:
     async def spawn(self, agent: str, input: Mapping[str, Any]) -> AsyncGenerator[SpawnedRun, None]:
         """Start the child; leaving the block before its end cancels it. Raises RunFailed."""
         if self._closed:
-            raise asyncio.CancelledError  # the parent is being stopped
+            raise asyncio.CancelledError  # The parent is being stopped.
         if len(self._tasks) >= MOST:
             raise RunFailed(
-                RunErrorCode.LIMIT, f"A run has at most {MOST} others at work for it at once."
+                RunErrorCode.LIMIT,
+                f"A run can have at most {MOST} other runs at work for it at once.",
             )
         begun: asyncio.Future[Run] = asyncio.get_running_loop().create_future()
         claiming = functools.partial(self._begin, agent, input, begun)
@@ -97,7 +95,7 @@ class Children:
             either: set[asyncio.Future[Any]] = {task, begun}
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if not begun.done():
-                raise asyncio.CancelledError  # stopped before it began
+                raise asyncio.CancelledError  # Stopped before it began.
             run = begun.result()
             self._tasks[task] = run.pk
             self._watch()
@@ -111,7 +109,7 @@ class Children:
                 task.cancel()
                 await asyncio.wait({task})
             if begun.done():
-                begun.exception()  # a parent that was stopped has not asked
+                begun.exception()  # A parent that was stopped did not ask for this.
 
     async def _begin(
         self, agent: str, input: Mapping[str, Any], begun: asyncio.Future[Run]
@@ -125,7 +123,6 @@ class Children:
         return claimed
 
     def stop(self) -> None:
-        """Tell all of them to end."""
         self._closed = True
         for task in self._tasks:
             task.cancel()
@@ -141,7 +138,7 @@ class Children:
     def _forget(self, task: "asyncio.Task[None]") -> None:
         del self._tasks[task]
         if not task.cancelled():
-            task.exception()  # told to the agent by ``begun``, or in the child's own log
+            task.exception()  # The agent learns of it by ``begun``, or the child's own log has it.
 
     def _watch(self) -> None:
         if self._watching is None or self._watching.done():
@@ -151,9 +148,9 @@ class Children:
         """A cancel of a child cannot abort its job, which is the parent's: look for it."""
         while self._tasks:
             await asyncio.sleep(LOOK_EVERY)
-            asked = await db_read(_asked_to_stop, [key for key in self._tasks.values() if key])
+            stopping = await db_read(_asked_to_stop, [key for key in self._tasks.values() if key])
             for task, key in self._tasks.items():
-                if key in asked:
+                if key in stopping:
                     task.cancel()
 
 
@@ -166,10 +163,10 @@ def start(parent: Run, slug: str, input: Mapping[str, Any]) -> Claimed:
     if agent is None:
         raise RunFailed(RunErrorCode.AGENT_ERROR, f"This team has no agent {slug!r}.")
     if descendants.depth(parent) >= DEEPEST:
-        raise RunFailed(RunErrorCode.LIMIT, f"Runs start others {DEEPEST} levels deep at most.")
+        raise RunFailed(RunErrorCode.LIMIT, f"Runs can start others at most {DEEPEST} levels deep.")
     thread_id = input.get("threadId")
     if thread_id is not None and not descendants.began(parent, str(thread_id)):
-        raise RunFailed(RunErrorCode.AGENT_ERROR, "That thread was not started by this one.")
+        raise RunFailed(RunErrorCode.AGENT_ERROR, "This thread did not start that one.")
     sent, handed = context.apart(parent, input.get("context"))
     body = {**input, "context": sent, "parentRunId": parent.run_id}
     claimed = lifecycle.spawn(parent, agent, run_agent_input.parse(body, on_busy=OnBusy.REJECT))
@@ -184,13 +181,13 @@ def _safe(agent: str, error: Exception) -> RunFailed:
     if not isinstance(error, HostError):
         log.error("child.not_started", agent=agent, exc_info=error)
     reason = RunErrorCode.LIMIT if isinstance(error, LimitReached) else RunErrorCode.AGENT_ERROR
-    told = str(error) if isinstance(error, HostError) else "the host could not start it."
-    return RunFailed(reason, f"Agent {agent!r}: {told}")
+    message = str(error) if isinstance(error, HostError) else "the host could not start it."
+    return RunFailed(reason, f"Agent {agent!r}: {message}")
 
 
 def _asked_to_stop(keys: list[UUID]) -> set[UUID]:
-    asked = Run.objects.of_any_team().filter(pk__in=keys, cancel_requested_at__isnull=False)
-    return set(asked.values_list("pk", flat=True))
+    rows = Run.objects.of_any_team().filter(pk__in=keys, cancel_requested_at__isnull=False)
+    return set(rows.values_list("pk", flat=True))
 
 
 async def _events(run_id: UUID) -> AsyncGenerator[dict[str, Any], None]:

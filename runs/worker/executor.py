@@ -1,7 +1,7 @@
 """execute: one claimed run, from the agent's first event to the stored terminal one.
 
-The agent runs in a task of its own, so that a stop (cancel, shutdown, timeout) never hits the
-code that ends the run. Whatever the agent does, exactly one terminal event is appended, in the
+The agent runs in a task of its own, so that a stop (cancel, shutdown, timeout) never hits the code
+that ends the run. Whatever the agent does, exactly one terminal event is appended, in the
 transaction that stores the run's status.
 """
 
@@ -57,10 +57,9 @@ async def execute_claim(
     """Claim a run and execute it; does nothing if the run is no longer queued.
 
     While the database is away or refuses connections, the claim is tried again for
-    ``retry_seconds``; the claim must know an earlier attempt of its own.
-
-    A stop may arrive while the claim is on its way in a thread. The claim cannot be taken back
-    there, so it is awaited and the run then ends as stopped.
+    ``retry_seconds``; it must recognise an earlier attempt of its own. A stop may arrive while the
+    claim runs in a thread, where it cannot be interrupted: so the claim is awaited, and the run
+    then ends as stopped.
     """
     until, stopped = time.monotonic() + retry_seconds, False
     while True:
@@ -87,8 +86,8 @@ async def execute(
 ) -> None:
     """Run a claimed run to its end. ``why`` explains a cancellation of the calling task.
 
-    ``stopped`` says that the cancellation came before the claim was through. Raises
-    CancelledError only after the run's end is stored.
+    ``stopped``: the cancellation came before the claim was done. Raises CancelledError only after
+    the run's end is stored.
     """
     execution = Execution(claimed, writer)
     if stopped:
@@ -106,7 +105,7 @@ async def execute(
 
 
 class Execution:
-    """One run in the hands of this worker."""
+    """One run in this worker."""
 
     def __init__(self, claimed: Claimed, writer: JournalWriter) -> None:
         self.run = run = claimed.run
@@ -127,7 +126,7 @@ class Execution:
             repair=run.agent.policy == Policy.REPAIR,
             history=claimed.prepared.history,
         )
-        # The run's base is the thread's history, which stands still while the run lives.
+        # The run's base is the thread's history, which does not change while the run lives.
         base = functools.partial(history.current, run.thread_id)
         self.checkpoints = Checkpointer(run.pk, base)
         self.chain: Chain | None = None
@@ -143,15 +142,15 @@ class Execution:
             self.stopping.set_result(why)
 
     def _why(self) -> Stop:
-        """Why the children end: the worker goes, or the parent needs them no more."""
+        """Why the children end: the worker is leaving, or the parent no longer needs them."""
         return self.stopping.result() if self.stopping.done() else Stop.CANCEL
 
     async def drive(self) -> None:
-        """Start, pump the agent, end. LostLease means that someone else has ended the run."""
+        """Start, pump the agent, end. LostLease means that another process has ended the run."""
         try:
             self._append(self.intake.start())
             if self.input["state"] not in (None, {}):
-                # The client may hold an older state, or none: deltas need this one.
+                # The client may hold an older state, or none, but deltas need this one.
                 self._append(self.intake.accept(self._state()))
             if self.questions and not self.stopping.done():
                 self._ask_again()
@@ -169,7 +168,7 @@ class Execution:
             await self.checkpoints.close()
 
     async def _settle(self) -> None:
-        """Store a long log's fold within its own job: the thread's next claim finds it there."""
+        """Store a long log's fold within its own job, so that the thread's next claim finds it."""
         if self._why() is Stop.SHUTDOWN:
             return
         store = functools.partial(history.current, self.run.thread_id)
@@ -183,11 +182,11 @@ class Execution:
         return {"type": "STATE_SNAPSHOT", "snapshot": self.input["state"]}
 
     def _ask_again(self) -> None:
-        """The thread waits for answers, and this run brings none: the agent must not act."""
+        """Repeat the thread's open questions, which this run does not answer, without acting."""
         self._append(self.intake.finish({"type": "interrupt", "interrupts": self.questions}))
 
     async def _work(self) -> BaseException | Stop | None:
-        """Pump until the agent is done or told to stop; how it went."""
+        """Pump until the agent is done or told to stop; returns how it went."""
         name = f"agent {self.run.agent.slug} of run {self.run.pk}"
         pump = asyncio.create_task(self._pump(), name=name)
         if not self.stopping.done():
@@ -201,8 +200,8 @@ class Execution:
         pump.cancel()
         await asyncio.wait({pump}, timeout=settings.AGUI_CANCEL_GRACE)
         if not pump.done():
-            # It swallowed the cancellation. The run ends without it: whatever it emits from
-            # now on meets a closed intake.
+            # It swallowed the cancellation. The run ends without it: whatever it emits from now on
+            # meets a closed intake.
             self.log.error("run.agent_ignores_cancel")
             pump.add_done_callback(_forget)
         elif not pump.cancelled() and isinstance(pump.exception(), LostLease | AppendFailed):
@@ -212,12 +211,12 @@ class Execution:
         return RunFailed(RunErrorCode.TIMEOUT, f"The run took longer than {self.limit:g} seconds.")
 
     async def _pump(self) -> None:
-        """Agent → runtime → middleware → intake → writer; nothing behind the terminal event."""
+        """Agent → runtime → middleware → intake → writer; nothing after the terminal event."""
         runtime = runtime_for(self.run.agent)
         lease, pace, ctx = self.lease, self.pace, await self._context()
         accept = self.intake.accept
         if lease.full:
-            await lease.room()  # of the echo: an input may be megabytes
+            await lease.room()  # Free the echo: an input may be megabytes.
         stream = runtime.run(ctx)
         if self.run.agent.middleware:
             stream = self._chained(stream, ctx)
@@ -234,7 +233,6 @@ class Execution:
                     await lease.room()
 
     def _chained(self, stream: AsyncGenerator[Any, None], ctx: RunContext) -> Any:
-        """The stream through the agent's middleware."""
         try:
             self.chain = Chain(self.run.agent.chain(), ctx)
         except (BadOptions, SecretUnreadable) as bad:
@@ -244,14 +242,14 @@ class Execution:
         return self.chain.stream(self._plain(stream))
 
     async def _plain(self, stream: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
-        """Events as middleware reads them: checked dicts in wire form, no chunks."""
+        """Events as middleware reads them: checked dicts in wire form, without chunks."""
         async with aclosing(stream) as events:
             async for event in events:
                 for plain in self.intake.plain(event):
                     yield plain
 
     def _rest(self) -> None:
-        """What middleware has left to say when the agent did not come to its end."""
+        """The remaining events of middleware if the agent did not finish."""
         if self.chain is None:
             return
         try:
@@ -288,7 +286,7 @@ class Execution:
                 )
 
     async def _end_refused(self) -> None:
-        """The database took everything but the last batch: end behind what it took."""
+        """The database stored everything but the last batch: end after what it stored."""
         self.lease.reopen()
         self.intake = Intake.reopened(
             self.run.thread.thread_id, self.run.run_id, head=self.lease.head
@@ -302,8 +300,8 @@ class Execution:
     def _append(self, records: Sequence[Record]) -> None:
         """Append; findings and, with the terminal event, the run's status share the transaction."""
         also: list[Also] = []
-        if found := self.intake.take_findings():
-            also.append(functools.partial(findings.store, self.run.pk, found))
+        if new_findings := self.intake.take_findings():
+            also.append(functools.partial(findings.store, self.run.pk, new_findings))
         if (terminal := self.intake.terminal) is not None:
             also.append(functools.partial(lifecycle.finish, self.run.pk, terminal))
         self.lease.append(records, also)
@@ -322,6 +320,6 @@ class Execution:
 
 
 def _forget(task: "asyncio.Task[None]") -> None:
-    """Look at a late agent's exception, so that asyncio does not complain about it."""
+    """Retrieve a late agent's exception, so that asyncio does not complain about it."""
     if not task.cancelled():
         task.exception()

@@ -12,7 +12,7 @@ from runtimes.models import Agent
 
 
 class Row(NamedTuple):
-    """How often one rule was broken and met with one action, and in how many runs."""
+    """How often one rule was broken and answered by one action, and in how many runs."""
 
     rule: str
     action: str
@@ -20,10 +20,10 @@ class Row(NamedTuple):
     runs: int
 
 
-def store(journal_id: UUID, found: Iterable[findings.Finding]) -> None:
+def store(journal_id: UUID, batch: Iterable[findings.Finding]) -> None:
     """Store findings; runs in the transaction that stores the events they belong to."""
     Finding.objects.bulk_create(
-        Finding(journal_id=journal_id, **finding._asdict()) for finding in found
+        Finding(journal_id=journal_id, **finding._asdict()) for finding in batch
     )
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 
 class Pace:
-    """A bucket of events: full it holds a second's worth, and it fills up all the time.
+    """A bucket of events: a full one holds a second's worth, and it fills up all the time.
 
-    ``left`` below zero says that the reader has to ``wait`` before it takes more. Without a
-    rate it never has to.
+    If ``left`` is below zero, the reader has to ``wait`` before it takes more. Without a rate it
+    never waits.
     """
 
     __slots__ = ("_at", "_clock", "_rate", "left")
@@ -21,13 +21,12 @@ class Pace:
         self.left: float = rate or float("inf")
 
     def debt(self) -> float:
-        """Fill up; the seconds until nothing is owed any more."""
+        """Fill up; the seconds until the debt is gone."""
         now = self._clock()
         self.left = min(self._rate, self.left + (now - self._at) * self._rate)
         self._at = now
         return max(0.0, -self.left / self._rate)
 
     async def wait(self) -> None:
-        """Wait until nothing is owed."""
         while (seconds := self.debt()) > 0:
             await asyncio.sleep(seconds)

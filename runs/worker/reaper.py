@@ -17,7 +17,7 @@ from runs.models import Run
 log = structlog.get_logger(__name__)
 
 LOCK = 0x4147_5549  # "AGUI"
-# One statement, so one snapshot: a job that is seen as ended is seen with its run ended.
+# One statement, so one snapshot: if it sees a job as ended, it sees that job's run as ended.
 ORPHANS = """
 select run.journal_id from runs_run run
   left join procrastinate_jobs job on job.id = run.job_id
@@ -37,7 +37,7 @@ select procrastinate_finish_job_v1(job.id, 'failed', true)
  where job.status = 'doing' and run.ended_at < now() - make_interval(secs => %(lost)s)
    and (worker.id is null or worker.last_heartbeat < now() - make_interval(secs => %(lost)s))
 """
-# The lock of a process that is frozen, or cut off without a word: its session stays, and idles.
+# The lock of a frozen or suddenly disconnected process: its session stays, and idles.
 FREE_LOCK = """
 select pg_terminate_backend(pid) from pg_locks join pg_stat_activity using (pid)
  where locktype = 'advisory' and classid = 0 and objid = %(lock)s and objsubid = 1 and granted

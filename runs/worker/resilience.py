@@ -1,8 +1,8 @@
-"""Procrastinate's worker, made to outlive a restart of Postgres and to miss no job.
+"""Procrastinate's worker, made to survive a restart of Postgres and to miss no job.
 
-As it comes, a failed LISTEN or fetch stops the worker, and with it every run it executes:
-a restart of the database would end runs that lost nothing. And a job that is announced while a
-fetch is under way, or that waits for its thread's lock, is found by the next poll only.
+Unchanged, a failed LISTEN or fetch stops the worker, and with it every run it executes: a restart
+of the database would end runs that lost nothing. And a job that is announced during a fetch, or
+that waits for its thread's lock, would wait for the next poll.
 """
 
 import asyncio
@@ -28,8 +28,9 @@ log = structlog.get_logger(__name__)
 PAUSE = 0.5
 LISTEN_CHECK = 5.0
 UNSURE = 30.0  # seconds in which a statement whose answer was lost may still take effect
-LOOK = 10.0  # seconds between two looks for jobs that are ours, but not here
-MAKE_UP = 86_400  # a daily task that was due while nobody could defer it is deferred this late
+LOOK = 10.0  # seconds between two searches for jobs that are ours, but not running here
+# A daily task that was due while nobody could defer it is deferred up to this late.
+MAKE_UP = 86_400
 LOST_JOBS = """
 select id from procrastinate_jobs
  where worker_id = %(worker_id)s and status = 'doing' and id <> all(%(running)s)
@@ -54,7 +55,7 @@ class PatientConnector(PsycopgConnector):
         connection: psycopg.AsyncConnection[Any],
         timeout: float = LISTEN_CHECK,
     ) -> None:
-        """Return when the connection is dead; one that hears nothing is asked for a word."""
+        """Return when the connection is dead; an idle one is tested with a query."""
         try:
             while True:
                 async for each in connection.notifies(timeout=timeout):
@@ -65,10 +66,10 @@ class PatientConnector(PsycopgConnector):
 
 
 class Wakeups(asyncio.Event):
-    """The worker's "there may be a job": it clears that after each fetch.
+    """The worker's "there may be a job" event, which it clears after each fetch.
 
-    What was set since the last ``clear`` may have come too late for the fetch just done, so it
-    stays set for one more. Cleared regardless, one start in thirty waited for the poll (0.5 s).
+    A job announced since the last ``clear`` may have come too late for the fetch just done, so the
+    event stays set for one more. Otherwise one start in thirty waited for the poll (0.5 s).
     """
 
     _again = False
@@ -84,7 +85,7 @@ class Wakeups(asyncio.Event):
 
 
 class PatientWorker(Worker):
-    """Fetches again after the database was away. Its heartbeat is the watchdog's thread."""
+    """Fetches again after the database was away. The watchdog's thread sends its heartbeat."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -93,7 +94,7 @@ class PatientWorker(Worker):
         self._drained_by = float("inf")
 
     async def _persist_job_status(self, *args: Any, **kwargs: Any) -> None:
-        """A job that is over has let go of its lock: the thread's next one was waiting for that."""
+        """A job that ends releases its lock, for which the thread's next job may be waiting."""
         try:
             await super()._persist_job_status(*args, **kwargs)
         except ConnectorException as error:
@@ -116,10 +117,10 @@ class PatientWorker(Worker):
         self._unsure_until = time.monotonic() + UNSURE
 
     async def _put_back_lost_jobs(self) -> None:
-        """Queue again what is ours, but not here: the answer to a fetch or to an end was lost.
+        """Queue again jobs that are ours but not here: the answer to a fetch or an end was lost.
 
-        Nothing else fetches meanwhile, so nobody has just got such a job. An executor finds a run
-        that has ended, and leaves it alone.
+        Nothing else fetches meanwhile, so no such job has just arrived. If its run has ended, an
+        executor leaves it alone.
         """
         running = [context.job.id for context in self._running_jobs.values()]
         rows = await self.app.connector.execute_query_all_async(
@@ -130,7 +131,7 @@ class PatientWorker(Worker):
             await self.app.job_manager.retry_job_by_id_async(row["id"], datetime.now(UTC))
 
     async def _periodic_deferrer(self) -> None:
-        """Whatever was due while the database was away is deferred once; it keeps count."""
+        """Tasks that were due while the database was away are deferred once each."""
         while True:
             try:
                 deferrer = PeriodicDeferrer(registry_of(self.app), max_delay=MAKE_UP)
@@ -146,7 +147,7 @@ class PatientWorker(Worker):
         self.stop()  # type: ignore[no-untyped-call]
 
     async def _shutdown(self, side_tasks: list[asyncio.Task[Any]]) -> None:
-        """Drain first. Until then the side tasks go on: a run can still be cancelled."""
+        """Drain first. The side tasks continue until then, so that a run can still be cancelled."""
         await self._drain()
         await super()._shutdown(side_tasks)
 
@@ -172,8 +173,8 @@ class PatientWorker(Worker):
 def registry_of(app: App) -> PeriodicRegistry:
     """The periodic tasks, deferred through the worker's pool.
 
-    As they come they go back to Django's app, whose connection belongs to one thread of asgiref
-    that nobody ever closes it in: after a restart of PostgreSQL it stays dead.
+    By default they use Django's app, whose connection belongs to a thread of asgiref in which
+    nobody ever closes it: after a restart of PostgreSQL it stays dead.
     """
     registry = PeriodicRegistry()  # type: ignore[no-untyped-call]
     for key, periodic in app.periodic_registry.periodic_tasks.items():

@@ -21,8 +21,8 @@ from runs.worker.executor import Stop, execute_claim
 log = structlog.get_logger(__name__)
 WRITER = "journal_writer"
 PURGE_SECONDS, SWEEP_SECONDS = 600.0, 45.0
-# A disk that was full or a database that was away must not cost a purge its quarter of an hour, or
-# the nightly work its night. The tasks of every minute need none: the next one is there sooner.
+# A full disk or an absent database must not cost a purge its quarter of an hour, or the nightly
+# tasks their night. The tasks of every minute need no retries: the next one is sooner.
 AGAIN = RetryStrategy(max_attempts=20, wait=20)
 
 
@@ -30,7 +30,8 @@ AGAIN = RetryStrategy(max_attempts=20, wait=20)
 async def execute_run(context: JobContext, run_id: str) -> None:
     """Claim the run and execute it; does nothing if the run is no longer queued.
 
-    The claim has as long as the reaper gives a job that was fetched and whose run has not begun.
+    The claim may take as long as the reaper allows between the fetch of a job and the start of its
+    run.
     """
     writer: JournalWriter = context.additional_context[WRITER]
     claim = functools.partial(db, lifecycle.claim, UUID(run_id), timezone.now())
@@ -67,7 +68,7 @@ def purge_what_is_over(timestamp: int) -> None:
 @app.periodic(cron="* * * * *")
 @app.task(name="runs.tasks.sweep_erased", queue=jobs.QUEUE, queueing_lock="sweep", lock="retention")
 def sweep_erased(timestamp: int) -> None:
-    """Take the rows of erased logs away."""
+    """Delete rows of erased logs."""
     with allowing(LONGEST):
         retention.sweep(time.monotonic() + SWEEP_SECONDS)
 
@@ -80,7 +81,7 @@ def sweep_erased(timestamp: int) -> None:
     retry=AGAIN,
 )
 def keep_partitions_ahead(timestamp: int) -> None:
-    """Create the coming months' partitions; say so loudly if a row has no month."""
+    """Create the coming months' partitions; report a row that has no month as an error."""
     if made := partitions.ensure_ahead():
         log.info("partitions.made", names=made)
     with allowing(LONGEST):

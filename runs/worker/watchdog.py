@@ -1,14 +1,14 @@
 """The worker's own threads: a watchdog over the event loop that agents share, and its heartbeat.
 
 Procrastinate's heartbeat runs on that loop, so one agent that blocks it would get all its
-neighbours reaped: ``Heartbeat`` beats instead. ``Watchdog`` asks nobody but this process. It
-tells the supervisor that the process lives, names an agent that blocks the loop, and ends the
-process where the loop does not come back or where a stop takes longer than it may; a supervisor
-starts another one, and the reaper ends the runs.
+neighbours reaped: ``Heartbeat`` beats instead. ``Watchdog`` depends on nothing outside this
+process. It tells the supervisor that the process is alive, names an agent that blocks the loop, and
+ends the process if the loop does not come back or a stop takes too long; a supervisor starts
+another one, and the reaper ends the runs.
 
-A thread needs the GIL. So the watchdog also winds a timer of the C runtime again and again: if
-nobody winds it, because an agent holds the GIL, it writes all stacks and ends the process, even
-where no supervisor is left to do so.
+A thread needs the GIL. So the watchdog also keeps rewinding a timer of the C runtime: if it cannot,
+because an agent holds the GIL, the timer writes all stacks and ends the process, even if no
+supervisor is left to do so.
 """
 
 import asyncio
@@ -33,16 +33,16 @@ log = structlog.get_logger(__name__)
 EXIT_BLOCKED = 76
 EXIT_LATE = 77
 BEAT_DEADLINE = 4.0
-ECHO = 2.0  # seconds in which two signals are one: to the whole group, and by the supervisor
-TIMERS = 2.0  # the timer waits that many AGUI_LIVENESS_SECONDS: a supervisor comes first
+ECHO = 2.0  # seconds in which two signals count as one: to the whole group, and by the supervisor
+TIMERS = 2.0  # the timer waits this many AGUI_LIVENESS_SECONDS, so that a supervisor acts first
 BEAT = "update procrastinate_workers set last_heartbeat = now() where id = %s"
-# Held by the session of a worker that drains. Its runs are alive, so its heartbeat goes on, but
-# /ready must not count it: it takes nothing that waits.
+# Held by the session of a draining worker. Its runs are alive, so its heartbeat continues, but
+# /ready must not count it: it takes no waiting runs.
 DRAINING = "select pg_try_advisory_lock_shared(%s, %s)"
 
 
 class Watchdog(threading.Thread):
-    """Looks after this process once a second, until it ends."""
+    """Checks this process once a second, until it ends."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, pulse: int | None = None) -> None:
         """``pulse`` is the pipe to the supervisor, if there is one."""
@@ -75,26 +75,26 @@ class Watchdog(threading.Thread):
             self.stop_worker()
 
     def stop_worker(self) -> None:
-        """Have the worker take no more runs and leave when those it has are over; idempotent."""
+        """Make the worker take no more runs and leave once its runs are over; idempotent."""
         self._stop(settings.AGUI_WORKER_GRACE, self.on_stop)
 
     def hurry(self) -> None:
-        """Have the worker end its runs soon, also while it drains."""
+        """Make the worker end its runs soon, also while it drains."""
         self._stop(min(QUICK_GRACE, settings.AGUI_WORKER_GRACE), self.on_hurry)
 
     def leave_within(self, grace: float) -> None:
-        """Give the process ``time_to_leave`` from the first call on, whatever hangs."""
+        """End the process ``time_to_leave`` after the first call, whatever hangs."""
         deadline = time.monotonic() + time_to_leave(grace, settings.AGUI_CANCEL_GRACE)
         self._leave_at = min(self._leave_at, deadline)
 
     def _stop(self, grace: float, tell_worker: Callable[[], object]) -> None:
         self.draining = True
         self.leave_within(grace)
-        with suppress(RuntimeError):  # the loop is closed: nothing is left to be stopped
+        with suppress(RuntimeError):  # the loop is closed: nothing is left to stop
             self._loop.call_soon_threadsafe(tell_worker)
 
     def look_once(self) -> None:
-        """Ask the loop for a sign of life; name what blocks it."""
+        """Ask the loop for a sign of life; name the agent that blocks it."""
         now = time.monotonic()
         silent = now - self._alive_at
         if now > self._leave_at:
@@ -116,7 +116,7 @@ class Watchdog(threading.Thread):
             return
         try:
             os.write(self._pulse, b".")
-        except BlockingIOError:  # the supervisor stands still; what it has is enough
+        except BlockingIOError:  # The supervisor hangs; it has enough pulses in the pipe.
             return
         except BrokenPipeError:
             log.critical("worker.supervisor_died")
@@ -151,7 +151,7 @@ class Heartbeat(threading.Thread):
         give_up: Callable[[], object],
         draining: Callable[[], bool] = lambda: False,
     ) -> None:
-        """``give_up`` is called when the worker must stop: it lost its runs."""
+        """``give_up`` is called when the worker must stop because it lost its runs."""
         super().__init__(name="heartbeat", daemon=True)
         self._give_up = give_up
         self._draining = draining
@@ -160,7 +160,8 @@ class Heartbeat(threading.Thread):
         self._pruned = False
 
     def run(self) -> None:
-        # Requests that wait for the database hold all of the pool; no worker is lost for that.
+        # Requests that wait for the database may take the whole pool; no worker must be lost for
+        # that.
         own_connection("agui-heartbeat", deadline=BEAT_DEADLINE)
         pause = min(1.0, settings.AGUI_HEARTBEAT)
         while not self._ended.wait(pause):
@@ -173,11 +174,10 @@ class Heartbeat(threading.Thread):
         self._ended.set()
 
     def beat_once(self) -> None:
-        """Renew the worker's heartbeat. Pruned means that our runs were given up: stop.
+        """Renew the worker's heartbeat. If it was pruned, our runs were given up: stop.
 
-        That happens to a worker that was frozen (SIGSTOP, a stalled machine) and woke up. The
-        fence keeps its late events out and tells its executors LostLease; this keeps it from
-        taking new jobs.
+        That happens to a worker that was frozen (SIGSTOP, a stalled machine) and woke up. The fence
+        rejects its late events and its executors get LostLease; this keeps it from taking new jobs.
         """
         worker_id = self._worker_id()
         if worker_id is None or self._pruned:

@@ -24,15 +24,15 @@ from runs.worker.resilience import PatientConnector, PatientWorker
 from runs.worker.watchdog import Heartbeat, Watchdog
 
 # The journal's thread gets the interpreter back within this many seconds, a dozen times per commit.
-# Beside an agent that computes, a commit took 80 ms at Python's 5 ms.
+# Beside an agent that computes, a commit took 80 ms at Python's default of 5 ms.
 SWITCH_INTERVAL = 0.0005
 
 
 async def work(watchdog: Watchdog) -> None:
     """Execute runs until ``watchdog.stop_worker``; then let them finish, and return.
 
-    Writer and worker share a TaskGroup: the death of either ends the process. The writer
-    outlives the worker at shutdown, since the runs' last events pass through it.
+    Writer and worker share a TaskGroup: the death of either ends the process. The writer outlives
+    the worker at shutdown, since the runs' last events pass through it.
     """
     sys.setswitchinterval(SWITCH_INTERVAL)
     # Nothing imported so far will ever be garbage: a full collection over it stops every run.
@@ -42,7 +42,7 @@ async def work(watchdog: Watchdog) -> None:
     app = django_app.with_connector(PatientConnector(**queue_parameters()))
     async with app.open_async(), asyncio.TaskGroup() as group:
         writing = group.create_task(writer.run(), name="journal-writer")
-        # Without it no run can end well: nothing is worth an hour's wait.
+        # Without the writer no run can end well, so there is no point in a long grace period.
         writing.add_done_callback(lambda _: watchdog.hurry())
         worker = _worker(app, writer)
         watchdog.on_stop, watchdog.on_hurry = worker.stop, worker.hurry
@@ -60,7 +60,7 @@ async def work(watchdog: Watchdog) -> None:
             watchdog.leave_within(QUICK_GRACE)
             heartbeat.stop()
             reaping.cancel()
-            await hub().close()  # parents have read their children there
+            await hub().close()  # Parents read their children through it.
             writer.close()
 
 
@@ -80,16 +80,16 @@ def _worker(app: App, writer: JournalWriter) -> PatientWorker:
         concurrency=settings.AGUI_WORKER_CONCURRENCY,
         fetch_job_polling_interval=0.5,
         abort_job_polling_interval=1.0,
-        shutdown_graceful_timeout=0,  # the runs have had their time in PatientWorker's drain
+        shutdown_graceful_timeout=0,  # The runs have had their time in PatientWorker's drain.
         delete_jobs=DeleteJobCondition.ALWAYS.value,
         additional_context={tasks.WRITER: writer},
         install_signal_handlers=False,
         stalled_worker_timeout=settings.AGUI_WORKER_LOST_AFTER,
-        # The threads of periodic tasks would keep a connection each, also one that died.
+        # The threads of periodic tasks would each keep a connection, even a dead one.
         task_middleware=[close_db_connections],
     )
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Leave out that a reaped job was finished by its late worker too, and every clean abort."""
+    """Leave out two harmless messages: a reaped job finished late, and a clean abort."""
     return "Job was not found or not in" not in record.getMessage()

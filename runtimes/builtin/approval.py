@@ -25,7 +25,7 @@ ANSWER = {
 
 @agent(
     "approval",
-    description="Asks before it acts, by interrupt.",
+    description="Asks for approval before it acts.",
     default_state={"ledger": []},
     state_schema={
         "type": "object",
@@ -35,8 +35,8 @@ ANSWER = {
 async def approval(ctx: RunContext) -> str | None:
     """Propose and ask; in the run that brings the answer, act or do not."""
     for entry in ctx.resume:
-        asked, _, call_id = str(entry.get("interruptId", "")).partition(":")
-        if f"{asked}:" == ASKED and call_id:
+        prefix, _, call_id = str(entry.get("interruptId", "")).partition(":")
+        if f"{prefix}:" == ASKED and call_id:
             return conclude(ctx, call_id, entry)
     wanted = beginning(ctx.text, MOST)
     if not wanted:
@@ -75,16 +75,16 @@ def conclude(ctx: RunContext, call_id: str, entry: dict[str, Any]) -> str:
     if edited:
         verb, _, target = edited.partition(" ")
         action = {"action": verb.lower(), "target": target}
-    said = f"{action.get('action', '')} {action.get('target', '')}".strip()
+    description = f"{action.get('action', '')} {action.get('target', '')}".strip()
     ctx.tool_result(call_id, {"done": approved, **action})
     if not approved:
-        return f"I did not do it: {said}."
+        return f"I did not do it: {description}."
     ctx.state.setdefault("ledger", []).append({"toolCallId": call_id, **action})
-    return f"Done, in the ledger: {said}."
+    return f"Done, in the ledger: {description}."
 
 
 def proposed(ctx: RunContext, call_id: str) -> dict[str, Any] | None:
-    """The action behind a call: from the conversation, or else from the state."""
+    """The action of a call: from the conversation, or else from the state."""
     for message in reversed(ctx.messages):
         for call in message.get("toolCalls") or []:
             if call.get("id") == call_id:
@@ -95,12 +95,12 @@ def proposed(ctx: RunContext, call_id: str) -> dict[str, Any] | None:
                 if isinstance(args, dict):
                     return args
     pending = ctx.state.copy().get("pending")
-    found = pending.get(call_id) if isinstance(pending, dict) else None
-    return found if isinstance(found, dict) else None
+    entry = pending.get(call_id) if isinstance(pending, dict) else None
+    return entry if isinstance(entry, dict) else None
 
 
 def read_answer(entry: dict[str, Any]) -> tuple[bool, str]:
-    """Whether it was approved, and what to do instead; everything unclear is a no."""
+    """Whether it was approved, and what to do instead; anything unclear counts as a no."""
     payload = entry.get("payload")
     if entry.get("status") != "resolved" or not isinstance(payload, dict):
         return entry.get("status") == "resolved" and payload is True, ""

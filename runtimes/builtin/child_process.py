@@ -1,8 +1,8 @@
-"""Heavy work of a built-in agent in a child process, killed when nobody needs it any more.
+"""Heavy work of a built-in agent in a child process, killed when it is no longer needed.
 
-A thread would not do: whatever holds the interpreter holds up every run of this worker, and a
-thread cannot be ended. A child is started for each call and lives no longer than it. It has
-bounds of its own, so that it ends even when its worker was killed.
+A thread would not do: a busy interpreter delays every run of this worker, and a thread cannot be
+killed. A child is started for each call and lives no longer than it. It has limits of its own, so
+that it ends even if its worker was killed.
 """
 
 import asyncio
@@ -34,10 +34,10 @@ _slots: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKe
 async def in_child_process(
     function: str, argument: Any, seconds: float = SECONDS
 ) -> AsyncGenerator[Any, None]:
-    """What ``function`` yields: ``"module:name"`` of a generator function of one JSON argument.
+    """The items that ``function`` yields: ``"module:name"``, a generator of one JSON argument.
 
     Items are JSON. Closing this ends the child. Raises RunFailed: TIMEOUT after ``seconds``,
-    AGENT_ERROR where the child fails.
+    AGENT_ERROR if the child fails.
     """
     loop = asyncio.get_running_loop()
     async with _slots.setdefault(loop, asyncio.Semaphore(AT_ONCE)):
@@ -50,7 +50,7 @@ async def in_child_process(
         assert child.stdin  # noqa: S101
         assert child.stdout  # noqa: S101
         try:
-            with suppress(OSError):  # it is gone, and has said so by an empty answer
+            with suppress(OSError):  # The child is gone, which its empty answer has shown.
                 async with asyncio.timeout_at(until):
                     child.stdin.write(json.dumps(argument).encode())
                     await child.stdin.drain()
@@ -64,7 +64,7 @@ async def in_child_process(
                 yield item["item"]
             if "end" not in item:
                 raise RunFailed(
-                    RunErrorCode.AGENT_ERROR, "This input was too much work for the agent."
+                    RunErrorCode.AGENT_ERROR, "This input is too much work for the agent."
                 )
         except TimeoutError:
             raise RunFailed(
@@ -78,7 +78,7 @@ async def in_child_process(
 
 
 def limit(what: int, most: int) -> None:
-    """Lower a limit of this process, which may have a lower one already."""
+    """Lower a limit of this process, unless it is lower already."""
     hard = resource.getrlimit(what)[1]
     most = most if hard == resource.RLIM_INFINITY else min(most, hard)
     resource.setrlimit(what, (most, most))

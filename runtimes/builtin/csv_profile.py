@@ -1,8 +1,8 @@
 """Profiles a CSV: rows, columns, types, statistics. Pure: text in, plain dicts out.
 
-A cell is missing when it is blank or the row is too short. Types are what every present cell of
-the column is: integer, number, boolean, date (ISO 8601), else text. Statistics are of the floats;
-``std`` is the sample deviation (n - 1). Cells beyond the header's width are only counted.
+A cell is missing if it is blank or the row is too short. A column has the type that all of its
+present cells share: integer, number, boolean, date (ISO 8601), else text. Statistics are of the
+floats; ``std`` is the sample deviation (n - 1). Cells beyond the header's width are only counted.
 """
 
 import csv
@@ -30,20 +30,20 @@ NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-
 BOOLEANS = frozenset({"true", "false", "yes", "no"})
 SAMPLE_CHARS, SAMPLE_ROWS = 65_536, 50
 
-csv.field_size_limit(2**31 - 1)  # the size of the whole input is limited elsewhere
+csv.field_size_limit(2**31 - 1)  # The size of the whole input is limited elsewhere.
 
 
 def records(text: str, delimiter: str) -> Iterator[list[str]]:
-    """The rows of a CSV, header first; quotes, CRLF and line breaks in quotes as RFC 4180 has it.
+    """The rows of a CSV, header first; quotes, CRLF and line breaks in quotes as in RFC 4180.
 
-    Lines with nothing in them are no rows.
+    Empty lines are skipped.
     """
     lines = io.StringIO(text.removeprefix("\ufeff"), newline="")
     return (row for row in csv.reader(lines, delimiter=delimiter) if row)
 
 
 def delimiter_of(text: str) -> str:
-    """The delimiter under which the first rows agree best about their width; a comma if none."""
+    """The delimiter that gives the first rows the most uniform width; by default a comma."""
     sample = text[:SAMPLE_CHARS]
     best, best_score = ",", (0.0, 0)
     for delimiter in DELIMITERS:
@@ -62,7 +62,7 @@ def delimiter_of(text: str) -> str:
 def column_names(header: Sequence[str]) -> list[str]:
     """The header's cells, with a name for each nameless column and no name twice."""
     names: dict[str, None] = {}
-    counts: dict[str, int] = {}  # where the last of a name stopped, so that none is tried twice
+    counts: dict[str, int] = {}  # The last number tried for each name, so that none is tried twice.
     for number, cell in enumerate(header, 1):
         base = name = cell.strip()[:LONGEST_NAME] or f"column {number}"
         while name in names:
@@ -85,7 +85,6 @@ class Column:
         self._capped = False
 
     def add(self, cell: str) -> None:
-        """Take one cell."""
         value = cell.strip()
         if not value:
             self.missing += 1
@@ -100,22 +99,22 @@ class Column:
 
     def _learn(self, value: str) -> None:
         """Narrow the type: the first cell chooses, a cell of another type makes it text."""
-        found = type_of(value)
-        if found != self._type:
-            if {found, self._type} == {"integer", "number"}:
-                found = "number"
+        kind = type_of(value)
+        if kind != self._type:
+            if {kind, self._type} == {"integer", "number"}:
+                kind = "number"
             elif self._type:
-                found = "text"
-            self._type = found
-        if found in ("integer", "number"):
+                kind = "text"
+            self._type = kind
+        if kind in ("integer", "number"):
             self._numbers.append(float(value))
-        elif found == "text":
+        elif kind == "text":
             self._numbers = array("d")
 
     def profile(self, short: int = 0) -> dict[str, Any]:
-        """The column as JSON; ``short``: the rows that end before it."""
+        """The column as JSON; ``short``: the number of rows that end before it."""
         kind = self._type or "text"
-        found: dict[str, Any] = {
+        members: dict[str, Any] = {
             "name": self.name,
             "type": kind,
             "count": self.count,
@@ -124,19 +123,18 @@ class Column:
             "distinctCapped": self._capped,
         }
         if kind in ("integer", "number"):
-            found |= statistics_of(self._numbers, whole=kind == "integer")
+            members |= statistics_of(self._numbers, whole=kind == "integer")
         elif self._seen:
-            found["top"] = [
+            members["top"] = [
                 {"value": value[:TOP_WIDTH], "count": count}
                 for value, count in self._seen.most_common(TOP)
             ]
             if kind == "date" and not self._capped:
-                found |= {"min": min(self._seen), "max": max(self._seen)}
-        return found
+                members |= {"min": min(self._seen), "max": max(self._seen)}
+        return members
 
 
 def type_of(value: str) -> str:
-    """The type of one present cell."""
     if INTEGER.fullmatch(value) and math.isfinite(float(value)):
         return "integer"
     if NUMBER.fullmatch(value) and math.isfinite(float(value)):
@@ -158,26 +156,26 @@ def is_date(value: str) -> bool:
 
 
 def statistics_of(numbers: Sequence[float], *, whole: bool = False) -> dict[str, Any]:
-    """Least, greatest, mean, deviation and histogram of finite floats; sums are exact (fsum)."""
+    """Minimum, maximum, mean, deviation and histogram of finite floats; sums are exact (fsum)."""
     low, high, size = min(numbers), max(numbers), len(numbers)
     mean = (
         math.fsum(number / size for number in numbers)
         if too_large(low, high, size)
         else (math.fsum(numbers) / size)
     )
-    found: dict[str, Any] = {"min": shown(low, whole), "max": shown(high, whole), "mean": mean}
+    statistics: dict[str, Any] = {"min": exact(low, whole), "max": exact(high, whole), "mean": mean}
     if size > 1:
-        found["std"] = deviation(numbers, mean, max(high - mean, mean - low))
-    return found | {"histogram": histogram(numbers, low, high)}
+        statistics["std"] = deviation(numbers, mean, max(high - mean, mean - low))
+    return statistics | {"histogram": histogram(numbers, low, high)}
 
 
 def too_large(low: float, high: float, size: int) -> bool:
-    """Whether a plain sum could leave the range of a float."""
+    """Whether a plain sum could exceed the range of a float."""
     return max(abs(low), abs(high)) > 1e308 / size
 
 
-def shown(number: float, whole: bool) -> float | int:
-    """An integer where JSON and JavaScript keep it exactly."""
+def exact(number: float, whole: bool) -> float | int:
+    """An integer if JSON and JavaScript keep it exactly."""
     return int(number) if whole and abs(number) <= SAFE_INTEGER else number
 
 
@@ -190,13 +188,13 @@ def deviation(numbers: Sequence[float], mean: float, widest: float) -> float:
 
 
 def deviation_halved(numbers: Sequence[float], mean: float) -> float:
-    """Half the deviation of numbers that are too far apart for a float to hold the distance."""
+    """Half the deviation of numbers whose distance exceeds the range of a float."""
     halves = [number / 2 for number in numbers]
     return deviation(halves, mean / 2, max(max(halves) - mean / 2, mean / 2 - min(halves)))
 
 
 def histogram(numbers: Iterable[float], low: float, high: float) -> dict[str, Any]:
-    """Ten bins of equal width: ``edges`` (11), ``counts`` (10); the last bin holds its right edge.
+    """Ten bins of equal width: ``edges`` (11), ``counts`` (10); the last includes its right edge.
 
     One value gives one bin.
     """
@@ -220,17 +218,15 @@ class Profile:
         self._widths: Counter[int] = Counter()
 
     def add(self, row: Sequence[str]) -> None:
-        """Take one row."""
         self.rows += 1
         if len(row) != len(self.columns):
             self.ragged += 1
-            # Counted, not filled up: a cell in each row and a wide header would be all the work.
+            # Counted, not filled up: a wide header and rows of one cell would make too much work.
             self._widths[len(row)] += 1
         for column, cell in zip(self.columns, row, strict=False):
             column.add(cell)
 
     def profiles(self) -> Iterator[dict[str, Any]]:
-        """Each column as JSON."""
         short = 0
         for at, column in enumerate(self.columns):
             short += self._widths[at]
@@ -238,9 +234,10 @@ class Profile:
 
 
 def steps(text: str) -> Iterator[dict[str, Any]]:
-    """A CSV read from beginning to end, as JSON: ``{"delimiter", "names"}``, then ``{"rows"}`` now
-    and then, ``{"column"}`` for each, and ``{"rows", "ragged"}``. ``{"wide"}`` alone where it has
-    more than MOST_COLUMNS.
+    """A CSV read from beginning to end, as JSON steps.
+
+    ``{"delimiter", "names"}``, then ``{"rows"}`` now and then, ``{"column"}`` for each, and
+    ``{"rows", "ragged"}``. Only ``{"wide"}`` if it has more than MOST_COLUMNS.
     """
     delimiter = delimiter_of(text)
     rows = records(text, delimiter)

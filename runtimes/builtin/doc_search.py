@@ -12,7 +12,7 @@ from django.db import connection
 FENCE = ("```", "~~~")
 LONGEST_HEADING = 200
 MOST_WORDS = 40
-# The text search reads headings as the more telling part; nothing is stored, the docs are few.
+# The text search weighs headings more. Nothing is stored, as there are few docs.
 SEARCH = """
     select s.position, ts_rank_cd(v.vector, q.query, 32) as rank
     from unnest(%s::text[], %s::text[]) with ordinality as s(heading, body, position),
@@ -35,9 +35,9 @@ class Section:
 
     @property
     def anchor(self) -> str:
-        """Where a Markdown renderer links the heading."""
-        kept = re.sub(r"[^\w\- ]", "", self.heading.rpartition(" › ")[2].lower())
-        return f"{self.file}#{kept.strip().replace(' ', '-')}"
+        """The URL fragment that a Markdown renderer gives the heading."""
+        slug = re.sub(r"[^\w\- ]", "", self.heading.rpartition(" › ")[2].lower())
+        return f"{self.file}#{slug.strip().replace(' ', '-')}"
 
 
 def split(file: str, text: str) -> Iterator[Section]:
@@ -49,18 +49,18 @@ def split(file: str, text: str) -> Iterator[Section]:
         mark = line.lstrip()[:3]
         if mark in FENCE and (not fence or mark == fence):
             fence = "" if fence else mark
-        found = None if fence else _heading(line)
-        if found is None:
+        heading = None if fence else _heading(line)
+        if heading is None:
             body.append(line)
             continue
         yield from _section(file, path, body)
         body = []
-        path = [*(part for part in path if part[0] < found[0]), found]
+        path = [*(part for part in path if part[0] < heading[0]), heading]
     yield from _section(file, path, body)
 
 
 def _heading(line: str) -> tuple[int, str] | None:
-    """The level and text of a heading. Cut, since every section below it repeats it."""
+    """The level and text of a heading, cut because every section below repeats it."""
     if not line.startswith("#"):
         return None
     title = line.lstrip("#")
@@ -80,8 +80,8 @@ def _section(file: str, path: list[tuple[int, str]], body: list[str]) -> Iterato
 def pages() -> list[Path]:
     """README.md and every Markdown file in docs/."""
     root: Path = settings.BASE_DIR
-    found = [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
-    return [page for page in found if page.is_file()]
+    paths = [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
+    return [page for page in paths if page.is_file()]
 
 
 def sections() -> tuple[Section, ...]:
@@ -101,15 +101,15 @@ def _read(stamped: tuple[tuple[Path, int], ...]) -> tuple[Section, ...]:
 
 
 def search(question: str, among: tuple[Section, ...], most: int = 5) -> tuple[list[Section], bool]:
-    """The sections that answer best, best first, and whether they have every word asked for.
+    """The best matching sections, best first, and whether they contain every word asked for.
 
-    Takes the syntax of search engines ("exact phrase", -without, or); sections with any of the
-    words are taken when none has all of them.
+    Takes the syntax of search engines ("exact phrase", -without, or); if no section contains all
+    words, any of the words will do.
     """
-    asked = question.replace("\x00", " ").encode("utf-8", "replace").decode()
-    words = re.findall(r"\w+", asked)[:MOST_WORDS]
-    if found := _ranked(" ".join(asked.split()[:MOST_WORDS]), among, most):
-        return found, True
+    clean = question.replace("\x00", " ").encode("utf-8", "replace").decode()
+    words = re.findall(r"\w+", clean)[:MOST_WORDS]
+    if best := _ranked(" ".join(clean.split()[:MOST_WORDS]), among, most):
+        return best, True
     return _ranked(" or ".join(words), among, most), False
 
 

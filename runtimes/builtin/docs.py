@@ -11,7 +11,7 @@ from runtimes.context.request import beginning
 QUOTED = 1_500
 MOST_ASKED = 1_000
 HELP = (
-    "I answer questions about this host from its own documentation, with the places I quote. "
+    "I answer questions about this host from its own documentation, and say where I found it. "
     'Ask me, for example: "how do I host my own agent?"'
 )
 
@@ -45,51 +45,49 @@ async def docs(ctx: RunContext) -> None:
     with ctx.step("search"):
         with ctx.tool_call("search_docs", {"query": question}) as call:
             pass
-        found, exact = await db(lambda: doc_search.search(question, doc_search.sections()))
-        places = [cited(section) for section in found]
+        hits, exact = await db(lambda: doc_search.search(question, doc_search.sections()))
+        places = [cited(section) for section in hits]
         call.result({"sections": places})
     ctx.state["citations"] = places
-    say(ctx, *(answer(found, exact) if found else nothing(question)))
+    say(ctx, *(answer(hits, exact) if hits else nothing(question)))
 
 
 def say(ctx: RunContext, *pieces: str) -> None:
-    """One message, piece by piece."""
     with ctx.message() as message:
         for piece in pieces:
             message.write(piece)
 
 
 def cited(section: Section) -> dict[str, str]:
-    """Where a section is."""
     return {"file": section.file, "heading": section.heading, "anchor": section.anchor}
 
 
-def answer(found: list[Section], exact: bool) -> Iterator[str]:
+def answer(hits: list[Section], exact: bool) -> Iterator[str]:
     """The best section, quoted, and the list of all."""
-    best = found[0]
+    best = hits[0]
     if not exact:
         yield "No section has all of your words; this one comes closest.\n\n"
     yield f"**{best.heading}**\n\n"
     yield from quoted(best.body).splitlines(keepends=True)
     yield "\n\nFrom:\n"
-    for number, section in enumerate(found, 1):
+    for number, section in enumerate(hits, 1):
         yield f"{number}. [{section.heading}]({section.anchor}) in `{section.file}`\n"
 
 
 def quoted(body: str) -> str:
-    """The beginning of a section: whole paragraphs where possible, else whole lines (a table)."""
+    """The beginning of a section: whole paragraphs if possible, else whole lines (a table)."""
     if len(body) <= QUOTED:
         return body
     cut = body[:QUOTED]
     ends = (cut.rfind("\n\n"), cut.rfind("\n"), cut.rfind(" "))
-    kept = cut[: next((end for end in ends if end > QUOTED // 3), QUOTED)]
-    fence = "\n```" if kept.count("```") % 2 else ""
-    return f"{kept}{fence}\n\n…"
+    excerpt = cut[: next((end for end in ends if end > QUOTED // 3), QUOTED)]
+    fence = "\n```" if excerpt.count("```") % 2 else ""
+    return f"{excerpt}{fence}\n\n…"
 
 
 def nothing(question: str) -> Iterator[str]:
-    """An honest no, and what there is."""
+    """Say honestly that nothing matches, and list the pages."""
     yield f'I found nothing about "{question[:80]}" in the documentation of this host.\n\n'
     pages = sorted({section.file for section in doc_search.sections()})
     if pages:
-        yield "It has these pages: " + ", ".join(f"`{page}`" for page in pages) + ".\n"
+        yield "These are its pages: " + ", ".join(f"`{page}`" for page in pages) + ".\n"

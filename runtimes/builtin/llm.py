@@ -15,11 +15,10 @@ from runtimes import RunContext, agent
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
-NO_KEY = "none"  # local servers want no key, the client insists on one
+NO_KEY = "none"  # Local servers need no key, but the client requires one.
 
 
 def model() -> "Model":
-    """The configured model."""
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider
 
@@ -32,8 +31,8 @@ def model() -> "Model":
 async def llm(ctx: RunContext) -> AsyncIterator[Any]:
     """Answer with the model; ``instructions`` in the agent's settings tell it how.
 
-    The client's own tools are offered to the model. Raises RunFailed where the model failed; what
-    the provider said stays in the log.
+    The client's own tools are offered to the model. Raises RunFailed if the model failed; the
+    provider's message goes only to the log.
     """
     from pydantic_ai import Agent
     from pydantic_ai.ui.ag_ui import AGUIAdapter

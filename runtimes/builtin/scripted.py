@@ -1,6 +1,6 @@
 """The ``scripted`` agent of tests and benchmarks: plays ``forwardedProps.script``.
 
-Registered only with ``AGUI_SCRIPTED_AGENT=1``, since it does whatever a client says.
+Registered only with ``AGUI_SCRIPTED_AGENT=1``, since it does whatever a client tells it to.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ async def texts(op: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
     tail = f" {text}{'x' * op.get('pad', 0)}".rstrip()
     now, began = time.time, time.time()
     for i in range(n or 0):
-        # Against the beginning, so that a late event does not delay the next.
+        # Measured from the beginning, so that a late event does not delay the next.
         if rate and (early := began + (i + 1) / rate - now()) > 0:
             await asyncio.sleep(early)
         yield {
@@ -129,4 +129,4 @@ async def swallow_cancel(seconds: float) -> None:
 
 
 if settings.AGUI_SCRIPTED_AGENT:
-    agent("scripted", description="Plays the script it is sent.", hidden=True)(scripted)
+    agent("scripted", description="Plays the script that a client sends.", hidden=True)(scripted)

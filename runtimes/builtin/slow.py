@@ -15,9 +15,9 @@ MOST_STEPS, MOST_SECONDS = 10_000, 3_600.0
 def setting(ctx: RunContext, name: str, default: float, most: float) -> float:
     """A number from forwardedProps, else from the agent's settings, within 0 and ``most``."""
     props = ctx.forwarded_props if isinstance(ctx.forwarded_props, dict) else {}
-    for given in (props.get(name), ctx.settings.get(name)):
-        if isinstance(given, int | float) and not isinstance(given, bool):
-            return min(max(given, 0), most)
+    for value in (props.get(name), ctx.settings.get(name)):
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return min(max(value, 0), most)
     return default
 
 
@@ -34,7 +34,7 @@ async def slow(ctx: RunContext) -> None:
             message.write(f"Step {number} of {steps}.")
             words = [WORDS[(number + at) % len(WORDS)] for at in range(8)]
             for at, word in enumerate(words, 1):
-                # Against the clock of the whole run, so that small delays do not add up.
+                # Measured from the start of the run, so that small delays do not add up.
                 due = began + (number - 1 + at / len(words)) * seconds
                 await asyncio.sleep(max(0.0, due - loop.time()))
                 message.write(f" {word}")

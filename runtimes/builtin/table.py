@@ -12,7 +12,7 @@ from runtimes.builtin.csv_profile import DELIMITERS, MOST_COLUMNS
 from runtimes.context.attachments import document
 
 SMALL = 100_000
-"""Characters that are profiled here, in some ten milliseconds; a child takes longer to start."""
+"""Characters that are profiled in this process, in some ten milliseconds; a child starts slower."""
 SHOWN_COLUMNS = 30
 FENCE = "```"
 LONGEST_LABEL = 40
@@ -25,14 +25,14 @@ SCHEMA = {
     "type": "object",
     "properties": {
         "csv": {"type": "string", "description": "The CSV to profile, if no message has one."},
-        "profile": {"type": "object", "description": "What is in it; grows while it is read."},
+        "profile": {"type": "object", "description": "The profile; grows while the CSV is read."},
     },
 }
 
 
 @agent("table", description="Profiles a CSV while you watch.", state_schema=SCHEMA)
 async def table(ctx: RunContext) -> AsyncIterator[str]:
-    """Find the CSV, read it, tell the progress and then each column."""
+    """Find the CSV, read it, report progress and then each column."""
     text = source(ctx)
     if text is None:
         yield HELP
@@ -75,7 +75,7 @@ async def table(ctx: RunContext) -> AsyncIterator[str]:
 
 
 async def reading(text: str) -> AsyncGenerator[dict[str, Any], None]:
-    """The steps of ``csv_profile``: of a small text here, of a large one in a child process."""
+    """The steps of ``csv_profile``: here for a small text, in a child process for a large one."""
     if len(text) <= SMALL:
         for step in csv_profile.steps(text):
             yield step
@@ -123,17 +123,17 @@ def source(ctx: RunContext) -> str | None:
             break
     fenced = fenced_in(ctx.text)
     text = fenced if fenced is not None else without_request(ctx.text)
-    given = ctx.state.get("csv")
+    from_state = ctx.state.get("csv")
     trimmed = text.strip()
-    has_rows = "\n" in trimmed or "\r" in trimmed  # two lines with something in them
+    has_rows = "\n" in trimmed or "\r" in trimmed  # two lines that are not empty
     tabular = has_rows and any(mark in text for mark in DELIMITERS)
-    if isinstance(given, str) and given.strip() and not tabular:
-        return given
+    if isinstance(from_state, str) and from_state.strip() and not tabular:
+        return from_state
     return text if has_rows else None
 
 
 def fenced_in(text: str) -> str | None:
-    """What stands between the first two fences; the first may name a language behind it."""
+    """The text between the first two fences; the first may be followed by a language."""
     start, line_end = text.find(FENCE), -1
     while start >= 0:
         if line_end < start and (line_end := text.find("\n", start)) < 0:
@@ -147,7 +147,7 @@ def fenced_in(text: str) -> str | None:
 
 
 def without_request(text: str) -> str:
-    """The text without a first line such as "Profile this:", which is no header."""
+    """The text without a first line such as "Profile this:", which is not a header."""
     first, _, rest = text.lstrip().partition("\n")
     is_request = first.rstrip().endswith(":") and "," not in first and rest.strip()
     return rest if is_request else text

@@ -12,15 +12,15 @@ def document(part: dict[str, Any]) -> str | None:
         return None
     data = origin.get("value") if origin.get("type") == "data" else origin.get("data")
     if not isinstance(data, str):
-        return None  # a link or a file handle: nothing is fetched
+        return None  # It is a link or a file handle: nothing is fetched.
     try:
         return decoded(base64.b64decode(data, validate=True))
     except binascii.Error:
-        return data  # some clients put the text itself here
+        return data  # Some clients put the text itself here.
 
 
 def decoded(data: bytes) -> str:
-    """Bytes as text: by their byte order mark, as UTF-8, or as what spreadsheets wrote before."""
+    """Bytes as text: by their byte order mark, as UTF-8, or in the old encoding of spreadsheets."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace")
     try:

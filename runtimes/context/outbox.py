@@ -1,8 +1,8 @@
-"""The buffer between an agent and the stream of its run: what it yielded and what it emitted.
+"""The buffer between an agent and the stream of its run, for yielded and emitted events.
 
-The agent runs in a task (or thread) of its own and puts events in; the runtime takes them out.
-One order, no timer, bounded: an agent that yields is not advanced while ``HIGH`` events wait, a
-thread blocks in ``put``, and an async agent that emits without ``drain`` fails at ``FLOOD``.
+The agent runs in a task (or thread) of its own and puts events in; the runtime takes them out. One
+order, no timer, bounded: an agent that yields is not advanced while ``HIGH`` events wait, a thread
+blocks in ``put``, and an async agent that emits without ``drain`` fails at ``FLOOD``.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from protocol.errors import RunErrorCode, RunFailed
 HIGH = 512
 FLOOD = 20_000
 CONTAINERS: frozenset[Any] = frozenset({dict, list})
-# SDK events whose fields are all text: nothing in them is shared with the agent's own data.
+# SDK events whose fields are all text, so they share nothing with the agent's own data.
 FLAT = frozenset(
     f"{name}Event"
     for part in ("TextMessage", "ToolCall", "ReasoningMessage", "Reasoning", "Step")
@@ -26,7 +26,7 @@ FLAT = frozenset(
 
 
 class Outbox:
-    """Events on their way out of one agent; only ``put`` and ``close`` are for any thread."""
+    """Events on their way out of one agent; only ``put`` and ``close`` are thread-safe."""
 
     def __init__(self) -> None:
         self.queue: deque[Any] = deque()
@@ -66,14 +66,16 @@ class Outbox:
         self._append(event)
 
     def close(self, event: Any) -> None:
-        """Add an event that closes something: after a cancel it is dropped, since the host closes
-        what is open by itself and a raise here would replace the exception that is under way.
+        """Add an event that closes something; dropped after a cancel.
+
+        The host then closes what is open by itself, and raising here would replace the exception
+        that is on its way.
         """
         if not (self.cancelled or self.over):
             self._append(event)
 
     def write(self, item: Any) -> None:
-        """What an agent yielded: text goes on in one message, anything else is an event."""
+        """Take an item that an agent yielded: text joins one message, anything else is an event."""
         if isinstance(item, str):
             self.text(item)
             return
@@ -111,7 +113,6 @@ class Outbox:
             self.wake()
 
     async def room(self) -> None:
-        """Wait until fewer than ``HIGH`` events wait."""
         while len(self.queue) >= HIGH and not self.cancelled:
             self._stalled = True
             self._space.clear()
@@ -128,7 +129,6 @@ class Outbox:
     # --- the runtime's side
 
     def wake(self) -> None:
-        """Wake the reader: there is an event to read."""
         waiter, self.waiter = self.waiter, None
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
@@ -138,7 +138,7 @@ class Outbox:
         if self._stalled:
             self._release()
         waiter = self.waiter = asyncio.get_running_loop().create_future()
-        # Looked at only now: a thread appends first and looks for a waiter after.
+        # Checked only now: a thread first appends an event and then looks for a waiter.
         if self.queue or self.over:
             self.waiter = None
         else:
@@ -146,7 +146,7 @@ class Outbox:
         return bool(self.queue) or not self.over
 
     def cancel(self) -> None:
-        """The reader is gone: wake waiting producers, and make the next ``put`` raise."""
+        """The reader has left: wake waiting producers, and make the next ``put`` raise."""
         self.cancelled = True
         self._release()
 
@@ -158,8 +158,10 @@ class Outbox:
 
 
 def frozen(item: Any) -> Any:
-    """``item`` as it is now: it waits in a buffer, and agents like to change what they yielded
-    (one state dictionary, sent after every change). Rubbish passes as it is; intake refuses it.
+    """``item`` as it is now; it waits in a buffer, and agents often change what they yielded.
+
+    An example is one state dictionary sent after every change. Anything that cannot be copied
+    passes unchanged; intake refuses it.
     """
     if item.__class__ is dict:
         flat: dict[Any, Any] = item

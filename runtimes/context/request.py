@@ -1,4 +1,4 @@
-"""What came in: one RunAgentInput, read by the names an agent's author uses."""
+"""The input of a run: one RunAgentInput, read by the names that an agent's author uses."""
 
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ag_ui.core import RunAgentInput
 
-# What AG-UI lets a client leave out, but older SDKs ask for.
+# AG-UI lets a client leave these out, but older SDKs require them.
 INPUT_DEFAULTS: dict[str, Any] = {"state": {}, "tools": [], "context": [], "forwardedProps": {}}
 
 
 def beginning(text: str, most: int) -> str:
-    """Its first ``most`` characters, on one line, whatever white space is between the words."""
+    """The first ``most`` characters on one line, with white space reduced to single spaces."""
     return " ".join(text.lstrip()[: 10 * most].split())[:most]
 
 
@@ -26,12 +26,12 @@ class RunRequest:
         """The body as the SDK's RunAgentInput."""
         from ag_ui.core import RunAgentInput
 
-        given = {key: value for key, value in self.body.items() if value is not None}
-        return RunAgentInput.model_validate(INPUT_DEFAULTS | given)
+        present = {key: value for key, value in self.body.items() if value is not None}
+        return RunAgentInput.model_validate(INPUT_DEFAULTS | present)
 
     @property
     def thread_id(self) -> str:
-        """The conversation."""
+        """The conversation's id."""
         return str(self.body.get("threadId", ""))
 
     @property
@@ -51,19 +51,18 @@ class RunRequest:
 
     @property
     def tools(self) -> list[dict[str, Any]]:
-        """The tools the client offers."""
         return self.body.get("tools") or []
 
     @property
     def context(self) -> list[dict[str, Any]]:
-        """Descriptions and values the client wants known."""
+        """Descriptions and values that the client adds for the agent."""
         return self.body.get("context") or []
 
     @property
     def forwarded_props(self) -> Any:
-        """What the application passed through; an empty dict when it passed nothing."""
-        given = self.body.get("forwardedProps")
-        return {} if given is None else given
+        """The application's own values; an empty dict if there are none."""
+        props = self.body.get("forwardedProps")
+        return {} if props is None else props
 
     @property
     def resume(self) -> list[dict[str, Any]]:

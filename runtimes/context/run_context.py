@@ -1,4 +1,4 @@
-"""What an agent gets (RunContext) and what runs one (Runtime). Imports no Django."""
+"""RunContext, which an agent gets, and Runtime, which runs one. Imports no Django."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -49,15 +49,15 @@ class Runtime(Protocol):
 
 
 class Interrupted(BaseException):
-    """Ends an agent after ``ctx.interrupt``; no error, so ``except Exception`` lets it pass."""
+    """Ends an agent after ``ctx.interrupt``; no Exception, so ``except Exception`` ignores it."""
 
 
 class RunContext(RunRequest):
     """One run, as its agent sees it: the input, and the methods that emit events.
 
     ``body`` is the RunAgentInput in wire form, ``agent`` the slug, ``settings`` the agent's own,
-    ``team`` an opaque id. Emitting never blocks an async agent; one that emits thousands of
-    events without an ``await`` in between calls ``await ctx.drain()`` now and then.
+    ``team`` an opaque id. Emitting never blocks an async agent; one that emits thousands of events
+    without an ``await`` in between should call ``await ctx.drain()`` now and then.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ class RunContext(RunRequest):
         Starts a run of another agent of the team, in a thread of its own; ``input`` is a
         RunAgentInput in wire form, all of it optional. ``threadId`` may name the thread of an
         earlier child of this conversation. Leaving the block cancels a child that has not ended,
-        and so does whatever ends this run. Raises RunFailed where it cannot be started.
+        and so does whatever ends this run. Raises RunFailed if it cannot be started.
         """
         if self._spawn is None:
             raise RunFailed(RunErrorCode.AGENT_ERROR, "This agent cannot start other agents here.")
@@ -162,11 +162,13 @@ class RunContext(RunRequest):
 
     @cached_property
     def _state(self) -> State:
-        given = self.body.get("state")
-        if given in (None, {}) and self.default_state is not None:
+        initial = self.body.get("state")
+        if initial in (None, {}) and self.default_state is not None:
             return State(self.default_state, self.outbox.put, known=False)
         missing = "state" not in self.body
-        return State({} if missing else given, self.outbox.put, known=missing or given is not None)
+        return State(
+            {} if missing else initial, self.outbox.put, known=missing or initial is not None
+        )
 
     @property
     def state(self) -> StateMap:
@@ -228,8 +230,8 @@ class RunContext(RunRequest):
     ) -> str:
         """Ask, and end the run with the question; the answer comes as ``resume`` of a later run.
 
-        Ends the agent at once. With ``wait=True`` the agent goes on (to ask more, or to say
-        something) and the run ends with all its questions when it returns; gives the id.
+        Ends the agent at once. With ``wait=True`` the agent continues (to ask more, or to say
+        something) and the run ends with all its questions when it returns. Returns the id.
         """
         fields = {
             "id": id or new_id(),
@@ -252,26 +254,29 @@ class RunContext(RunRequest):
         """Count tokens; calls for one provider and model add up.
 
         ``input_tokens``, ``output_tokens``, ``total_tokens``, ``reasoning_tokens``,
-        ``cached_input_tokens``, ``cache_write_input_tokens``; what is left out is unknown, not 0.
+        ``cached_input_tokens``, ``cache_write_input_tokens``; a count that is left out is unknown,
+        not 0.
         """
         entry = self._usage.setdefault((provider, model), {})
         entry |= {"provider": provider} if provider else {}
         entry |= {"model": model} if model else {}
         for name, count in counts.items():
             if name not in USAGE_COUNTS:
-                raise TypeError(f"usage() knows no {name}; it knows {', '.join(USAGE_COUNTS)}")
+                raise TypeError(
+                    f"usage() does not count {name}; it counts {', '.join(USAGE_COUNTS)}"
+                )
             entry[USAGE_COUNTS[name]] = entry.get(USAGE_COUNTS[name], 0) + count
 
     def ending(self) -> dict[str, Any] | None:
-        """The RUN_FINISHED this context has something to say in; None without."""
-        said: dict[str, Any] = {}
+        """The RUN_FINISHED with the context's interrupts, result and usage; None without any."""
+        members: dict[str, Any] = {}
         if self._interrupts:
-            said["outcome"] = {"type": "interrupt", "interrupts": self._interrupts}
+            members["outcome"] = {"type": "interrupt", "interrupts": self._interrupts}
         if self.result is not None:
-            said["result"] = self.result
+            members["result"] = self.result
         if self._usage:
-            said["usage"] = list(self._usage.values())
-        if not said:
+            members["usage"] = list(self._usage.values())
+        if not members:
             return None
         ids = {"threadId": self.thread_id, "runId": self.run_id}
-        return {"type": "RUN_FINISHED", **ids, **said}
+        return {"type": "RUN_FINISHED", **ids, **members}

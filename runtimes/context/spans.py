@@ -1,6 +1,6 @@
 """What a RunContext opens and closes: messages, tool calls, steps, reasoning, activities.
 
-Each works as ``with`` and as ``async with``, and closes itself when the body raises.
+Each works as ``with`` and as ``async with``, and closes itself if the body raises.
 """
 
 import uuid
@@ -12,7 +12,6 @@ from runtimes.context.outbox import Outbox, frozen
 
 
 def new_id() -> str:
-    """A fresh id for a message, call or interrupt."""
     return str(uuid.uuid4())
 
 
@@ -81,7 +80,6 @@ class Message(Span):
         self._fields = {"role": role} | ({"name": name} if name else {})
 
     def write(self, delta: str) -> None:
-        """Append to the text."""
         self._put_inside({"type": "TEXT_MESSAGE_CONTENT", "messageId": self.id, "delta": delta})
 
     def _start(self) -> None:
@@ -107,7 +105,7 @@ class ToolCall(Span):
         self._put_inside({"type": "TOOL_CALL_ARGS", "toolCallId": self.id, "delta": fragment})
 
     def result(self, content: Any) -> str:
-        """Say what the call gave: text, content parts, or any JSON; returns the message's id."""
+        """Send the call's result: text, content parts, or any JSON; returns the message's id."""
         self.close()
         return put_result(self._outbox, self.id, content)
 
@@ -123,7 +121,7 @@ class ToolCall(Span):
 
 
 def put_result(outbox: Outbox, tool_call_id: str, content: Any) -> str:
-    """Emit a TOOL_CALL_RESULT; a list of content parts travels as it is, other JSON as text."""
+    """Emit a TOOL_CALL_RESULT; a list of content parts is sent as it is, other JSON as text."""
     parts = isinstance(content, list) and all(
         isinstance(part, dict) and "type" in part for part in content
     )
@@ -141,7 +139,7 @@ def put_result(outbox: Outbox, tool_call_id: str, content: Any) -> str:
 
 
 class Step(Span):
-    """A labelled part of the work; one that an exception leaves is marked as failed."""
+    """A labelled part of the work; one left by an exception is marked as failed."""
 
     def __init__(self, outbox: Outbox, name: str) -> None:
         super().__init__(outbox, name)
@@ -156,7 +154,7 @@ class Step(Span):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # A question or a cancel also leaves the block, but by no Exception.
+        # A question or a cancel also leaves the block, but not by an Exception.
         self._failed = kind is not None and issubclass(kind, Exception)
         super().__exit__(kind, error, trace)
 
@@ -169,7 +167,6 @@ class Reasoning(Span):
     """A span of reasoning with one message that is being written."""
 
     def write(self, delta: str) -> None:
-        """Append to the reasoning."""
         event = {"type": "REASONING_MESSAGE_CONTENT", "messageId": self.id, "delta": delta}
         self._put_inside(event)
 

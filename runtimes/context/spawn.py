@@ -1,4 +1,4 @@
-"""Starting another agent of the team from inside a run: what ``RunContext.spawn`` promises."""
+"""Starting another agent of the team from inside a run: the interface of ``RunContext.spawn``."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager

@@ -1,7 +1,7 @@
-"""``ctx.state``: looks like dicts and lists, and tells the client what was changed.
+"""``ctx.state``: behaves like dicts and lists, and sends the client every change.
 
 Every change becomes one JSON Patch operation (RFC 6902) in a STATE_DELTA; several changes inside
-``batch()`` share one. Values are copied in and out, so nothing changes without being told.
+``batch()`` share one. Values are copied in and out, so nothing changes unnoticed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, MutableSequence
@@ -34,7 +34,7 @@ def _key(key: Any) -> str:
 
 
 class State:
-    """The state of one run and what was said about it.
+    """The state of one run, and what the client knows of it.
 
     ``known``: the client starts from the same value, so the first change can be a delta.
     """
@@ -46,7 +46,7 @@ class State:
         self._batch: list[dict[str, Any]] | None = None
 
     def root(self) -> "StateMap | StateList":
-        """The view an agent works with; a state that is no container reads as an empty map."""
+        """The view an agent works with; a state that is not a container reads as an empty map."""
         if not isinstance(self.value, dict | list):
             self.value, self._known = {}, False
         return StateList(self, ()) if isinstance(self.value, list) else StateMap(self, ())
@@ -74,20 +74,20 @@ class State:
             self._emit({"type": "STATE_DELTA", "delta": [change]})
 
     def replace(self, value: Any) -> None:
-        """Put ``value`` in the place of the whole state, as a STATE_SNAPSHOT."""
+        """Replace the whole state by ``value``, with a STATE_SNAPSHOT."""
         self.value = plain(value)
         self.snapshot()
 
     def snapshot(self) -> None:
-        """Tell the whole state."""
+        """Send the whole state."""
         self._known = True
         if self._batch:
-            self._batch.clear()  # the snapshot says it all
+            self._batch.clear()  # The snapshot contains every change.
         self._emit({"type": "STATE_SNAPSHOT", "snapshot": plain(self.value)})
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        """Changes inside go out together, at the end."""
+        """Changes inside are sent together, at the end."""
         if self._batch is not None:
             yield
             return
@@ -118,7 +118,7 @@ class Part:
         return plain(self.data)
 
     def replace(self, value: Any) -> None:
-        """Put ``value`` in the place of this part; for the whole state a STATE_SNAPSHOT."""
+        """Replace this part by ``value``; for the whole state with a STATE_SNAPSHOT."""
         if not self._path:
             self._state.replace(value)
             return
@@ -132,7 +132,7 @@ class Part:
         return self._state.batch()
 
     def _changeable(self) -> Any:
-        """The container, if it is where this view was taken: else a patch would hit another."""
+        """The container, if this view was made for it; otherwise a patch could hit another."""
         if self._path and self._state.at(self._path) is not self._data:
             raise RuntimeError(f"the state at {pointer(self._path)} was replaced; read it again")
         return self.data
@@ -178,7 +178,7 @@ class StateMap(Part, MutableMapping[str, Any]):
         return iter(self.data)
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """As ``dict.setdefault``; gives a view, so that changes of the default are seen."""
+        """As ``dict.setdefault``; returns a view, so that changes of the default are noticed."""
         if key not in self:
             self[key] = default
         return self[key]
@@ -230,7 +230,7 @@ class StateList(Part, MutableSequence[Any]):
     def extend(self, values: Iterable[Any]) -> None:
         """As ``list.extend``, in one STATE_DELTA."""
         with self._state.batch():
-            super().extend(list(values))  # which may be this very list
+            super().extend(list(values))  # It may be this very list.
 
     def _index(self, index: int) -> int:
         at = index + len(self.data) if index < 0 else index

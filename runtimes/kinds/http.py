@@ -1,8 +1,8 @@
-"""The ``http`` kind: a remote AG-UI agent. POST RunAgentInput there, server-sent events back.
+"""The ``http`` kind: a remote AG-UI agent. POSTs the RunAgentInput, reads server-sent events.
 
-What it sends passes intake like any agent's events, which knows the forms of 0.x and puts our ids
-on its RUN_STARTED and RUN_FINISHED. Closing the stream closes the connection: a peer that looks
-notices the cancel. One client for each worker process; every hop passes the outbound guard.
+Its events pass intake like any agent's, which understands 0.x and puts our ids on its RUN_STARTED
+and RUN_FINISHED. Closing the stream closes the connection, by which a peer can notice the cancel.
+One client for each worker process; every hop passes the outbound guard.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 RETRIED = frozenset({502, 503, 504})
 FOLLOWED = frozenset({307, 308})
-PAUSES = (0.5, 1.0)  # between the attempts to begin: three in all
+PAUSES = (0.5, 1.0)  # Pauses between attempts to begin: three attempts in all.
 MAX_REDIRECTS = 3
 UNPROCESSABLE = 422
 DRAIN_SECONDS = 0.1
@@ -51,8 +51,8 @@ _clients: "WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient]" = We
 class Timeouts:
     """How long a peer may take, in seconds; members of an agent's settings.
 
-    ``connect_seconds`` to be reached, ``idle_seconds`` without a byte, ``event_seconds`` without
-    an event while comments come. The whole run's limit is the agent's ``timeout_seconds``.
+    ``connect_seconds`` to be reached, ``idle_seconds`` without a byte, ``event_seconds`` without an
+    event while comments come. The whole run's limit is the agent's ``timeout_seconds``.
     """
 
     connect_seconds: float = 10.0
@@ -60,13 +60,13 @@ class Timeouts:
     event_seconds: float = 900.0
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> "Timeouts":
-        """From an agent's settings; what is no positive number counts as left out."""
+    def of(cls, members: Mapping[str, Any]) -> "Timeouts":
+        """From an agent's settings; a value that is not a positive number is ignored."""
         return cls(
             **{
-                name: float(given[name])
+                name: float(members[name])
                 for name in cls.__slots__
-                if type(given.get(name)) in (int, float) and given[name] > 0
+                if type(members.get(name)) in (int, float) and members[name] > 0
             }
         )
 
@@ -92,12 +92,12 @@ class HttpRuntime:
     @classmethod
     def of(cls, row: "Agent") -> "HttpRuntime":
         """The runtime of an Agent row: its target is the URL, its headers are sealed."""
-        given = row.settings if isinstance(row.settings, dict) else {}
+        members = row.settings if isinstance(row.settings, dict) else {}
         headers = row.unsealed().get("headers", {})
-        return cls(row.target, headers, Timeouts.of(given), given.get("protocol", "auto"))
+        return cls(row.target, headers, Timeouts.of(members), members.get("protocol", "auto"))
 
     async def run(self, ctx: RunContext) -> AsyncGenerator[Any, None]:
-        """The peer's events up to its terminal one. Raises RunFailed for what went wrong."""
+        """The peer's events up to its terminal one. Raises RunFailed if the peer fails."""
         stream: Stream | None = None
         ended = False
         try:
@@ -126,13 +126,15 @@ class HttpRuntime:
     # --- the request
 
     async def _begin(self, ctx: RunContext) -> httpx.Response:
-        """An open event stream. Repeats only what cannot have begun an agent's work."""
-        said = {**ctx.body, "protocolVersion": "1.0"}
-        said["messages"] = [message for message in ctx.messages if message["role"] != "activity"]
+        """An open event stream. Repeats only requests that cannot have started an agent's work."""
+        run_input = {**ctx.body, "protocolVersion": "1.0"}
+        run_input["messages"] = [
+            message for message in ctx.messages if message["role"] != "activity"
+        ]
         is_older = self._protocol == "0.x"
         pauses = list(PAUSES)
         while True:
-            content = dumps(legacy(said) if is_older else said).encode()
+            content = dumps(legacy(run_input) if is_older else run_input).encode()
             try:
                 response = await self._post(content)
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:
@@ -141,7 +143,7 @@ class HttpRuntime:
                 await asyncio.sleep(pauses.pop(0))
                 continue
             if response.status_code == UNPROCESSABLE and self._protocol == "auto" and not is_older:
-                is_older = True  # a 422 comes from the check of the input: nothing has begun
+                is_older = True  # A 422 comes from the check of the input, so nothing has begun.
             elif response.status_code not in RETRIED or not pauses:
                 return await _checked(response)
             await response.aclose()
@@ -149,9 +151,9 @@ class HttpRuntime:
                 await asyncio.sleep(pauses.pop(0))
 
     async def _post(self, content: bytes) -> httpx.Response:
-        """The answer's head, behind at most MAX_REDIRECTS that keep method and body.
+        """The head of the answer, after at most MAX_REDIRECTS that keep method and body.
 
-        The agent's own headers go to the origin they were given for, and nowhere else.
+        The agent's own headers go to the origin they were set for, and nowhere else.
         """
         url, timeouts = self._url, self._timeouts
         for _ in range(MAX_REDIRECTS + 1):
@@ -196,17 +198,17 @@ class Stream:
         """The next frames, maybe none yet; None at the end. Raises httpx's errors and RunFailed."""
         async for chunk in self._chunks:
             frames, now = self._parser.feed(chunk), self._now()
-            # Whoever sends comments only is looked at when one comes: no timer for each run.
+            # A peer that only sends comments is checked when one comes: no timer for each run.
             if not frames and now - self._last > self._event_seconds:
                 raise httpx.ReadTimeout("no event in time", request=self._response.request)
             if frames:
                 self._last = now
             return frames
-        # A frame that was cut is no matter of its own: what counts is that the end is missing.
+        # A frame that was cut needs no error of its own: the missing end is the error.
         return [data for data in self._parser.close() if _is_json(data)] or None
 
     async def leave(self, *, whole: bool) -> None:
-        """Close. Behind the terminal event the end of the body is near: the connection is kept."""
+        """Close. After the terminal event the body is about to end, so the connection is kept."""
         if whole:
             with suppress(TimeoutError, httpx.HTTPError, httpx.StreamError):
                 async with asyncio.timeout(DRAIN_SECONDS):
@@ -220,7 +222,7 @@ class Stream:
 
 
 async def close() -> None:
-    """Close this loop's client and what it keeps open."""
+    """Close this loop's client and the connections it keeps open."""
     client = _clients.pop(asyncio.get_running_loop(), None)
     if client is not None:
         await client.aclose()
@@ -235,17 +237,17 @@ def _client() -> httpx.AsyncClient:
 
 
 async def _checked(response: httpx.Response) -> httpx.Response:
-    """The response, if it is an event stream; closes it and raises RunFailed if not."""
+    """The response, if it is an event stream; otherwise close it and raise RunFailed."""
     status, media = response.status_code, response.headers.get("content-type", "")
     problem = None
     if status in (301, 302, 303):
-        problem = f"redirects with {status}, which would drop the input; enter its final address"
+        problem = f"redirects with {status}, which would drop the input; use its final URL"
     elif status != httpx.codes.OK:
         problem = f"answered with status {status}"
     elif media.partition(";")[0].strip().lower() not in ("text/event-stream", ""):
-        problem = "answered with something else than an event stream"
+        problem = "did not answer with an event stream"
     elif response.headers.get("content-encoding", "identity").lower() != "identity":
-        problem = "compresses its events, although it was asked not to"
+        problem = "compresses its events, although the request forbids it"
     if problem is None:
         return response
     await response.aclose()
@@ -267,7 +269,7 @@ def _parsed(data: str) -> dict[str, Any] | None:
         event = None
     if not isinstance(event, dict):
         raise RunFailed(
-            RunErrorCode.INVALID_EVENT, "The remote agent sent a frame that is no JSON object."
+            RunErrorCode.INVALID_EVENT, "The remote agent sent a frame that is not a JSON object."
         )
     return event
 
@@ -281,7 +283,7 @@ def _is_json(data: str) -> bool:
 
 
 def _is_distrusted(error: BaseException | None) -> bool:
-    """Whether TLS refused the peer; httpx and httpcore wrap what it raised."""
+    """Whether TLS rejected the peer; httpx and httpcore wrap the original error."""
     while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
         error = error.__cause__ or error.__context__
     return error is not None
@@ -292,9 +294,11 @@ def _failed(error: Exception, *, begun: bool) -> RunFailed:
         what = "is silent for too long" if begun else "does not answer in time"
         return RunFailed(RunErrorCode.UPSTREAM_TIMEOUT, f"The remote agent {what}.")
     if isinstance(error, httpx.ConnectError):
-        why = "'s certificate is not accepted" if _is_distrusted(error) else " cannot be reached"
+        why = "'s certificate is not trusted" if _is_distrusted(error) else " cannot be reached"
         return RunFailed(RunErrorCode.UPSTREAM_HTTP, f"The remote agent{why}.")
     cut = begun or isinstance(error, httpx.ReadError | httpx.WriteError)
     if cut or "disconnect" in str(error):
-        return RunFailed(RunErrorCode.UPSTREAM_CLOSED, "The remote agent cut the connection.")
-    return RunFailed(RunErrorCode.UPSTREAM_HTTP, "The remote agent does not answer in HTTP.")
+        return RunFailed(
+            RunErrorCode.UPSTREAM_CLOSED, "The remote agent closed the connection early."
+        )
+    return RunFailed(RunErrorCode.UPSTREAM_HTTP, "The remote agent does not speak HTTP.")

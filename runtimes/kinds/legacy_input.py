@@ -1,7 +1,7 @@
-"""A RunAgentInput as a peer of AG-UI 0.x takes it.
+"""Converts a RunAgentInput for peers of AG-UI 0.x.
 
-Its SDKs disagree: ``ag-ui-protocol`` 0.1.5 refuses every member that it does not know and knows
-text only; 0.1.13 takes more, but wants what 1.0 leaves out. This form is right for all of them.
+The 0.x SDKs disagree: ``ag-ui-protocol`` 0.1.5 rejects every unknown member and accepts text only;
+0.1.13 accepts more, but requires what 1.0 leaves out. This form suits all of them.
 """
 
 from typing import Any
@@ -12,20 +12,24 @@ _TEXT_ROLES = frozenset({"developer", "system", "user"})
 
 
 def legacy(body: Wire) -> Wire:
-    """``body`` without what 0.x does not know: parts become their text, reasoning goes.
+    """``body`` without what 0.x does not know: parts become their text, reasoning is dropped.
 
-    Answers to interrupts travel where frameworks read them before 1.0 settled it:
+    Answers to interrupts go where frameworks read them before 1.0 settled it:
     ``forwardedProps.command.resume`` is the payload of the one answer, or the list of entries.
     """
     props = body.get("forwardedProps")
     props = {} if props is None else props
     if (answers := body.get("resume")) and isinstance(props, dict):
-        given = answers[0].get("payload") if _is_plain(answers) else answers
-        props = {**props, "command": {**_dict(props.get("command")), "resume": given}}
+        resumed = answers[0].get("payload") if _is_plain(answers) else answers
+        props = {**props, "command": {**_dict(props.get("command")), "resume": resumed}}
     return {
         **{name: body[name] for name in _KEPT},
         "state": {} if body.get("state") is None else body["state"],
-        "messages": [told for message in body.get("messages") or [] if (told := _message(message))],
+        "messages": [
+            older_message
+            for message in body.get("messages") or []
+            if (older_message := _message(message))
+        ],
         "tools": [_tool(tool) for tool in body.get("tools") or []],
         "context": [
             {name: entry[name] for name in ("description", "value")}
@@ -45,18 +49,18 @@ def _dict(value: Any) -> Wire:
 
 def _message(message: Wire) -> Wire | None:
     role, content = message["role"], _text(message.get("content"))
-    kept = {"id": message["id"], "role": role}
+    common = {"id": message["id"], "role": role}
     if role in _TEXT_ROLES:
         named = {"name": message["name"]} if message.get("name") else {}
-        return {**kept, "content": content, **named}
+        return {**common, "content": content, **named}
     if role == "tool":
-        return {**kept, "content": content, "toolCallId": message["toolCallId"]}
+        return {**common, "content": content, "toolCallId": message["toolCallId"]}
     if role == "assistant":
         calls = [
             {name: call[name] for name in ("id", "type", "function")}
             for call in message.get("toolCalls") or []
         ]
-        return {**kept, "content": content, **({"toolCalls": calls} if calls else {})}
+        return {**common, "content": content, **({"toolCalls": calls} if calls else {})}
     return None
 
 
@@ -68,5 +72,5 @@ def _text(content: Any) -> str:
 
 
 def _tool(tool: Wire) -> Wire:
-    told: Wire = {name: tool[name] for name in ("name", "description") if name in tool}
-    return {"description": "", **told, "parameters": tool.get("parameters") or {}}
+    function: Wire = {name: tool[name] for name in ("name", "description") if name in tool}
+    return {"description": "", **function, "parameters": tool.get("parameters") or {}}

@@ -1,7 +1,7 @@
 """The ``orchestrator`` kind: plans over the team's other agents and runs them as subagents.
 
-No code and no address: all it does is told by its settings, and by the agents it starts through
-``RunContext.spawn``. It is the operator's, since it is how agents get to run others.
+It has no code and no URL of its own: its settings say what to do, and it starts agents through
+``RunContext.spawn``. Only operators create it, since it lets agents run others.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ Wire = dict[str, Any]
 
 
 class Rule(BaseModel):
-    """Which agents work on a request that has one of these words, and how risky it is."""
+    """Which agents work on a request that contains one of these words, and how risky it is."""
 
     words: list[str]
     agents: list[str]
@@ -42,7 +42,7 @@ class Rule(BaseModel):
 
 
 class Settings(BaseModel):
-    """What it reads of an agent's settings; ``/agui/info`` shows others."""
+    """The members of an agent's settings that it reads; ``/agui/info`` shows others."""
 
     agents: list[str] | None = None
     rules: list[Rule] = []
@@ -52,7 +52,7 @@ class Settings(BaseModel):
 
 @dataclass(slots=True)
 class Task:
-    """One agent's part of the plan; with ``thread`` it goes on there, with these answers."""
+    """One agent's part of the plan; with ``thread`` it continues there, with these answers."""
 
     agent: str
     thread: str | None = None
@@ -60,7 +60,7 @@ class Task:
 
 
 class OrchestratorRuntime(PythonRuntime):
-    """Plans, runs the plan, says how it went."""
+    """Plans, runs the plan, reports the outcome."""
 
     kind = "orchestrator"
 
@@ -82,8 +82,8 @@ class OrchestratorRuntime(PythonRuntime):
             raise RunFailed(
                 RunErrorCode.AGENT_ERROR, "The orchestrator's settings cannot be used."
             ) from None
-        given = ctx.body.get("state")
-        known = {key: value for key, value in (given or {}).items() if key != "plan"}
+        initial = ctx.body.get("state")
+        known = {key: value for key, value in (initial or {}).items() if key != "plan"}
         ctx.state.replace({**known, "status": "planning", "risk_level": "none"})
         with ctx.step(PLANNING):
             tasks, risk = suspended(ctx), "none"
@@ -98,22 +98,22 @@ class OrchestratorRuntime(PythonRuntime):
         await Work(ctx, tasks, settings.at_once).run()
 
     async def _plan(self, ctx: RunContext, settings: Settings) -> tuple[list[str], str]:
-        """Choose the agents, by the planner or by rule, and the risk that they see in the task."""
+        """Choose the agents and the risk, by the planner or by rule."""
         team = await db(self._others)
         wanted = team if settings.agents is None else settings.agents
         allowed = {slug: team[slug] for slug in wanted if slug in team}
         allowed.pop(settings.planner or "", None)
         if settings.planner is not None:
-            found = await self._ask(ctx, settings.planner, allowed)
-            if found is not None:
-                return found
+            plan = await self._ask(ctx, settings.planner, allowed)
+            if plan is not None:
+                return plan
         text = ctx.text.lower()
         rules = [rule for rule in settings.rules if any(word in text for word in rule.words)]
         named = dict.fromkeys(name for rule in rules for name in rule.agents if name in allowed)
         return list(named or allowed), worst(rule.risk_level for rule in rules)
 
     def _others(self) -> dict[str, str]:
-        """The team's other agents, and what they say of themselves."""
+        """The team's other agents, and their descriptions."""
         from runtimes.models import Agent
 
         rows = Agent.objects.for_team(self._row.team).filter(enabled=True).exclude(pk=self._row.pk)
@@ -122,13 +122,13 @@ class OrchestratorRuntime(PythonRuntime):
     async def _ask(
         self, ctx: RunContext, planner: str, agents: dict[str, str]
     ) -> tuple[list[str], str] | None:
-        """The planner's plan; None where its answer is none, and the rules decide."""
+        """The planner's plan; None if its answer is not a plan, so that the rules decide."""
         listed = "\n".join(f"- {slug}: {about}" for slug, about in agents.items())
         prompt = f"{ASK}{listed}\n\nRequest:\n{ctx.text}"
         message = {"id": "plan", "role": "user", "content": prompt}
         async with ctx.spawn(planner, {"messages": [message]}) as child:
-            said = [e["delta"] async for e in child if e["type"] == "TEXT_MESSAGE_CONTENT"]
-        text = "".join(said)
+            deltas = [e["delta"] async for e in child if e["type"] == "TEXT_MESSAGE_CONTENT"]
+        text = "".join(deltas)
         try:
             answer = json.loads(text[text.index("{") : text.rindex("}") + 1])
             named = [slug for slug in dict.fromkeys(answer["agents"]) if slug in agents]
@@ -141,7 +141,7 @@ class OrchestratorRuntime(PythonRuntime):
 
 
 class Work:
-    """A plan being carried out."""
+    """A plan in progress."""
 
     def __init__(self, ctx: RunContext, tasks: list[Task], at_once: int) -> None:
         self._ctx = ctx
@@ -152,7 +152,7 @@ class Work:
         self._asked = False
 
     async def run(self) -> None:
-        """All of it; a subagent that fails does not end the others."""
+        """Run all tasks; a subagent that fails does not end the others."""
         ctx = self._ctx
         async with asyncio.TaskGroup() as group:
             for number, task in enumerate(self._tasks):
@@ -172,7 +172,7 @@ class Work:
     async def _one(self, number: int, task: Task) -> None:
         ctx = self._ctx
         async with self._free:
-            shown = ctx.activity(ACTIVITY, self._about(number, task, "running"))
+            activity = ctx.activity(ACTIVITY, self._about(number, task, "running"))
             try:
                 status = await self._delegate(task)
             except RunFailed as failed:
@@ -181,16 +181,16 @@ class Work:
             self._ended += 1
             self._failed += status == "failed"
             self._asked |= status == "waiting"
-            shown.update(self._about(number, task, status))
+            activity.update(self._about(number, task, status))
 
     def _about(self, number: int, task: Task, status: str) -> Wire:
-        """What the activity says; ``progress`` is the part of the plan that is over, in percent."""
+        """The activity's content; ``progress`` is the finished part of the plan, in percent."""
         self._ctx.state["plan"]["tasks"][number]["status"] = status
         progress = 100 * self._ended // len(self._tasks)
         return {"agent_id": task.agent, "status": status, "progress": progress}
 
     async def _delegate(self, task: Task) -> str:
-        """Run the subagent and pass on what it says; how it ended."""
+        """Run the subagent and pass its events on; returns how it ended."""
         ctx = self._ctx
         body: Wire = {"messages": conversation(ctx), "context": ctx.context}
         if task.thread is not None:
@@ -205,13 +205,15 @@ class Work:
         about = {"subagentRunId": child.id}
         outcome = (end.get("outcome") or {}).get("type", "success")
         if end["type"] == "RUN_ERROR" or outcome == "cancelled":
-            told = end.get("message", "It was cancelled.")
-            ctx.emit({"type": "SUBAGENT_ERROR", **about, "message": told})
+            message = end.get("message", "It was cancelled.")
+            ctx.emit({"type": "SUBAGENT_ERROR", **about, "message": message})
             return "failed"
         self._heed(end.get("result"))
         if outcome == "interrupt":
-            asked = [self._pass_on(question, child) for question in end["outcome"]["interrupts"]]
-            suspension = {"type": "suspended", "interruptIds": asked}
+            interrupt_ids = [
+                self._pass_on(question, child) for question in end["outcome"]["interrupts"]
+            ]
+            suspension = {"type": "suspended", "interruptIds": interrupt_ids}
             ctx.emit({"type": "SUBAGENT_FINISHED", **about, "outcome": suspension})
             return "waiting"
         result = {"result": end["result"]} if "result" in end else {}
@@ -227,7 +229,7 @@ class Work:
                 state["risk_level"] = risk
 
     def _pass_on(self, question: Wire, child: ChildRun) -> str:
-        """Ask what the subagent asks; the id says whom the answer is for."""
+        """Ask the subagent's question; the id says which subagent the answer is for."""
         return self._ctx.interrupt(
             question["reason"],
             message=question.get("message"),
@@ -240,44 +242,44 @@ class Work:
 
 
 def suspended(ctx: RunContext) -> list[Task]:
-    """The subagents that the answers of this run are for."""
-    found: dict[tuple[str, str], Task] = {}
+    """The subagents that this run's answers are for."""
+    tasks: dict[tuple[str, str], Task] = {}
     for entry in ctx.resume:
         if entry["interruptId"].count("|") < 2:
-            continue  # the question of another agent of this thread
+            continue  # The question of another agent of this thread.
         agent, thread, question = entry["interruptId"].split("|", 2)
-        task = found.setdefault((agent, thread), Task(agent, thread))
+        task = tasks.setdefault((agent, thread), Task(agent, thread))
         task.answers.append({**entry, "interruptId": question})
-    return list(found.values())
+    return list(tasks.values())
 
 
 def conversation(ctx: RunContext) -> list[Wire]:
-    """The conversation, without tool calls that another agent cannot know."""
-    kept = ("id", "role", "content")
+    """The conversation without tool calls, which another agent cannot know."""
+    copied = ("id", "role", "content")
     return [
-        {key: message[key] for key in kept}
+        {key: message[key] for key in copied}
         for message in ctx.messages
         if message["role"] in ("user", "assistant") and message.get("content")
     ]
 
 
 def tagged(event: Wire, child: ChildRun) -> Wire | None:
-    """The event as the subagent's; None for what is not the parent's to show, such as its state.
+    """The event as the subagent's; None for one that the parent does not show, such as its state.
 
-    Ids of messages and calls are made its own: two agents may use the same.
+    Ids of messages and calls get the subagent's prefix: two agents may use the same.
     """
     if not event["type"].startswith(PASSED_ON):
         return None
-    told = {**event, **{key: f"{child.id}:{event[key]}" for key in IDS if key in event}}
+    copied = {**event, **{key: f"{child.id}:{event[key]}" for key in IDS if key in event}}
     if event["type"] == "SUBAGENT_STARTED":
-        told.setdefault("parentSubagentRunId", child.id)
+        copied.setdefault("parentSubagentRunId", child.id)
     else:
-        told.setdefault("subagentRunId", child.id)
-    told.pop("parentToolCallId", None)
-    return told
+        copied.setdefault("subagentRunId", child.id)
+    copied.pop("parentToolCallId", None)
+    return copied
 
 
 def worst(levels: Any) -> str:
-    """The highest of these risks; what is none does not count."""
+    """The highest of these risks; unknown ones do not count."""
     known: Iterator[int] = (RISKS.index(level) for level in levels if level in RISKS)
     return RISKS[max(known, default=0)]

@@ -18,12 +18,12 @@ from runtimes.context.run_context import Interrupted, RunContext
 if TYPE_CHECKING:
     from runtimes.models import Agent
 
-CANCEL_GRACE = 2.0  # seconds an agent may take to stop before the run goes on without it
+CANCEL_GRACE = 2.0  # seconds an agent may take to stop before the run continues without it
 _left_behind: set[asyncio.Task[None]] = set()  # the loop itself holds tasks only weakly
 
 
 class PythonRuntime:
-    """Runs one registered agent: whatever it is, out comes one ordered stream of events."""
+    """Runs one registered agent of any kind as one ordered stream of events."""
 
     kind = "python"
 
@@ -36,10 +36,10 @@ class PythonRuntime:
         return cls(registry.get(row.target or row.slug))
 
     async def run(self, ctx: RunContext) -> AsyncGenerator[Any, None]:
-        """What the agent yields and what it emits through ``ctx``, at once and in order.
+        """The agent's yielded events and those emitted through ``ctx``, at once and in order.
 
-        Ends with a RUN_FINISHED of its own only where there is an interrupt, result or usage to
-        tell. Raises what the agent raised, after the events before it.
+        Ends with a RUN_FINISHED of its own only if there is an interrupt, a result or usage. Raises
+        what the agent raised, after the events before it.
         """
         outbox, last = ctx.outbox, None
         queue = outbox.queue
@@ -62,7 +62,7 @@ class PythonRuntime:
                 await _stop(task, ctx)
 
     async def _drive(self, ctx: RunContext) -> None:
-        """The agent's own task; keeps what it raised, so that the events before it go out first."""
+        """The agent's own task; keeps what it raised, so that earlier events are sent first."""
         outbox = ctx.outbox
         try:
             ctx.announce_state()
@@ -106,7 +106,7 @@ def _type_of(event: Any) -> Any:
 
 
 async def _play(target: Any, ctx: RunContext) -> None:
-    """Call the agent the way it wants to be called, and take what it gives."""
+    """Call the agent according to its kind, and take its output."""
     if inspect.isclass(target):
         target = target()
     is_object = not inspect.isroutine(target) and hasattr(target, "run")
@@ -137,7 +137,7 @@ async def _pump(items: Any, outbox: Outbox) -> None:
     queue, items = outbox.queue, aiter(items)
     try:
         async for item in items:
-            # An SDK adapter begins with RUN_STARTED; too late when the agent emitted before.
+            # An SDK adapter begins with RUN_STARTED; too late if the agent emitted before.
             if not (outbox.spoke and _type_of(item) == "RUN_STARTED"):
                 outbox.write(item)
             break
@@ -175,8 +175,8 @@ def _pump_in_thread(items: Iterator[Any], outbox: Outbox) -> None:
 async def _in_thread(work: Callable[[], Any]) -> Any:
     """Run ``work`` in a thread of its own and await its value.
 
-    A daemon, and none of a pool's: an agent that never returns must hold up neither the next
-    agent nor the end of the process. On cancel the thread is left to see ``ctx.cancelled``.
+    It is a daemon, not a pool's thread: an agent that never returns must delay neither the next
+    agent nor the end of the process. A cancelled thread is left to notice ``ctx.cancelled``.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
@@ -197,11 +197,12 @@ async def _in_thread(work: Callable[[], Any]) -> Any:
                 value = work()
             finally:
                 _close_connections()
-        except (StopIteration, KeyboardInterrupt, SystemExit) as raised:  # no future takes these
+        # Futures do not accept these.
+        except (StopIteration, KeyboardInterrupt, SystemExit) as raised:
             error = RuntimeError(f"the agent raised {type(raised).__name__}: {raised}")
         except BaseException as raised:
             error = raised
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # The loop is closed: nobody waits any more.
             loop.call_soon_threadsafe(settle, value, error)
 
     context = contextvars.copy_context()

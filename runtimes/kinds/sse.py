@@ -1,7 +1,7 @@
-"""Server-sent events as they really come: any line end, any split, and no more than fits.
+"""Server-sent events as real servers send them: any line end, any split, bounded in size.
 
-A parser of our own, since httpx-sse splits text by every Unicode line end (U+2028 may stand in
-JSON) and holds whatever a peer sends without a newline.
+A parser of our own, since httpx-sse splits text at every Unicode line end (U+2028 may occur in
+JSON) and buffers without limit what a peer sends without a newline.
 """
 
 import re
@@ -15,8 +15,8 @@ _BOM = b"\xef\xbb\xbf"
 class SseParser:
     """Feed it bytes, get the data of each complete event as text.
 
-    At most ``max_bytes`` are held for one event. Bytes that are no UTF-8 become U+FFFD; fields
-    other than ``data`` and comments are passed over.
+    At most ``max_bytes`` are buffered for one event. Bytes that are not UTF-8 become U+FFFD;
+    comments and fields other than ``data`` are skipped.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -30,8 +30,9 @@ class SseParser:
         self._too_large = False
 
     def feed(self, chunk: bytes) -> list[str]:
-        """The events that ``chunk`` completes. Raises RunFailed(EVENT_TOO_LARGE), behind the
-        events before the one that is: at the next call.
+        """The events that ``chunk`` completes. Raises RunFailed(EVENT_TOO_LARGE) one call late.
+
+        The events before the one that is too large are returned first.
         """
         self._refuse()
         buffer, events, start = self._buffer, list[str](), 0
@@ -42,8 +43,8 @@ class SseParser:
             start = 1 if buffer[0] == 0x0A else 0
             self._after_cr = False
         search = max(start, self._scanned)
-        while found := _LINE_END.search(buffer, search):
-            line, start = bytes(buffer[start : found.start()]), found.end()
+        while match := _LINE_END.search(buffer, search):
+            line, start = bytes(buffer[start : match.start()]), match.end()
             search = start
             if line:
                 self._take(line)
@@ -65,7 +66,7 @@ class SseParser:
         return [self._event()] if self._data else []
 
     def _begin(self) -> bool:
-        """Past a byte order mark; False while it may still be one."""
+        """Skip a byte order mark; False while more bytes are needed to tell."""
         if len(self._buffer) < len(_BOM) and _BOM.startswith(self._buffer):
             return False
         if self._buffer.startswith(_BOM):

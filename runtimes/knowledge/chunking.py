@@ -1,4 +1,4 @@
-"""A document cut into pieces that one search can find and one agent can read. Knows no database."""
+"""Cuts a document into pieces that one search can find and one agent can read. No database."""
 
 from collections.abc import Iterable, Iterator
 
@@ -7,11 +7,11 @@ from runtimes.builtin.doc_search import split
 MOST = 1_500
 """Characters of a piece."""
 Piece = tuple[str, str]
-"""The heading that a piece stands under ("" without), and its text."""
+"""The heading above a piece ("" without one), and its text."""
 
 
 def pieces(title: str, media_type: str, text: str) -> Iterator[Piece]:
-    """The pieces of a document in order, none empty, none longer than MOST and a CSV's header."""
+    """The pieces of a document in order; none is empty or longer than MOST and a CSV's header."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     if media_type == "text/csv":
         yield from _rows(text)
@@ -34,7 +34,7 @@ def _rows(text: str) -> Iterator[Piece]:
 
 
 def _fitting(text: str) -> Iterator[str]:
-    """Its lines; one that is too long is cut, between words where it has any."""
+    """Its lines; one that is too long is cut, between words if it has any."""
     for line in text.split("\n"):
         at = 0
         while len(line) - at > MOST:
@@ -47,18 +47,18 @@ def _fitting(text: str) -> Iterator[str]:
 
 def _packed(lines: Iterable[str]) -> Iterator[str]:
     """As many lines to a piece as fit; one that is more than half full ends with its paragraph."""
-    held: list[str] = []
+    lines_here: list[str] = []
     size = 0
     for line in lines:
         full = size + len(line) + 1 > MOST or (not line.strip() and size > MOST // 2)
-        if full and held:
-            yield from _said("\n".join(held))
-            held, size = [], 0
-        held.append(line)
+        if full and lines_here:
+            yield from _if_not_blank("\n".join(lines_here))
+            lines_here, size = [], 0
+        lines_here.append(line)
         size += len(line) + 1
-    yield from _said("\n".join(held))
+    yield from _if_not_blank("\n".join(lines_here))
 
 
-def _said(piece: str) -> Iterator[str]:
+def _if_not_blank(piece: str) -> Iterator[str]:
     if piece.strip():
         yield piece.strip("\n")

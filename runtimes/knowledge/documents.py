@@ -30,7 +30,7 @@ class KnowledgeFull(Conflict):
 
 
 def require_inside(who: Caller) -> None:
-    """People of the team, and keys that may manage agents: a client's key is in its hands.
+    """Allows people of the team, and keys that may manage agents: clients hold client keys.
 
     Raises Forbidden.
     """
@@ -101,14 +101,14 @@ def store(document: Document, by: str) -> None:
 
 
 def check(document: Document, text: str) -> None:
-    """Give a document its text. Raises Invalid (another type, empty, NUL in it), TooLarge."""
+    """Set a document's text. Raises Invalid (unknown type, empty, NUL in it), TooLarge."""
     document.title, document.text = storable("title", document.title), storable("text", text)
     if document.media_type not in MediaType.values:
         known = ", ".join(MediaType.values)
-        raise Invalid(f"media_type is one of {known}.", details=_at("media_type"))
+        raise Invalid(f"media_type must be one of {known}.", details=_at("media_type"))
     document.size, most = len(text.encode()), settings.AGUI_DOCUMENT_MAX_BYTES
     if document.size > most:
-        raise TooLarge(f"A document has at most {most} bytes.", details={"limit": most})
+        raise TooLarge(f"A document can have at most {most} bytes.", details={"limit": most})
 
 
 def storable(name: str, text: str) -> str:
@@ -120,26 +120,28 @@ def storable(name: str, text: str) -> str:
             f"{name} contains an unpaired surrogate (invalid Unicode).", details=_at(name)
         ) from None
     if "\x00" in text or not text.strip():
-        raise Invalid(f"{name} is text, without NUL, and not empty.", details=_at(name))
+        raise Invalid(
+            f"{name} must be text that is not empty and contains no NUL.", details=_at(name)
+        )
     return text
 
 
 def room(team: Team, kind: type[Any], most: int) -> None:
-    """Is there room for one more? Locks the team's row until commit. Raises KnowledgeFull."""
+    """Check that one more fits. Locks the team's row until commit. Raises KnowledgeFull."""
     Team.objects.select_for_update(no_key=True).get(pk=team.pk)
     if kind.objects.for_team(team).count() >= most:
         raise KnowledgeFull(details={"max": most})
 
 
 def search(team: Team, question: str, most: int) -> list[DocumentChunk]:
-    """The pieces that answer best, best first, each with its ``document``.
+    """The best matching pieces, best first, each with its ``document``.
 
-    Takes the syntax of search engines ("exact phrase", -without, or). When no piece has all the
-    words, those with any of them are taken.
+    Takes the syntax of search engines ("exact phrase", -without, or). If no piece contains all
+    words, any of the words will do.
     """
-    asked = question[:LONGEST_QUESTION].replace("\x00", " ").encode(errors="replace").decode()
-    words = list(dict.fromkeys(re.findall(r"\w+", asked)))[:MOST_WORDS]
-    whole = " ".join(asked.split()[:MOST_WORDS])
+    clean = question[:LONGEST_QUESTION].replace("\x00", " ").encode(errors="replace").decode()
+    words = list(dict.fromkeys(re.findall(r"\w+", clean)))[:MOST_WORDS]
+    whole = " ".join(clean.split()[:MOST_WORDS])
     return _ranked(team, whole, most) or _ranked(team, " or ".join(words), most)
 
 
@@ -147,8 +149,8 @@ def _ranked(team: Team, text: str, most: int) -> list[DocumentChunk]:
     query = SearchQuery(text, search_type="websearch", config="english")
     rank = SearchRank(F("search"), query, cover_density=True, normalization=Value(32))
     rows = DocumentChunk.objects.for_team(team).filter(search=query)
-    found = rows.select_related("document").defer("document__text", "search")
-    return list(found.annotate(rank=rank).order_by("-rank", "document_id", "position")[:most])
+    matches = rows.select_related("document").defer("document__text", "search")
+    return list(matches.annotate(rank=rank).order_by("-rank", "document_id", "position")[:most])
 
 
 def _at(name: str) -> dict[str, str]:

@@ -1,5 +1,4 @@
-"""What a team knows, for its agents' context: documents, shared notes, what people wrote of
-themselves."""
+"""A team's knowledge for its agents' context: documents, shared notes, people's profiles."""
 
 import uuid6
 from django.contrib.postgres.indexes import GinIndex
@@ -11,11 +10,11 @@ from teams.models import Membership
 from teams.tenancy import TeamOwned
 
 NOTE = 4_000
-"""Characters of a note, and of what somebody wrote of themselves."""
+"""How many characters a note or a profile may have."""
 
 
 class MediaType(models.TextChoices):
-    """What can be uploaded: text only."""
+    """The types that can be uploaded: text only."""
 
     PLAIN = "text/plain"
     MARKDOWN = "text/markdown"
@@ -23,7 +22,7 @@ class MediaType(models.TextChoices):
 
 
 class Document(TeamOwned):
-    """A text that the team's agents may be given parts of. ``size`` counts bytes of UTF-8."""
+    """A text whose parts the team's agents may get. ``size`` counts bytes of UTF-8."""
 
     id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
     title = models.CharField(max_length=200)
@@ -50,7 +49,7 @@ class Document(TeamOwned):
 
 
 class DocumentChunk(TeamOwned):
-    """A piece of a document. ``search`` is kept by the database and weighs headings more."""
+    """A piece of a document. The database computes ``search``, which weighs headings more."""
 
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="chunks")
     position = models.PositiveIntegerField()
@@ -74,7 +73,7 @@ class DocumentChunk(TeamOwned):
 
 
 class Wisdom(TeamOwned):
-    """A note that all of the team's agents are given which ask for its wisdom."""
+    """A note for those of the team's agents that use the provider ``wisdom``."""
 
     id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
     text = models.TextField(max_length=NOTE)
@@ -91,7 +90,7 @@ class Wisdom(TeamOwned):
 
 
 class Profile(TeamOwned):
-    """What a person wrote of themselves for this team's agents; goes with the membership."""
+    """What a person wrote about themselves for this team's agents; deleted with the membership."""
 
     membership = models.OneToOneField(
         Membership, primary_key=True, on_delete=models.CASCADE, related_name="profile"

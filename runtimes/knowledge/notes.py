@@ -1,4 +1,4 @@
-"""The team's wisdom, and what people wrote of themselves: short notes for its agents' context."""
+"""The team's wisdom, and people's profiles: short notes for its agents' context."""
 
 from uuid import UUID
 
@@ -45,7 +45,7 @@ def delete(who: Caller, note_id: UUID) -> None:
 
 
 def about(who: Caller) -> str:
-    """What the person wrote of themselves. Raises Forbidden for a key."""
+    """The person's profile text. Raises Forbidden for a key."""
     profile = Profile.objects.for_team(who.team).filter(membership=_membership(who)).first()
     return profile.about if profile else ""
 
@@ -53,22 +53,22 @@ def about(who: Caller) -> str:
 def describe(who: Caller, text: str) -> str:
     """Replace it; "" removes it. Raises Forbidden for a key, Invalid."""
     membership = _membership(who)
-    kept = _short(text) if text else ""
+    stored = _short(text) if text else ""
     Profile.objects.update_or_create(
-        membership=membership, defaults={"team": who.team, "about": kept}
+        membership=membership, defaults={"team": who.team, "about": stored}
     )
-    return kept
+    return stored
 
 
 def _membership(who: Caller) -> Membership:
     rows = Membership.objects.for_team(who.team)
-    found = rows.filter(user=who.user_id).first() if who.kind == "user" else None
-    if found is None:
+    membership = rows.filter(user=who.user_id).first() if who.kind == "user" else None
+    if membership is None:
         raise Forbidden("Only a person has a profile.")
-    return found
+    return membership
 
 
 def _short(text: str) -> str:
     if len(text) > NOTE:
-        raise Invalid(f"A note has at most {NOTE} characters.", details={"path": "text"})
+        raise Invalid(f"A note can have at most {NOTE} characters.", details={"path": "text"})
     return storable("text", text)

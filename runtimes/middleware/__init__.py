@@ -1,1 +1,1 @@
-"""Middleware: what stands between an agent and intake (docs/howto-middleware.md)."""
+"""Middleware: stands between an agent and intake (docs/howto-middleware.md)."""

@@ -1,4 +1,4 @@
-"""What a middleware is: a transformer of one run's stream of events. Imports no Django."""
+"""The base of a middleware: a transformer of one run's stream of events. Imports no Django."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from typing import Any, ClassVar
@@ -14,7 +14,7 @@ DELTAS = {
     "REASONING_MESSAGE_CONTENT": "messageId",
     "TOOL_CALL_ARGS": "toolCallId",
 }
-"""The events that carry a piece of a text, and the field that says of which."""
+"""The events that carry a piece of a text, and the field with that text's id."""
 
 ENDS = {
     "TEXT_MESSAGE_END": "messageId",
@@ -24,17 +24,17 @@ ENDS = {
 
 
 class Options(BaseModel):
-    """The options of a middleware beside its ``name``: each one typed, none unknown."""
+    """The options of a middleware besides its ``name``; unknown ones are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Middleware:
-    """Takes a run's events and gives events; one instance per run.
+    """Takes a run's events and returns events; one instance per run.
 
     Events are dicts in wire form that passed the gate, chunks expanded; they may be changed.
-    ``feed`` and ``rest`` are enough for most; one that emits by itself (a timer, a task)
-    overrides ``stream``, which a cancel interrupts at its ``await``.
+    ``feed`` and ``rest`` are enough for most; one that emits by itself (a timer, a task) overrides
+    ``stream``, which a cancel interrupts at its ``await``.
     """
 
     Options: ClassVar[type[Options]] = Options
@@ -44,7 +44,7 @@ class Middleware:
         self.ctx = ctx
 
     def feed(self, event: Wire) -> Iterable[Wire]:
-        """What comes out for this event."""
+        """The events to send on for this event."""
         return (event,)
 
     def rest(self) -> Iterable[Wire]:
@@ -52,7 +52,7 @@ class Middleware:
         return ()
 
     async def stream(self, events: AsyncIterator[Wire]) -> AsyncGenerator[Wire, None]:
-        """The transformed stream. What ``events`` raises passes through."""
+        """The transformed stream. Exceptions of ``events`` pass through."""
         async for event in events:
             for out in self.feed(event):
                 yield out

@@ -19,13 +19,12 @@ class Chain:
     """The middleware of one run, in order: the first one is next to the agent."""
 
     def __init__(self, entries: Any, ctx: RunContext) -> None:
-        """Raises BadOptions."""
         self._links = [kind(options, ctx) for kind, options in parse(entries)]
 
     async def stream(self, events: AsyncGenerator[Wire, None]) -> AsyncGenerator[Wire, None]:
         """``events`` through every middleware; closing this closes each of them, then ``events``.
 
-        Nothing is read ahead here, so whoever reads slowly slows the agent.
+        Nothing is read ahead here, so a slow reader slows the agent.
         """
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(aclosing(events))
@@ -35,9 +34,9 @@ class Chain:
                 yield event
 
     def rest(self) -> list[Wire]:
-        """After the stream was cut short: what each still has to say, as the next one gives it."""
-        found: list[Wire] = []
+        """After the stream was cut short: the events still due, passed through the later ones."""
+        events: list[Wire] = []
         for link in self._links:
-            found = [out for event in found for out in link.feed(event)]
-            found.extend(link.rest())
-        return found
+            events = [out for event in events for out in link.feed(event)]
+            events.extend(link.rest())
+        return events

@@ -1,7 +1,7 @@
-"""``citations``: finds what an answer quotes, checks it, and keeps the results in the state.
+"""``citations``: finds the quotes in an answer, checks them, and keeps the results in the state.
 
-Text passes untouched and at once. Verification begins with the first complete citation and goes
-on beside the stream; only the terminal event waits for it.
+Text passes unchanged and at once. Verification begins with the first complete citation and runs
+beside the stream; only the terminal event waits for it.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ VERIFIERS: dict[str, Callable[[Any, RunContext], Verifier]] = {
 
 
 class CitationsOptions(Options):
-    """``key`` of the state, ``keep`` that many messages there, ``max_buffer`` bytes of each.
+    """``key`` of the state, ``keep``: how many messages, ``max_buffer``: bytes of each.
 
     ``timeout``: seconds the terminal event waits. ``lifecycle``: also CUSTOM events.
     """
@@ -47,12 +47,12 @@ class CitationsOptions(Options):
     @classmethod
     def _check(cls, key: str) -> str:
         if not is_safe(key):
-            raise ValueError("not a name that a state may have")
+            raise ValueError("not an allowed name in a state")
         return key
 
 
 class Citations(Middleware):
-    """Works with any agent; what the agent says about other state is never touched."""
+    """Works with any agent; changes of the agent to other state pass unchanged."""
 
     Options = CitationsOptions
     options: CitationsOptions
@@ -125,13 +125,13 @@ class Citations(Middleware):
             await self._verifier.aclose()
 
     def rest(self) -> Iterable[Wire]:
-        """Whatever is not through will not be: cut short, or out of time."""
+        """A result that is not there now will not come: the run was cut short, or time is up."""
         out: list[Wire] = []
         while self._results:
             out.extend(self._result(*self._results.popleft()))
         for message_id, message in self._ledger.messages.items():
             if message["status"] not in ENDED:
-                out.extend(self._ended(message_id, "The run ended before this was verified."))
+                out.extend(self._ended(message_id, "The run ended before this quote was verified."))
         return out
 
     # --- one event
@@ -177,24 +177,24 @@ class Citations(Middleware):
         return out
 
     def _close_all(self) -> list[Wire]:
-        """Messages that the agent left open have ended with it."""
+        """Messages that the agent left open end with it."""
         return [out for message_id in list(self._readers) for out in self._end(message_id)]
 
     def _agents_delta(self, event: Wire) -> list[Wire]:
-        kept = [self._ledger.allowed(operation) for operation in event["delta"]]
-        if None in kept:
-            self.ctx.log.warning("citations.foreign_write", operations=kept.count(None))
-        operations = [operation for operation in kept if operation is not None]
-        return [{**event, "delta": operations}] if operations or not kept else []
+        allowed = [self._ledger.allowed(operation) for operation in event["delta"]]
+        if None in allowed:
+            self.ctx.log.warning("citations.foreign_write", operations=allowed.count(None))
+        operations = [operation for operation in allowed if operation is not None]
+        return [{**event, "delta": operations}] if operations or not allowed else []
 
     # --- citations and their results
 
-    def _cite(self, message_id: str, found: list[Citation]) -> list[Wire]:
+    def _cite(self, message_id: str, citations: list[Citation]) -> list[Wire]:
         message = self._ledger.messages.get(message_id)
         if message is None:
             return []
         room = MOST_CITATIONS - len(message["citations"])
-        new = {c.key: c for c in found if c.key not in message["citations"]}
+        new = {c.key: c for c in citations if c.key not in message["citations"]}
         fresh = list(new.values())[: max(room, 0)]
         out = self._delta(self._ledger.cite(message_id, fresh))
         for citation in fresh:
@@ -204,7 +204,7 @@ class Citations(Middleware):
 
     def _verify(self, message_id: str, citation: Citation) -> None:
         if self._inlet is None:
-            return  # the stream is over: nothing may be begun
+            return  # The stream is over: nothing may be started.
         if self._verifier is None:
             options = self.options.verifier
             self._verifier = VERIFIERS[options.kind](options, self.ctx)
@@ -218,7 +218,8 @@ class Citations(Middleware):
             async with self._slots:
                 result = await verifier.verify(citation)
         except Exception as error:
-            # Its text may hold what was asked or answered: the kind of error has to do.
+            # Its text may contain the question or the answer, so only the type of the error is
+            # logged.
             kind = type(error).__name__
             self.ctx.log.warning("citations.not_verified", citation=citation.key, error=kind)
         self._results.append((message_id, citation.key, result))
@@ -230,9 +231,9 @@ class Citations(Middleware):
 
     def _result(self, message_id: str, key: str, result: Wire | None) -> list[Wire]:
         if message_id not in self._ledger.messages:
-            return []  # made room for newer ones
+            return []  # Removed to make room for newer ones.
         self._failed[message_id] += result is None
-        result = result or {"status": "pending", "error": "It could not be verified."}
+        result = result or {"status": "pending", "error": "The quote could not be verified."}
         out = self._delta(self._ledger.verified(message_id, key, result))
         about = {"messageId": message_id, "citation": key, "status": result["status"]}
         return [*out, *self._custom("evidence_ready", **about), *self._settled(message_id)]
@@ -257,7 +258,8 @@ class Citations(Middleware):
 
     def _delta(self, operations: list[Wire]) -> list[Wire]:
         if not operations or not self._ledger.rooted:
-            return []  # a state that is no object has no place for it; the next snapshot may
+            # A state that is not an object has no place for it; the next snapshot may have.
+            return []
         return [{"type": "STATE_DELTA", "delta": operations}]
 
     def _custom(self, name: str, **value: Any) -> list[Wire]:
@@ -266,14 +268,14 @@ class Citations(Middleware):
         return [{"type": "CUSTOM", "name": f"{self.options.key}.{name}", "value": value}]
 
     def _reviews(self) -> list[Wire]:
-        """What people did with the citations of earlier runs becomes part of this run's log."""
-        found = self._ledger.reviews
-        if not isinstance(found, list) or not found:
+        """Copy people's reviews of earlier citations into this run's log."""
+        reviews = self._ledger.reviews
+        if not isinstance(reviews, list) or not reviews:
             return []
         out = self._delta(self._ledger.whole())
-        for review in found[:MOST_CITATIONS]:
-            given = review if isinstance(review, dict) else {}
-            about = {name: given.get(name) for name in ("messageId", "citation", "action")}
+        for review in reviews[:MOST_CITATIONS]:
+            members = review if isinstance(review, dict) else {}
+            about = {name: members.get(name) for name in ("messageId", "citation", "action")}
             if all(isinstance(value, str) for value in about.values()):
                 message = self._ledger.messages.get(str(about["messageId"]), {"citations": ()})
                 if about["citation"] in message["citations"] and about["action"] in REVIEWS:

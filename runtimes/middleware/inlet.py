@@ -1,4 +1,4 @@
-"""Inlet: a stream read by a task of its own, for a middleware that waits for other things too."""
+"""Inlet: a stream read by a task of its own, for a middleware that also waits for other things."""
 
 import asyncio
 from collections import deque
@@ -11,7 +11,7 @@ ROOM = 64
 
 
 class Inlet:
-    """``async with Inlet(events) as inlet``: ``take`` what is there, then ``wait``.
+    """``async with Inlet(events) as inlet``: ``take`` an event that is there, else ``wait``.
 
     Reads at most ``room`` events ahead. Leaving cancels the task, which stops the agent.
     """
@@ -44,14 +44,12 @@ class Inlet:
         return True
 
     def take(self) -> Wire | None:
-        """The next event, if one is there."""
         if not self._waiting:
             return None
         self._space.set()
         return self._waiting.popleft()
 
     def notify(self) -> None:
-        """Wake the waiting task."""
         self._news.set()
 
     async def wait(self, seconds: float | None = None) -> None:
@@ -59,7 +57,8 @@ class Inlet:
         if self._waiting and not self._closed:
             return
         try:
-            # Not wait_for: on Python 3.11 it can swallow a cancel that comes with the news.
+            # Not wait_for: on Python 3.11 it can swallow a cancel that arrives together with the
+            # event.
             async with asyncio.timeout(seconds):
                 await self._news.wait()
         except TimeoutError:
@@ -67,7 +66,7 @@ class Inlet:
         self._news.clear()
 
     def close(self) -> None:
-        """Read no further: what the stream still says is not wanted. ``wait`` works on."""
+        """Stop reading: further events are not wanted. ``wait`` still works."""
         self._closed = True
         self._task.cancel()
 

@@ -1,4 +1,4 @@
-"""API keys in a chain: kept among the agent's secrets, a reference in their place."""
+"""API keys in a chain: kept among the agent's secrets, with a reference in their place."""
 
 from collections.abc import Callable, Mapping
 from secrets import token_hex
@@ -9,14 +9,14 @@ from runtimes.middleware.base import Options
 MEMBER = "api_key"
 
 
-class KeptSecret(Options):
-    """Stands for a key that was put away."""
+class StoredSecret(Options):
+    """Stands for a key that was stored as a secret."""
 
     secret: str
 
 
 def mentioned(entries: Any) -> bool:
-    """Whether there is a key, or a reference to one."""
+    """Whether the chain contains a key, or a reference to one."""
     if isinstance(entries, dict):
         return MEMBER in entries or any(map(mentioned, entries.values()))
     return isinstance(entries, list) and any(map(mentioned, entries))
@@ -24,23 +24,23 @@ def mentioned(entries: Any) -> bool:
 
 def put_away(entries: list[Any], known: Mapping[str, str]) -> tuple[list[Any], dict[str, str]]:
     """The chain as it is stored, and the keys, by name, that it refers to."""
-    kept: dict[str, str] = {}
+    keys: dict[str, str] = {}
 
     def store(value: Any) -> Any:
         if isinstance(value, str):
             name = token_hex(8)
-            kept[name] = value
+            keys[name] = value
             return {"secret": name}
         name = _name(value)
         if name in known:
-            kept[name] = known[name]
+            keys[name] = known[name]
         return value
 
-    return _each(entries, store), kept
+    return _each(entries, store), keys
 
 
 def taken_out(entries: list[Any], known: Mapping[str, str]) -> list[Any]:
-    """The chain with its keys; one that is gone is None."""
+    """The chain with its keys; one that no longer exists is None."""
     return _each(entries, lambda value: known.get(_name(value)) if _name(value) else value)
 
 
@@ -49,7 +49,7 @@ def _name(value: Any) -> str:
 
 
 def _each(entries: list[Any], change: Callable[[Any], Any]) -> list[Any]:
-    """A copy with ``change`` made to every member called ``api_key``."""
+    """A copy with ``change`` applied to every member called ``api_key``."""
 
     def copied(value: Any) -> Any:
         if isinstance(value, list):

@@ -10,14 +10,14 @@ from runtimes.middleware.base import DELTAS, Middleware, Options, Wire
 
 
 class LogOptions(Options):
-    """``level`` of the lines; ``events``: also a line for each event that is no delta."""
+    """``level`` of the lines; ``events``: also a line for each event that is not a delta."""
 
     level: Literal["debug", "info", "warning"] = "info"
     events: bool = False
 
 
 class Log(Middleware):
-    """Counts what passes and says so at the end; changes nothing."""
+    """Counts the events and logs the counts at the end; changes nothing."""
 
     Options = LogOptions
     options: LogOptions

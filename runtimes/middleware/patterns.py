@@ -1,4 +1,4 @@
-"""Secrets in text that arrives in pieces: what may go on, and what must wait for more."""
+"""Finds secrets in text that arrives in pieces: what may be sent on, and what must wait."""
 
 import re
 import warnings
@@ -9,20 +9,20 @@ from typing import NamedTuple
 import re2
 
 SLICE = 16 * 1024
-"""Characters looked at in one go."""
+"""Characters searched in one call."""
 
 MOST_HELD = 64 * 1024
-"""A match that is still growing at this size: the rest of its text is left out."""
+"""If a match is still growing at this size, the rest of its text is left out."""
 
 CONTEXT = 64
-"""Characters that have gone on and that a boundary (``\b``) may still see."""
+"""How many characters before the text a boundary (````) can see."""
 
 LOOKS = 16
-"""Small pieces are looked at together: each character about this often, and once more."""
+"""Small pieces are searched together: each character about this often, and once more."""
 
 LONGEST_PATTERN = 1000
 MOST_STATES = 6000
-"""How large a compiled pattern may be: this times the text is the most that a search can take."""
+"""The largest compiled pattern: this times the text is the most that a search can take."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _WORD = (
@@ -30,18 +30,18 @@ _WORD = (
     r"\x{F900}-\x{10FFFF}"
 )
 _CLASSES = {"w": _WORD, "d": r"\p{Nd}", "s": r"\s\x0b\x{1c}-\x{1f}\x{85}\p{Z}"}
-"""To RE2 these know ASCII only, and a redaction must not see less than its author thinks."""
+"""For RE2 these mean ASCII only, and a redaction must not match less than its author expects."""
 
 
 class Span(NamedTuple):
-    """Where something matches, in characters."""
+    """The position of a match, in characters."""
 
     start: int
     end: int
 
 
 class Pattern:
-    """A regular expression that takes time in proportion to the text, whatever both are.
+    """A regular expression that takes linear time, whatever the pattern and the text.
 
     Python's syntax as far as RE2 has it: no lookaround, no back references. Raises ValueError.
     """
@@ -60,7 +60,9 @@ class Pattern:
                 f"references cannot): {text}"
             ) from None
         if max(self._engine.programsize, self._engine.reverseprogramsize) > MOST_STATES:
-            raise ValueError(f"{pattern!r} is too large: repeat less, or fewer kinds of characters")
+            raise ValueError(
+                f"{pattern!r} is too large: use fewer repetitions or character classes"
+            )
 
     def spans(self, text: str, at: int = 0) -> list[Span]:
         """Every match that begins at ``at`` or later and is not empty, in order."""
@@ -69,26 +71,28 @@ class Pattern:
 
 
 def compiled(pattern: str, hold: int) -> Pattern:
-    """The pattern; ValueError if it is none, or one that could stop the worker or miss a secret."""
+    """The pattern; ValueError if it is invalid, or could stop the worker or miss a secret."""
     if len(pattern) > LONGEST_PATTERN:
-        raise ValueError(f"a pattern has at most {LONGEST_PATTERN} characters")
+        raise ValueError(f"a pattern can have at most {LONGEST_PATTERN} characters")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # of sets in sets, which we escape
+            warnings.simplefilter("ignore", FutureWarning)  # about sets in sets, which we escape
             tree = _parser.parse(pattern)
     except (re.error, RecursionError, OverflowError) as error:
-        raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+        raise ValueError(f"{pattern!r} is not a regular expression: {error}") from None
     least, most = tree.getwidth()
     if least == 0:
-        raise ValueError(f"{pattern!r} matches nothing at all, so it would match everywhere")
+        raise ValueError(f"{pattern!r} matches the empty text, so it would match everywhere")
     width = most if most < _parser.MAXREPEAT else least
     if width > hold:
-        raise ValueError(f"{pattern!r} needs {width} characters to match: hold at least as many")
+        raise ValueError(
+            f"{pattern!r} needs {width} characters to match: set hold to at least that"
+        )
     return Pattern(pattern, least)
 
 
 class Patterns:
-    """Several patterns, and one engine that knows in one go whether any of them matches."""
+    """Several patterns, and one engine that finds out at once whether any of them matches."""
 
     def __init__(self, patterns: Iterable[Pattern]) -> None:
         self._all = list(patterns)
@@ -96,12 +100,12 @@ class Patterns:
         sources = "|".join(f"(?:{pattern.source})" for pattern in self._all)
         try:
             engine = re2.compile(sources, _options())
-        except re2.error:  # too large together: then each is asked
+        except re2.error:  # If they are too large together, each is searched by itself.
             engine = None
         self._any = engine if engine is None or engine.programsize <= MOST_STATES else None
 
     def apart(self, text: str, at: int = 0) -> list[Span]:
-        """Where any of them matches from ``at`` on, in order; what overlaps is one."""
+        """The matches of all patterns from ``at`` on, in order; overlapping ones become one."""
         if not self._all or len(text) - at < self._least:
             return []
         if not text.isascii():
@@ -125,7 +129,7 @@ def _options() -> re2.Options:
 
 
 def _translated(pattern: str) -> str:
-    """What RE2 would read in another way than Python, in words that both read alike."""
+    """The pattern with the parts rewritten that RE2 reads differently from Python."""
     parts: list[str] = []
     in_class, at = False, 0
     while at < len(pattern):
@@ -146,7 +150,7 @@ def _translated(pattern: str) -> str:
             at = opening.end() if opening else at + 1
             continue
         if two[0] == "[":
-            parts.append(r"\[")  # in a class, RE2 takes "[:" for the beginning of a name
+            parts.append(r"\[")  # In a class, RE2 takes "[:" for the beginning of a name.
         else:
             in_class = in_class and two[0] != "]"
             parts.append(two[0])
@@ -180,7 +184,7 @@ def replaced(text: str, spans: list[Span], replacement: str) -> str:
 
 
 class Veil:
-    """One text, fed in pieces: gives what may be seen, with each match replaced.
+    """One text, fed in pieces: returns what may be seen, with each match replaced.
 
     The last ``hold`` characters stay back, and a match that reaches into them from its start, so
     that a secret cut in two is seen whole. Only an unfinished match longer than ``hold`` passes.
@@ -193,15 +197,13 @@ class Veil:
         self._muted = False
 
     def feed(self, text: str) -> str:
-        """What may be seen now."""
         starts = range(0, len(text), SLICE)
         return "".join([self._step(text[at : at + SLICE]) for at in starts])
 
     def end(self) -> str:
-        """The rest."""
-        shown = replaced(self._held, self._spans(), self._replacement)
+        visible = replaced(self._held, self._spans(), self._replacement)
         self._before = self._held = ""
-        return shown
+        return visible
 
     def _step(self, piece: str) -> str:
         if self._muted:
@@ -209,10 +211,10 @@ class Veil:
         self._held += piece
         if len(self._held) < self._due:
             return ""
-        shown = self._look()
-        # The next look is worth it when this much more has come: small pieces come in thousands.
+        visible = self._look()
+        # The next search can wait for this much more text: small pieces come in thousands.
         self._due = len(self._held) + max(1, max(self._hold, len(self._held)) // LOOKS)
-        return shown
+        return visible
 
     def _look(self) -> str:
         cut = len(self._held) - self._hold
@@ -220,15 +222,15 @@ class Veil:
         for start, end in spans:
             if end > cut:
                 cut = min(cut, start)
-        shown = replaced(self._held[:cut], [s for s in spans if s.end <= cut], self._replacement)
+        visible = replaced(self._held[:cut], [s for s in spans if s.end <= cut], self._replacement)
         if len(self._held) - cut > MOST_HELD:
             self._muted, self._held = True, ""
-            return shown + self._replacement
+            return visible + self._replacement
         self._before = (self._before + self._held[:cut])[-CONTEXT:]
         self._held = self._held[cut:]
-        return shown
+        return visible
 
     def _spans(self) -> list[Span]:
-        """Where something matches in what is held, in order and apart."""
+        """The matches in the held text, in order and disjoint."""
         text, skip = self._before + self._held, len(self._before)
         return [Span(s.start - skip, s.end - skip) for s in self._patterns.apart(text, skip)]

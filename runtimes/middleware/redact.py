@@ -1,8 +1,8 @@
-"""``redact``: what must not leave the agent is replaced before it is stored.
+"""``redact``: replaces what must not leave the agent before it is stored.
 
-Text is held back as far as a secret may still be growing in it; the arguments of a tool call until
-they are whole, since they are JSON. Passed-through originals (RAW, ``rawEvent``) are left out:
-they hold the same text in pieces that nobody can put together.
+Text is held back while a secret in it may still be growing; the arguments of a tool call until they
+are complete, since they are JSON. RAW events and ``rawEvent`` are left out: they contain the same
+text in pieces that cannot be joined.
 """
 
 import asyncio
@@ -28,11 +28,11 @@ MESSAGE_IDS = frozenset({"id", "toolCallId", "parentMessageId", "subagentRunId"}
 
 
 LARGE = 8_000
-"""Characters, or values, of an event above which it is looked at in a thread."""
+"""An event with more characters or values than this is searched in a thread."""
 
 
 def is_large(value: Any) -> bool:
-    """Whether there is much in an event; looks at no more of it than that."""
+    """Whether an event is large; reads no more of it than needed."""
     room, waiting = LARGE, [value]
     while waiting and room > 0:
         part = waiting.pop()
@@ -45,7 +45,7 @@ def is_large(value: Any) -> bool:
 
 
 class RedactOptions(Options):
-    """``patterns`` are regular expressions, ``keys`` names of JSON members whose values go.
+    """``patterns`` are regular expressions, ``keys`` names of JSON members to hide.
 
     ``hold``: characters of text that are held back; ``raw``: keep RAW and ``rawEvent``.
     """
@@ -66,7 +66,7 @@ class RedactOptions(Options):
 
 
 class Redact(Middleware):
-    """Replaces secrets in everything an agent says; what the client sent is not its concern."""
+    """Replaces secrets in everything an agent emits; the client's own messages stay."""
 
     Options = RedactOptions
     options: RedactOptions
@@ -124,10 +124,10 @@ class Redact(Middleware):
             text: Veil | Args = Args(self) if event["type"] == "TOOL_CALL_ARGS" else self._veil()
             self._texts[lane] = (template, text)
         delta = event.pop("delta")
-        shown = self._texts[lane][1].feed(delta)
-        if not shown and "metadata" not in event:
+        visible = self._texts[lane][1].feed(delta)
+        if not visible and "metadata" not in event:
             return ()
-        return ({**self._event(event), "delta": shown},)
+        return ({**self._event(event), "delta": visible},)
 
     def _flushed(self, lanes: Iterable[tuple[str, str]]) -> list[Wire]:
         ended = [self._texts.pop(lane) for lane in list(lanes)]
@@ -148,23 +148,23 @@ class Redact(Middleware):
             for name, value in event.items()
         }
 
-    def clean(self, value: Any, kept: frozenset[str] = frozenset()) -> Any:
-        """A copy of any JSON without what must not be seen; members in ``kept`` stay."""
+    def clean(self, value: Any, exempt: frozenset[str] = frozenset()) -> Any:
+        """A copy of any JSON without secrets; members in ``exempt`` stay."""
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, list):
-            return [self.clean(part, kept) for part in value]
+            return [self.clean(part, exempt) for part in value]
         if isinstance(value, dict):
-            return {name: self._member(name, part, kept) for name, part in value.items()}
+            return {name: self._member(name, part, exempt) for name, part in value.items()}
         return value
 
-    def _member(self, name: str, value: Any, kept: frozenset[str]) -> Any:
+    def _member(self, name: str, value: Any, exempt: frozenset[str]) -> Any:
         if name.casefold() in self._keys:
             return self.options.replacement
-        return value if name in kept else self.clean(value, kept)
+        return value if name in exempt else self.clean(value, exempt)
 
     def _text(self, text: str) -> str:
-        """Text; where it is JSON itself (arguments, results), its members too."""
+        """Text; if it is JSON itself (arguments, results), its members too."""
         if text[:1] in ("{", "["):
             try:
                 value = json.loads(text)
@@ -176,7 +176,7 @@ class Redact(Middleware):
         return replaced(text, self._patterns.apart(text), self.options.replacement)
 
     def _operation(self, operation: Wire) -> Wire | None:
-        """One of a JSON Patch. None if it goes below a place that was replaced."""
+        """One operation of a JSON Patch; None if it goes below a place that was replaced."""
         names = [name.casefold() for name in steps(operation["path"])]
         if self._keys.intersection(names[:-1]):
             return None
@@ -186,7 +186,7 @@ class Redact(Middleware):
 
 
 class Args:
-    """The arguments of one call: JSON, so they are looked at when they are whole."""
+    """The arguments of one call: JSON, so they are searched once they are complete."""
 
     def __init__(self, redact: Redact) -> None:
         self._redact = redact
@@ -194,7 +194,6 @@ class Args:
         self._size = 0
 
     def feed(self, text: str) -> str:
-        """Nothing may be seen yet."""
         self._size += len(text)
         if self._size <= MOST_ARGS:
             self._parts.append(text)
@@ -203,7 +202,6 @@ class Args:
         return ""
 
     def end(self) -> str:
-        """All of it."""
         if self._size > MOST_ARGS:
             return dumps_any(self._redact.options.replacement)
         whole: str = self._redact.clean("".join(self._parts))

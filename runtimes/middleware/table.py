@@ -1,4 +1,4 @@
-"""The middleware there is: a new one is a file beside ``log.py`` and a line here."""
+"""The available middleware: a new one is a file beside ``log.py`` and a line here."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""``throttle``: small deltas of one message, call or thought become fewer, larger ones."""
+"""``throttle``: merges small deltas of one message, call or thought into fewer, larger ones."""
 
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
@@ -11,10 +11,10 @@ from runtimes.middleware.base import DELTAS, Middleware, Options, Wire
 from runtimes.middleware.inlet import Inlet
 
 LARGEST = 64 * 1024
-"""Characters after which a merged delta goes out before its time."""
+"""A merged delta of this many characters is sent early."""
 
 PLAIN = 3
-"""Members of a delta that says nothing but its text; a timestamp may be the fourth."""
+"""Members of a delta that has nothing but its text; a timestamp may be the fourth."""
 
 
 class ThrottleOptions(Options):
@@ -24,7 +24,7 @@ class ThrottleOptions(Options):
 
 
 class Throttle(Middleware):
-    """Holds at most one delta: whatever else comes goes out behind it, so order stays."""
+    """Holds at most one delta; any other event is sent after it, so the order stays."""
 
     Options = ThrottleOptions
     options: ThrottleOptions
@@ -41,8 +41,8 @@ class Throttle(Middleware):
         if key is None or len(event) > PLAIN + ("timestamp" in event):
             return (*self.rest(), event)
         out: list[Wire] = []
-        held = self._held
-        if held is None or held["type"] != event["type"] or held[key] != event[key]:
+        pending = self._held
+        if pending is None or pending["type"] != event["type"] or pending[key] != event[key]:
             out.extend(self.rest())
             self._held = event
             self._due = time.monotonic() + self.options.ms / 1000
@@ -53,7 +53,7 @@ class Throttle(Middleware):
         return out
 
     def rest(self) -> Iterable[Wire]:
-        """The delta that is held, and none is held any more."""
+        """Give out the delta that is held."""
         if self._held is None:
             return ()
         merged = {**self._held, "delta": "".join(self._texts)}

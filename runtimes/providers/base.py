@@ -1,4 +1,4 @@
-"""What a context provider is: entries for one run's input, read before its agent starts."""
+"""The base of a context provider: entries for one run's input, read before its agent starts."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -15,10 +15,10 @@ ContextEntry = dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Query:
     """The run that is about to start: ``user`` is a login ("" for a key), ``question`` its text.
 
-    ``starter`` is the ``actor_id`` of whoever started it (``teams.actors``).
+    ``starter`` is the ``actor_id`` of the person or key that started it (``teams.actors``).
     """
 
     team: Team
@@ -28,7 +28,7 @@ class Asked:
 
 
 class Options(BaseModel):
-    """The options of every provider beside its ``name``: each one typed, none unknown."""
+    """The options of every provider besides its ``name``; unknown ones are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -37,24 +37,24 @@ class Options(BaseModel):
 
 
 class Provider:
-    """Gives entries; one instance per run. Override ``read``, or ``entries`` without a database."""
+    """Makes entries; one instance per run. Override ``read``, or ``entries`` without a database."""
 
     Options: ClassVar[type[Options]] = Options
 
     def __init__(self, options: Any) -> None:
         self.options = options
 
-    async def entries(self, asked: Asked) -> list[ContextEntry]:
-        """The entries, best first: what is too long is cut from the end."""
-        return await db(self._bounded, asked)
+    async def entries(self, query: Query) -> list[ContextEntry]:
+        """The entries, best first: if they are too long, the last ones are cut."""
+        return await db(self._bounded, query)
 
-    def read(self, asked: Asked) -> list[ContextEntry]:
+    def read(self, query: Query) -> list[ContextEntry]:
         """The entries, from the database."""
         raise NotImplementedError
 
-    def _bounded(self, asked: Asked) -> list[ContextEntry]:
-        """Nobody can stop a thread, so the database gives up by itself."""
+    def _bounded(self, query: Query) -> list[ContextEntry]:
+        """A thread cannot be stopped, so the database has to give up by itself."""
         limit = str(int(settings.AGUI_CONTEXT_TIMEOUT * 1000))
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("select set_config('statement_timeout', %s, true)", [limit])
-            return self.read(asked)
+            return self.read(query)

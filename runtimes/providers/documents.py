@@ -3,11 +3,11 @@
 from pydantic import Field
 
 from runtimes.knowledge import documents
-from runtimes.providers.base import Asked, ContextEntry, Options, Provider
+from runtimes.providers.base import ContextEntry, Options, Provider, Query
 
 
 class DocumentsOptions(Options):
-    """``most`` pieces are given."""
+    """``most``: how many pieces the agent gets."""
 
     most: int = Field(default=5, ge=1, le=50)
 
@@ -17,13 +17,13 @@ class DocumentsProvider(Provider):
 
     Options = DocumentsOptions
 
-    def read(self, asked: Asked) -> list[ContextEntry]:
-        """None without a question, or when no piece has any of its words."""
-        found = documents.search(asked.team, asked.question, self.options.most)
+    def read(self, query: Query) -> list[ContextEntry]:
+        """None without a question, or if no piece contains any of its words."""
+        chunks = documents.search(query.team, query.question, self.options.most)
         return [
             {
                 "description": " › ".join(filter(None, (chunk.document.title, chunk.heading))),
                 "value": chunk.text,
             }
-            for chunk in found
+            for chunk in chunks
         ]

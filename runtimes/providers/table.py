@@ -1,4 +1,4 @@
-"""The context providers there are: a new one is a file beside ``wisdom.py`` and a line here."""
+"""The available context providers: a new one is a file beside ``wisdom.py`` and a line here."""
 
 from collections.abc import Mapping
 

@@ -1,14 +1,13 @@
 """``wisdom``: the notes that the team shares with its agents."""
 
 from runtimes.knowledge.models import Wisdom
-from runtimes.providers.base import Asked, ContextEntry, Provider
+from runtimes.providers.base import ContextEntry, Provider, Query
 
 
 class WisdomProvider(Provider):
     """All notes in one entry, the newest first."""
 
-    def read(self, asked: Asked) -> list[ContextEntry]:
-        """One entry, or none."""
-        notes = Wisdom.objects.for_team(asked.team).order_by("-id").values_list("text", flat=True)
+    def read(self, query: Query) -> list[ContextEntry]:
+        notes = Wisdom.objects.for_team(query.team).order_by("-id").values_list("text", flat=True)
         text = "\n\n".join(notes)
         return [{"description": "What the team has learned", "value": text}] if text else []

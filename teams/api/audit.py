@@ -68,21 +68,21 @@ class AuditList(generics.ListAPIView[AuditEntry]):
 
 
 class AuditExport(generics.GenericAPIView[AuditEntry]):
-    """The whole log, or what the list's filters leave of it, oldest first."""
+    """The whole log, or the part that passes the list's filters, oldest first."""
 
     filterset_class = AuditFilter
     queryset = AuditEntry.objects.none()
 
     def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:
-        """The address says the form; errors are JSON as everywhere."""
+        """The URL names the format; errors are JSON as everywhere."""
         return JSONRenderer(), JSONRenderer.media_type
 
     def export(self, request: Request, form: str, encode: Encode) -> StreamingHttpResponse:
-        """The answer, and the line that says who took the log away."""
+        """The answer; the export itself is recorded in the log."""
         principal = principal_of(request)
         chosen = self.filter_queryset(_lines(principal))
-        asked = request.query_params.dict()
-        audit.record(principal, principal.team, "audit.exported", form, filters=asked)
+        query = request.query_params.dict()
+        audit.record(principal, principal.team, "audit.exported", form, filters=query)
         body = _pages(chosen.order_by("id"), encode)
         answer = StreamingHttpResponse(body, content_type=f"text/{form}; charset=utf-8")
         answer["Content-Disposition"] = f'attachment; filename="audit.{form}"'
@@ -109,7 +109,7 @@ def _lines(principal: Principal) -> QuerySet[AuditEntry]:
 
 
 async def _pages(lines: QuerySet[AuditEntry], encode: Encode) -> AsyncIterator[str]:
-    """Page by page, in a thread of the pool; a slow reader holds none meanwhile."""
+    """Page by page, in a thread of the pool; a slow reader occupies none meanwhile."""
     last = None
     for number in count():
         rest = lines if last is None else lines.filter(id__gt=last)
@@ -121,7 +121,7 @@ async def _pages(lines: QuerySet[AuditEntry], encode: Encode) -> AsyncIterator[s
 
 
 def as_csv(page: list[AuditEntry], first: bool) -> str:
-    """A page of lines. What a spreadsheet would take for a formula begins with an apostrophe."""
+    """A page of lines. A cell that a spreadsheet would take for a formula gets an apostrophe."""
     out = io.StringIO()
     write = csv.writer(out)
     if first:

@@ -1,4 +1,4 @@
-"""The body of a PATCH: a member that nobody reads must not look as if it had been changed."""
+"""The body of a PATCH: an unknown member is refused, so that it does not seem to be changed."""
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -20,22 +20,22 @@ class UnknownMember(Invalid):
 
     @classmethod
     def of(cls, name: str, known: Iterable[str]) -> "UnknownMember":
-        """The error for one name, with the nearest of those that there are."""
+        """The error for one name, with the nearest known one."""
         names = sorted(known)
         near = get_close_matches(name.lower()[:LONGEST], names, 1, CLOSE_ENOUGH)
         hint = f"; the nearest is {near[0]}" if near else ""
-        shown = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+        excerpt = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
         return cls(
-            f"{shown!r} cannot be changed here{hint}. Known: {', '.join(names)}.",
+            f"{excerpt!r} cannot be changed here{hint}. Known: {', '.join(names)}.",
             details={"path": name[:LONGEST], "nearest": near[0] if near else None, "known": names},
         )
 
 
 class ChangeSerializer(serializers.Serializer[Any]):
-    """The base of every serializer that reads a PATCH. POST ignores what it does not know."""
+    """The base of every serializer that reads a PATCH. POST ignores unknown members."""
 
     def to_internal_value(self, data: Any) -> Any:
-        """Raises UnknownMember before anything else is looked at."""
+        """Raises UnknownMember before anything else is checked."""
         if isinstance(data, Mapping):
             for name in data:
                 if name not in self.fields:
@@ -45,7 +45,7 @@ class ChangeSerializer(serializers.Serializer[Any]):
     @classmethod
     def read(cls, request: Request) -> dict[str, Any]:
         """The checked members of a request's body. Raises UnknownMember or ValidationError."""
-        given = cls(data=request.data)
-        given.is_valid(raise_exception=True)
-        values: dict[str, Any] = given.validated_data
+        serializer = cls(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        values: dict[str, Any] = serializer.validated_data
         return values

@@ -1,4 +1,4 @@
-"""The invitations of a team: what is pending, a new one, and the end of one."""
+"""A team's invitations: list the open ones, make one, revoke one."""
 
 from typing import Any
 from uuid import UUID
@@ -46,10 +46,10 @@ class InvitationList(generics.ListAPIView[Invitation]):
 
     @extend_schema(request=NewInvitationSerializer, responses={201: InvitationSerializer})
     def post(self, request: Request) -> Response:
-        """Invite an address; the link goes to it by e-mail and nowhere else."""
-        given = NewInvitationSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
-        wanted = given.validated_data
+        """Invite an address; the link is sent there by e-mail and appears nowhere else."""
+        serializer = NewInvitationSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        wanted = serializer.validated_data
         row = invitations.invite(
             principal_of(request),
             wanted["email"],
@@ -62,6 +62,6 @@ class InvitationList(generics.ListAPIView[Invitation]):
 class InvitationRevoke(APIView):
     @extend_schema(request=None, responses={200: InvitationSerializer})
     def post(self, request: Request, invitation_id: UUID) -> Response:
-        """End an open invitation; one that ended before stays as it is."""
+        """Revoke an open invitation; one that ended before stays as it is."""
         row = invitations.revoke(principal_of(request), invitation_id)
         return Response(InvitationSerializer(row).data)

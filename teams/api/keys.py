@@ -1,4 +1,4 @@
-"""The team's API keys. A key's text is in the answer that makes it, and nowhere else."""
+"""The team's API keys. A key's text is in the answer that creates it, and nowhere else."""
 
 from datetime import timedelta
 from typing import Any
@@ -28,7 +28,7 @@ class KeySerializer(serializers.ModelSerializer[ApiKey]):
     created_by = serializers.CharField(source="created_by.username", default=None, allow_null=True)
     made_with = serializers.CharField(
         source="made_with.prefix", default=None, allow_null=True,
-        help_text="The key that asked for it, which it never outlives.",
+        help_text="The key that created it, and that it never outlives.",
     )  # fmt: skip
     replaces = serializers.CharField(source="replaces.prefix", default=None, allow_null=True)
     replaced_by = serializers.CharField(source="replaced_by.prefix", default=None, allow_null=True)
@@ -64,7 +64,7 @@ class CreateKeySerializer(serializers.Serializer[Any]):
         choices=Scope.choices,
         default=lambda: {Scope.READ.value, Scope.RUN.value},
         allow_empty=False,
-        help_text="Left out: read and run.",
+        help_text="Default: read and run.",
     )
     agents = serializers.ListField(
         child=serializers.SlugField(max_length=64),
@@ -72,13 +72,13 @@ class CreateKeySerializer(serializers.Serializer[Any]):
         allow_empty=False,
         max_length=100,
         default=None,
-        help_text="Slugs of the only agents it is for; null for every agent.",
+        help_text="Slugs of the agents it is limited to; null for every agent.",
     )
     expires_at = serializers.DateTimeField(allow_null=True, default=None)
 
     def validate_expires_at(self, value: Any) -> Any:
         if value is not None and value <= timezone.now():
-            raise serializers.ValidationError("This is in the past.")
+            raise serializers.ValidationError("This time is in the past.")
         return value
 
 
@@ -87,12 +87,12 @@ class RotateKeySerializer(serializers.Serializer[Any]):
         min_value=0,
         max_value=LONGEST_OVERLAP,
         default=24,
-        help_text="How long the old key goes on working.",
+        help_text="How long the old key still works.",
     )
 
 
 class KeyList(generics.ListAPIView[ApiKey]):
-    """The team's keys, newest first, also those that work no more."""
+    """The team's keys, newest first, including those that no longer work."""
 
     serializer_class = KeySerializer
     pagination_class = NewestFirst
@@ -104,16 +104,16 @@ class KeyList(generics.ListAPIView[ApiKey]):
     @extend_schema(request=CreateKeySerializer, responses={201: NewKeySerializer})
     def post(self, request: Request) -> Response:
         """Make a key; its text is shown this once."""
-        asked = CreateKeySerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        given = asked.validated_data
+        serializer = CreateKeySerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        fields = serializer.validated_data
         row, text = keyring.create(
             principal_of(request),
-            given["name"],
-            Role(given["role"]),
-            scopes=[scope for scope in Scope if scope in given["scopes"]],
-            agents=given["agents"],
-            expires=given["expires_at"],
+            fields["name"],
+            Role(fields["role"]),
+            scopes=[scope for scope in Scope if scope in fields["scopes"]],
+            agents=fields["agents"],
+            expires=fields["expires_at"],
         )
         return _shown(row, text)
 
@@ -128,17 +128,17 @@ class KeyDetail(APIView):
 class KeyRotate(APIView):
     @extend_schema(request=RotateKeySerializer, responses={201: NewKeySerializer})
     def post(self, request: Request, key_id: UUID) -> Response:
-        """Make a successor that may do the same; the old key works on for a while."""
-        asked = RotateKeySerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        overlap = timedelta(hours=asked.validated_data["overlap_hours"])
+        """Make a successor with the same rights; the old key still works for a while."""
+        serializer = RotateKeySerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        overlap = timedelta(hours=serializer.validated_data["overlap_hours"])
         return _shown(*keyring.rotate(principal_of(request), key_id, overlap))
 
 
 class KeyRevoke(APIView):
     @extend_schema(request=None, responses={200: KeySerializer})
     def post(self, request: Request, key_id: UUID) -> Response:
-        """End a key for good, and its open streams; twice is fine."""
+        """Revoke a key for good, and end its open streams; twice is fine."""
         return Response(KeySerializer(keyring.revoke(principal_of(request), key_id)).data)
 
 

@@ -21,7 +21,7 @@ from teams.models import ApiKey, Membership, Role, Team
 REVOKE, KEEP = "revoke", "keep"
 KEYS = OpenApiParameter(
     "keys", str, enum=[REVOKE, KEEP], default=REVOKE,
-    description="What becomes of the keys that the person has made.",
+    description="What happens to the keys that the person has made.",
 )  # fmt: skip
 
 
@@ -37,7 +37,7 @@ class NewestMembersFirst(NewestFirst):
 
 
 class MemberSerializer(serializers.ModelSerializer[Membership]):
-    """A person in the team; ``email`` is shown to who may manage members, else null."""
+    """A person in the team; ``email`` is null unless the caller may manage members."""
 
     user = serializers.CharField(source="user.username", read_only=True)
     name = serializers.CharField(source="user.get_full_name", read_only=True)
@@ -67,7 +67,7 @@ class RemovalSerializer(serializers.Serializer[Any]):
     """The keys that the person had made and that still worked, and how many of the rest ended."""
 
     keys = KeyLeftSerializer(many=True)
-    kept = serializers.BooleanField(help_text="False: the keys are revoked.")
+    kept = serializers.BooleanField(source="keys_kept", help_text="False: the keys are revoked.")
     grants = serializers.IntegerField(source="ended.grants")
     links = serializers.IntegerField(source="ended.links")
     invitations = serializers.IntegerField(source="ended.invitations")
@@ -91,7 +91,6 @@ class MemberList(generics.ListAPIView[Membership]):
 class MemberDetail(APIView):
     @extend_schema(responses={200: MemberSerializer})
     def get(self, request: Request, member_id: int) -> Response:
-        """One person."""
         return self._shown(request, members.find(principal_of(request), member_id))
 
     @extend_schema(request=RoleSerializer, responses={200: MemberSerializer})
@@ -102,9 +101,11 @@ class MemberDetail(APIView):
 
     @extend_schema(parameters=[KEYS], responses={200: RemovalSerializer})
     def delete(self, request: Request, member_id: int) -> Response:
-        """Remove the person with all that would let them in again: their grants through this team,
-        links, invitations, streams and, unless ``keys=keep``, the keys they have made. Everybody
-        may remove themselves."""
+        """Remove a person and revoke everything that would let them in again.
+
+        That is their grants through this team, links, invitations, streams and, unless
+        ``keys=keep``, the keys they have made. Everybody may remove themselves.
+        """
         wanted = request.query_params.get("keys", REVOKE)
         if wanted not in (REVOKE, KEEP):
             raise Invalid(f"keys must be {REVOKE} or {KEEP}.", details={"path": "keys"})
@@ -138,10 +139,10 @@ class ChangeTeamSerializer(ChangeSerializer):
         max_value=members.MOST_KEY_DAYS,
         required=False,
         allow_null=True,
-        help_text="How long a key that is made from now on lasts at most; null: for ever.",
+        help_text="The longest life of a new key; null: no limit.",
     )
     second_factor = serializers.BooleanField(
-        required=False, help_text="Whether people need a second factor to get in."
+        required=False, help_text="Whether members need a second factor."
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -155,14 +156,14 @@ class TeamList(APIView):
     def get(self, request: Request) -> Response:
         """The caller's teams; for an API key, its own team."""
         principal = principal_of(request)
-        found = [_seen(team, role, principal) for team, role in members.teams_of(principal)]
-        return Response({"results": TeamSerializer(found, many=True).data})
+        results = [_seen(team, role, principal) for team, role in members.teams_of(principal)]
+        return Response({"results": TeamSerializer(results, many=True).data})
 
 
 class TeamDetail(APIView):
     @extend_schema(request=ChangeTeamSerializer, responses={200: TeamSerializer})
     def patch(self, request: Request, team_id: UUID) -> Response:
-        """Rename the team that this request speaks for, or set its rules; its slug stays."""
+        """Rename the team that this request acts for, or set its rules; its slug stays."""
         principal = _of_team(request, team_id)
         team = members.change_team(principal, ChangeTeamSerializer.read(request))
         return Response(TeamSerializer(_seen(team, principal.role, principal)).data)
@@ -171,13 +172,13 @@ class TeamDetail(APIView):
 class TeamArchive(APIView):
     @extend_schema(request=None, responses={204: None})
     def post(self, request: Request, team_id: UUID) -> Response:
-        """Archive the team that this request acts for: nobody can enter it."""
+        """Archive the team that this request acts for: nobody can enter it any more."""
         members.archive(_of_team(request, team_id))
         return Response(status=204)
 
 
 def _of_team(request: Request, team_id: UUID) -> Principal:
-    """The caller, in the team that the address names; any other team is not found."""
+    """The caller, in the team that the URL names; any other team is not found."""
     principal = principal_of(request)
     if team_id != principal.team.pk:
         raise NotFound("There is no such team.")

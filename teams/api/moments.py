@@ -9,10 +9,10 @@ from django_filters.fields import IsoDateTimeField
 
 
 class MomentField(IsoDateTimeField):  # type: ignore[misc]
-    """ISO 8601, told to the database in UTC: it refuses offsets that Python takes."""
+    """ISO 8601, passed to the database in UTC: it refuses offsets that Python accepts."""
 
     def clean(self, value: Any) -> datetime | None:
-        """Raises ValidationError beyond what a clock in UTC can say."""
+        """Raises ValidationError for a time that UTC cannot express."""
         moment: datetime | None = super().clean(value)
         try:
             return None if moment is None else moment.astimezone(UTC)

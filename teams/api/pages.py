@@ -1,4 +1,4 @@
-"""What the lists and answers of all resources have in common."""
+"""Shared by the lists and answers of all resources."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from agui_project.errors import BadCursor
 
 
 class NewestFirst(CursorPagination):
-    """Keyset pages: the next page costs what the first one did."""
+    """Keyset pages: the next page costs as much as the first one."""
 
     page_size = 50
     max_page_size = 200
@@ -22,11 +22,11 @@ class NewestFirst(CursorPagination):
     """Makes a position of the ordering's field from text, or raises ValueError."""
 
     def decode_cursor(self, request: Request) -> Any:
-        """Raises BadCursor for what this host never handed out."""
+        """Raises BadCursor for a cursor that this host never issued."""
         try:
-            found = super().decode_cursor(request)
-            if found is not None:
-                type(self).position(str(found.position))
+            cursor = super().decode_cursor(request)
+            if cursor is not None:
+                type(self).position(str(cursor.position))
         except (NotFound, ValueError):
             raise BadCursor("This cursor does not belong to this list.") from None
-        return found
+        return cursor

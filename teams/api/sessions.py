@@ -14,7 +14,7 @@ from teams.authentication import principal_of
 
 
 class SessionSerializer(serializers.ModelSerializer[UserSession]):
-    """A browser that is signed in; ``current`` is the one that asks."""
+    """A signed-in browser; ``current`` is the one that makes this request."""
 
     current = serializers.SerializerMethodField()
     address = serializers.CharField(source="ip", read_only=True)

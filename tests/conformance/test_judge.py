@@ -51,7 +51,7 @@ PLACES: Mapping[str, Callable[[Fold], bool]] = {
     "in a subagent": lambda fold: any(len(told) == 1 for told in fold.parts.subagents.values()),
     "behind a subagent": lambda fold: any(len(told) == 2 for told in fold.parts.subagents.values()),
     "in what a snapshot dropped": lambda fold: any(
-        fold.call_name(part) is None if kind == "TOOL_CALL_START" else not fold.held(part)
+        fold.call_name(part) is None if kind == "TOOL_CALL_START" else not fold.has_message(part)
         for kind, part in fold.parts.open
         if kind != "REASONING_START"
     ),

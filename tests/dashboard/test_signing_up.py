@@ -88,7 +88,7 @@ def test_dora_is_invited_signs_up_verifies_and_joins(cast: Cast) -> None:
     assert not Membership.objects.filter(user__username="dora").exists()
     assert client.post(path)["Location"] == "/runs/"
     assert Membership.objects.get(user__username="dora").team == cast.team
-    assert "You are in Acme now." in client.get("/runs/").content.decode()
+    assert "You are now a member of Acme." in client.get("/runs/").content.decode()
     assert client.get(path).status_code == 410
     assert client.get("/account/email/").status_code == 200
 

@@ -78,7 +78,7 @@ async def test_a_child_is_of_the_team_and_goes_on_only_where_the_parent_was(
     run, _ = await play(parent)
     assert run.status == "succeeded"
     assert told[0] == "This team has no agent 'nobody'."
-    assert told[1] == told[2] == "That thread was not started by this one."
+    assert told[1] == told[2] == "This thread did not start that one."
     assert "messages" in told[3]
     assert len(await children_of(run)) == 2
 

@@ -17,7 +17,7 @@ from runs.models import Run, ThreadHistory
 from runtimes.knowledge import documents, notes
 from runtimes.models import Agent, Profile
 from runtimes.providers import chain, table
-from runtimes.providers.base import Asked, ContextEntry, Provider
+from runtimes.providers.base import ContextEntry, Provider, Query
 from teams.models import AuditEntry, Membership
 from tests.asgi import Exchange, ask, ask_now, watch
 from tests.cast import Cast, Register, fresh, log_of, perform, start
@@ -34,12 +34,12 @@ SENT = {"description": "page", "value": "/prices"}
 
 
 class Broken(Provider):
-    async def entries(self, asked: Asked) -> list[ContextEntry]:
+    async def entries(self, asked: Query) -> list[ContextEntry]:
         raise RuntimeError("no")
 
 
 class Slow(Provider):
-    def read(self, asked: Asked) -> list[ContextEntry]:
+    def read(self, asked: Query) -> list[ContextEntry]:
         from django.db import connection
 
         with connection.cursor() as cursor:
@@ -290,7 +290,7 @@ def test_it_goes_with_the_run(cast: Cast, settings: Settings) -> None:
     [
         ({}, "is a list"),
         ([{"name": "gossip"}], 'needs a "name", one of: '),
-        ([{"name": "wisdom", "mots": 1}], "there is no option 'mots'"),
+        ([{"name": "wisdom", "mots": 1}], "unknown option 'mots'"),
         ([{"name": "documents", "most": 0}], "most: "),
         ([{"name": "profile"}] * 21, "at most 20 context_providers"),
     ],

@@ -239,7 +239,7 @@ async def test_a_command_that_kills_its_guard_dies_with_it() -> None:
 
 async def test_an_argument_that_does_not_fit_is_a_limit() -> None:
     for text in ("x" * 200_000, "a\0b"):
-        with pytest.raises(RunFailed, match="too long, or not text") as failed:
+        with pytest.raises(RunFailed, match="too long for a command line") as failed:
             await process([sys.executable, "--", "{text}"], asked(text))
         assert failed.value.reason == RunErrorCode.LIMIT
 

@@ -181,7 +181,7 @@ class TestSessions:
 
     def test_somebody_in_no_team_is_told_whom_to_ask(self, alice: User, sign_in: SignIn) -> None:
         Membership.objects.all().delete()
-        with pytest.raises(Forbidden, match="ask an owner"):
+        with pytest.raises(Forbidden, match=r"ask a team.s owner"):
             resolve({}, sign_in(alice))
 
     def test_an_inactive_person(self, alice: User, sign_in: SignIn) -> None:

@@ -15,7 +15,7 @@ from web.consumers.stream import stream_run
 async def agui(request: Request, send: Send) -> None:
     """Start the run, then follow it. Leaving does not cancel it; coming back is a GET.
 
-    A request that repeats an earlier one joins that run: never its raw log, which would double
+    A request that repeats an earlier one joins that run, but never its raw log, which would double
     what the client holds.
     """
     principal = await authenticate(request)
@@ -25,11 +25,12 @@ async def agui(request: Request, send: Send) -> None:
         started = await db(
             start.start_from_agui,
             principal,
-            await request.body(),  # no name for it: it must not live as long as the stream
+            # No local name for the body: it must not live as long as the stream.
+            await request.body(),
             agent=request.kwargs.get("slug"),
             on_busy=request.query.get("on_busy"),
             key=request.headers.get("idempotency-key"),
-            cursor=cursors.asked(request.headers, {}),
+            cursor=cursors.from_request(request.headers, {}),
         )
         run = started.run
         if started.after is not None:

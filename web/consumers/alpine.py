@@ -1,4 +1,4 @@
-"""GET /runs/{id}/events: a run in Alpine's dialect, named lower-case server-sent events."""
+"""GET /runs/{id}/events: a run in Alpine's dialect, as named lower-case server-sent events."""
 
 import json
 from collections.abc import Mapping
@@ -28,14 +28,14 @@ log = structlog.get_logger(__name__)
 async def alpine(request: Request, send: Send) -> None:
     """Stream a run from the cursor; without one the newest ``ALPINE_AG_UI_BUFFER_SIZE`` events.
 
-    The log is read from its first event in any case: numbers and durations depend on it. 204 for
-    a cursor at the end of an ended run, which stops an EventSource.
+    The log is read from its first event in any case: numbers and durations depend on it. 204 for a
+    cursor at the end of an ended run, which stops an EventSource.
     """
     if not settings.ALPINE_AG_UI_ENABLED:
-        raise NotFound("Alpine's event streams are switched off here.")
+        raise NotFound("Alpine's event streams are switched off on this host.")
     wants = negotiated(request.query)
     principal = await arriving.reader(request, again="last-event-id" in request.headers)
-    cursor = cursors.asked(request.headers, request.query)
+    cursor = cursors.from_request(request.headers, request.query)
     run = await db(access.find, principal, request.kwargs["run_id"])
     after, head = cursors.place(run, cursor), run.journal.head
     if run.journal.closed_at and after == head:
@@ -45,7 +45,7 @@ async def alpine(request: Request, send: Send) -> None:
     if late:
         after = head - settings.ALPINE_AG_UI_BUFFER_SIZE
     teller = Teller(run, wants, after, late=late)
-    said = ((b"x-ag-ui-schema", SCHEMA_VERSION), (b"x-ag-ui-capabilities", ",".join(wants)))
+    headers_out = ((b"x-ag-ui-schema", SCHEMA_VERSION), (b"x-ag-ui-capabilities", ",".join(wants)))
     async with opened(principal):
         await stream_run(
             request,
@@ -53,30 +53,30 @@ async def alpine(request: Request, send: Send) -> None:
             principal,
             [run.pk],
             owner=run.team_id,
-            # never an empty piece of body: to some servers that is the end
+            # Never send an empty piece of body: some servers take that for the end.
             view=lambda batch: teller.tell(batch) or sse.HEARTBEAT,
-            headers=[(name, value.encode()) for name, value in said],
+            headers=[(name, value.encode()) for name, value in headers_out],
             stall=settings.ALPINE_AG_UI_STREAM_TIMEOUT,
         )
 
 
 def negotiated(query: Mapping[str, str]) -> list[str]:
-    """The extensions of ``?capabilities=`` that we have, all without it. Raises Invalid.
+    """The extensions of ``?capabilities=`` that we have, by default all. Raises Invalid.
 
     ``?schema=`` is the version that a client was written for; there is only one.
     """
     schema = query.get("schema", SCHEMA_VERSION)
     if schema not in (SCHEMA_VERSION, SCHEMA_VERSION.split(".")[0]):
         details = {"path": "schema", "supported": [SCHEMA_VERSION]}
-        raise Invalid(f"There is no schema {schema} here.", details=details)
-    asked = query.get("capabilities", ",".join(EXTENSIONS)).split(",")
-    return [name for name in EXTENSIONS if name in asked]
+        raise Invalid(f"This host does not know schema {schema}.", details=details)
+    requested = query.get("capabilities", ",".join(EXTENSIONS)).split(",")
+    return [name for name in EXTENSIONS if name in requested]
 
 
 class Teller:
-    """One reader's fold, fed with the whole log; what it is sent begins behind ``after``.
+    """One reader's fold, fed with the whole log; sends what follows ``after``.
 
-    A ``late`` reader, who has seen nothing before, is first told what is open there.
+    A ``late`` reader, who has seen nothing before, first gets what is open there.
     """
 
     def __init__(self, run: Run, wants: list[str], after: int, *, late: bool) -> None:
@@ -85,7 +85,7 @@ class Teller:
         self._late = late
 
     def tell(self, batch: Frames) -> bytes:
-        """The bytes of a stretch of the log; nothing for one that the reader has seen."""
+        """The bytes of a stretch of the log; empty if the reader has seen all of it."""
         sent: list[bytes] = []
         for seq, payload in enumerate(batch.payloads or (), batch.first):
             if seq > self._after and self._late:
@@ -93,7 +93,8 @@ class Teller:
                 sent += self._named(self._fold.opening())
             named = self._named(self._fold.tell(json.loads(payload)))
             if seq > self._after:
-                # The last one alone carries the id: a cut before it begins with the first again.
+                # Only the last one carries the id: a reader cut off before it starts again with the
+                # first.
                 sent += [*named[:-1], b"id: %d\n" % seq, named[-1] if named else b"\n"]
         return b"".join(sent)
 

@@ -9,7 +9,7 @@ from web.asgi_http import Request
 async def reader(request: Request, *, again: bool) -> Principal:
     """The principal. Precedence: Authorization header, then ticket, then cookie.
 
-    ``again``: the reader says where it was, as one does who comes back.
+    ``again``: the request has a cursor, so its reader is coming back.
     """
     ticket = request.query.get("ticket")
     if ticket is None or "authorization" in request.headers:

@@ -1,7 +1,7 @@
-"""POST /agui/agent/{slug}/connect: a front end that was reloaded gets its thread back.
+"""POST /agui/agent/{slug}/connect: a reloaded front end gets its thread back.
 
 CopilotKit's contract: the body is a RunAgentInput of which only the thread counts; the answer is
-what the thread adds up to as snapshots, then the run that is live, then the end.
+the thread's history as snapshots, then the live run, then the end.
 """
 
 from collections.abc import AsyncGenerator
@@ -30,7 +30,7 @@ from web.consumers.stream import stream_run
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Where a reader of a thread begins; no ``runs`` for a thread that has none."""
+    """Where a reader of a thread begins; ``runs`` is empty for a thread without any."""
 
     cut: Cut
     runs: list[UUID]
@@ -40,7 +40,7 @@ class Joined:
 
 @endpoint
 async def connect(request: Request, send: Send) -> None:
-    """Stream a thread: history, live run, runs that wait for it. An unknown thread is empty."""
+    """Stream a thread: its history, the live run, those behind it. An unknown one is empty."""
     principal = await authenticate(request)
     cursors.protocol(request.query)  # refused before anything is read
     body = await request.body()
@@ -64,8 +64,8 @@ def _join(principal: Principal, slug: str, body: bytes) -> Joined:
     thread_id, declared = _asked(strict_json.loads(body))
     thread = access.find_thread(principal, thread_id)
     start.find_agent(principal, slug)
-    found = joining.thread(thread.pk) if thread else None
-    cut, runs = found or (Cut(0, b""), [])
+    joined = joining.thread(thread.pk) if thread else None
+    cut, runs = joined or (Cut(0, b""), [])
     return Joined(cut, runs, thread.team_id if thread else principal.team.pk, declared)
 
 
@@ -76,7 +76,7 @@ def _asked(data: Any) -> tuple[str, str | None]:
     data = rename(data, SNAKE)
     thread_id = data.get("threadId")
     if not isinstance(thread_id, str) or not thread_id:
-        raise wrong("threadId", "a string that is not empty")
+        raise wrong("threadId", "a non-empty string")
     declared = data.get("protocolVersion")
     return thread_id, declared if isinstance(declared, str) and declared else None
 

@@ -19,7 +19,7 @@ async def events(request: Request, send: Send) -> None:
     204 for a cursor at the end of an ended run, which stops an EventSource.
     """
     principal = await arriving.reader(request, again="last-event-id" in request.headers)
-    cursor = cursors.asked(request.headers, request.query)
+    cursor = cursors.from_request(request.headers, request.query)
     run = await db(access.find, principal, request.kwargs["run_id"])
     after = cursors.place(run, cursor)
     if run.journal.closed_at and after == run.journal.head:
@@ -37,5 +37,5 @@ async def events(request: Request, send: Send) -> None:
 
 
 def _join(principal: Principal, run: Run) -> Cut | None:
-    """The prelude is the whole thread's; who sees one run of it only reads that one's log."""
+    """The prelude covers the whole thread, so a reader who sees only this run gets its log."""
     return joining.live(run) if access.sees_thread(principal, run) else Cut(0, b"")

@@ -1,4 +1,4 @@
-"""Opening a stream: where the limits of open streams are enforced, for SSE and sockets alike."""
+"""Opening a stream: enforces the limits of open streams, for SSE and sockets alike."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -15,7 +15,7 @@ from teams.limits import LimitReached, limits_of
 
 
 class Counted(NamedTuple):
-    """Whose open streams are counted, under which limit, and how many there may be."""
+    """Whose open streams are counted, under which limit, and how many are allowed."""
 
     owner: UUID | str
     limit: str
@@ -24,7 +24,7 @@ class Counted(NamedTuple):
 
 @asynccontextmanager
 async def opened(principal: Principal) -> AsyncIterator[None]:
-    """Hold one of the open streams. Raises LimitReached, before anything else is done."""
+    """Take one of the open streams. Raises LimitReached before anything else is done."""
     async with AsyncExitStack() as stack:
         for owner, limit, most in await _counted(principal):
             if not await stack.enter_async_context(seats().taken(owner, most)):

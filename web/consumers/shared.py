@@ -1,4 +1,4 @@
-"""GET /shared/{token}/runs/{id}/events: a run for those who have a link, in the link view."""
+"""GET /shared/{token}/runs/{id}/events: a run for readers with a link, in the link view."""
 
 from uuid import UUID
 
@@ -17,13 +17,13 @@ from web.consumers.stream import stream_run
 
 @endpoint
 async def shared_events(request: Request, send: Send) -> None:
-    """Stream a shared run from the cursor, without one from its start.
+    """Stream a shared run from the cursor, by default from its start.
 
-    The log is read from its first event in any case: what is hidden depends on what came before.
-    204 for a cursor at the end of an ended run, which stops an EventSource.
+    The log is read from its first event in any case: what is hidden depends on earlier events. 204
+    for a cursor at the end of an ended run, which stops an EventSource.
     """
     opened, run = await db(_open, request)
-    after = cursors.check(cursors.asked(request.headers, request.query), run.journal.head)
+    after = cursors.check(cursors.from_request(request.headers, request.query), run.journal.head)
     if run.journal.closed_at and after == run.journal.head:
         await answer(send, 204)
         return
@@ -35,7 +35,7 @@ async def shared_events(request: Request, send: Send) -> None:
             opened.principal,
             [run.pk],
             owner=run.team_id,
-            # never an empty piece of body: to some servers that is the end
+            # Never send an empty piece of body: some servers take that for the end.
             view=lambda batch: batch.linked(view, after) or sse.HEARTBEAT,
             headers=[(b"referrer-policy", b"no-referrer")],
         )

@@ -40,7 +40,7 @@ async def run_socket(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def _serve(request: Request, send: Send) -> websocket.Close | None:
-    """The close code, or None when the peer has left."""
+    """The close code, or None if the peer has left."""
     principal, run, after = await _authorize(request)
     code: websocket.Close | None = None
 
@@ -68,7 +68,7 @@ async def _authorize(request: Request) -> tuple[Principal, Run, int]:
         json_body=False,
     )
     run = await db(access.find, principal, request.kwargs["run_id"])
-    return principal, run, cursors.place(run, cursors.asked({}, request.query))
+    return principal, run, cursors.place(run, cursors.from_request({}, request.query))
 
 
 async def _close(send: Send, code: int, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""The one body of every stream of runs: follow, send, notice who leaves, ask again who may read."""
+"""The one body of every stream of runs: follow, send, notice leavers, re-check access."""
 
 import json
 from collections.abc import AsyncGenerator, Awaitable, Sequence
@@ -35,13 +35,13 @@ async def stream_run(
     headers: Sequence[sse.Header] | None = None,
     stall: float | None = None,
 ) -> None:
-    """Send runs one behind the other as server-sent events, each until its stored end.
+    """Send runs one after another as server-sent events, each up to its stored end.
 
-    Ends early when the reader leaves or loses its right to read. ``owner`` is the team that owns
-    the runs. Of the first run the reader gets what ``cut`` says, else all. A ``view`` decides
-    what it sees of each batch; without one, ``reads`` is the version of a reader of AG-UI 0.x,
-    and without ``raw`` there is neither RAW nor ``rawEvent``. ``stall``: seconds a reader may
-    take nothing.
+    Ends early if the reader leaves or loses its right to read. ``owner`` is the team that owns the
+    runs. Of the first run the reader gets what ``cut`` says, else all of it. A ``view`` decides
+    what the reader sees of each batch; without one, ``reads`` is the version of a reader of AG-UI
+    0.x, and without ``raw`` RAW and ``rawEvent`` are left out. ``stall``: seconds a reader may
+    accept nothing.
     """
     first = run_ids[0]
     cut = cut or Cut(0, b"")
@@ -70,7 +70,7 @@ async def stream_run(
 
 
 def _remind(older: Older, run_id: UUID, position: int) -> None:
-    """Tell it what was open at the cursor of a reader that comes back."""
+    """Tell the translation what was open at the cursor of a returning reader."""
     for payload in journal.of_types(run_id, older.remembers, position):
         older.events(json.loads(payload))
 
@@ -84,10 +84,10 @@ async def while_allowed(
     *,
     leaving: str,
 ) -> bool:
-    """Run ``sending`` until it ends, the reader leaves, or may not read the run any more (True).
+    """Run ``sending`` until it ends, the reader leaves, or loses access to the run (True).
 
-    Two teams can take that right away: the principal's own, and the run's ``owner``. From here
-    on the request holds no slot of the gate.
+    Two teams can take that access away: the principal's own, and the run's ``owner``. From here on
+    the request holds no slot of the gate.
     """
     request.release()
     return await sse.beside(
@@ -106,5 +106,5 @@ async def _follow_each(run_ids: Sequence[UUID], after: int) -> AsyncGenerator[Fr
         async with aclosing(follow(run_id, after, idle=settings.AGUI_SSE_HEARTBEAT)) as frames:
             async for batch in frames:
                 yield batch
-                del batch  # a stalled reader must not keep two pages alive
+                del batch  # A stalled reader must not keep two pages alive.
         after = 0

@@ -1,6 +1,6 @@
-"""POST /api/v1/runs?wait=30: start a run and answer with its end, if that comes in time.
+"""POST /api/v1/runs?wait=30: start a run and answer with its end, if it comes in time.
 
-A consumer, since waiting in a DRF view would hold a thread for as long.
+This is a consumer because a DRF view would hold a thread while it waits.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ LONGEST = 60
 
 @endpoint
 async def start_and_wait(request: Request, send: Send) -> None:
-    """200 with the ended run, or 202 with the run as it stands after ``wait`` seconds."""
+    """200 with the ended run, or 202 with the unfinished run after ``wait`` seconds."""
     seconds = _seconds(request.query["wait"])
     principal = await authenticate(request)
     data = await request.body()
@@ -47,7 +47,7 @@ async def start_and_wait(request: Request, send: Send) -> None:
 def _render(principal: Principal, run_id: UUID) -> tuple[int, bytes]:
     now = authentication.refreshed(principal)
     if now is None:
-        raise Unauthenticated("Your credential was revoked while you waited.")
+        raise Unauthenticated("Your credential was revoked while you were waiting.")
     run = access.find(now, run_id)
     body = JSONRenderer().render(RunSerializer(run).data)
     return (200 if run.status in ENDED else 202), body

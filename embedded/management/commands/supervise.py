@@ -23,7 +23,8 @@ class Command(BaseCommand):
 
     def handle(self, *, process: str, host: str, port: int, **options: Any) -> None:
         ready = systemd.readiness()
-        # Once: later it never gives up, whatever is away. A worker starts engines of its own.
+        # Only at the start: later it never gives up, whatever is away. A worker starts engines of
+        # its own.
         ours = embedded.wanted()
         if process == "web":
             port = ports.claim(port, host)

@@ -50,7 +50,7 @@ class Command(BaseCommand):
         port = None if options["no_web"] else ports.claim(options["port"])
         data, ours = settings.AGUI_DATA_DIR, embedded.wanted()
         for name, likely in settings.AGUI_MISSPELT.items():
-            self.say(f"{name} is no setting; did you mean {likely}?")
+            self.say(f"{name} is not a setting; did you mean {likely}?")
         if foreign := ownership.problem(data):
             raise CommandError(foreign)
         if not ours["valkey"]:
@@ -72,8 +72,8 @@ class Command(BaseCommand):
     def supervise(
         self, port: int | None, engines: embedded.Engines, options: Mapping[str, Any]
     ) -> supervisor.Supervisor:
-        """The supervisor of the processes that the options ask for; it starts nothing yet."""
-        # A terminal does not wait an hour for runs, unless somebody wants that.
+        """The supervisor of the processes that the options ask for; starts nothing yet."""
+        # Someone at a terminal does not want to wait an hour for runs, unless they say so.
         quick = not os.environ.get("AGUI_WORKER_GRACE", "").strip()
         grace = QUICK_GRACE if quick else settings.AGUI_WORKER_GRACE
         worker = supervisor.worker(grace, settings.AGUI_CANCEL_GRACE)
@@ -101,7 +101,7 @@ class Command(BaseCommand):
         call_command("migrate", interactive=False, verbosity=0)
         progress.step("preparing the demo team")
         demo = prepare_demo(data)
-        # The children have connections of their own; ours would only hold a place.
+        # The children have connections of their own; ours would only take up a place.
         connection.close()
         cast(DatabaseWrapper, connection).close_pool()
         if self.supervisor.ending.is_set():
@@ -117,7 +117,7 @@ class Command(BaseCommand):
         self.supervisor.run()
 
     def wait_for_web(self, port: int) -> bool:
-        """Look after the processes until the web process answers; False when a signal came."""
+        """Look after the processes until the web process answers; False after a signal."""
         while health(port) != 200:
             if self.supervisor.ending.wait(supervisor.TICK):
                 return False
@@ -125,7 +125,6 @@ class Command(BaseCommand):
         return True
 
     def greet(self, port: int, demo: Demo) -> None:
-        """Say how to use it."""
         url = f"http://127.0.0.1:{port}"
         key = demo.api_key or "<your API key>"
         curl = [
@@ -136,7 +135,7 @@ class Command(BaseCommand):
             f"\n  Open      {url}/\n"
             f"  Sign in   {demo.login}" + (f" / {demo.password}\n" if demo.password else "\n")
             + f"  API key   {key}\n\n  Stream a run:\n\n{shlex.join(curl)}\n\n"
-            "Ctrl-C ends everything.\n"
+            "Ctrl-C stops everything.\n"
         )  # fmt: skip
         self.stdout.flush()
 
@@ -146,11 +145,11 @@ class Command(BaseCommand):
 
 def alpine(options: Mapping[str, Any]) -> dict[str, str]:
     """The flags of Alpine's dialect as the variables that they stand for."""
-    found = {
+    variables = {
         "ALPINE_AG_UI_ENABLED": options["ag_ui"],
         "ALPINE_AG_UI_BUFFER_SIZE": options["ag_ui_buffer_size"],
     }
-    return {name: str(value).lower() for name, value in found.items() if value is not None}
+    return {name: str(value).lower() for name, value in variables.items() if value is not None}
 
 
 def port_number(text: str) -> int:
@@ -168,13 +167,13 @@ def event_count(text: str) -> int:
 
 
 def prepare_demo(data: Path) -> Demo:
-    """Have the demo team, and keep what can be shown only once for the next start.
+    """Make sure of the demo team, and store for the next start what can be shown only once.
 
-    ``AGUI_DEMO_API_KEY`` wins over the kept key. Both are None where only their owner knows them.
+    ``AGUI_DEMO_API_KEY`` wins over the stored key. Both are None if only their owner knows them.
     """
-    given = settings.AGUI_DEMO_API_KEY or kept(data, "demo_api_key")
+    api_key = settings.AGUI_DEMO_API_KEY or stored(data, "demo_api_key")
     try:
-        demo = ensure_demo(api_key=given, password=kept(data, "demo_password"))
+        demo = ensure_demo(api_key=api_key, password=stored(data, "demo_password"))
     except HostError as error:
         raise CommandError(f"The demo team's API key: {error.message}") from error
     if demo.api_key:
@@ -184,13 +183,13 @@ def prepare_demo(data: Path) -> Demo:
     return demo
 
 
-def kept(data: Path, name: str) -> str | None:
-    """What an earlier start kept, or None."""
+def stored(data: Path, name: str) -> str | None:
+    """A value that an earlier start stored, or None."""
     path = data / name
     return path.read_text().strip() or None if path.exists() else None
 
 
 def watched() -> Watch:
-    """The agents' modules, and in a clone its code. Beside an installed package is everybody's."""
+    """The agents' modules, and in a clone its code. Beside an installed package lies other code."""
     own = [] if folders.INSTALLED else [folders.ROOT]
     return Watch([*own, *roots_of(settings.AGUI_AGENT_MODULES)])

@@ -12,7 +12,6 @@ class Command(BaseCommand):
     help = "Count the faults in agents' events over all stored runs, by rule and action."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Which agents; all of them by default."""
         parser.add_argument("--team", help="A team's slug.")
         parser.add_argument("--agent", help="An agent's slug.")
 

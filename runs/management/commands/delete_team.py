@@ -1,4 +1,4 @@
-"""``manage.py delete_team SLUG --yes``: erase a team with all that it ever said."""
+"""``manage.py delete_team SLUG --yes``: erase a team with everything in it."""
 
 import time
 from typing import Any
@@ -14,7 +14,6 @@ class Command(BaseCommand):
     help = "Erase a team: its threads, runs, agents, keys, members' roles and audit log."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Which team, and that it is meant."""
         parser.add_argument("slug")
         parser.add_argument("--yes", action="store_true", help="Confirm: this cannot be undone.")
         parser.add_argument("--wait", type=float, default=60, help="Seconds for runs to end.")

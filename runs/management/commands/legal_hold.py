@@ -1,4 +1,4 @@
-"""``manage.py legal_hold TEAM [THREAD] [--release]``: nothing of it is purged or erased."""
+"""``manage.py legal_hold TEAM [THREAD] [--release]``: protect it from purging and erasure."""
 
 from typing import Any
 
@@ -14,7 +14,6 @@ class Command(BaseCommand):
     help = "Put a team, or one of its threads, under legal hold, or release it."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """What to hold."""
         parser.add_argument("team", help="The team's slug.")
         parser.add_argument("thread", nargs="?", help="A thread's name; without one the team.")
         parser.add_argument("--release", action="store_true")
@@ -23,14 +22,14 @@ class Command(BaseCommand):
         team = Team.objects.filter(slug=options["team"]).first()
         if team is None:
             raise CommandError(f"There is no team {options['team']}.")
-        held: Team | Thread | None = team
+        target: Team | Thread | None = team
         if options["thread"]:
-            held = Thread.objects.for_team(team).filter(thread_id=options["thread"]).first()
-        if held is None:
+            target = Thread.objects.for_team(team).filter(thread_id=options["thread"]).first()
+        if target is None:
             raise CommandError(f"This team has no thread {options['thread']}.")
-        held.legal_hold = not options["release"]
+        target.legal_hold = not options["release"]
         with transaction.atomic():
-            held.save(update_fields=["legal_hold"])
-            act = "hold.placed" if held.legal_hold else "hold.released"
-            audit.record("operator", team, act, str(held.pk))
-        self.stdout.write(f"{held}: {'held' if held.legal_hold else 'released'}")
+            target.save(update_fields=["legal_hold"])
+            act = "hold.placed" if target.legal_hold else "hold.released"
+            audit.record("operator", team, act, str(target.pk))
+        self.stdout.write(f"{target}: {'held' if target.legal_hold else 'released'}")

@@ -27,7 +27,7 @@ class Command(BaseCommand):
         from runs.worker.worker import work
 
         own_secrets.forget()
-        # A C handler: it writes the stacks also while an agent holds the GIL.
+        # A C handler: it writes the stacks even while an agent holds the GIL.
         faulthandler.register(signal.SIGQUIT)
         if pulse is not None:
             os.set_inheritable(pulse, False)
@@ -35,8 +35,8 @@ class Command(BaseCommand):
         watchdog = Watchdog(loop, pulse)
         watchdog.start()
         startup.announce("worker", registry.offered(), concurrency=settings.AGUI_WORKER_CONCURRENCY)
-        # Not asyncio.run, which waits for every task: an agent that swallows its cancellation
-        # would keep the process. Its run has ended; it may not hold up the next start.
+        # Not asyncio.run, which waits for every task: an agent that swallows its cancellation would
+        # keep the process alive. Its run has ended; it must not delay the next start.
         loop.run_until_complete(work(watchdog))
 
 

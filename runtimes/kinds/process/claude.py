@@ -1,10 +1,10 @@
 """Claude Code's stream-json (``claude -p --output-format stream-json --verbose``) as events.
 
-Shapes as Claude Code 2.1.197 prints them (tests/runtimes/recorded). A message of the model
-comes block by block: as ``stream_event`` lines with ``--include-partial-messages``, and in any
-case as ``assistant`` lines, each with the blocks that are complete; what was streamed is not
-said twice. Lines of Claude's own subagents (``parent_tool_use_id``) pass as RAW: their outcome is
-the result of the call that started them.
+The format is that of Claude Code 2.1.197 (tests/runtimes/recorded). A message of the model comes
+block by block: as ``stream_event`` lines with ``--include-partial-messages``, and in any case as
+``assistant`` lines, each with the blocks that are complete; streamed blocks are not repeated. Lines
+of Claude's own subagents (``parent_tool_use_id``) pass as RAW: their outcome is the result of the
+call that started them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ from runtimes.kinds.process.dialect import Dialect, Event, Line, of_count, of_di
 
 TYPES = frozenset({"system", "assistant", "user", "result", "stream_event"})
 CHATTER = frozenset({"status", "thinking_tokens"})
-"""Subtypes of ``system`` that come with every request or fragment and say nothing lasting."""
+"""Subtypes of ``system`` that come with every request or fragment and have no lasting content."""
 CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 
 
@@ -27,7 +27,7 @@ class Claude(Dialect):
     def __init__(self, prefix: str, before: Mapping[str, int] | None = None) -> None:
         super().__init__(prefix, before)
         self._streamed: set[str] = set()  # messages that came as stream events
-        self._spoken: set[str] = set()  # messages whose id is that of a text already
+        self._spoken: set[str] = set()  # messages whose id belongs to a text already
         self._message = ""  # the one that is being streamed
         self._blocks: dict[int, tuple[str, str]] = {}  # its open blocks: kind and id
         self._said = False
@@ -38,7 +38,6 @@ class Claude(Dialect):
         return line.get("type") in TYPES and isinstance(line.get("session_id"), str)
 
     def feed(self, line: Line) -> Iterator[Event]:
-        """The events of one line."""
         if isinstance(session := line.get("session_id"), str):
             self.session_id = session
         match line.get("type"):
@@ -59,8 +58,8 @@ class Claude(Dialect):
     # --- a message as it is written
 
     def _stream(self, event: Line) -> Iterator[Event]:
-        block, given = of_dict(event.get("content_block")), event.get("index")
-        index = given if isinstance(given, int) else -1
+        block, raw_index = of_dict(event.get("content_block")), event.get("index")
+        index = raw_index if isinstance(raw_index, int) else -1
         match event.get("type"):
             case "message_start":
                 self._message = self._id(of_dict(event.get("message")))
@@ -141,11 +140,11 @@ class Claude(Dialect):
 
     def _end(self, line: Line) -> Iterator[Event]:
         self.over = True
-        said = of_text(line.get("result"))
+        summary = of_text(line.get("result"))
         if line.get("is_error") is True or line.get("subtype") != "success":
-            self.failure = said or of_text(line.get("subtype")) or "error"
+            self.failure = summary or of_text(line.get("subtype")) or "error"
         elif not self._said:
-            yield from dialect.text(f"{self.prefix}-result", said)
+            yield from dialect.text(f"{self.prefix}-result", summary)
         names = {"total_cost_usd": "costUsd", "num_turns": "turns", "duration_ms": "durationMs"}
         self.result = {new: line[old] for old, new in names.items() if old in line}
         models = of_dict(line.get("modelUsage"))
@@ -167,7 +166,7 @@ class Claude(Dialect):
 
 
 def _usage(model: str, used: Line) -> dict[str, Any]:
-    """AG-UI counts cached tokens as part of the input; Claude counts them beside it."""
+    """AG-UI counts cached tokens as part of the input; Claude counts them separately."""
     read = of_count(used.get("cacheReadInputTokens"))
     written = of_count(used.get("cacheCreationInputTokens"))
     total = of_count(used.get("inputTokens")) + read + written

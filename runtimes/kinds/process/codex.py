@@ -1,9 +1,8 @@
 """Codex's JSON lines (``codex exec --json``) as events.
 
-Shapes after ``codex-rs/exec/src/exec_events.rs`` of github.com/openai/codex and as Codex CLI
-0.169.0 prints them (tests/runtimes/recorded). Everything is an item that starts, is updated and
-completes; many come completed at once. Item ids begin anew in every session, so they get the
-run's prefix.
+The format is that of ``codex-rs/exec/src/exec_events.rs`` of github.com/openai/codex and of Codex
+CLI 0.169.0 (tests/runtimes/recorded). Everything is an item that starts, is updated and completes;
+many are complete at once. Item ids start again in every session, so they get the run's prefix.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +14,7 @@ WRITTEN = frozenset({"agent_message", "reasoning", "plan"})
 CALLS = frozenset(
     {"command_execution", "mcp_tool_call", "file_change", "web_search", "collab_tool_call"}
 )
-# What an item says of the call; the rest of it is the outcome.
+# The members that describe the call; the others are the outcome.
 ARGUMENTS = frozenset({"command", "changes", "query", "prompt", "receiver_thread_ids"})
 COUNTS = {
     "input_tokens": "inputTokens",
@@ -34,7 +33,7 @@ class Codex(Dialect):
 
     def __init__(self, prefix: str, before: Mapping[str, int] | None = None) -> None:
         super().__init__(prefix, before)
-        self._written: dict[str, str] = {}  # open messages and reasoning: what was said of them
+        self._written: dict[str, str] = {}  # open messages and reasoning, with their text so far
         self._called: set[str] = set()
 
     @staticmethod
@@ -43,7 +42,6 @@ class Codex(Dialect):
         return line.get("type") == "thread.started" and isinstance(line.get("thread_id"), str)
 
     def feed(self, line: Line) -> Iterator[Event]:
-        """The events of one line."""
         match line.get("type"):
             case "thread.started":
                 self.session_id = of_text(line.get("thread_id"))
@@ -78,7 +76,7 @@ class Codex(Dialect):
             yield self.raw(item)
 
     def _write(self, id: str, thought: bool, whole: str, complete: bool) -> Iterator[Event]:
-        """An update brings the whole text again; only what is new goes out."""
+        """Send the new part of an update, which repeats the whole text."""
         if id not in self._written and whole:
             self._written[id] = ""
             yield from dialect.reasoning_start(id) if thought else [dialect.text_start(id)]
@@ -105,7 +103,7 @@ class Codex(Dialect):
             yield dialect.call_result(id, dialect.as_json(outcome), failed)
 
     def _count(self, used: Line) -> None:
-        """Codex counts a session from its first turn, those of earlier runs included.
+        """Codex counts a session from its first turn, including those of earlier runs.
 
         It names no model; cached and reasoning tokens are part of its input and output.
         """

@@ -18,22 +18,22 @@ OUTPUTS = ("auto", "text", "claude", "codex")
 CHOICES = {"stdin": ("input", "text", "none"), "output": OUTPUTS, "directory": ("run", "thread")}
 MOST = 2**53
 MAX_ARGUMENT = 128 * 1024 - 1
-"""Linux takes no longer one."""
+"""The longest argument that Linux accepts."""
 
 
 class BadSettings(ValueError):
-    """The settings of a process agent do not say what to run; the message says why."""
+    """The settings of a process agent are not usable; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a command and its descendants may use. Seconds, bytes, counts; all above 0.
+    """The limits of a command and its descendants, in seconds, bytes or counts; all above 0.
 
-    ``cpu_seconds``, ``memory_bytes`` (resident) and ``processes`` hold for all of them together
-    and are looked at four times a second; ``cpu_seconds``, ``file_bytes``, ``open_files`` and
-    ``address_space_bytes`` (0: no limit; runtimes such as Node reserve more than they use) are
-    also the kernel's limits of each. ``output_bytes`` is stdout and stderr, ``line_bytes`` one
-    line. ``grace_seconds`` is between TERM and KILL.
+    ``cpu_seconds``, ``memory_bytes`` (resident) and ``processes`` apply to all of them together and
+    are checked four times a second; ``cpu_seconds``, ``file_bytes``, ``open_files`` and
+    ``address_space_bytes`` (0: no limit; runtimes such as Node reserve more than they use) are also
+    the kernel's limits of each. ``output_bytes`` covers stdout and stderr, ``line_bytes`` one line.
+    ``grace_seconds`` is the time between TERM and KILL.
     """
 
     cpu_seconds: int = 600
@@ -47,19 +47,19 @@ class Limits:
     grace_seconds: float = 2.0
 
     @classmethod
-    def of(cls, given: Any) -> "Limits":
+    def of(cls, members: Any) -> "Limits":
         """Checked; raises BadSettings."""
-        given = _mapping("limits", given)
+        members = _mapping("limits", members)
         for item in fields(cls):
-            value, none = given.get(item.name, 1), item.name == "address_space_bytes"
+            value, none = members.get(item.name, 1), item.name == "address_space_bytes"
             fine = (int, float) if item.name == "grace_seconds" else (int,)
             if type(value) not in fine or not (0 < value < MOST or (none and value == 0)):
                 raise BadSettings(f"limits.{item.name} must be a number above 0")
-        _known("limits", given, {item.name for item in fields(cls)})
-        return cls(**given)
+        _known("limits", members, {item.name for item in fields(cls)})
+        return cls(**members)
 
     def for_guard(self) -> dict[str, Any]:
-        """What the guard wants to know."""
+        """The limits in the guard's form."""
         wanted: dict[str, Any] = {
             "cpu": self.cpu_seconds,
             "memory": self.memory_bytes,
@@ -75,7 +75,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What to run: argument lists (no shell reads them), environment, input, output, limits."""
+    """The command: argument lists (no shell reads them), environment, input, output, limits."""
 
     argv: list[str]
     resume_argv: list[str] = field(default_factory=list)
@@ -89,32 +89,32 @@ class Command:
     limits: Limits = field(default_factory=Limits)
 
     @classmethod
-    def of(cls, given: Any) -> "Command":
+    def of(cls, members: Any) -> "Command":
         """The settings of an Agent row, checked; raises BadSettings."""
-        given = dict(_mapping("settings", given))
-        _known("settings", given, {item.name for item in fields(cls)})
-        limits = Limits.of(given.pop("limits", {}))
+        members = dict(_mapping("settings", members))
+        _known("settings", members, {item.name for item in fields(cls)})
+        limits = Limits.of(members.pop("limits", {}))
         for name, allowed in CHOICES.items():
-            if given.get(name, allowed[0]) not in allowed:
+            if members.get(name, allowed[0]) not in allowed:
                 raise BadSettings(f"{name} must be one of {', '.join(allowed)}")
         for name in ("argv", "resume_argv"):
-            _check_argv(name, given.get(name, []))
-        marker = given.get("step_marker", "")
+            _check_argv(name, members.get(name, []))
+        marker = members.get("step_marker", "")
         if not isinstance(marker, str) or not marker.isprintable():
-            raise BadSettings("step_marker must be a printable text: the beginning of a line")
-        if type(given.get("unconfined", False)) is not bool:
+            raise BadSettings("step_marker must be printable text: the beginning of a line")
+        if type(members.get("unconfined", False)) is not bool:
             raise BadSettings("unconfined must be true or false")
-        if not given.get("argv"):
+        if not members.get("argv"):
             raise BadSettings("argv must name a command and its arguments")
-        if "{session_id}" in " ".join(given["argv"]):
-            raise BadSettings("{session_id} belongs into resume_argv: a new thread has none")
-        if given.get("resume_argv") and given.get("directory") != "thread":
+        if "{session_id}" in " ".join(members["argv"]):
+            raise BadSettings("{session_id} belongs in resume_argv: a new thread has no session")
+        if members.get("resume_argv") and members.get("directory") != "thread":
             raise BadSettings('resume_argv needs "directory": "thread"')
-        _check_env(given.get("env", {}), given.get("env_from_host", []))
-        return cls(**given, limits=limits)
+        _check_env(members.get("env", {}), members.get("env_from_host", []))
+        return cls(**members, limits=limits)
 
     def arguments(self, run: RunRequest, session_id: str | None) -> list[str]:
-        """The argument list of one run. Raises BadSettings where its text cannot be an argument."""
+        """The argument list of one run. Raises BadSettings if its text cannot be an argument."""
         values = {
             "text": run.text,
             "session_id": session_id or "",
@@ -122,29 +122,29 @@ class Command:
             "run_id": run.run_id,
         }
         template = self.resume_argv if session_id and self.resume_argv else self.argv
-        # One pass: what a client says is not searched for placeholders.
+        # One pass: the client's text is not searched for placeholders.
         made = [
-            PLACEHOLDER.sub(lambda found: values[found[1]], part).encode(errors="replace")
+            PLACEHOLDER.sub(lambda match: values[match[1]], part).encode(errors="replace")
             for part in template
         ]
         if any(b"\0" in part or len(part) > MAX_ARGUMENT for part in made):
-            raise BadSettings("The message is too long, or not text, for a command line.")
+            raise BadSettings("The message is too long for a command line, or contains NUL.")
         return [part.decode() for part in made]
 
     def environment(self, home: str, temporary: str) -> dict[str, str]:
-        """Only what is allowed: a few harmless ones, those named, those given."""
+        """Only allowed variables: a few harmless ones, those named, those set."""
         names = (*ALWAYS, *self.env_from_host)
-        found = {name: os.environ[name] for name in names if name in os.environ}
-        return {"PATH": os.defpath, **found, "HOME": home, "TMPDIR": temporary, **self.env}
+        inherited = {name: os.environ[name] for name in names if name in os.environ}
+        return {"PATH": os.defpath, **inherited, "HOME": home, "TMPDIR": temporary, **self.env}
 
     def secrets(self) -> list[str]:
-        """Values of the environment that must not be repeated to anybody, longest first."""
+        """Values of the environment that must not be repeated in messages, longest first."""
         host = (os.environ.get(name, "") for name in self.env_from_host)
         return sorted({v for v in (*self.env.values(), *host) if len(v) >= 8}, key=len)[::-1]
 
 
 def is_there(program: str, env: Mapping[str, str], work: str) -> bool:
-    """Whether ``program`` is on ``env``'s PATH, or where its path leads from ``work`` on."""
+    """Whether ``program`` is on ``env``'s PATH, or at its path relative to ``work``."""
     if "/" in program:
         program = os.path.join(work, program)
     return shutil.which(program, path=env["PATH"]) is not None
@@ -152,13 +152,13 @@ def is_there(program: str, env: Mapping[str, str], work: str) -> bool:
 
 def _check_argv(name: str, argv: Any) -> None:
     if not isinstance(argv, list) or not all(isinstance(part, str) for part in argv):
-        raise BadSettings(f"{name} must be a list of texts: no shell reads it")
+        raise BadSettings(f"{name} must be a list of strings: no shell reads it")
     if any("\0" in part for part in argv):
-        raise BadSettings(f"{name} must not hold NUL")
+        raise BadSettings(f"{name} must not contain NUL")
     if argv and PLACEHOLDER.search(argv[0]):
-        raise BadSettings(f"{name} must begin with a command, not with what a client says")
+        raise BadSettings(f"{name} must begin with a command, not with a client's text")
     for number, part in enumerate(argv):
-        # Else a client who writes "--dangerous" has added an option.
+        # Otherwise a client who writes "--dangerous" adds an option.
         if PLACEHOLDER.match(part) and "--" not in argv[:number] and part != "{session_id}":
             raise BadSettings(f'{name}: put "--" somewhere before {part}, or write --option={part}')
 
@@ -169,23 +169,23 @@ def _check_env(env: Any, names: Any) -> None:
         raise BadSettings("env_from_host must be a list of names")
     for name in (*env, *names):
         if not VARIABLE.fullmatch(name):
-            raise BadSettings(f"{name!r} is no name of an environment variable")
+            raise BadSettings(f"{name!r} is not the name of an environment variable")
     for value in env.values():
         if not isinstance(value, str) or "\0" in value:
-            raise BadSettings("the values of env must be texts")
+            raise BadSettings("the values of env must be strings")
     for name in names:
         if belongs_to_host(name):
-            raise BadSettings(f"{name} is the host's own and is not handed on")
+            raise BadSettings(f"{name} belongs to the host and is not passed on")
 
 
-def _mapping(name: str, given: Any) -> Mapping[str, Any]:
-    if not isinstance(given, dict) or not all(isinstance(key, str) for key in given):
+def _mapping(name: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
         raise BadSettings(f"{name} must be an object")
-    return given
+    return value
 
 
-def _known(name: str, given: Mapping[str, Any], known: set[str]) -> None:
-    if unknown := sorted(given.keys() - known):
+def _known(name: str, members: Mapping[str, Any], known: set[str]) -> None:
+    if unknown := sorted(members.keys() - known):
         raise BadSettings(
             f"{name}: unknown {', '.join(unknown)}; known: {', '.join(sorted(known))}"
         )

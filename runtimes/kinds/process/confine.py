@@ -1,8 +1,8 @@
-"""What keeps a command from the host's own files and processes: bubblewrap, or a uid of its own.
+"""Confines commands, away from the host's own files and processes: bubblewrap, or a uid each.
 
 Bubblewrap shows the command a read-only file system without the data directory, the embedded
-engines' sockets, ``/run`` and everybody's ``/tmp``, and no process but its own. Without it a worker
-that is root starts each directory's commands under a uid that nobody else has. A worker with
+engines' sockets, ``/run`` and everybody's ``/tmp``, and no processes but its own. Without it a
+worker that is root starts each directory's commands under a uid that nobody else has. A worker with
 neither runs only agents that an operator has marked ``unconfined``.
 """
 
@@ -20,7 +20,7 @@ from embedded import paths
 from runtimes.kinds.process.place import Place
 
 UIDS = 0x70000000
-"""The first of 2**28 uids that no distribution, container tool or systemd gives to anybody."""
+"""The first of 2**28 uids that no distribution, container tool or systemd assigns."""
 TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108
 PATIENCE = 10.0
 
@@ -35,7 +35,7 @@ class Means(StrEnum):
 
 @lru_cache(maxsize=8)
 def means(data: Path) -> Means:
-    """The best means that works here, found by trying it: presence proves nothing.
+    """The best means that works here, found by trying: presence proves nothing.
 
     User namespaces may be off, and a directory above ``data`` may let nobody else pass.
     """
@@ -60,7 +60,7 @@ def uid_of(place: Place) -> int:
 def bubblewrap(place: Place, data: Path, cwd: Path | None = None) -> list[str]:
     """The words in front of a command that works in ``cwd``, by default ``place.work``.
 
-    Nothing that it can write is memory: it writes to ``place`` only.
+    It can write only to ``place``, and never to memory-backed files.
     """
     hidden = [folder for folder in _hidden(data) if folder.is_dir()]
     words = [

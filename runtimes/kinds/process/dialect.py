@@ -1,4 +1,4 @@
-"""What the dialects of command lines share: spans of events, and what a session told at its end."""
+"""Shared by the dialects of command lines: spans of events, and the data of a session's end."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,10 +12,10 @@ Line = dict[str, Any]
 class Dialect:
     """Maps one session, line by line, to AG-UI events in wire form. Pure: no clock, no I/O.
 
-    ``name`` is the source of what passes as RAW. ``session_id``, ``failure`` (the session's own
-    words), ``result`` and ``usage`` are what it has told so far; ``over`` says that it told its
-    end. ``prefix`` makes ids of one run differ from those of others. ``totals`` are the counts of
-    the whole session, where it tells such, and ``before`` those at the end of the run before.
+    ``name`` is the source of events that pass as RAW. ``session_id``, ``failure`` (the session's
+    own words), ``result`` and ``usage`` are what it has reported so far; ``over``: it has reported
+    its end. ``prefix`` makes ids of one run differ from those of others. ``totals`` are the counts
+    of the whole session, if it reports any, and ``before`` those at the end of the run before.
     """
 
     name = ""
@@ -40,27 +40,24 @@ class Dialect:
         raise NotImplementedError
 
     def raw(self, line: Any) -> Event:
-        """What has no place in AG-UI, for those who want it."""
+        """A RAW event for what has no place in AG-UI."""
         return {"type": "RAW", "event": line, "source": self.name}
 
 
 def text_start(id: str) -> Event:
-    """A text message begins."""
     return {"type": "TEXT_MESSAGE_START", "messageId": id, "role": "assistant"}
 
 
 def text_delta(id: str, delta: str) -> Event:
-    """A text message goes on."""
     return {"type": "TEXT_MESSAGE_CONTENT", "messageId": id, "delta": delta}
 
 
 def text_end(id: str) -> Event:
-    """A text message ends."""
     return {"type": "TEXT_MESSAGE_END", "messageId": id}
 
 
 def text(id: str, whole: str) -> Iterator[Event]:
-    """A text message in one piece; none where there is nothing to say."""
+    """A text message in one piece; nothing for an empty one."""
     if whole:
         yield from (text_start(id), text_delta(id, whole), text_end(id))
 
@@ -72,18 +69,16 @@ def reasoning_start(id: str) -> Iterator[Event]:
 
 
 def reasoning_delta(id: str, delta: str) -> Event:
-    """The reasoning goes on."""
     return {"type": "REASONING_MESSAGE_CONTENT", "messageId": id, "delta": delta}
 
 
 def reasoning_end(id: str) -> Iterator[Event]:
-    """The reasoning ends."""
     yield {"type": "REASONING_MESSAGE_END", "messageId": id}
     yield {"type": "REASONING_END", "messageId": id}
 
 
 def reasoning(id: str, whole: str) -> Iterator[Event]:
-    """A span of reasoning in one piece; none where there is nothing to say."""
+    """A span of reasoning in one piece; nothing for an empty one."""
     if whole:
         yield from reasoning_start(id)
         yield reasoning_delta(id, whole)
@@ -91,28 +86,24 @@ def reasoning(id: str, whole: str) -> Iterator[Event]:
 
 
 def call_start(id: str, name: str, parent: str | None = None) -> Event:
-    """A tool call begins."""
     event = {"type": "TOOL_CALL_START", "toolCallId": id, "toolCallName": name or "tool"}
     return event | ({"parentMessageId": parent} if parent else {})
 
 
 def call_args(id: str, delta: str) -> Event:
-    """The arguments of a tool call go on."""
     return {"type": "TOOL_CALL_ARGS", "toolCallId": id, "delta": delta}
 
 
 def call_end(id: str) -> Event:
-    """The arguments of a tool call are complete."""
     return {"type": "TOOL_CALL_END", "toolCallId": id}
 
 
 def call(id: str, name: str, args: Any, parent: str | None = None) -> Iterator[Event]:
-    """A tool call in one piece."""
     yield from (call_start(id, name, parent), call_args(id, as_json(args)), call_end(id))
 
 
 def call_result(id: str, content: str, failed: bool = False) -> Event:
-    """What a tool call gave."""
+    """The result of a tool call."""
     event: Event = {
         "type": "TOOL_CALL_RESULT",
         "messageId": f"{id}-result",
@@ -124,12 +115,11 @@ def call_result(id: str, content: str, failed: bool = False) -> Event:
 
 
 def as_json(value: Any) -> str:
-    """Compact JSON."""
     return dumps_any(value)
 
 
 def of_dict(value: Any) -> dict[str, Any]:
-    """``value`` if it is an object, else an empty one: nothing a command prints is certain."""
+    """``value`` if it is an object, else an empty one: a command may print anything."""
     return value if isinstance(value, dict) else {}
 
 
@@ -139,7 +129,7 @@ def of_list(value: Any) -> list[Any]:
 
 
 def of_text(value: Any) -> str:
-    """``value`` if it is text, else its JSON; nothing for null."""
+    """``value`` if it is text, else its JSON; empty for null."""
     if value is None:
         return ""
     return value if isinstance(value, str) else as_json(value)

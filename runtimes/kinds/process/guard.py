@@ -1,4 +1,4 @@
-"""The guard: a small process between the worker and a command, so that nothing is left behind.
+"""The guard: a small process between the worker and a command, so that no process is left behind.
 
     python -I -S guard.py FD LIMITS COMMAND…
 
@@ -30,10 +30,10 @@ from typing import Any
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
-WRAPPERS = 2  # bubblewrap outside of the sandbox, and as its process 1
+WRAPPERS = 2  # bubblewrap outside of the sandbox, and its process 1 inside
 LINUX = sys.platform.startswith("linux")
 TICK = 0.25
-LAST_WAIT = 5.0  # seconds for what was killed to be gone; only a sick kernel needs them
+LAST_WAIT = 5.0  # seconds for killed processes to disappear; only a sick kernel needs them
 PAGE = os.sysconf("SC_PAGE_SIZE")
 HERTZ = os.sysconf("SC_CLK_TCK")
 
@@ -47,7 +47,7 @@ class Guard:
     """One command and everything it starts."""
 
     def __init__(self, socket: int, limits: dict[str, Any]) -> None:
-        os.set_inheritable(socket, False)  # else the command could answer in our place
+        os.set_inheritable(socket, False)  # otherwise the command could answer in our place
         self.socket = socket
         self.limits = limits
         self.wrapped = bool(limits.get("bubblewrap"))
@@ -61,9 +61,9 @@ class Guard:
             signal.signal(number, signal.SIG_IGN)  # the socket says when it is over
         prctl(PR_SET_CHILD_SUBREAPER, 1)
 
-    def tell(self, **said: object) -> None:
+    def tell(self, **message: object) -> None:
         with suppress(OSError):
-            os.write(self.socket, json.dumps(said).encode() + b"\n")
+            os.write(self.socket, json.dumps(message).encode() + b"\n")
 
     def run(self, command: list[str]) -> None:
         failed = self.start(command)
@@ -87,8 +87,8 @@ class Guard:
             self.tell(status=os.WEXITSTATUS(self.ended))
 
     def start(self, command: list[str]) -> str:
-        """Fork and exec; what went wrong, or nothing."""
-        # Bubblewrap would say so too, but on stderr, as if the command had.
+        """Fork and exec; the error, or an empty string."""
+        # Bubblewrap would report this too, but on stderr, as if it were the command.
         if self.wrapped and not shutil.which(command[command.index("--") + 1]):
             return os.strerror(errno.ENOENT)
         failed, tell = os.pipe()
@@ -103,10 +103,10 @@ class Guard:
         null = os.open(os.devnull, os.O_RDWR)
         for standard in (0, 1, 2):
             os.dup2(null, standard)
-        said = os.read(failed, 500).decode(errors="replace")
-        if not said:
+        problem = os.read(failed, 500).decode(errors="replace")
+        if not problem:
             self.tell(pid=self.pid)
-        return said
+        return problem
 
     def become(self, command: list[str]) -> None:
         """In the child: a session of its own, the limits, then the command."""
@@ -139,7 +139,7 @@ class Guard:
         os.execvp(command[0], command)  # noqa: S606
 
     def watch(self) -> str | None:
-        """Until the command ends, the socket closes or a limit is passed; which limit."""
+        """Wait until the command ends, the socket closes or a limit is passed; which limit."""
         waiting: list[int] = [self.socket, self.wakeup]
         while True:
             ready = select.select(waiting, [], [], TICK)[0]
@@ -192,7 +192,7 @@ class Guard:
             self.wait(grace)
         end = time.monotonic() + LAST_WAIT
         while self.reap() and time.monotonic() < end:
-            # Stopped first: what is stopped cannot fork while the others are being killed.
+            # Stopped first: a stopped process cannot fork while the others are being killed.
             self.send(signal.SIGSTOP)
             self.send(signal.SIGKILL)
             self.wait(0.05)
@@ -202,7 +202,7 @@ class Guard:
             with suppress(OSError):
                 os.killpg(self.pid, number)
         for pid in descendants(os.getpid()):
-            # TERM to bubblewrap would end the command without its grace.
+            # TERM to bubblewrap would end the command without its grace period.
             if not (self.wrapped and number == signal.SIGTERM and pid == self.pid):
                 with suppress(OSError):
                     os.kill(pid, number)
@@ -224,7 +224,7 @@ def restrict(name: str, value: int) -> None:
     """Set a limit of this process, or as much of it as the host itself may have."""
     kind = getattr(resource, name)
     most = resource.getrlimit(kind)[1]
-    # SIGXCPU comes at the soft limit; at the hard one a KILL that says nothing.
+    # SIGXCPU comes at the soft limit; at the hard one a silent KILL.
     hard = value + 1 if name == "RLIMIT_CPU" else value
     if most != resource.RLIM_INFINITY:
         value, hard = min(value, most), min(hard, most)
@@ -232,8 +232,8 @@ def restrict(name: str, value: int) -> None:
 
 
 def descendants(pid: int) -> list[int]:
-    """Every process below ``pid``; none where there is no /proc."""
-    found: list[int] = []
+    """Every process below ``pid``; none if there is no /proc."""
+    pids: list[int] = []
     waiting = [pid]
     while waiting:
         below = waiting.pop()
@@ -241,9 +241,9 @@ def descendants(pid: int) -> list[int]:
             for task in os.listdir(f"/proc/{below}/task"):
                 with open(f"/proc/{below}/task/{task}/children") as file:
                     children = [int(child) for child in file.read().split()]
-                found += children
+                pids += children
                 waiting += children
-    return found
+    return pids
 
 
 if __name__ == "__main__":

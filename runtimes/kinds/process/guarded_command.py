@@ -1,4 +1,4 @@
-"""The worker's side of a command: start it behind its guard, read it at our pace, end it."""
+"""The worker's side of a command: starts it behind its guard, reads it at our pace, ends it."""
 
 import asyncio
 import json
@@ -16,15 +16,15 @@ from typing import Any
 GUARD = Path(__file__).with_name("guard.py")
 CHUNK = 64 * 1024
 AHEAD = 4
-"""Chunks that may wait; then the pipes fill, and the command blocks where it prints."""
+"""How many chunks may wait; then the pipes fill, and the command blocks in its output."""
 DRAIN = 2.0
-"""Seconds for an output to end after its last writer has; longer only if somebody escaped."""
+"""Seconds for an output to end after its last writer; longer only if a process has escaped."""
 MARGIN = 6.0
-"""Seconds beyond ``grace`` for the guard to be done; it is killed after them."""
+"""Seconds beyond ``grace`` for the guard to finish; then it is killed."""
 
 
 class GuardedCommand:
-    """A command that runs. ``report`` is what its guard told; complete once ``read`` gave None."""
+    """A running command. ``report`` comes from its guard; complete once ``read`` returned None."""
 
     def __init__(self, grace: float) -> None:
         self.report: dict[str, Any] = {}
@@ -35,7 +35,7 @@ class GuardedCommand:
         self._pipes: list[asyncio.BaseTransport] = []
 
     _control: socket.socket
-    _writer: asyncio.StreamWriter  # kept, since one that is collected closes its socket
+    _writer: asyncio.StreamWriter  # kept, because a garbage-collected one closes its socket
     _listening: asyncio.Task[None]
     _guard: "subprocess.Popen[bytes]"
 
@@ -51,14 +51,14 @@ class GuardedCommand:
     ) -> "GuardedCommand":
         """Start ``command``; ``limits`` are the guard's.
 
-        A command that cannot be started is a matter of the report; OSError is a guard that cannot.
+        If the command cannot be started, the report says so; OSError means that the guard cannot.
         """
         child = cls(float(limits["grace"]))
         out, theirs_out = os.pipe()
         err, theirs_err = os.pipe()
         child._control, theirs = socket.socketpair()
         try:
-            # All that waits comes first: nothing may come between the fork and whoever ends it.
+            # Everything that waits comes first: nothing may come between the fork and its cleanup.
             await child._connect("out", out)
             await child._connect("err", err)
             reader, child._writer = await asyncio.open_connection(sock=child._control)
@@ -75,10 +75,10 @@ class GuardedCommand:
         return child
 
     async def read(self) -> tuple[str, bytes] | None:
-        """The next piece of "out" or "err"; None once the command has ended and said it all."""
+        """The next piece of "out" or "err"; None once the command has ended and all was read."""
         while self._open:
             try:
-                # What the guard has ended writes no more; who still holds the pipe has escaped.
+                # The guard's processes write no more; one that still has the pipe open has escaped.
                 limit = None if "end" in self._open else DRAIN
                 name, data = await asyncio.wait_for(self._queue.get(), limit)
             except TimeoutError:
@@ -89,7 +89,7 @@ class GuardedCommand:
         return None
 
     async def finish(self, seconds: float) -> None:
-        """Let it come to its end by itself, whatever it still prints."""
+        """Let it end by itself, whatever it still prints."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while await self.read() is not None:
@@ -98,20 +98,20 @@ class GuardedCommand:
     async def stop(self) -> None:
         """End it if it has not ended, and wait until nothing of it is left."""
         with suppress(OSError):
-            self._control.shutdown(socket.SHUT_WR)  # at once: the guard acts whatever happens here
+            self._control.shutdown(socket.SHUT_WR)  # At once: the guard acts whatever happens here.
         try:
             done, _ = await asyncio.wait({self._listening}, timeout=self._grace + MARGIN)
             if not done:
                 self._guard.kill()
         finally:
             self._close()
-        while self._guard.poll() is None:  # its socket is closed: it is about to be gone
+        while self._guard.poll() is None:  # its socket is closed: it is about to exit
             await asyncio.sleep(0.005)
         if not self.report.keys() - {"pid"}:
             self._without_guard()
 
     def _without_guard(self) -> None:
-        """Somebody killed the guard. The kernel has killed the command; its group may live."""
+        """Something killed the guard. The kernel has killed the command; its group may live."""
         self.report["error"] = "lost its guard"
         with suppress(OSError, KeyError):
             os.killpg(self.report["pid"], signal.SIGKILL)
@@ -161,12 +161,12 @@ def _spawn(
         json.dumps(dict(limits)),
     ]
     # A file rather than a pipe: nobody has to feed a command that does not read.
-    with tempfile.TemporaryFile() as given:
-        given.write(stdin)
-        given.seek(0)
+    with tempfile.TemporaryFile() as input_file:
+        input_file.write(stdin)
+        input_file.seek(0)
         return subprocess.Popen(  # noqa: S603  (an operator's command line)
             [*guard, *command],
-            stdin=given,
+            stdin=input_file,
             stdout=out,
             stderr=err,
             env=dict(env),

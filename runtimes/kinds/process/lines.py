@@ -18,11 +18,11 @@ EVENT_TYPE = re.compile(r"[A-Z][A-Z_]+")
 
 
 class Lines:
-    """What one command prints. ``output``: auto, text, or the name of a dialect. ``marker``: what
-    a line of text begins with that is the name of the step that begins there; "" for none.
+    """A command's output, line by line. ``output``: auto, text, or the name of a dialect.
 
-    ``terminal`` is the event that the command itself ended its run with: it is kept back, since
-    the command may still be at work, and what is printed after it is dropped.
+    ``marker``: a line of text that begins with it starts a step, which is named by the rest of the
+    line; "" for none. ``terminal`` is the event with which the command itself ended its run: it is
+    held back, since the command may still be at work, and later output is dropped.
     """
 
     def __init__(
@@ -41,12 +41,13 @@ class Lines:
         self._auto = output == "auto"
         self._prefix = prefix
         self._message: str | None = None
-        self._waiting: list[str] = []  # lines of it that no delta has said yet
+        self._waiting: list[str] = []  # lines of it that no delta has sent yet
 
     def feed(self, lines: Iterable[bytes]) -> Iterator[Event]:
-        """The events of lines that came together; lines of text in a row are one delta.
+        """The events of lines that came together; consecutive lines of text are one delta.
 
-        Without their newlines. Raises RunFailed where one is no text, after the events before.
+        Without their newlines. Raises RunFailed at a line that is not text, after the events
+        before.
         """
         for line in lines:
             yield from self._line(line)
@@ -64,55 +65,55 @@ class Lines:
         if self.terminal is not None:
             return
         try:
-            said = line.decode()
+            text = line.decode()
         except UnicodeDecodeError:
-            said = "\0"
-        if "\0" in said:
+            text = "\0"
+        if "\0" in text:
             yield from self._flush()
             raise RunFailed(
                 RunErrorCode.INVALID_EVENT,
                 f"Line {self.count} of the command's output is not UTF-8 text.",
             )
-        found = self._object(said)
-        if found is None:
-            yield from self._text(said)
+        event = self._object(text)
+        if event is None:
+            yield from self._text(text)
             return
         yield from self.close()
-        if EVENT_TYPE.fullmatch(str(found.get("type"))):
-            if found["type"] in TERMINAL:
-                self.terminal = found
+        if EVENT_TYPE.fullmatch(str(event.get("type"))):
+            if event["type"] in TERMINAL:
+                self.terminal = event
             else:
-                yield found
+                yield event
         elif self.dialect is not None:
-            yield from self.steps.around(self.dialect.feed(found))
+            yield from self.steps.around(self.dialect.feed(event))
 
-    def _object(self, said: str) -> dict[str, Any] | None:
+    def _object(self, text: str) -> dict[str, Any] | None:
         """The line as an event or as a line of a dialect; None if it is plain text."""
-        if not (self._auto or self.dialect) or not said.startswith("{"):
+        if not (self._auto or self.dialect) or not text.startswith("{"):
             return None
         try:
-            found = json.loads(said)
+            event = json.loads(text)
         except (ValueError, RecursionError):
             return None
-        if not isinstance(found, dict) or not isinstance(kind := found.get("type"), str):
+        if not isinstance(event, dict) or not isinstance(kind := event.get("type"), str):
             return None
         if self.dialect is None and self._auto:
             self.dialect = next(
-                (D(self._prefix, self._before) for D in DIALECTS.values() if D.speaks(found)), None
+                (D(self._prefix, self._before) for D in DIALECTS.values() if D.speaks(event)), None
             )
-        return found if self.dialect is not None or EVENT_TYPE.fullmatch(kind) else None
+        return event if self.dialect is not None or EVENT_TYPE.fullmatch(kind) else None
 
-    def _text(self, said: str) -> Iterator[Event]:
-        if self._marker and said.startswith(self._marker):
+    def _text(self, text: str) -> Iterator[Event]:
+        if self._marker and text.startswith(self._marker):
             yield from self.close()
-            yield from self.steps.begin(said.removeprefix(self._marker))
+            yield from self.steps.begin(text.removeprefix(self._marker))
             return
         if self._message is None:
-            if not said.strip():
+            if not text.strip():
                 return
             self._message = f"{self._prefix}-line-{self.count}"
             yield dialect.text_start(self._message)
-        self._waiting.append(said.removesuffix("\r") + "\n")
+        self._waiting.append(text.removesuffix("\r") + "\n")
 
     def _flush(self) -> Iterator[Event]:
         if self._waiting and self._message is not None:

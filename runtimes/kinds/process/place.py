@@ -21,8 +21,8 @@ SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 class Place:
     """A directory with ``work`` (where the command runs), ``home``, ``tmp``, and the session's id.
 
-    Nobody but the host and the command can name a session: a client that could would read other
-    people's, or add an option to the command line.
+    Only the host and the command can name a session: a client that could would read other people's,
+    or add an option to the command line.
     """
 
     root: Path
@@ -35,21 +35,21 @@ class Place:
 
     @classmethod
     def of_thread(cls, data: Path, *names: str) -> "Place":
-        """The directory that belongs to these names (team, agent, thread), whatever is in them."""
+        """The directory for these names (team, agent, thread), whatever they contain."""
         name = hashlib.sha256("\0".join(names).encode(errors="replace")).hexdigest()[:40]
         return cls(data / "processes" / "threads" / name, False).made()
 
     def made(self) -> "Place":
-        """The same, with its directories."""
+        """This place, after making its directories."""
         for part in (self.work, self.home, self.tmp):
             part.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.root.chmod(0o700)
         return self
 
     def below(self, names: Sequence[str], uid: int) -> Path:
-        """The directory below ``work`` that these names lead to, made where it is not there.
+        """The directory below ``work`` at this path, made if it does not exist.
 
-        Raises OSError where one of them is no directory: the command may have left links, and
+        Raises OSError if part of the path is not a directory: the command may have left links, and
         the worker, which may be root, follows none.
         """
         here = os.open(self.work, FOLDER)
@@ -67,9 +67,10 @@ class Place:
         return self.work.joinpath(*names)
 
     def give(self, uid: int) -> None:
-        """Let ``uid`` have ``work``, ``home`` and ``tmp``; the session stays the worker's. As root.
+        """Give ``work``, ``home`` and ``tmp`` to ``uid``; the session stays the worker's. As root.
 
-        A thread's directory may be another account's: how commands are confined can change.
+        A thread's directory may belong to another account, since the way commands are confined can
+        change.
         """
         for folder in (self.root.parent.parent, self.root.parent, self.root):
             folder.chmod(0o711)
@@ -79,7 +80,6 @@ class Place:
 
     @property
     def work(self) -> Path:
-        """The working directory."""
         return self.root / "work"
 
     @property
@@ -98,18 +98,18 @@ class Place:
         The command can write here as well, so nothing in the file is certain.
         """
         try:
-            # Never a link, and a pipe that nobody fills must not hold up the worker.
+            # Never a link, and a pipe that nobody fills must not block the worker.
             end = os.open(self.root / "session", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             with os.fdopen(end) as file:
                 id, _, counts = file.read(MAX_SESSION).partition("\n")
-            found = json.loads(counts)
-            totals = {str(name): int(count) for name, count in dict(found).items()}
+            values = json.loads(counts)
+            totals = {str(name): int(count) for name, count in dict(values).items()}
         except (OSError, ValueError, TypeError, RecursionError):
             return None, {}
         return (id, totals) if SESSION.fullmatch(id) else (None, {})
 
     def remember(self, id: str | None, totals: Mapping[str, int] | None = None) -> None:
-        """Keep the session for the thread's next run, or forget it."""
+        """Store the session for the thread's next run, or forget it."""
         if id is not None and not SESSION.fullmatch(id):
             id = None
         with suppress(OSError):

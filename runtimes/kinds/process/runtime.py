@@ -38,7 +38,7 @@ class ProcessRuntime:
 
     @classmethod
     def of(cls, row: "Agent") -> "ProcessRuntime":
-        """The runtime of an Agent row; raises RunFailed when its settings are wrong."""
+        """The runtime of an Agent row; raises RunFailed if its settings are wrong."""
         try:
             return cls(Command.of(row.settings))
         except BadSettings as bad:
@@ -47,7 +47,7 @@ class ProcessRuntime:
             ) from None
 
     async def run(self, ctx: RunContext) -> AsyncGenerator[Any, None]:
-        """What the command prints, as events, and how it ended."""
+        """The command's output as events, and how it ended."""
         from django.conf import settings
 
         command, data = self._command, settings.AGUI_DATA_DIR
@@ -83,7 +83,7 @@ class ProcessRuntime:
         finally:
             if child is not None:
                 await child.stop()
-            if not keep:  # the guard has done it, unless it was killed
+            if not keep:  # The guard has done it, unless it was killed.
                 await asyncio.to_thread(shutil.rmtree, place.root, ignore_errors=True)
         for event in session.end(child.report):
             yield event
@@ -105,14 +105,14 @@ class Session:
         self._note = ""
 
     def arguments(self) -> list[str]:
-        """The argument list; raises RunFailed where the client's text fits none."""
+        """The argument list; raises RunFailed if the client's text does not fit."""
         try:
             return self.command.arguments(self.ctx, self.resumed)
         except BadSettings as bad:
             raise RunFailed(RunErrorCode.LIMIT, str(bad)) from None
 
     def stdin(self) -> bytes:
-        """What the command reads."""
+        """The command's standard input."""
         match self.command.stdin:
             case "input":
                 return json.dumps(self.ctx.body).encode() + b"\n"
@@ -167,8 +167,8 @@ class Session:
                 yield from self.lines.steps.end()
             yield terminal
             return
-        told = self.lines.dialect
-        usage = {"usage": told.usage} if told and told.usage else {}
+        dialect = self.lines.dialect
+        usage = {"usage": dialect.usage} if dialect and dialect.usage else {}
         failure = self._failure(report)
         if self.command.directory == "thread":
             self._remember(failure is not None)
@@ -176,46 +176,46 @@ class Session:
             code, message = failure
             self.ctx.log.warning("process.failed", report=report, message=message)
             yield {"type": "RUN_ERROR", "code": code.value, "message": message, **usage}
-            return  # an open step has failed, which the intake says
+            return  # an open step has failed, as intake reports
         yield from self.lines.steps.end()
-        if told is not None:
+        if dialect is not None:
             ids = {"threadId": self.ctx.thread_id, "runId": self.ctx.run_id}
-            result = {"result": told.result} if told.result else {}
+            result = {"result": dialect.result} if dialect.result else {}
             yield {"type": "RUN_FINISHED", **ids, **result, **usage}
 
     def _failure(self, report: dict[str, Any]) -> tuple[RunErrorCode, str] | None:
-        told, code = self.lines.dialect, RunErrorCode.PROCESS_EXIT
+        dialect, code = self.lines.dialect, RunErrorCode.PROCESS_EXIT
         if (limit := report.get("limit")) is not None:
             return RunErrorCode.LIMIT, _passed(limit, self.command)
         if (error := report.get("error")) is not None:
             return code, self._because(f"The command {error}", "")
-        reason = (told.failure if told else None) or self._note
+        reason = (dialect.failure if dialect else None) or self._note
         if (number := report.get("signal")) is not None:
             return code, self._because(f"The command was ended by {_signal(number)}", reason)
         if status := report.get("status", 0):
             return code, self._because(f"The command ended with status {status}", reason)
-        if told is not None and told.failure:
-            return RunErrorCode.AGENT_ERROR, self._because("The command failed", told.failure)
-        if told is not None and not told.over:
+        if dialect is not None and dialect.failure:
+            return RunErrorCode.AGENT_ERROR, self._because("The command failed", dialect.failure)
+        if dialect is not None and not dialect.over:
             return code, self._because("The command ended before its session did", self._note)
         if self.lines.count == 0:
             return code, self._because("The command ended with status 0 and printed nothing", "")
         return None
 
-    def _because(self, said: str, reason: str) -> str:
+    def _because(self, summary: str, reason: str) -> str:
         """A message for everybody: no control characters, no paths of ours, no secrets, short."""
         reason = CONTROL.sub(" ", reason.replace(str(self.place.root), "")).strip()
         for _, secret in self._secrets:
             reason = reason.replace(secret, "[redacted]")
         if len(reason) > MAX_REASON:
             reason = reason[: MAX_REASON - 1] + "…"
-        return f"{said}: {reason}" if reason else f"{said}."
+        return f"{summary}: {reason}" if reason else f"{summary}."
 
     def _remember(self, failed: bool) -> None:
-        """Keep the session for the thread's next run; forget one that could not be resumed."""
-        told = self.lines.dialect
-        if told is not None and told.session_id and (told.over or not self.resumed):
-            self.place.remember(told.session_id, told.totals)
+        """Store the session for the thread's next run; forget one that could not be resumed."""
+        dialect = self.lines.dialect
+        if dialect is not None and dialect.session_id and (dialect.over or not self.resumed):
+            self.place.remember(dialect.session_id, dialect.totals)
         elif failed and self.resumed:
             self.place.remember(None)
 
@@ -231,7 +231,7 @@ def _worktree(ctx: RunContext) -> tuple[str, ...]:
 def _confinement(
     command: Command, place: Place, data: Path, below: tuple[str, ...]
 ) -> tuple[Path, list[str], dict[str, Any]]:
-    """Where the command works, the words in front of it and what its guard must know.
+    """Where the command works, the words in front of it and its guard's settings.
 
     Raises RunFailed.
     """
@@ -261,7 +261,7 @@ def _confinement(
 async def _start(*args: Any, **options: Any) -> GuardedCommand:
     try:
         return await GuardedCommand.start(*args, **options)
-    except OSError as error:  # too many processes or files, arguments too long together
+    except OSError as error:  # too many processes or files, or arguments too long together
         raise RunFailed(
             RunErrorCode.PROCESS_EXIT, f"The command could not be started: {error.strerror}."
         ) from error
@@ -275,8 +275,8 @@ def _not_there(program: str) -> dict[str, Any]:
     }
 
 
-def _limit(said: str, value: float, unit: str) -> RunFailed:
-    return RunFailed(RunErrorCode.LIMIT, f"The command {said} {value:,} {unit}.")
+def _limit(problem: str, value: float, unit: str) -> RunFailed:
+    return RunFailed(RunErrorCode.LIMIT, f"The command {problem} {value:,} {unit}.")
 
 
 def _passed(limit: str, command: Command) -> str:

@@ -1,4 +1,4 @@
-"""The steps of a command line, found in its output: groups of tool calls, or marked lines. Pure."""
+"""Finds the steps of a command line in its output: groups of tool calls, or marked lines. Pure."""
 
 from collections.abc import Iterable, Iterator
 
@@ -11,9 +11,9 @@ SPEECH = frozenset({"TEXT_MESSAGE_START", "REASONING_START"})
 class Steps:
     """One step at a time; ``open`` is its name.
 
-    In a session of a dialect each group of tool calls is a step named like its first tool: from
-    the first call until all results are there, or until the model speaks again, since some tools
-    of the model's own give no result. A step has failed if one of its results is an error.
+    In a session of a dialect each group of tool calls is a step named after its first tool: from
+    the first call until all results are there, or until the model speaks again, since some of the
+    model's own tools give no result. A step has failed if one of its results is an error.
     """
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Steps:
         self._failed = False
 
     def around(self, events: Iterable[Event]) -> Iterator[Event]:
-        """A dialect's events, with the steps that its tool calls make."""
+        """A dialect's events, with the steps for its tool calls."""
         for event in events:
             kind = event["type"]
             if kind == "TOOL_CALL_START":
@@ -39,7 +39,7 @@ class Steps:
                     yield from self.end()
 
     def begin(self, name: str) -> Iterator[Event]:
-        """The step before ends here; a name of white space only ends it."""
+        """End the previous step and begin this one; a blank name only ends it."""
         yield from self.end()
         if name := name.strip()[:LONGEST_NAME]:
             self.open = name

@@ -1,4 +1,4 @@
-"""The directory that a request names for a command: one below the command's own, never another."""
+"""The directory that a request names for a command: always one below the command's own."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,20 +6,20 @@ from typing import Any
 from protocol.errors import Invalid
 
 KEY, MEMBER = "alpine", "worktreeDir"
-"""Where clients of Alpine's dialect put it: in ``forwardedProps``."""
+"""Where clients of Alpine's dialect put it in ``forwardedProps``."""
 LONGEST, DEEPEST = 200, 8
 
 
 class WorktreeRefused(Invalid):
-    """The command does not work in this directory."""
+    """The command cannot work in this directory."""
 
     code = "worktree_refused"
 
 
 def requested(props: Any) -> tuple[str, ...]:
-    """The names of the directories on the way down; none where nothing was asked for.
+    """The names of the directories on the way down; none if the request names none.
 
-    Raises WorktreeRefused for what leads out of the command's own directory.
+    Raises WorktreeRefused for a path out of the command's own directory.
     """
     request = props.get(KEY) if isinstance(props, Mapping) else None
     wanted = request.get(MEMBER) if isinstance(request, Mapping) else None

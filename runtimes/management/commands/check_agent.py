@@ -20,7 +20,6 @@ class Command(BaseCommand):
     help = "Run an agent once and print what it sent and which rules of AG-UI it broke."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """The agent and what to ask it."""
         parser.add_argument("agent", help="A registered agent's slug, or an AG-UI endpoint's URL.")
         parser.add_argument("--message", default="Hello", help="What the user says.")
         parser.add_argument("--timeout", type=float, default=60.0, help="Seconds for the run.")
@@ -32,21 +31,21 @@ class Command(BaseCommand):
         """Exits with 1 if an event could not be mended."""
         from runtimes import conformance
 
-        agent, asked = options["agent"], conformance.body(options["message"])
+        agent, body = options["agent"], conformance.body(options["message"])
         alone = agent.startswith(("http://", "https://"))
         events: AsyncGenerator[Any, None]
         try:
             if alone:
-                events = conformance.remote(agent, asked, _headers(options["header"]))
+                events = conformance.remote(agent, body, _headers(options["header"]))
             else:
-                events = conformance.local(agent, asked)
+                events = conformance.local(agent, body)
         except RunFailed as failed:
             raise CommandError(failed.message) from None
         # Not asyncio.run, which waits for every task: an agent may swallow its cancellation.
         loop = asyncio.new_event_loop()
         try:
             report = loop.run_until_complete(
-                conformance.judge(events, asked, alone=alone, timeout=options["timeout"])
+                conformance.judge(events, body, alone=alone, timeout=options["timeout"])
             )
         finally:
             loop.close()
@@ -70,5 +69,5 @@ class Command(BaseCommand):
 def _headers(lines: list[str]) -> dict[str, str]:
     pairs = [line.partition(":") for line in lines]
     if not all(colon for _, colon, _ in pairs):
-        raise CommandError("A --header is written as 'Name: value'.")
+        raise CommandError("Write a --header as 'Name: value'.")
     return {name.strip(): value.strip() for name, _, value in pairs}

@@ -19,7 +19,7 @@ from teams.models import Team
 
 
 class Command(BaseCommand):
-    """Makes the agent, or changes the one of that slug."""
+    """Makes the agent, or changes the one with that slug."""
 
     help = "Create an agent of any kind for a team, or change the one with that slug."
 
@@ -28,15 +28,15 @@ class Command(BaseCommand):
         parser.add_argument("--team", required=True, help="the team's slug")
         parser.add_argument("--slug", required=True)
         parser.add_argument("--kind", choices=sorted(RUNTIMES), default="python")
-        parser.add_argument("--name", help="what people read; by default the slug")
+        parser.add_argument("--name", help="the name that people read; by default the slug")
         parser.add_argument(
-            "--target", default="", help="what the runtime runs, if its kind needs one"
+            "--target", default="", help="what the runtime runs, if its kind needs a target"
         )
         parser.add_argument("--timeout", type=float, help="seconds; by default AGUI_RUN_TIMEOUT")
         parser.add_argument(
             "--repeatable",
             action="store_true",
-            help="a run whose worker is lost or stopped may be started again from its beginning",
+            help="start a run again from its beginning if its worker is lost or stopped",
         )
         parser.add_argument(
             "--file", help="its settings: a file with a JSON object; - reads standard input"
@@ -45,11 +45,11 @@ class Command(BaseCommand):
         parser.add_argument(
             "--unconfined",
             action="store_true",
-            help="a command line that may do all that the worker's account may",
+            help="allow the command to do everything that the worker's account can",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Exit 1, with the reason, when the agent could not run."""
+        """Exits with 1, and the reason, if the agent could not run."""
         slug = options["slug"]
         fields = {
             "kind": options["kind"],
@@ -86,7 +86,7 @@ class Command(BaseCommand):
         command = CommandLine.of(settings)
         env = command.environment("", "")
         for argv in filter(None, (command.argv, command.resume_argv)):
-            # A path from the run's own directory on is known only there.
+            # A path relative to the run's own directory can only be checked there.
             own = "/" in argv[0] and not argv[0].startswith("/")
             if not own and not is_there(argv[0], env, ""):
                 self.stderr.write(

@@ -15,7 +15,7 @@ from teams.models import Role
 
 
 class Command(BaseCommand):
-    help = "Create a team. The person with this verified address owns it; others are invited."
+    help = "Create a team. The person with this verified address owns it; anyone else is invited."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug")

@@ -1,4 +1,4 @@
-"""Citations in text: a quote and the source it claims.
+"""Finds citations in text: a quote and the source that it claims.
 
 Two forms: ``"the quote" [source]``, and ``<cite source="…">the quote</cite>`` (or its quote in an
 attribute: ``quote`` or ``full_phrase``). A source is a number, counted from 1, or a name.
@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 LONGEST = 4500
-"""Characters of the longest citation: what may be cut in two while text streams in."""
+"""Characters of the longest citation that may be split while text streams in."""
 
 SLICE = 100_000
 MOST = 1_000
@@ -29,20 +29,19 @@ _PLAIN = str.maketrans("‘’‚“”„«»‐‑‒–—−", '\'\'\'"""""-
 
 
 class Citation(NamedTuple):
-    """``key``: the first 16 hex digits of a hash of the other two: the same one is found once."""
+    """``key``: 16 hex digits of a hash of the other two, so that duplicates are found once."""
 
     key: str
     quote: str
     source: str | None
 
     def wire(self) -> dict[str, Any]:
-        """As it stands in the state."""
         return self._asdict()
 
 
 def plain(text: str) -> str:
-    """Text as it is compared: case, spaces, and the shapes of quotes and dashes do not matter."""
-    # In slices: one call holds the interpreter for as long as it takes.
+    """Text for comparison: without differences in case, spaces, quotes and dashes."""
+    # In slices: one call occupies the interpreter for as long as it takes.
     slices = [text[at : at + SLICE] for at in range(0, len(text), SLICE)]
     return " ".join(" ".join(map(_folded, slices)).split()) if len(slices) > 1 else _folded(text)
 
@@ -96,9 +95,9 @@ class Reader:
             if len(self._tail) > 2 * LONGEST:
                 self._tail = self._tail[-LONGEST:]
             return []
-        found = list(islice(citations_in(self._tail), MOST))
-        self._tail = self._tail[found[-1][1] if found else 0 :][-LONGEST:]
-        return [citation for citation, _ in found]
+        matches = list(islice(citations_in(self._tail), MOST))
+        self._tail = self._tail[matches[-1][1] if matches else 0 :][-LONGEST:]
+        return [citation for citation, _ in matches]
 
     def end(self) -> list[Citation]:
         """The citations of the whole text."""

@@ -1,7 +1,7 @@
-"""The state that ``citations`` keeps, and the JSON Patch operations that tell of each change.
+"""The state that ``citations`` keeps, and the JSON Patch operations for each change.
 
 ``{citations, verifications, messages: {id: {messageId, citations, verifications, summary, status,
-error?}}}`` under one key. Nothing else of the state is ever named in a patch.
+error?}}}`` under one key. Patches touch nothing else in the state.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,19 +20,19 @@ ENDED = frozenset({"complete", "error"})
 
 
 def is_safe(key: Any) -> bool:
-    """Whether a key may stand in the state: none that JavaScript takes for a prototype's."""
+    """Whether a state may have this key: not one of JavaScript's prototype names."""
     return isinstance(key, str) and key not in UNSAFE and len(key) <= LONGEST_KEY
 
 
 class Ledger:
-    """What readers hold under ``key``. Methods change it and return the operations that say so.
+    """What readers have under ``key``. Methods change it and return the operations to send.
 
-    Until ``start`` was called the operations have no place to go; ``tree`` is added whole then.
-    ``present`` says whether it was; ``rooted`` whether the state around it is an object.
+    Before ``start`` the operations have no target; ``start`` adds the whole ``tree``. ``present``:
+    that has happened; ``rooted``: the state around it is an object.
     """
 
     def __init__(self, key: str, state: Any, keep: int) -> None:
-        """``state`` is the run's; the sound ones of the messages in it are taken over."""
+        """``state`` is the run's; the valid messages in it are taken over."""
         self.key = key
         self.rooted = isinstance(state, dict)
         self.present = False
@@ -49,8 +49,8 @@ class Ledger:
     @property
     def messages(self) -> dict[str, Wire]:
         """The messages by id."""
-        found: dict[str, Wire] = self.tree["messages"]
-        return found
+        by_id: dict[str, Wire] = self.tree["messages"]
+        return by_id
 
     def _take_over(self, message_id: str, message: Wire) -> None:
         citations = _sound(message.get("citations"))
@@ -77,7 +77,6 @@ class Ledger:
         return [*operations, self._add(entry, "messages", message_id)]
 
     def whole(self) -> list[Wire]:
-        """All of it."""
         self.present = True
         return [self._add(self.tree)]
 
@@ -92,7 +91,7 @@ class Ledger:
         return operations
 
     def cite(self, message_id: str, citations: Iterable[Citation]) -> list[Wire]:
-        """Citations that the message did not have."""
+        """Add citations that the message did not have."""
         message = self.messages[message_id]
         operations = []
         for citation in citations:
@@ -104,7 +103,7 @@ class Ledger:
         return [*operations, *self._summarise(message_id)] if operations else []
 
     def verified(self, message_id: str, key: str, verification: Wire) -> list[Wire]:
-        """The result for one citation."""
+        """Store the result for one citation."""
         message = self.messages[message_id]
         message["verifications"][key] = self.tree["verifications"][key] = verification
         return [
@@ -114,7 +113,7 @@ class Ledger:
         ]
 
     def status(self, message_id: str, status: str, error: str | None = None) -> list[Wire]:
-        """How far the message is."""
+        """Set the status of the message."""
         message = self.messages[message_id]
         message["status"] = status
         operations = [self._replace(status, "messages", message_id, "status")]
@@ -131,7 +130,7 @@ class Ledger:
     # --- what the agent says about the state
 
     def merged(self, snapshot: Any) -> Any:
-        """A snapshot of the agent with this in it; one that is no object stays as it is."""
+        """A snapshot of the agent with this in it; one that is not an object stays as it is."""
         self.rooted = isinstance(snapshot, dict)
         if not self.rooted or not (self.present or self.carried):
             return snapshot
@@ -144,8 +143,8 @@ class Ledger:
         if operation["op"] == "test":
             return operation
         if path == "":
-            found = self.merged(operation.get("value"))
-            return {**operation, "value": found} if "value" in operation else operation
+            merged = self.merged(operation.get("value"))
+            return {**operation, "value": merged} if "value" in operation else operation
         touched = [path, operation["from"]] if operation["op"] == "move" else [path]
         if any(where == own or where.startswith(f"{own}/") for where in touched):
             return None
@@ -170,9 +169,9 @@ def _message(message_id: str, status: str) -> Wire:
 
 
 def _summary(message: Mapping[str, Any]) -> dict[str, int]:
-    found = [message["verifications"].get(key, {}).get("status") for key in message["citations"]]
-    counts = {name: found.count(name) for name in COUNTED[:3]}
-    return {"total": len(found), **counts, "pending": len(found) - sum(counts.values())}
+    statuses = [message["verifications"].get(key, {}).get("status") for key in message["citations"]]
+    counts = {name: statuses.count(name) for name in COUNTED[:3]}
+    return {"total": len(statuses), **counts, "pending": len(statuses) - sum(counts.values())}
 
 
 def _sound(value: Any) -> dict[str, Wire]:

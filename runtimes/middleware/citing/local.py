@@ -1,4 +1,4 @@
-"""The local verifier: is the quote in the run's documents or context?"""
+"""The local verifier: checks whether a quote is in the run's documents or context."""
 
 import asyncio
 from collections.abc import Iterator
@@ -12,15 +12,15 @@ from runtimes.middleware.citing.sources import sources_of
 from runtimes.middleware.citing.verifiers import LONGEST_MATCH, LocalOptions, Verifier
 
 WINDOW = 20_000
-"""Characters compared in one call, which holds the interpreter: 20 ms at worst."""
+"""How many characters one call compares, which occupies the interpreter: 20 ms at worst."""
 
 
 MOST_COMPARED = 40_000_000
-"""Characters that one run's quotes are compared with: what is beyond stays pending."""
+"""With how many characters one run's quotes are compared; quotes beyond that stay pending."""
 
 
-class Found(NamedTuple):
-    """Where a quote is like a source: ``score`` 0 to 100, which source, and the words there."""
+class Match(NamedTuple):
+    """Where a source resembles a quote: ``score`` 0 to 100, which source, and the words there."""
 
     score: float
     source: int
@@ -28,7 +28,7 @@ class Found(NamedTuple):
 
 
 class LocalVerifier(Verifier):
-    """Verified: the words are in the source that is named, or in any if none is.
+    """Verified: the words are in the named source, or in any if none is named.
 
     Partial: they are in another one, or only nearly so. Without any source: pending.
     """
@@ -42,10 +42,10 @@ class LocalVerifier(Verifier):
         self._read: asyncio.Task[None] | None = None
 
     async def verify(self, citation: Citation) -> dict[str, Any]:
-        """In a thread, so that a long document does not block the event loop."""
+        """Verify in a thread, so that a long document does not block the event loop."""
         if self._read is None:
             self._read = asyncio.create_task(asyncio.to_thread(self._prepare))
-        # Shielded: one citation that is given up must not take the documents from the others.
+        # Shielded: the cancellation of one citation must not take the documents from the others.
         await asyncio.shield(self._read)
         return await asyncio.to_thread(self._judge, citation)
 
@@ -63,18 +63,18 @@ class LocalVerifier(Verifier):
         if not self._texts:
             return {"status": "pending"}
         quote, named = plain(citation.quote), self._named(citation.source)
-        # Where it should be comes first: of two sources as good the one that is named counts.
+        # The named source comes first, so that it wins among equally good ones.
         order = sorted(range(len(self._texts)), key=lambda number: number not in named)
-        best = Found(0.0, -1, "")
+        best = Match(0.0, -1, "")
         for number in order:
-            found = self._best(quote, number)
-            if found.score > best.score:
-                best = found
+            match = self._best(quote, number)
+            if match.score > best.score:
+                best = match
             if best.score == 100:
                 break
         if best.score < self._options.partial_at:
             if self._left <= 0:
-                return {"status": "pending", "error": "There was too much to compare."}
+                return {"status": "pending", "error": "There was too much text to compare."}
             return {"status": "missed", "score": round(best.score / 100, 3)}
         right = best.source in named or citation.source is None
         verified = right and best.score >= self._options.verified_at
@@ -88,22 +88,22 @@ class LocalVerifier(Verifier):
     def _named(self, source: str | None) -> set[int]:
         """The sources that a citation may mean."""
         wanted = plain(source or "")
-        found = {number for number, name in enumerate(self._names) if wanted and name == wanted}
+        numbers = {number for number, name in enumerate(self._names) if wanted and name == wanted}
         if wanted.isascii() and wanted.isdigit() and 0 < int(wanted[:6]) <= len(self._texts):
-            found.add(int(wanted[:6]) - 1)
-        return found
+            numbers.add(int(wanted[:6]) - 1)
+        return numbers
 
-    def _best(self, quote: str, number: int) -> Found:
+    def _best(self, quote: str, number: int) -> Match:
         text = self._texts[number]
         if quote in text:
-            return Found(100.0, number, quote)
-        best = Found(0.0, number, "")
+            return Match(100.0, number, quote)
+        best = Match(0.0, number, "")
         for part in _windows(text, len(quote)):
             self._left -= len(part)
             if self._left <= 0:
                 break
             cutoff = max(best.score, self._options.partial_at / 2)
-            # The quote must be what is looked for in the text, never the other way round.
+            # The quote must be searched for in the text, never the other way round.
             if len(part) < len(quote):
                 score, match = fuzz.ratio(quote, part, score_cutoff=cutoff), part
             else:
@@ -112,12 +112,12 @@ class LocalVerifier(Verifier):
                     continue
                 score, match = near.score, part[near.dest_start : near.dest_end]
             if score > best.score:
-                best = Found(min(score, 99.9), number, match)
+                best = Match(min(score, 99.9), number, match)
         return best
 
 
 def _windows(text: str, width: int) -> Iterator[str]:
-    """The text in parts that overlap by twice the width of what is looked for."""
+    """The text in parts that overlap by twice the width of the quote."""
     step = max(WINDOW - 2 * width, width)
     for start in range(0, max(len(text) - 2 * width, 1), step):
         yield text[start : start + WINDOW]

@@ -11,7 +11,7 @@ from runtimes.context.run_context import RunContext
 from runtimes.middleware.base import Options
 from runtimes.middleware.citing.extract import Citation
 from runtimes.middleware.citing.verifiers import LONGEST_MATCH, STATUSES, Verifier
-from runtimes.middleware.keys import KeptSecret
+from runtimes.middleware.keys import StoredSecret
 
 LARGEST = 1024 * 1024
 _FLAGS = {
@@ -23,11 +23,11 @@ _FLAGS = {
 
 
 class HttpOptions(Options):
-    """``api_key`` is sent as a bearer token and sealed at rest; ``verify_options`` as they are."""
+    """``api_key`` is sent as a bearer token and sealed at rest; ``verify_options`` unchanged."""
 
     kind: Literal["http"]
     url: HttpUrl
-    api_key: SecretStr | KeptSecret | None = None
+    api_key: SecretStr | StoredSecret | None = None
     verify_options: dict[str, Any] = {}
     request_timeout: float = Field(20, gt=0, le=300)
 
@@ -46,9 +46,9 @@ class HttpVerifier(Verifier):
         self._client = outbound.client(timeout=options.request_timeout, headers=headers)
 
     async def verify(self, citation: Citation) -> dict[str, Any]:
-        """Raises httpx.HTTPError, AddressRefused or ValueError where there is no usable answer."""
-        asked = {"citations": {citation.key: citation.wire()}}
-        body = {**asked, "options": self._options.verify_options}
+        """Raises httpx.HTTPError, AddressRefused or ValueError if there is no usable answer."""
+        question = {"citations": {citation.key: citation.wire()}}
+        body = {**question, "options": self._options.verify_options}
         async with self._client.stream("POST", str(self._options.url), json=body) as response:
             response.raise_for_status()
             answer = b""
@@ -66,21 +66,23 @@ class HttpVerifier(Verifier):
 def _read(answer: Any, key: str) -> dict[str, Any]:
     """The part of a remote answer that may enter the state."""
     try:
-        given = answer["verifications"][key]
-        status = given.get("status") or next(n for f, n in _FLAGS.items() if given.get(f) is True)
+        verification = answer["verifications"][key]
+        status = verification.get("status") or next(
+            n for f, n in _FLAGS.items() if verification.get(f) is True
+        )
     except (KeyError, TypeError, AttributeError, StopIteration):
         raise ValueError("the answer has no verification of this citation") from None
     if not isinstance(status, str) or status not in STATUSES:
-        raise ValueError("the answer has a status that there is not")
-    return {"status": status} | dict(_kept(given))
+        raise ValueError("the answer has an unknown status")
+    return {"status": status} | dict(_allowed_members(verification))
 
 
-def _kept(given: Mapping[str, Any]) -> Any:
-    score, proof = given.get("score"), given.get("proofUrl")
+def _allowed_members(verification: Mapping[str, Any]) -> Any:
+    score, proof = verification.get("score"), verification.get("proofUrl")
     if isinstance(score, int | float) and not isinstance(score, bool) and 0 <= score <= 1:
         yield "score", score
     for name in ("source", "match"):
-        if isinstance(given.get(name), str):
-            yield name, given[name][:LONGEST_MATCH]
+        if isinstance(verification.get(name), str):
+            yield name, verification[name][:LONGEST_MATCH]
     if isinstance(proof, str) and proof.startswith("https://") and len(proof) <= 2000:
         yield "proofUrl", proof

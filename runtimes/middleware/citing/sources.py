@@ -6,13 +6,13 @@ from runtimes.context.attachments import document
 from runtimes.context.request import RunRequest
 
 MOST = 4_000_000
-"""Characters of all sources of one run; what lies beyond is not searched."""
+"""How many characters of all sources of one run are searched."""
 
 _TEXTS = ("text/", "application/json", "application/xml", "application/x-ndjson")
 
 
 class Source(NamedTuple):
-    """``name``: what an answer may call it beside its number."""
+    """``name``: how an answer may refer to it besides its number."""
 
     name: str
     text: str
@@ -20,27 +20,27 @@ class Source(NamedTuple):
 
 def sources_of(run: RunRequest) -> list[Source]:
     """Context entries first, then documents in the order of the conversation."""
-    found: list[Source] = []
+    sources: list[Source] = []
     for entry in run.context:
         value = entry.get("value")
         if isinstance(value, str):
-            found.append(Source(str(entry.get("description") or ""), value))
+            sources.append(Source(str(entry.get("description") or ""), value))
     for message in run.messages:
         content = message.get("content")
-        found.extend(
+        sources.extend(
             Source(_name(part), text)
             for part in (content if isinstance(content, list) else ())
             if isinstance(part, dict) and _is_text(part) and (text := document(part)) is not None
         )
-    return _bounded(found)
+    return _bounded(sources)
 
 
-def _bounded(found: list[Source]) -> list[Source]:
-    left, kept = MOST, []
-    for source in found:
-        kept.append(source._replace(text=source.text[:left]))
+def _bounded(sources: list[Source]) -> list[Source]:
+    left, bounded = MOST, []
+    for source in sources:
+        bounded.append(source._replace(text=source.text[:left]))
         left = max(left - len(source.text), 0)
-    return kept
+    return bounded
 
 
 def _is_text(part: dict[str, object]) -> bool:

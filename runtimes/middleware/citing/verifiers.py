@@ -1,4 +1,4 @@
-"""The verifiers of citations. To add one: a file, its options and itself in the two lines below."""
+"""The verifiers of citations. To add one: a file, then its options and itself in two lines here."""
 
 from typing import Any, Literal, Protocol
 
@@ -19,11 +19,11 @@ class Verifier(Protocol):
     def __init__(self, options: Any, ctx: RunContext) -> None: ...
 
     async def verify(self, citation: Citation) -> dict[str, Any]:
-        """``{status, score?, source?, match?, …}``; pending where it cannot be told."""
+        """``{status, score?, source?, match?, …}``; pending if it cannot decide."""
         ...
 
     async def aclose(self) -> None:
-        """Let go of what it holds."""
+        """Release its resources."""
         ...
 
 

@@ -20,7 +20,9 @@ class Command(BaseCommand):
         parser.add_argument("name", metavar="NAME", help="what the key is for")
         parser.add_argument("--role", choices=Role.values, default=str(Role.MEMBER))
         parser.add_argument("--scopes", nargs="+", choices=Scope.values, default=list(Scope.values))
-        parser.add_argument("--days", type=int, help="how long it works; for ever by default")
+        parser.add_argument(
+            "--days", type=int, help="how long it works; by default it never expires"
+        )
 
     def handle(self, **options: Any) -> None:
         team = Team.objects.filter(slug=options["team"]).first()

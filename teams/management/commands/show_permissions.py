@@ -1,4 +1,4 @@
-"""``manage.py show_permissions``: the role table, as docs/permissions.md has it."""
+"""``manage.py show_permissions``: the role table, as in docs/permissions.md."""
 
 from typing import Any
 

@@ -156,12 +156,12 @@ BAD: list[tuple[Any, str]] = [
     (["log"], r"middleware\[0\] needs"),
     ([{"name": "log"}, {"name": "lag"}], r"middleware\[1\] needs"),
     ([{"name": ["log"]}], "needs"),
-    ([{"name": "throttle", "mss": 5}], r"middleware\[0\] \(throttle\): there is no option 'mss'"),
+    ([{"name": "throttle", "mss": 5}], r"middleware\[0\] \(throttle\): unknown option 'mss'"),
     ([{"name": "throttle", "ms": "soon"}], r"ms: .*integer"),
     ([{"name": "throttle", "ms": 0}], r"ms: .*greater than or equal to 1"),
     ([{"name": "log", "level": "loud"}], r"level: "),
     ([{"name": "redact"}], "name at least one pattern or key"),
-    ([{"name": "redact", "patterns": ["("]}], "no regular expression"),
+    ([{"name": "redact", "patterns": ["("]}], "not a regular expression"),
     ([{"name": "log"}] * 21, "at most 20"),
 ]
 

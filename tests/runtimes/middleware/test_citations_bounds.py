@@ -55,7 +55,7 @@ async def test_ids_cannot_point_elsewhere(name: str) -> None:
 
 @pytest.mark.parametrize("key", ["__proto__", "constructor", "", "prototype"])
 def test_keys_that_are_not_safe_are_refused(key: str) -> None:
-    with pytest.raises(BadOptions, match="not a name that a state may have"):
+    with pytest.raises(BadOptions, match="not an allowed name in a state"):
         parse([{**CITE, "key": key}])
 
 
