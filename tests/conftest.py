@@ -28,15 +28,16 @@ SLOW = (
     "tests/bounds/", "tests/house/",  # `make check` runs it
     "tests/agui_project/test_embedded", "tests/agui_project/test_safe_by_default",
     "tests/agui_project/test_tls_engines",
-    "tests/dashboard/test_openid_connect", "tests/runs/test_bad_requests",
-    "tests/runs/test_citations_example", "tests/runs/test_connect", "tests/runs/test_long_logs",
-    "tests/runs/test_lost_connections", "tests/runs/test_neighbours", "tests/runtimes/test_http",
-    "tests/runtimes/test_process_hostile",
+    "tests/dashboard/test_openid_connect", "tests/runs/api/test_bad_requests",
+    "tests/runs/agents/test_citations_example", "tests/web/test_connect",
+    "tests/runs/lifecycle/test_long_logs", "tests/runs/worker/test_lost_connections",
+    "tests/runs/worker/test_neighbours", "tests/runtimes/kinds/test_http",
+    "tests/runtimes/kinds/process/test_guard",
 )  # fmt: skip
 
 ALONE = (
-    "tests/acceptance/test_edge", "tests/acceptance/test_leaving", "tests/acceptance/test_revoking",
-    "tests/acceptance/test_supervision", "tests/runs/test_neighbours",
+    "tests/acceptance/rights/", "tests/acceptance/recovery/test_supervision",
+    "tests/runs/worker/test_neighbours",
 )  # fmt: skip
 """Files that judge time; a single test is marked ``alone`` where it stands."""
 

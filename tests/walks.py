@@ -8,7 +8,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-from agui_project import bridge
+from backends.postgres import bridge
 from tests.house.repository import PACKAGES, ROOT
 
 _ROOMS = tuple(f"{ROOT / package}{'/'}" for package in PACKAGES)

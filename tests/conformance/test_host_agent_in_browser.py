@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Route, sync_playwright
 
+from tests.acceptance.browser.test_pages import ARGS
 from tests.acceptance.host import Host
-from tests.acceptance.test_pages_in_browser import ARGS
 from tests.conformance.node import ready_packages
 from tests.conformance.scenarios.parts import said, text
 from tests.conformance.scenarios.plan import go

@@ -24,10 +24,10 @@ from protocol.intake.verifier import Verifier
 from protocol.schema import EVENTS
 from protocol.violation import Violation
 from tests.conformance.node import ready_packages
-from tests.events.illegal import BREAKERS, OURS_ALONE, Illegal, illegal
-from tests.events.legal import Event
-from tests.events.logs import expanded, threads
 from tests.needs import need
+from tests.protocol.illegal import BREAKERS, OURS_ALONE, Illegal, illegal
+from tests.protocol.legal import Event
+from tests.protocol.logs import expanded, threads
 
 EXAMPLES = int(os.environ.get("JUDGE_EXAMPLES", "300"))
 CUTS = 2

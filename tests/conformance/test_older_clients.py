@@ -22,9 +22,9 @@ from protocol.views.legacy import Older, version_of
 from tests.acceptance.host import Host
 from tests.conformance.node import ready_packages, run_scenario
 from tests.conformance.test_judge import thorough
-from tests.events.legal import Event
-from tests.events.logs import expanded, threads
 from tests.needs import need
+from tests.protocol.legal import Event
+from tests.protocol.logs import expanded, threads
 
 EXAMPLES = int(os.environ.get("JUDGE_EXAMPLES", "60"))
 CLIENTS = {

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from agui_project.bridge import db
 
+from backends.postgres.bridge import db
 from events.writer import JournalWriter
 from runs.access import access
 from runs.api.interrupts import InterruptAnswer

@@ -28,7 +28,7 @@ def guide(monkeypatch: pytest.MonkeyPatch) -> dict[str, registry.Registered]:
 async def test_the_examples_do_what_the_guide_says(guide: dict[str, registry.Registered]) -> None:
     @asynccontextmanager
     async def spawn(slug: str, body: Mapping[str, Any]) -> AsyncIterator[Any]:
-        """The host's is in tests/runs/test_children.py."""
+        """The host's is in tests/runs/worker/test_children.py."""
         events = await play(guide[slug].target, {**asked(), **body})
 
         async def child() -> AsyncIterator[Any]:

@@ -99,7 +99,7 @@ DJANGO: dict[str, Door] = {
     "api/v1/grants/<uuid:grant_id>": Door(
         {"GET": OBJECT, "DELETE": Who(401, 401, 404, 204)}, "api/v1/grants/{grant}"
     ),
-    # An expired link; one that works shows its run to whoever has it (tests/runs/test_links.py).
+    # An expired link; one that works shows its run to anyone (tests/runs/access/test_links.py).
     "shared/<str:token>/": Door({"GET": GONE}, "shared/{expired}/"),
     "shared/<str:token>/runs/<uuid:run_id>/": Door({"GET": GONE}, "shared/{expired}/runs/{run}/"),
     "shared/<str:token>/runs/<uuid:run_id>/status": Door(

@@ -1,0 +1,136 @@
+"""Two browsers: Alice shares a running run by link, Bob watches it live, Alice takes it back."""
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.acceptance.browser.test_pages import ARGS, CONTRAST, PHONE, SECONDS
+from tests.acceptance.host import Host
+from tests.needs import need
+
+pytestmark = pytest.mark.slow
+
+SECRET = "hunter2-of-alice"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One Chromium for this module."""
+    chromium = need("chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(chromium), args=ARGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def complaints() -> Iterator[list[str]]:
+    """What the pages complained about: nothing."""
+    found: list[str] = []
+    yield found
+    assert found == []
+
+
+def signed_in(browser: Browser, host: Host, complaints: list[str], **options: Any) -> Page:
+    context = browser.new_context(base_url=host.url, **options)
+    context.set_default_timeout(SECONDS)
+    page = context.new_page()
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto("/login/")
+    page.get_by_label("Username").fill(host.login)
+    page.get_by_label("Password").fill(host.password)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url("**/runs/")
+    return page
+
+
+def endless(host: Host) -> str:
+    """A running run that says a word now and then; its first call has a secret argument."""
+    text, call = {"messageId": "m"}, {"toolCallId": "c"}
+    script: list[dict[str, Any]] = [
+        {"type": "TOOL_CALL_START", **call, "toolCallName": "send"},
+        {"type": "TOOL_CALL_ARGS", **call, "delta": '{"to": "bob", "password": "hunter2-'},
+        {"type": "TOOL_CALL_ARGS", **call, "delta": 'of-alice"}'},
+        {"type": "TOOL_CALL_END", **call},
+        {"type": "TEXT_MESSAGE_START", **text, "role": "assistant"},
+    ]
+    for word in range(600):
+        script.append({"sleep": 0.2})
+        script.append({"type": "TEXT_MESSAGE_CONTENT", **text, "delta": f"word-{word} "})
+    script = [step if "sleep" in step else {"emit": step} for step in script]
+    run = host.begin(script=script, threadId=f"shared-{uuid4()}")
+    host.wait_status(run["id"], "running")
+    return str(run["id"])
+
+
+def shared(page: Page) -> str:
+    """Share the run of the open page by link, with the keyboard only; the link."""
+    page.get_by_role("button", name="Share", exact=True).first.focus()
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog", name="Share")
+    expect(dialog).to_be_visible()
+    dialog.get_by_label("Hide").fill("password")
+    dialog.get_by_label("Hide").press("Enter")
+    link = dialog.get_by_label("The link, shown this once")
+    expect(link).to_be_visible()
+    expect(dialog.get_by_role("listitem")).to_have_count(1)
+    return link.input_value()
+
+
+def test_bob_watches_by_link_until_alice_takes_it_back(
+    browser: Browser, host: Host, complaints: list[str]
+) -> None:
+    expect.set_options(timeout=SECONDS)
+    run = endless(host)
+    alice = signed_in(browser, host, complaints)
+    alice.goto(f"/runs/{run}/")
+    link = shared(alice)
+    context = browser.new_context()
+    bob = context.new_page()
+    bob.on("pageerror", lambda error: complaints.append(str(error)))
+    bob.goto(link)
+    expect(bob.locator("#connection")).to_have_text("Live")
+    expect(bob.get_by_text("word-1 ")).to_be_visible()
+    seen = bob.locator("#conversation").inner_text()
+    expect(bob.locator("#conversation")).not_to_have_text(seen)
+    bob.get_by_role("tab", name="Events").click()
+    bob.get_by_role("tab", name="Conversation").click()
+    assert SECRET not in bob.content()
+    assert "hunter2" not in bob.content()
+
+    alice.get_by_role("button", name="Revoke").click()
+    expect(bob.get_by_role("alert")).to_contain_text("no longer works")
+    expect(alice.get_by_text("Nobody yet.")).to_be_visible()
+    bob.goto(link)
+    expect(bob.get_by_role("heading", name="invalid or has expired")).to_be_visible()
+    alice.keyboard.press("Escape")
+    expect(alice.get_by_role("dialog")).to_have_count(0)
+    alice.get_by_role("button", name="Cancel run").click()
+    host.wait_status(run, "cancelled")
+    for page in (alice, bob):
+        page.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_dialog_on_a_phone(
+    browser: Browser, host: Host, complaints: list[str], scheme: str
+) -> None:
+    expect.set_options(timeout=SECONDS)
+    run = host.begin(script=[{"emit": {"type": "CUSTOM", "name": "x", "value": 1}}])
+    host.wait_status(run["id"], "succeeded")
+    page = signed_in(browser, host, complaints, viewport=PHONE, color_scheme=scheme)
+    page.goto(f"/runs/{run['id']}/")
+    link = shared(page)
+    wide = "() => [document.documentElement.scrollWidth, innerWidth]"
+    for address in (None, link):
+        if address:
+            page.goto(address)
+            expect(page.get_by_role("heading", level=1)).to_be_visible()
+        content, window = page.evaluate(wide)
+        assert content <= window
+        ratio, where = page.evaluate(CONTRAST)
+        assert ratio >= 4.5, where
+    page.context.close()
