@@ -56,9 +56,9 @@ def run(args: Sequence[str]) -> None:
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 
-    from agui_project import own_secrets
     from backends.postgres.deadlines import LONGEST, allowing
     from protocol.errors import HostError
+    from security import own_secrets
 
     if args and args[0] in LONG_LIVED:
         own_secrets.hide()

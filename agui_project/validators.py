@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from environ import Env
 
-from agui_project.addresses import Allowed
+from security.addresses import Allowed
 
 SHORTEST_KEY = 32
 FEWEST_CHARACTERS = 8

@@ -18,8 +18,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from agui_project.links import absolute
-from agui_project.request_id import ADDRESS
 from runtimes.create_team import create_own_team
+from security.requester import ADDRESS
 from teams import invitations
 from teams.models import Invitation, Membership
 

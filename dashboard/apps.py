@@ -1,6 +1,6 @@
 from django.apps import AppConfig
 
-from agui_project import secrets
+from security import secrets
 
 
 class DashboardConfig(AppConfig):

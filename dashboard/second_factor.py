@@ -6,7 +6,7 @@ from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
 from django.db import transaction
 
-from agui_project.secrets import SecretUnreadable, reseal, seal, unseal
+from security.secrets import SecretUnreadable, reseal, seal, unseal
 
 SEALED = frozenset({"secret", "seed", "migrated_codes"})
 """The values that allauth passes to ``encrypt``, by their names in an authenticator's data."""

@@ -11,7 +11,6 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models.functions import Now
 
-from agui_project.secrets import SealedField, SecretUnreadable, seal, unseal
 from protocol.input.run_agent_input import OnBusy
 from runtimes.kinds.process.command import BadSettings, Command
 from runtimes.kinds.process.confine import Means, means
@@ -19,6 +18,7 @@ from runtimes.knowledge.models import Document, DocumentChunk, MediaType, Profil
 from runtimes.middleware import chain, keys
 from runtimes.options import BadOptions
 from runtimes.providers import chain as context
+from security.secrets import SealedField, SecretUnreadable, seal, unseal
 from teams.tenancy import TeamOwned
 
 __all__ = [

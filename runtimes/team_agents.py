@@ -10,13 +10,13 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 
-from agui_project.addresses import check_url
 from agui_project.errors import Conflict, Forbidden, NotFound
-from agui_project.secrets import SecretUnreadable
 from protocol.errors import Invalid
 from runtimes.caller import Caller
 from runtimes.kinds.http import RESERVED, Timeouts
 from runtimes.models import Agent
+from security.addresses import check_url
+from security.secrets import SecretUnreadable
 from teams import audit
 from teams.tenancy import TeamQuerySet
 

@@ -17,7 +17,7 @@ from django.contrib.auth.models import User
 from django.db.models import Q
 from django.dispatch import Signal
 
-from agui_project.request_id import ADDRESS
+from security.requester import ADDRESS
 from teams import audit
 from teams.models import Team
 from teams.revocation import revoked

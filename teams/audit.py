@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import connection, transaction
 
-from agui_project.request_id import ADDRESS
 from protocol.strict_json import dumps
+from security.requester import ADDRESS
 from teams.actors import Acting, Actor, actor, user_id
 from teams.models import AuditEntry, Team
 

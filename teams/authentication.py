@@ -15,8 +15,8 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
-from agui_project import callers, cors
 from agui_project.errors import Forbidden, Unauthenticated, UnsupportedMediaType
+from security import origins, requester
 from teams import actors, keys
 from teams.models import ApiKey, Membership, Role, Team
 from teams.permissions import allowed, within
@@ -175,12 +175,12 @@ def guard_cookie(
     """
     if not principal.via_cookie:
         return
-    if not cors.check_origin(headers, host=host, scheme=scheme):
+    if not origins.check_origin(headers, host=host, scheme=scheme):
         raise Forbidden(
             "A signed-in browser may do this only from this site or from an origin that "
             "AGUI_ALLOWED_ORIGINS spells out; the Origin header says otherwise."
         )
-    if json_body and not cors.is_json(headers):
+    if json_body and not origins.is_json(headers):
         raise UnsupportedMediaType
 
 
@@ -238,7 +238,7 @@ def _by_key(authorization: str) -> Principal:
     if row is None:
         raise _unauthenticated("This API key is unknown, revoked or expired.")
     keys.touch(row)
-    callers.identified(row.team_id)
+    requester.identified(row.team_id)
     return _of_key(row)
 
 
@@ -306,7 +306,7 @@ def _by_session(user: User, session: _ReadOnlySession) -> Principal:
         mine = next((m for m in memberships if meets_rules(user.pk, m.team)), memberships[0])
     if not meets_rules(user.pk, mine.team):
         raise SecondFactorRequired
-    callers.identified(mine.team_id)
+    requester.identified(mine.team_id)
     return Principal(
         "user",
         user.get_username(),

@@ -11,8 +11,8 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
 from agui_project.errors import Conflict
-from agui_project.request_id import ADDRESS
 from protocol.errors import Invalid
+from security.requester import ADDRESS
 from teams import audit, notices, offboarding
 from teams.actors import HOST, Acting, Actor, key_id
 from teams.models import SCANNABLE, ApiKey, Membership, Role, Scope, Team

@@ -8,8 +8,8 @@ from typing import Any
 import structlog
 from django.core.exceptions import ImproperlyConfigured
 
-from agui_project import own_secrets
 from embedded import child
+from security import own_secrets
 
 log = structlog.get_logger(__name__)
 

@@ -16,14 +16,13 @@ django = get_asgi_application()
 # Imported only now, because consumers need the app registry.
 from channels.routing import ProtocolTypeRouter  # noqa: E402
 
-from agui_project.cors import Cors  # noqa: E402
-from agui_project.request_id import RequestId  # noqa: E402
 from runs.worker.worker import reap_forever  # noqa: E402
 from web import routing  # noqa: E402
-from web.asgi_http import Receive, Scope, Send  # noqa: E402
-from web.bodies import Bodies  # noqa: E402
+from web.bodies import Bodies, RefuseNul  # noqa: E402
+from web.cors import Cors  # noqa: E402
 from web.gated import Gated, Whole  # noqa: E402
-from web.nul import RefuseNul  # noqa: E402
+from web.request_id import RequestId  # noqa: E402
+from web.scope import Receive, Scope, Send  # noqa: E402
 
 
 async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:

@@ -3,7 +3,7 @@
 Requests that lead here bypass Django's middleware, so hosts and errors are handled here.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qs
@@ -11,20 +11,14 @@ from urllib.parse import parse_qs
 import structlog
 from django.http import parse_cookie
 
-from agui_project import cors
 from protocol.errors import BadRequest, HostError
 from protocol.strict_json import dumps
 from web.answers import as_host_error, log_failure
+from web.scope import App, Receive, Scope, Send, headers_of, host_allowed, scheme_of
 
 SLOT = "agui.slot"
 """Where a scope holds the request's slot (``gated.py``)."""
 log = structlog.get_logger(__name__)
-
-Scope = dict[str, Any]
-Message = dict[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class Request:
@@ -36,7 +30,7 @@ class Request:
 
     @cached_property
     def headers(self) -> Mapping[str, str]:
-        return cors.headers_of(self.scope)
+        return headers_of(self.scope)
 
     @cached_property
     def cookies(self) -> Mapping[str, str]:
@@ -57,7 +51,7 @@ class Request:
     @property
     def scheme(self) -> str:
         """http or https, for sockets too."""
-        return cors.scheme_of(self.scope)
+        return scheme_of(self.scope)
 
     def release(self) -> None:
         """Let the next request in: from here on this one only waits or sends."""
@@ -75,14 +69,14 @@ def endpoint(handle: Callable[[Request, Send], Awaitable[None]]) -> App:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         started = False
 
-        async def tracked(message: Message) -> None:
+        async def tracked(message: MutableMapping[str, Any]) -> None:
             nonlocal started
             started = started or message["type"] == "http.response.start"
             await send(message)
 
         try:
             request = Request(scope, receive)
-            if not cors.host_allowed(request.headers):
+            if not host_allowed(request.headers):
                 raise BadRequest("This host is not configured to answer to that name.")
             await handle(request, tracked)
         except HostError as error:
@@ -123,17 +117,17 @@ async def answer_error(send: Send, error: HostError) -> None:
     await answer_json(send, error.status, error.as_json(), error.headers)
 
 
-async def refuse(scope: cors.Scope, receive: cors.Receive, send: Send, error: HostError) -> None:
+async def refuse(scope: Scope, receive: Receive, send: Send, error: HostError) -> None:
     """Answer in place of the app: JSON, a line of text for pages, a close code for sockets."""
     if scope["type"] == "websocket":
         return await close_socket(receive, send, error)
-    if "text/html" in cors.headers_of(scope).get("accept", ""):
+    if "text/html" in headers_of(scope).get("accept", ""):
         text = {"content-type": "text/plain; charset=utf-8", **error.headers}
         return await answer(send, error.status, error.message.encode(), text)
     await answer_error(send, error)
 
 
-async def close_socket(receive: cors.Receive, send: Send, error: HostError) -> None:
+async def close_socket(receive: Receive, send: Send, error: HostError) -> None:
     """Refuse a WebSocket. Browsers see no HTTP status, so it is accepted, then closed."""
     await receive()
     await send({"type": "websocket.accept"})

@@ -10,11 +10,11 @@ from typing import Any
 
 from django.conf import settings
 
-from agui_project.cors import App, Receive, Scope, Send, headers_of
 from agui_project.errors import Overloaded, RequestTimeout, TooLarge
-from agui_project.request_id import address_of, network_of
 from protocol.errors import BadRequest, HostError
 from web.asgi_http import refuse
+from web.request_id import address_of, network_of
+from web.scope import App, Receive, Scope, Send, headers_of
 
 CLOSE = {"Connection": "close"}
 """Nobody reads the rest of a refused body, so the connection cannot carry another request."""
@@ -132,3 +132,24 @@ def _too_late() -> RequestTimeout:
     seconds = settings.AGUI_BODY_TIMEOUT
     message = f"The body did not arrive within {seconds:g} seconds."
     return RequestTimeout(message, details={"seconds": seconds}, headers=CLOSE)
+
+
+class RefuseNul:
+    """ASGI middleware: 400 (a socket: 4400) for an address that contains NUL, escaped or not.
+
+    PostgreSQL stores no NUL in a text, so each filter and each name in a path would have to refuse
+    it, and one that forgets would answer 500. ``strict_json`` checks JSON bodies.
+    """
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not _holds_nul(scope):
+            return await self.app(scope, receive, send)
+        await refuse(scope, receive, send, BadRequest("An address must not contain NUL (%00)."))
+
+
+def _holds_nul(scope: Scope) -> bool:
+    query = scope.get("query_string", b"")
+    return "\0" in scope["path"] or b"%00" in query or b"\0" in query

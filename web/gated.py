@@ -8,12 +8,13 @@ from weakref import WeakKeyDictionary
 import structlog
 from django.conf import settings
 
-from agui_project.callers import Callers
-from agui_project.cors import App, Receive, Scope, Send, headers_of
 from agui_project.errors import Overloaded
 from agui_project.logs import sparingly
+from security import requester
 from web.asgi_http import SLOT, refuse
+from web.callers import Callers
 from web.gate import Gate
+from web.scope import App, Receive, Scope, Send, headers_of
 
 log = structlog.get_logger(__name__)
 
@@ -40,7 +41,7 @@ class Gated:
         except Overloaded as error:
             sparingly(log.warning, "request.refused", kind=kind, path=scope["path"])
             return await refuse(scope, receive, send, error)
-        caller = self._callers.expect()
+        caller = requester.expect()
 
         async def sending(message: Any) -> None:
             if message["type"] == "http.response.start":

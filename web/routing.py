@@ -7,7 +7,7 @@ from channels.routing import URLRouter
 from django.urls import path, re_path
 
 from agui_project.errors import NotFound
-from web.asgi_http import App, Receive, Scope, Send, close_socket
+from web.asgi_http import close_socket
 from web.consumers.agui import agui
 from web.consumers.alpine import alpine
 from web.consumers.connect import connect
@@ -15,6 +15,7 @@ from web.consumers.events import events
 from web.consumers.shared import shared_events
 from web.consumers.socket import run_socket
 from web.consumers.wait import start_and_wait
+from web.scope import App, Receive, Scope, Send
 
 Choice = Callable[[Scope], bool]
 

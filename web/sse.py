@@ -8,13 +8,10 @@ notice disconnects while it streams.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import suppress
-from typing import Any
 
 from events.frames import Frames
+from web.scope import Receive, Send
 
-Message = dict[str, Any]
-Send = Callable[[Message], Awaitable[None]]
-Receive = Callable[[], Awaitable[Message]]
 Header = tuple[bytes, bytes]
 View = Callable[[Frames], bytes]
 """How a reader sees a batch; the bytes are made once per batch and shared by all with that view."""

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from enum import IntEnum
 
 from events.frames import Frames
-from web.sse import Send
+from web.scope import Send
 
 
 class Close(IntEnum):

@@ -17,7 +17,6 @@ import structlog
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
 
-from agui_project.secrets import SecretUnreadable
 from events.checkpoints import Checkpointer
 from events.writer import JournalWriter
 from events.writer.lease import Also, AppendFailed, Lease, LostLease
@@ -35,6 +34,7 @@ from runtimes.kinds.table import runtime_for
 from runtimes.middleware.chain import Chain
 from runtimes.models import Policy
 from runtimes.options import BadOptions
+from security.secrets import SecretUnreadable
 
 log = structlog.get_logger(__name__)
 CLAIM_PAUSE = 0.5

@@ -18,14 +18,14 @@ from weakref import WeakKeyDictionary
 import httpx
 from django.conf import settings
 
-from agui_project import outbound
-from agui_project.addresses import AddressRefused
 from protocol.errors import RunErrorCode, RunFailed
 from protocol.schema import TERMINAL
 from protocol.strict_json import dumps
 from runtimes.context.run_context import RunContext
 from runtimes.kinds.legacy_input import legacy
 from runtimes.kinds.sse import SseParser
+from security import outbound
+from security.addresses import AddressRefused
 
 if TYPE_CHECKING:
     from runtimes.models import Agent

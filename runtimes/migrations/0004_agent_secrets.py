@@ -1,6 +1,6 @@
 from django.db import migrations
 
-import agui_project.secrets
+import security.secrets
 
 
 class Migration(migrations.Migration):
@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="agent",
             name="secrets",
-            field=agui_project.secrets.SealedField(
+            field=security.secrets.SealedField(
                 blank=True,
                 default="",
                 editable=False,

@@ -5,14 +5,9 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from agui_project.cors import (
-    Cors,
-    check_origin,
-    headers_of,
-    host_allowed,
-    is_json,
-    scheme_of,
-)
+from security.origins import check_origin, is_json
+from web.cors import Cors
+from web.scope import headers_of, host_allowed, scheme_of
 
 LISTED = "https://app.example"
 STRANGER = "https://evil.example"

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from structlog.contextvars import get_contextvars
 
-from agui_project.cors import Cors
-from agui_project.request_id import SANE, RequestId
+from web.cors import Cors
+from web.request_id import SANE, RequestId
 
 
 async def ask(sent: Any = (), **headers: str) -> tuple[dict[str, str], dict[str, Any]]:

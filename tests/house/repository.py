@@ -9,6 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = (
     "agui_project",
     "embedded",
+    "security",
     "backends",
     "teams",
     "runtimes",

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.test import Client
 
-from agui_project.request_id import ADDRESS
+from security.requester import ADDRESS
 from teams import audit
 from teams.models import AuditEntry, Membership, Role, Team
 

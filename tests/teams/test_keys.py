@@ -8,8 +8,8 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from agui_project.request_id import ADDRESS
 from protocol.errors import Invalid
+from security.requester import ADDRESS
 from teams import keys
 from teams.models import ApiKey, AuditEntry, Role, Team
 

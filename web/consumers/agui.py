@@ -6,9 +6,10 @@ from runs.lifecycle import joining
 from runs.lifecycle.joining import Cut
 from teams import authentication
 from teams.authentication import Principal
-from web.asgi_http import Request, Send, endpoint
+from web.asgi_http import Request, endpoint
 from web.consumers.opening import opened
 from web.consumers.stream import stream_run
+from web.scope import Send
 
 
 @endpoint

@@ -16,10 +16,11 @@ from protocol.errors import Invalid
 from runs.access import access, cursors
 from runs.models import Run
 from web import sse
-from web.asgi_http import Request, Send, answer, endpoint
+from web.asgi_http import Request, answer, endpoint
 from web.consumers import arriving
 from web.consumers.opening import opened
 from web.consumers.stream import stream_run
+from web.scope import Send
 
 log = structlog.get_logger(__name__)
 

@@ -22,10 +22,11 @@ from runs.lifecycle import joining
 from runs.lifecycle.joining import Cut
 from teams.authentication import Principal
 from web import sse
-from web.asgi_http import Request, Send, endpoint
+from web.asgi_http import Request, endpoint
 from web.consumers.agui import authenticate
 from web.consumers.opening import opened
 from web.consumers.stream import stream_run
+from web.scope import Send
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,11 @@ from runs.lifecycle import joining
 from runs.lifecycle.joining import Cut
 from runs.models import Run
 from teams.authentication import Principal
-from web.asgi_http import Request, Send, answer, endpoint
+from web.asgi_http import Request, answer, endpoint
 from web.consumers import arriving
 from web.consumers.opening import opened
 from web.consumers.stream import stream_run
+from web.scope import Send
 
 
 @endpoint

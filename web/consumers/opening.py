@@ -7,11 +7,12 @@ from uuid import UUID
 
 from django.conf import settings
 
-from agui_project.request_id import ADDRESS, network_of
 from backends.postgres.bridge import db_read
 from backends.stream_limit import LEASE, seats
+from security.requester import ADDRESS
 from teams.authentication import Principal
 from teams.limits import LimitReached, limits_of
+from web.request_id import network_of
 
 
 class Counted(NamedTuple):

@@ -10,9 +10,10 @@ from runs.access.sharing import Opened
 from runs.models import Run
 from teams import authentication
 from web import sse
-from web.asgi_http import Request, Send, answer, endpoint
+from web.asgi_http import Request, answer, endpoint
 from web.consumers import opening
 from web.consumers.stream import stream_run
+from web.scope import Send
 
 
 @endpoint

@@ -4,7 +4,6 @@ from contextlib import aclosing
 
 from django.conf import settings
 
-from agui_project import cors
 from agui_project.errors import Forbidden
 from backends.postgres.bridge import db
 from events.follow import follow
@@ -15,10 +14,11 @@ from teams import authentication
 from teams.authentication import Principal
 from web import websocket
 from web.answers import as_host_error, log_failure
-from web.asgi_http import Receive, Request, Scope, Send
+from web.asgi_http import Request
 from web.consumers import arriving
 from web.consumers.opening import opened
 from web.consumers.stream import while_allowed
+from web.scope import Receive, Scope, Send, host_allowed
 
 
 async def run_socket(scope: Scope, receive: Receive, send: Send) -> None:
@@ -57,7 +57,7 @@ async def _serve(request: Request, send: Send) -> websocket.Close | None:
 
 
 async def _authorize(request: Request) -> tuple[Principal, Run, int]:
-    if not cors.host_allowed(request.headers):
+    if not host_allowed(request.headers):
         raise Forbidden
     principal = await arriving.reader(request, again="after" in request.query)
     authentication.guard_cookie(

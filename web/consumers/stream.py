@@ -18,7 +18,8 @@ from runs.lifecycle.joining import Cut
 from teams import revocation
 from teams.authentication import Principal
 from web import sse
-from web.asgi_http import Request, Send
+from web.asgi_http import Request
+from web.scope import Send
 
 
 async def stream_run(

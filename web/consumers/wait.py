@@ -19,8 +19,9 @@ from runs.api.serializers import RunSerializer
 from runs.models import ENDED
 from teams import authentication
 from teams.authentication import Principal
-from web.asgi_http import Request, Send, answer, endpoint
+from web.asgi_http import Request, answer, endpoint
 from web.consumers.agui import authenticate
+from web.scope import Send
 
 LONGEST = 60
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from agui_project import secrets
+from security import secrets
 
 
 class Command(BaseCommand):

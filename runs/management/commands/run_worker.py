@@ -10,8 +10,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from agui_project import own_secrets, startup
+from agui_project import startup
 from runtimes import registry
+from security import own_secrets
 
 
 class Command(BaseCommand):

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from agui_project.own_secrets import belongs_to_host
 from runtimes.context.request import RunRequest
+from security.own_secrets import belongs_to_host
 
 MB = 1024 * 1024
 PLACEHOLDER = re.compile(r"\{(text|session_id|thread_id|run_id)\}")

@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 from pydantic import Field, HttpUrl, SecretStr
 
-from agui_project import outbound
 from runtimes.context.run_context import RunContext
 from runtimes.middleware.base import Options
 from runtimes.middleware.citing.extract import Citation

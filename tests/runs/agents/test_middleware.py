@@ -9,7 +9,6 @@ from ag_ui.core import EventType, TextMessageContentEvent, TextMessageStartEvent
 from django.core.exceptions import ValidationError
 from pytest_django import Settings
 
-from agui_project import secrets
 from backends.postgres.bridge import db
 from events.models import Event
 from events.writer import JournalWriter
@@ -19,6 +18,7 @@ from runs.worker.executor import Stop, execute
 from runtimes.middleware import chain
 from runtimes.middleware.base import Middleware
 from runtimes.models import Agent
+from security import secrets
 from tests.cast import Cast, Register, fresh, perform, start
 from tests.runs.playing import Play, after_prefix, failure, kept_prefix, settled
 

@@ -18,7 +18,6 @@ import pytest
 from django.conf import settings
 from django.core.exceptions import ValidationError
 
-from agui_project import own_secrets
 from embedded import paths
 from embedded.child import alive, wait_until
 from protocol.errors import RunErrorCode, RunFailed
@@ -29,6 +28,7 @@ from runtimes.kinds.process.confine import Means
 from runtimes.kinds.process.place import Place
 from runtimes.kinds.process.runtime import ProcessRuntime
 from runtimes.models import Agent
+from security import own_secrets
 from teams.models import Team
 from tests.needs import missing, need_root
 from tests.runtimes.playing import asked, said
@@ -307,7 +307,7 @@ def test_nobody_of_the_same_account_reads_a_hidden_process(hidden: bool) -> None
 
 
 def test_settings_secrets_leave_the_environment() -> None:
-    show = "import os; from agui_project import own_secrets as o; o.forget(); print(*os.environ)"
+    show = "import os; from security import own_secrets as o; o.forget(); print(*os.environ)"
     env = {"PATH": os.defpath, **dict.fromkeys((*own_secrets.NAMES, *own_secrets.OF_SETTINGS), "x")}
     done = subprocess.run([sys.executable, "-c", show], env=env, capture_output=True, check=True)
     assert not {*own_secrets.NAMES, *own_secrets.OF_SETTINGS} & set(done.stdout.decode().split())

@@ -5,32 +5,16 @@ Only for fairness between callers at the gate. Nobody is let in by what is remem
 
 import hashlib
 from collections import OrderedDict
-from contextvars import ContextVar
 from uuid import UUID
 
 from django.conf import settings
 from django.http import parse_cookie
 
-from agui_project.cors import Scope, headers_of
-from agui_project.request_id import address_of, network_of
+from security.requester import Caller
+from web.request_id import address_of, network_of
+from web.scope import Scope, headers_of
 
 REMEMBERED = 10_000
-
-
-class Caller:
-    """Remember which team this credential belongs to."""
-
-    def __init__(self) -> None:
-        self.team: UUID | None = None
-
-
-_caller: ContextVar[Caller | None] = ContextVar("caller", default=None)
-
-
-def identified(team: UUID) -> None:
-    """Note the team of the request in hand: its credential's next requests count for that team."""
-    if (caller := _caller.get()) is not None:
-        caller.team = team
 
 
 class Callers:
@@ -43,12 +27,6 @@ class Callers:
         """The team of the credential, else the address: made-up keys share one address's part."""
         team = self._team_of.get(_digest(scope))
         return f"team:{team}" if team else f"address:{network_of(address_of(scope))}"
-
-    def expect(self) -> Caller:
-        """What ``identified`` will fill in for the request in hand."""
-        caller = Caller()
-        _caller.set(caller)
-        return caller
 
     def remember(self, scope: Scope, caller: Caller) -> None:
         """Keep what was learned about the request's credential."""

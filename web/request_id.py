@@ -6,18 +6,16 @@ The outermost middleware: ``RequestId(Cors(app))``, so that preflights and refus
 import re
 import uuid
 from collections.abc import MutableMapping
-from contextvars import ContextVar
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any
 
 from django.conf import settings
 from structlog.contextvars import bound_contextvars
 
-from agui_project.cors import App, RawHeaders, Receive, Scope, Send, headers_of, scheme_of
+from security.requester import ADDRESS
+from web.scope import App, RawHeaders, Receive, Scope, Send, headers_of, scheme_of
 
 SANE = re.compile(r"[A-Za-z0-9._-]{1,64}")
-ADDRESS: ContextVar[str] = ContextVar("address", default="")
-"""Where the request in hand came from; empty outside of one."""
 # Pages bring a policy of their own (settings); whatever has none is no page.
 SECURITY: RawHeaders = [
     (b"x-content-type-options", b"nosniff"),

@@ -15,7 +15,7 @@ from typing import Any
 import httpcore
 import httpx
 
-from agui_project.addresses import AddressRefused, allowed, check_address, check_host, check_url
+from security.addresses import AddressRefused, allowed, check_address, check_host, check_url
 
 Resolver = Callable[[str, int], Awaitable[list[str]]]
 KEPT_ALIVE = 100

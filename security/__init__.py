@@ -1,0 +1,1 @@
+"""Rules of trust for several rooms: origins, outbound addresses, secrets, the requester."""

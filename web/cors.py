@@ -1,0 +1,91 @@
+"""CORS: which origins may read an answer from a page.
+
+Streams are served by ASGI consumers, which no Django middleware guards, so the rule stands here
+once for every route: ``Cors`` wraps the application.
+"""
+
+from collections.abc import MutableMapping
+from typing import Any
+
+from django.conf import settings
+
+from agui_project.errors import Forbidden
+from protocol.strict_json import dumps
+from security.origins import is_listed
+from web.scope import App, RawHeaders, Receive, Scope, Send, headers_of
+
+METHODS = b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
+HEADERS = (
+    b"Accept, Authorization, Cache-Control, Content-Type, Idempotency-Key, Last-Event-ID, "
+    b"X-Request-ID"
+)
+EXPOSED = b"Content-Location, X-Request-ID, Retry-After"
+MAX_AGE = b"3600"
+
+
+class Cors:
+    """ASGI middleware: answers preflights and adds CORS headers, on every HTTP route."""
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = headers_of(scope) if scope["type"] == "http" else {}
+        if "origin" not in headers:
+            return await self.app(scope, receive, send)
+        granted = _granted(headers["origin"])
+        if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
+            return await _preflight(granted, send)
+        await self.app(scope, receive, _adding(granted, send) if granted else send)
+
+
+def _granted(origin: str) -> RawHeaders:
+    """The headers that let a page of this origin read the answer; none when it may not."""
+    listed = is_listed(origin)
+    if not listed and "*" not in settings.AGUI_ALLOWED_ORIGINS:
+        return []
+    granted = [
+        (b"access-control-allow-origin", origin.encode("latin-1")),
+        (b"access-control-expose-headers", EXPOSED),
+    ]
+    return [*granted, (b"access-control-allow-credentials", b"true")] if listed else granted
+
+
+async def _preflight(granted: RawHeaders, send: Send) -> None:
+    if granted:
+        body, status = b"", 204
+        headers = [
+            *granted,
+            (b"access-control-allow-methods", METHODS),
+            (b"access-control-allow-headers", HEADERS),
+            (b"access-control-max-age", MAX_AGE),
+        ]
+    else:
+        error = Forbidden("This origin is not listed in AGUI_ALLOWED_ORIGINS.")
+        body, status = dumps(error.as_json()).encode(), error.status
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", str(len(body)).encode()),
+        ]
+    headers.append((b"vary", b"Origin"))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _adding(granted: RawHeaders, send: Send) -> Send:
+    async def wrapped(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": _merged(message.get("headers", ()), granted)}
+        await send(message)
+
+    return wrapped
+
+
+def _merged(sent: Any, granted: RawHeaders) -> RawHeaders:
+    """The answer's headers with ours: one of each name, and one ``Vary`` that names Origin."""
+    ours = {name for name, _ in granted} | {b"vary"}
+    vary = [value for name, value in sent if name.lower() == b"vary"]
+    if not any(b"origin" in value.lower() or b"*" in value for value in vary):
+        vary.append(b"Origin")
+    kept = [(name, value) for name, value in sent if name.lower() not in ours]
+    return [*kept, *granted, (b"vary", b", ".join(vary))]

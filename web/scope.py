@@ -1,0 +1,47 @@
+"""An ASGI scope: its types, its headers, and the scheme and host that its client named."""
+
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any
+
+from django.conf import settings
+from django.http.request import split_domain_port, validate_host
+
+from security.origins import as_http
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+RawHeaders = list[tuple[bytes, bytes]]
+
+DEBUG_HOSTS = [".localhost", "127.0.0.1", "[::1]"]
+
+
+def headers_of(scope: Scope) -> dict[str, str]:
+    """The headers of an ASGI scope under lower-case names.
+
+    A repeated header is joined, so that a smuggled second Origin or Authorization matches nothing.
+    """
+    found: dict[str, str] = {}
+    for raw_name, raw_value in scope.get("headers", ()):
+        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+        glue = "; " if name == "cookie" else ", "
+        found[name] = f"{found[name]}{glue}{value}" if name in found else value
+    return found
+
+
+def scheme_of(scope: Scope) -> str:
+    """``http`` or ``https`` as the client sees it; believes SECURE_PROXY_SSL_HEADER, if set."""
+    if settings.SECURE_PROXY_SSL_HEADER:
+        name, secure = settings.SECURE_PROXY_SSL_HEADER
+        sent = headers_of(scope).get(name.removeprefix("HTTP_").replace("_", "-").lower())
+        if sent is not None:
+            return "https" if sent.split(",")[0].strip() == secure else "http"
+    return as_http(str(scope.get("scheme", "http")))
+
+
+def host_allowed(headers: Mapping[str, str]) -> bool:
+    """Whether the Host header names this site, by the rule of Django's ``get_host``."""
+    domain, _ = split_domain_port(headers.get("host", ""))
+    allowed = settings.ALLOWED_HOSTS or (DEBUG_HOSTS if settings.DEBUG else [])
+    return bool(domain) and validate_host(domain, allowed)
