@@ -14,7 +14,8 @@ from django.http import HttpRequest
 from rest_framework_api_key.admin import APIKeyModelAdmin as _  # noqa: F401  (registers, see below)
 from rest_framework_api_key.models import APIKey
 
-from teams import audit, keys, members, notices
+from teams import audit, keys, notices
+from teams.access import members
 from teams.models import ApiKey, Membership, Scope, Team, TeamLimits
 from teams.revocation import revoked
 

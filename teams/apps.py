@@ -6,9 +6,7 @@ class TeamsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from teams import (
-            account_events,
-            openapi,  # noqa: F401  (registers itself with drf-spectacular)
-        )
+        from teams.accounts import events
+        from teams.api import openapi  # noqa: F401  (registers itself with drf-spectacular)
 
-        account_events.connect()
+        events.connect()

@@ -19,7 +19,8 @@ from protocol.views.redaction import BadPath, Redaction
 from runs.access import access, uses
 from runs.models import Run, Thread
 from runs.models.grant import ACTIONS, Grant, Level
-from teams import audit, members
+from teams import audit
+from teams.access import members
 from teams.actors import HOST, Acting, actor
 from teams.authentication import Principal
 from teams.models import Membership, Role, Team

@@ -3,7 +3,7 @@
 import django_filters
 
 from runs.models import Run, Status
-from teams.api.moments import MomentFilter
+from teams.api.datetimes import MomentFilter
 
 
 class RunFilter(django_filters.FilterSet):

@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 
 from agui_project.errors import NotFound
 from runs.access import access
-from teams import tickets
+from teams.access import tickets
 from teams.authentication import Bound, principal_of
 
 

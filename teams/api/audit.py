@@ -19,7 +19,7 @@ from rest_framework.request import Request
 from backends.postgres.bridge import db
 from protocol.strict_json import dumps
 from teams import audit
-from teams.api.moments import MomentFilter
+from teams.api.datetimes import MomentFilter
 from teams.api.pages import NewestFirst
 from teams.authentication import Principal, principal_of
 from teams.models import AuditEntry

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from teams import invitations
+from teams.access import invitations
 from teams.api.pages import NewestFirst
 from teams.authentication import principal_of
 from teams.models import Invitation, Role

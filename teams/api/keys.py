@@ -12,7 +12,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from teams import keyring, keys
+from teams import keys
+from teams.access import api_keys
 from teams.api.pages import NewestFirst
 from teams.authentication import principal_of
 from teams.models import ApiKey, Role, Scope
@@ -99,7 +100,7 @@ class KeyList(generics.ListAPIView[ApiKey]):
     queryset = ApiKey.objects.none()
 
     def get_queryset(self) -> QuerySet[ApiKey]:
-        return keyring.visible(principal_of(self.request))
+        return api_keys.visible(principal_of(self.request))
 
     @extend_schema(request=CreateKeySerializer, responses={201: NewKeySerializer})
     def post(self, request: Request) -> Response:
@@ -107,7 +108,7 @@ class KeyList(generics.ListAPIView[ApiKey]):
         serializer = CreateKeySerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         fields = serializer.validated_data
-        row, text = keyring.create(
+        row, text = api_keys.create(
             principal_of(request),
             fields["name"],
             Role(fields["role"]),
@@ -122,7 +123,7 @@ class KeyDetail(APIView):
     @extend_schema(responses={200: KeySerializer})
     def get(self, request: Request, key_id: UUID) -> Response:
         """One key."""
-        return Response(KeySerializer(keyring.find(principal_of(request), key_id)).data)
+        return Response(KeySerializer(api_keys.find(principal_of(request), key_id)).data)
 
 
 class KeyRotate(APIView):
@@ -132,14 +133,14 @@ class KeyRotate(APIView):
         serializer = RotateKeySerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         overlap = timedelta(hours=serializer.validated_data["overlap_hours"])
-        return _shown(*keyring.rotate(principal_of(request), key_id, overlap))
+        return _shown(*api_keys.rotate(principal_of(request), key_id, overlap))
 
 
 class KeyRevoke(APIView):
     @extend_schema(request=None, responses={200: KeySerializer})
     def post(self, request: Request, key_id: UUID) -> Response:
         """Revoke a key for good, and end its open streams; twice is fine."""
-        return Response(KeySerializer(keyring.revoke(principal_of(request), key_id)).data)
+        return Response(KeySerializer(api_keys.revoke(principal_of(request), key_id)).data)
 
 
 def _shown(row: ApiKey, text: str) -> Response:

@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 
 from agui_project.errors import NotFound
 from protocol.errors import Invalid
-from teams import members
+from teams.access import members
 from teams.api.changes import ChangeSerializer
 from teams.api.pages import NewestFirst
 from teams.authentication import Principal, principal_of

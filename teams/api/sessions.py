@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from teams import sessions
+from teams.accounts import sessions
 from teams.authentication import principal_of
 
 

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.core import mail
 from django.test import Client
 
-from teams import invitations
+from teams.access import invitations
 from teams.models import Membership, Role
 from tests.acceptance.host import Host
 from tests.cast import Cast

@@ -3,7 +3,7 @@
 import pytest
 from django.core import mail
 
-from teams import invitations
+from teams.access import invitations
 from teams.models import Invitation, Membership, Role
 from tests.cast import Cast, start
 from tests.dashboard.conftest import Browse

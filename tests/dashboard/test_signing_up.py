@@ -8,7 +8,7 @@ from django.core import mail
 from django.test import Client
 
 from runtimes.models import Agent
-from teams import invitations
+from teams.access import invitations
 from teams.models import AuditEntry, Invitation, Membership, Role, Team
 from tests.cast import Cast
 from tests.dashboard.signing import (

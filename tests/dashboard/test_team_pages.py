@@ -6,7 +6,8 @@ import pytest
 
 from runs.access import sharing
 from runs.models import Grant, Thread, Visibility
-from teams import keyring, keys
+from teams import keys
+from teams.access import api_keys
 from teams.authentication import Principal
 from teams.models import ApiKey, Membership, Role
 from tests.cast import Cast, start
@@ -90,7 +91,7 @@ def test_the_removal_asks_about_keys(cast: Cast, browse: Browse) -> None:
     member = Membership.objects.get(user=cast.bob.user)
     Membership.objects.filter(pk=member.pk).update(role=Role.ADMIN)
     bob = Principal("user", "bob", cast.team, Role.ADMIN, cast.bob.user.pk)
-    row, key = keyring.create(bob, "nightly", Role.MEMBER, scopes=["read"])
+    row, key = api_keys.create(bob, "nightly", Role.MEMBER, scopes=["read"])
     place = f"/team/members/{member.pk}/remove"
     alice = browse(cast.alice)
     page = alice.get(place).content.decode()

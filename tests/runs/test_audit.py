@@ -73,7 +73,7 @@ def test_every_act_is_documented() -> None:
             calls = re.findall(r"record\((.{,200})", source, re.DOTALL)
             acts = [re.search(r'"([a-z_]+\.[a-z_]+)"', call) for call in calls]
             found |= {act.group(1) for act in acts if act}
-            # signals of the libraries, each with the act that it stands for (account_events.py)
+            # signals of the libraries, each with the act that it stands for (accounts/events.py)
             found |= set(re.findall(r'^    \(\w+\.\w+, "([a-z_]+\.[a-z_]+)"', source, re.MULTILINE))
     assert {"run.started", "session.started", "admin.changed"} <= found
     assert found - named == set()

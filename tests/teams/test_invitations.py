@@ -13,9 +13,9 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from agui_project.errors import Forbidden, NotFound
-from teams import invitations
+from teams.access import invitations
+from teams.access.invitations import AlreadyMember, InvitationGone, MailLost, OtherAddress
 from teams.authentication import Principal
-from teams.invitations import AlreadyMember, InvitationGone, MailLost, OtherAddress
 from teams.limits import LimitReached
 from teams.models import AuditEntry, Invitation, Membership, Role, Team
 

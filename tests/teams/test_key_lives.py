@@ -10,7 +10,8 @@ from django.utils import timezone
 
 from agui_project.errors import Forbidden
 from protocol.errors import Invalid
-from teams import invitations, keyring, keys, members
+from teams import keys
+from teams.access import api_keys, invitations, members
 from teams.authentication import Principal, resolve
 from teams.models import ApiKey, Membership, Role, Scope, Team
 
@@ -37,10 +38,10 @@ def short(team: Team) -> tuple[ApiKey, str]:
 class TestLives:
     def test_a_minted_key_ends_with_its_maker(self, short: tuple[ApiKey, str]) -> None:
         row, key = short
-        child, _ = keyring.create(of(key), "child", Role.MEMBER, scopes=["read"])
+        child, _ = api_keys.create(of(key), "child", Role.MEMBER, scopes=["read"])
         assert (child.expiry_date, child.made_with) == (row.expiry_date, row)
         with pytest.raises(Invalid, match="until") as caught:
-            keyring.create(
+            api_keys.create(
                 of(key), "late", Role.MEMBER, scopes=["read"], expires=timezone.now() + 11 * DAY
             )
         assert caught.value.details["path"] == "expires_at"
@@ -49,7 +50,7 @@ class TestLives:
         row, key = short
         for _ in range(3):
             row_now = ApiKey.objects.get(prefix=keys.beginning(key))
-            new, key = keyring.rotate(of(key), row_now.pk, timedelta(hours=1))
+            new, key = api_keys.rotate(of(key), row_now.pk, timedelta(hours=1))
             assert new.expiry_date is not None
             assert row.expiry_date is not None
             assert new.expiry_date <= row.expiry_date
@@ -60,9 +61,9 @@ class TestLives:
         self, team: Team, alice: User, short: tuple[ApiKey, str]
     ) -> None:
         row, key = short
-        _, text = keyring.create(of(key), "child", Role.ADMIN, scopes=list(Scope))
-        _, grandchild = keyring.create(of(text), "grandchild", Role.VIEWER, scopes=["read"])
-        _, new = keyring.rotate(owner(alice, team), row.pk, timedelta(0))
+        _, text = api_keys.create(of(key), "child", Role.ADMIN, scopes=list(Scope))
+        _, grandchild = api_keys.create(of(text), "grandchild", Role.VIEWER, scopes=["read"])
+        _, new = api_keys.rotate(owner(alice, team), row.pk, timedelta(0))
         assert [keys.find(each) for each in (text, grandchild)] == [None, None]
         assert keys.find(new) is not None
 
@@ -71,14 +72,14 @@ class TestLives:
         members.change_team(owner(alice, team), {"key_days": 30})
         team.refresh_from_db()
         who = owner(alice, team)
-        row, _ = keyring.create(who, "new", Role.MEMBER, scopes=["read"])
+        row, _ = api_keys.create(who, "new", Role.MEMBER, scopes=["read"])
         assert row.expiry_date is not None
         assert row.expiry_date <= timezone.now() + 30 * DAY
-        successor, _ = keyring.rotate(who, old.pk, DAY)
+        successor, _ = api_keys.rotate(who, old.pk, DAY)
         assert successor.expiry_date is not None
         assert successor.expiry_date <= timezone.now() + 30 * DAY
         with pytest.raises(Invalid):
-            keyring.create(
+            api_keys.create(
                 who, "late", Role.MEMBER, scopes=["read"], expires=timezone.now() + 31 * DAY
             )
 
@@ -153,7 +154,7 @@ class TestTheMail:
         User.objects.filter(pk=alice.pk).update(email="alice@example.com")
         User.objects.filter(pk=bob.pk).update(email="bob@example.com")
         with django_capture_on_commit_callbacks(execute=True):  # type: ignore[operator]
-            row, key = keyring.create(owner(alice, team), "nightly", Role.MEMBER, scopes=["read"])
+            row, key = api_keys.create(owner(alice, team), "nightly", Role.MEMBER, scopes=["read"])
         assert [each.to for each in mail.outbox] == [["alice@example.com"]]
         text = str(mail.outbox[0].body)
         for word in ("user:alice", "nightly", row.prefix, "http://127.0.0.1:8000/team/keys/"):
@@ -167,5 +168,5 @@ class TestTheMail:
         settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"  # type: ignore[attr-defined]
         settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 1  # type: ignore[attr-defined]
         with django_capture_on_commit_callbacks(execute=True):  # type: ignore[operator]
-            _, key = keyring.create(owner(alice, team), "nightly", Role.MEMBER, scopes=["read"])
+            _, key = api_keys.create(owner(alice, team), "nightly", Role.MEMBER, scopes=["read"])
         assert keys.find(key)

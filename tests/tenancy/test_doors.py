@@ -15,7 +15,8 @@ from runs.lifecycle import lifecycle
 from runs.models import Comment, Feedback, Grant, Interrupt, Run, Thread
 from runtimes.knowledge import documents, notes
 from runtimes.models import Agent, Document, Wisdom
-from teams import invitations, keys
+from teams import keys
+from teams.access import invitations
 from teams.models import ApiKey, Invitation, Membership, Role, Team
 from tests.asgi import Exchange, watch
 from tests.cast import Cast, fresh, start

@@ -1,7 +1,8 @@
 """Authenticates readers of runs: by header, by cookie, or by a ticket in the address."""
 
 from backends.postgres.bridge import db
-from teams import authentication, tickets
+from teams import authentication
+from teams.access import tickets
 from teams.authentication import Principal
 from web.asgi_http import Request
 

@@ -10,7 +10,7 @@ from django.core.validators import validate_email, validate_slug
 
 from protocol.errors import HostError
 from runtimes.create_team import create_team
-from teams import invitations
+from teams.access import invitations
 from teams.models import Role
 
 

@@ -11,6 +11,7 @@ from runtimes.middleware.base import Options
 from runtimes.middleware.citing.extract import Citation
 from runtimes.middleware.citing.verifiers import LONGEST_MATCH, STATUSES, Verifier
 from runtimes.middleware.keys import StoredSecret
+from security import outbound
 
 LARGEST = 1024 * 1024
 _FLAGS = {

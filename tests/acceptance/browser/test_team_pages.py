@@ -23,7 +23,8 @@ from runtimes.models import Agent
 from protocol.input import run_agent_input
 from runs.access import sharing
 from runs.lifecycle import lifecycle
-from teams import invitations, keys
+from teams import keys
+from teams.access import invitations
 from teams.authentication import Principal
 from teams.models import Membership, Role, Team
 

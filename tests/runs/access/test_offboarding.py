@@ -16,7 +16,8 @@ from protocol.errors import HostError
 from runs.access import access, sharing
 from runs.lifecycle import lifecycle
 from runs.models import Grant, Run, Thread, Visibility
-from teams import invitations, keyring, keys, members, tickets
+from teams import keys
+from teams.access import api_keys, invitations, members, tickets
 from teams.authentication import Bound, Principal, resolve
 from teams.models import ApiKey, AuditEntry, Invitation, Membership, Role, Scope
 from tests.asgi import ask_now
@@ -55,14 +56,14 @@ def session(cast: Cast) -> Try:
 
 
 def his_key(cast: Cast) -> Try:
-    _, key = keyring.create(bob_is(cast, Role.ADMIN), "mine", Role.MEMBER, scopes=["read"])
+    _, key = api_keys.create(bob_is(cast, Role.ADMIN), "mine", Role.MEMBER, scopes=["read"])
     return sees(bearer(key), start(cast.alice))
 
 
 def key_of_his_key(cast: Cast) -> Try:
     admin = ["read", "run", "admin"]
-    _, key = keyring.create(bob_is(cast, Role.ADMIN), "mine", Role.ADMIN, scopes=admin)
-    _, minted = keyring.create(resolve(bearer(key), {}), "ours", Role.MEMBER, scopes=["read"])
+    _, key = api_keys.create(bob_is(cast, Role.ADMIN), "mine", Role.ADMIN, scopes=admin)
+    _, minted = api_keys.create(resolve(bearer(key), {}), "ours", Role.MEMBER, scopes=["read"])
     return sees(bearer(minted), start(cast.alice))
 
 
@@ -70,7 +71,7 @@ def key_he_rotated(cast: Cast) -> Try:
     from datetime import timedelta
 
     old, _ = keys.create_key(cast.team, "old", Role.MEMBER)
-    _, key = keyring.rotate(bob_is(cast, Role.ADMIN), old.pk, timedelta(0))
+    _, key = api_keys.rotate(bob_is(cast, Role.ADMIN), old.pk, timedelta(0))
     return sees(bearer(key), start(cast.alice))
 
 
@@ -123,7 +124,7 @@ def link_he_made(cast: Cast) -> Try:
 
 def link_his_key_made(cast: Cast) -> Try:
     admin = ["read", "run", "admin"]
-    _, key = keyring.create(bob_is(cast, Role.ADMIN), "mine", Role.ADMIN, scopes=admin)
+    _, key = api_keys.create(bob_is(cast, Role.ADMIN), "mine", Role.ADMIN, scopes=admin)
     return shown_by(cast, resolve(bearer(key), {}), start(cast.alice))
 
 
@@ -208,8 +209,8 @@ def test_a_reused_login_opens_nothing(cast: Cast, bell: None) -> None:
 class TestKeys:
     def test_the_removal_lists_and_revokes_them(self, cast: Cast, bell: None) -> None:
         bob = bob_is(cast, Role.ADMIN)
-        row, key = keyring.create(bob, "nightly", Role.MEMBER, scopes=["read"])
-        gone, _ = keyring.create(bob, "gone", Role.MEMBER, scopes=["read"])
+        row, key = api_keys.create(bob, "nightly", Role.MEMBER, scopes=["read"])
+        gone, _ = api_keys.create(bob, "gone", Role.MEMBER, scopes=["read"])
         keys.revoke(gone)
         place = f"/api/v1/members/{Membership.objects.get(user=cast.bob.user).pk}"
         wrong = ask_now("DELETE", f"{place}?keys=some", {**cast.alice.cookie, **OWN})
@@ -223,7 +224,7 @@ class TestKeys:
         assert AuditEntry.objects.filter(action="key.revoked", target=row.prefix).exists()
 
     def test_they_may_go_over_to_whoever_removes(self, cast: Cast, bell: None) -> None:
-        row, key = keyring.create(bob_is(cast, Role.ADMIN), "ci", Role.ADMIN, scopes=["read"])
+        row, key = api_keys.create(bob_is(cast, Role.ADMIN), "ci", Role.ADMIN, scopes=["read"])
         bob_is(cast, Role.MEMBER)
         member = Membership.objects.get(user=cast.bob.user).pk
         with pytest.raises(HostError, match="take over your keys"):
@@ -240,7 +241,7 @@ class TestKeys:
         assert keys.find(key) is None
 
     def test_a_key_does_no_more_than_its_maker_may(self, cast: Cast) -> None:
-        _, key = keyring.create(bob_is(cast, Role.ADMIN), "ci", Role.ADMIN, scopes=list(Scope))
+        _, key = api_keys.create(bob_is(cast, Role.ADMIN), "ci", Role.ADMIN, scopes=list(Scope))
         assert resolve(bearer(key), {}).can("manage_keys")
         bob_is(cast, Role.VIEWER)
         assert not resolve(bearer(key), {}).can("run")
@@ -248,8 +249,8 @@ class TestKeys:
     def test_a_revoked_key_leaves_nothing(self, cast: Cast, bell: None) -> None:
         row, key = keys.create_key(cast.team, "ops", Role.ADMIN)
         ops, run = resolve(bearer(key), {}), start(cast.alice)
-        _, minted = keyring.create(ops, "child", Role.ADMIN, scopes=list(Scope))
-        _, grandchild = keyring.create(
+        _, minted = api_keys.create(ops, "child", Role.ADMIN, scopes=list(Scope))
+        _, grandchild = api_keys.create(
             resolve(bearer(minted), {}), "grandchild", Role.VIEWER, scopes=["read"]
         )
         link = shown_by(cast, ops, run)
@@ -286,5 +287,5 @@ def test_a_share_that_meets_a_removal_leaves_no_link(cast: Cast, bell: None) -> 
     with pytest.raises(HostError):
         sharing.share(bob, run, sharing.To(), sharing.Terms())
     with pytest.raises(HostError):
-        keyring.create(bob_is(cast, Role.ADMIN), "late", Role.MEMBER, scopes=["read"])
+        api_keys.create(bob_is(cast, Role.ADMIN), "late", Role.MEMBER, scopes=["read"])
     assert not Grant.objects.exists()

@@ -14,7 +14,8 @@ from events import recheck
 from events.writer import JournalWriter
 from runs.access import sharing
 from runs.access.sharing import Terms, To
-from teams import keys, members
+from teams import keys
+from teams.access import members
 from teams.models import ApiKey
 from tests.asgi import Exchange
 from tests.cast import Cast, LiveRun, start

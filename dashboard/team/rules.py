@@ -6,7 +6,7 @@ from django.shortcuts import redirect
 
 from dashboard.pages import action
 from protocol.errors import Invalid
-from teams import members
+from teams.access import members
 from teams.authentication import Principal
 
 

@@ -9,7 +9,8 @@ from django.utils import timezone
 
 from agui_project.errors import Forbidden, NotFound, Unauthenticated
 from protocol.errors import Invalid
-from teams import keys, members
+from teams import keys
+from teams.access import members
 from teams.authentication import Principal
 from teams.models import ApiKey, Role
 from teams.permissions import reaches, within

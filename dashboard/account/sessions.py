@@ -9,7 +9,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard.pages import refused, uncached
 from protocol.errors import HostError
-from teams import sessions
+from teams.accounts import sessions
 
 
 def _person(request: HttpRequest) -> User:

@@ -22,7 +22,8 @@ from django.utils import timezone
 from agui_project.errors import Conflict, Forbidden, NotFound, Unavailable
 from agui_project.links import absolute
 from protocol.errors import HostError
-from teams import audit, members
+from teams import audit
+from teams.access import members
 from teams.actors import actor
 from teams.limits import LimitReached
 from teams.models import Invitation, Membership, Role, Team

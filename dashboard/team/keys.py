@@ -9,8 +9,8 @@ from django.shortcuts import redirect, render
 from dashboard.forms import KeyForm
 from dashboard.pages import action, both
 from protocol.errors import HostError, Invalid
-from teams import keyring
 from teams import keys as credentials
+from teams.access import api_keys
 from teams.authentication import Principal
 from teams.models import Role, Scope
 from teams.permissions import reaches
@@ -29,7 +29,7 @@ def keys(request: HttpRequest, principal: Principal) -> HttpResponse:
         return _page(request, principal, form)
     wanted, until = form.cleaned_data, form.cleaned_data["until"]
     try:
-        _, text = keyring.create(
+        _, text = api_keys.create(
             principal,
             wanted["name"],
             Role(wanted["role"]),
@@ -49,14 +49,14 @@ def rotate(request: HttpRequest, principal: Principal, key_id: UUID) -> HttpResp
     hours = request.POST.get("overlap", "24")
     if not hours.isdecimal() or int(hours) > LONGEST_OVERLAP:
         raise Invalid(f"overlap must be 0 to {LONGEST_OVERLAP} hours.", details={"path": "overlap"})
-    _, text = keyring.rotate(principal, key_id, timedelta(hours=int(hours)))
+    _, text = api_keys.rotate(principal, key_id, timedelta(hours=int(hours)))
     return _page(request, principal, _form(principal), text)
 
 
 @action
 def revoke(request: HttpRequest, principal: Principal, key_id: UUID) -> HttpResponse:
     """Revoke a key, with the keys, links and invitations that it made."""
-    keyring.revoke(principal, key_id)
+    api_keys.revoke(principal, key_id)
     return redirect("team-keys")
 
 
@@ -69,7 +69,7 @@ def _page(
     request: HttpRequest, principal: Principal, form: KeyForm, text: str = ""
 ) -> HttpResponse:
     manages = principal.can("manage_keys")
-    rows = keyring.visible(principal).order_by("-id")[:MOST] if manages else []
+    rows = api_keys.visible(principal).order_by("-id")[:MOST] if manages else []
     context = {
         "rows": [(row, credentials.usable(row)) for row in rows],
         "manages": manages,

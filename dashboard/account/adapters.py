@@ -20,7 +20,7 @@ from django.shortcuts import render
 from agui_project.links import absolute
 from runtimes.create_team import create_own_team
 from security.requester import ADDRESS
-from teams import invitations
+from teams.access import invitations
 from teams.models import Invitation, Membership
 
 log = structlog.get_logger(__name__)

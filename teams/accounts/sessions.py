@@ -4,7 +4,7 @@ from allauth.usersessions.models import UserSession
 from django.contrib.auth.models import User
 
 from agui_project.errors import Forbidden, NotFound
-from teams import account_events
+from teams.accounts import events
 from teams.authentication import Principal
 
 
@@ -19,7 +19,7 @@ def end(user: User, session_id: int) -> None:
     if row is None:
         raise NotFound("There is no such session.")
     row.end()
-    account_events.note(user, "session.revoked", session=str(session_id))
+    events.note(user, "session.revoked", session=str(session_id))
 
 
 def end_others(user: User, session_key: str | None) -> int:
@@ -28,7 +28,7 @@ def end_others(user: User, session_key: str | None) -> int:
     for row in others:
         row.end()
     if others:
-        account_events.note(user, "session.revoked", session="others")
+        events.note(user, "session.revoked", session="others")
     return len(others)
 
 

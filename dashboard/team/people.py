@@ -14,7 +14,7 @@ from dashboard.accounts import SESSION
 from dashboard.forms import InvitationForm
 from dashboard.pages import action, both, page, refused, uncached
 from protocol.errors import HostError, Invalid
-from teams import invitations, members
+from teams.access import invitations, members
 from teams.authentication import Principal
 from teams.models import Invitation, Membership, Role
 from teams.permissions import reaches

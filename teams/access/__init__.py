@@ -1,0 +1,1 @@
+"""Members, invitations, keys and tickets of a team: what a Principal may do with them."""

@@ -1,0 +1,1 @@
+"""People's accounts: sign-ins and other events in the audit log, and their sessions."""
