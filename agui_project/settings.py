@@ -255,12 +255,12 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
-# How people sign in: by django-allauth, for which dashboard/accounts.py decides.
+# How people sign in: by django-allauth, for which dashboard/account/adapters.py decides.
 AGUI_INVITATION_COOLDOWN: int = env.number("AGUI_INVITATION_COOLDOWN", default=600, most=10**9)
 AGUI_INVITATIONS_PER_DAY: int = env.number("AGUI_INVITATIONS_PER_DAY", default=1_000)
 AGUI_SIGNUP: str = env.choice("AGUI_SIGNUP", default="invited", among=("open", "invited", "closed"))
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
-ACCOUNT_ADAPTER = "dashboard.accounts.AccountAdapter"
+ACCOUNT_ADAPTER = "dashboard.account.adapters.AccountAdapter"
 ACCOUNT_FORMS = {"login": "dashboard.forms.LoginForm", "signup": "dashboard.forms.SignupForm"}
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "username*", "password1*"]
@@ -271,11 +271,11 @@ ACCOUNT_EMAIL_NOTIFICATIONS = True
 ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
 ACCOUNT_REAUTHENTICATION_REQUIRED = True
 ACCOUNT_SESSION_REMEMBER = True
-MFA_ADAPTER = "dashboard.second_factor.MfaAdapter"
+MFA_ADAPTER = "dashboard.account.second_factor.MfaAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_TOTP_ISSUER = "AG-UI run host"
-SOCIALACCOUNT_ADAPTER = "dashboard.accounts.SocialAdapter"
+SOCIALACCOUNT_ADAPTER = "dashboard.account.adapters.SocialAdapter"
 SOCIALACCOUNT_OPENID_CONNECT_URL_PREFIX = ""
 AGUI_OIDC_URL: str = env.text("AGUI_OIDC_URL", rule=validators.http_url)
 AGUI_OIDC_NAME: str = env.text("AGUI_OIDC_NAME", default="Single sign-on")

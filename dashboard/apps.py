@@ -8,6 +8,6 @@ class DashboardConfig(AppConfig):
 
     def ready(self) -> None:
         """Let ``rotate_secrets`` find the secrets that allauth stores."""
-        from dashboard import second_factor  # models can be imported only now
+        from dashboard.account import second_factor  # models can be imported only now
 
         secrets.ELSEWHERE["second factor"] = second_factor.rotate

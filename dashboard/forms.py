@@ -8,7 +8,7 @@ from allauth.core import context
 from django import forms
 from django.utils import timezone
 
-from dashboard.accounts import invitation_of
+from dashboard.account.adapters import invitation_of
 from teams.models import Role, Scope
 
 

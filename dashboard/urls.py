@@ -1,6 +1,8 @@
 from django.urls import URLPattern, path
 
-from dashboard import account_urls, people, shared, team_grants, team_keys, team_rules, views
+from dashboard import shared, views
+from dashboard.account import urls as account_urls
+from dashboard.team import grants, keys, people, rules
 from runs.api.comments import SharedComments
 
 urlpatterns: list[URLPattern] = [
@@ -24,12 +26,12 @@ urlpatterns: list[URLPattern] = [
     path("team/invitations/<uuid:invitation_id>/revoke", people.revoke, name="team-revoke"),
     path("team/members/<int:member_id>/role", people.change_role, name="team-member"),
     path("team/members/<int:member_id>/remove", people.remove, name="team-remove"),
-    path("team/rules", team_rules.change, name="team-rules"),
-    path("team/keys/", team_keys.keys, name="team-keys"),
-    path("team/keys/<uuid:key_id>/rotate", team_keys.rotate, name="team-key-rotate"),
-    path("team/keys/<uuid:key_id>/revoke", team_keys.revoke, name="team-key-revoke"),
-    path("team/shared/", team_grants.grants, name="team-shared"),
-    path("team/shared/<uuid:grant_id>/revoke", team_grants.revoke, name="team-grant-revoke"),
+    path("team/rules", rules.change, name="team-rules"),
+    path("team/keys/", keys.keys, name="team-keys"),
+    path("team/keys/<uuid:key_id>/rotate", keys.rotate, name="team-key-rotate"),
+    path("team/keys/<uuid:key_id>/revoke", keys.revoke, name="team-key-revoke"),
+    path("team/shared/", grants.grants, name="team-shared"),
+    path("team/shared/<uuid:grant_id>/revoke", grants.revoke, name="team-grant-revoke"),
     path("invitations/<str:token>/", people.invitation, name="invitation"),
     path("login", views.with_slash),
     path("signup", views.with_slash),

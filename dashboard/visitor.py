@@ -6,7 +6,7 @@ from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
-from dashboard.accounts import may_sign_up
+from dashboard.account.adapters import may_sign_up
 from protocol.errors import HostError
 from teams import authentication
 from teams.authentication import Principal

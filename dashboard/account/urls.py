@@ -19,7 +19,7 @@ from django.shortcuts import render
 from django.urls import URLPattern, path, re_path
 
 from agui_project.errors import Unavailable
-from dashboard import account_sessions
+from dashboard.account import sessions
 from dashboard.pages import refused, uncached
 
 log = structlog.get_logger(__name__)
@@ -64,8 +64,8 @@ pages: dict[str, tuple[str, object]] = {
     "account_email": ("account/email/", account.email),
     "account_email_verification_sent": ("account/verify/", account.email_verification_sent),
     "account_change_password": ("account/password/", account.password_change),
-    "account_sessions": ("account/sessions/", account_sessions.listed),
-    "account_session_end": ("account/sessions/<int:session_id>/end", account_sessions.end),
+    "account_sessions": ("account/sessions/", sessions.listed),
+    "account_session_end": ("account/sessions/<int:session_id>/end", sessions.end),
     "account_set_password": ("account/password/set/", account.password_set),
     "account_reset_password": ("account/password/reset/", account.password_reset),
     "account_reset_password_done": ("account/password/reset/sent/", account.password_reset_done),

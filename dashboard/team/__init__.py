@@ -1,0 +1,1 @@
+"""The pages of a team: people, keys, shared runs, rules."""

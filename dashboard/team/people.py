@@ -10,7 +10,7 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods
 
 from agui_project.errors import NotFound
-from dashboard.accounts import SESSION
+from dashboard.account.adapters import SESSION
 from dashboard.forms import InvitationForm
 from dashboard.pages import action, both, page, refused, uncached
 from protocol.errors import HostError, Invalid
