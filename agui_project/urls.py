@@ -10,7 +10,7 @@ from web.health import health, ready
 urlpatterns = [
     path("api/v1/", include("runs.api.urls")),
     path("api/v1/", include("teams.api.urls")),
-    path("", include("runs.api.copilot_urls")),
+    path("", include("runs.api.copilotkit.urls")),
     path("agents/run", AlpineRun.as_view(), name="alpine-run"),
     path("agents/answer", AlpineAnswer.as_view(), name="alpine-answer"),
     path("api/schema/", Description.as_view(), name="schema"),

@@ -1,25 +1,15 @@
 from django.urls import path
 
-from runs.api import (
-    agents,
-    comments,
-    grants,
-    interrupts,
-    knowledge,
-    limits,
-    threads,
-    tickets,
-    views,
-)
+from runs.api import agents, comments, grants, interrupts, knowledge, limits, runs, threads, tickets
 
 urlpatterns = [
     path("agents", agents.AgentList.as_view(), name="api-agents"),
     path("agents/<slug:slug>", agents.AgentDetail.as_view(), name="api-agent"),
-    path("runs", views.RunList.as_view(), name="api-runs"),
-    path("runs/<uuid:run_id>", views.RunDetail.as_view(), name="api-run"),
-    path("runs/<uuid:run_id>/cancel", views.RunCancel.as_view(), name="api-run-cancel"),
-    path("runs/<uuid:run_id>/context", views.RunContext.as_view(), name="api-run-context"),
-    path("runs/<uuid:run_id>/events", views.RunEvents.as_view(), name="api-run-events"),
+    path("runs", runs.RunList.as_view(), name="api-runs"),
+    path("runs/<uuid:run_id>", runs.RunDetail.as_view(), name="api-run"),
+    path("runs/<uuid:run_id>/cancel", runs.RunCancel.as_view(), name="api-run-cancel"),
+    path("runs/<uuid:run_id>/context", runs.RunContext.as_view(), name="api-run-context"),
+    path("runs/<uuid:run_id>/events", runs.RunEvents.as_view(), name="api-run-events"),
     path("runs/<uuid:run_id>/comments", comments.Comments.as_view(), name="api-comments"),
     path(
         "runs/<uuid:run_id>/comments/<uuid:comment_id>",

@@ -2,31 +2,31 @@
 
 from django.urls import re_path
 
-from runs.api import copilot, copilot_threads
+from runs.api.copilotkit import runtime, threads
 
 BASE = r"^(?:api/)?agui"
 
 urlpatterns = [
-    re_path(BASE + r"/info/?$", copilot.Info.as_view(), name="agui-info"),
+    re_path(BASE + r"/info/?$", runtime.Info.as_view(), name="agui-info"),
     re_path(
         BASE + r"/agent/(?P<slug>[-\w]+)/stop/(?P<thread_id>.+?)/?$",
-        copilot.Stop.as_view(),
+        runtime.Stop.as_view(),
         name="agui-stop",
     ),
-    re_path(BASE + r"/threads/?$", copilot_threads.ThreadList.as_view(), name="agui-threads"),
+    re_path(BASE + r"/threads/?$", threads.ThreadList.as_view(), name="agui-threads"),
     re_path(
         BASE + r"/threads/(?P<thread_id>.+)/messages/?$",
-        copilot_threads.ThreadMessages.as_view(),
+        threads.ThreadMessages.as_view(),
         name="agui-thread-messages",
     ),
     re_path(
         BASE + r"/threads/(?P<thread_id>.+)/events/?$",
-        copilot_threads.ThreadEvents.as_view(),
+        threads.ThreadEvents.as_view(),
         name="agui-thread-events",
     ),
     re_path(
         BASE + r"/threads/(?P<thread_id>.+)/state/?$",
-        copilot_threads.ThreadState.as_view(),
+        threads.ThreadState.as_view(),
         name="agui-thread-state",
     ),
 ]
