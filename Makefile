@@ -10,7 +10,7 @@ PEER := docs/examples/agent-framework
 PARALLEL := -n 2 --dist loadscope --no-loadscope-reorder
 # Debian's oldest that is supported: the journal, recovery, migrations and tenancy on it.
 POSTGRES_15 := /usr/lib/postgresql/15/bin
-ON_POSTGRES_15 := tests/test_postgres_version.py tests/events/test_journal.py \
+ON_POSTGRES_15 := tests/backends/test_postgres_version.py tests/events/test_journal.py \
 	tests/events/test_writer.py tests/events/test_partitions.py tests/events/test_follow.py \
 	tests/events/test_checkpoints.py tests/runs/worker/test_reaper.py \
 	tests/runs/test_actors_migration.py tests/runs/worker/test_lost_connections.py \

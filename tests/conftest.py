@@ -26,8 +26,8 @@ NEED_NO_ENGINES = "tests/house/"
 SLOW = (
     "tests/acceptance/", "tests/agui_client/", "tests/api/", "tests/conformance/", "tests/tenancy/",
     "tests/bounds/", "tests/house/",  # `make check` runs it
-    "tests/agui_project/test_embedded", "tests/agui_project/test_safe_by_default",
-    "tests/agui_project/test_tls_engines",
+    "tests/embedded/test_embedded", "tests/agui_project/test_safe_by_default",
+    "tests/backends/test_tls_engines",
     "tests/dashboard/test_openid_connect", "tests/runs/api/test_bad_requests",
     "tests/runs/agents/test_citations_example", "tests/web/test_connect",
     "tests/runs/lifecycle/test_long_logs", "tests/runs/worker/test_lost_connections",

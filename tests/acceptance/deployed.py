@@ -27,8 +27,8 @@ from psycopg import sql
 from embedded import child, embedded, paths
 from tests import machine_postgres, needs
 from tests.acceptance.host import ROOT, free_port, wait_for
-from tests.agui_project.test_tls_engines import Authority, redis_server
-from tests.deployment import DOCKERFILE, compose, environment_of, example
+from tests.backends.test_tls_engines import Authority, redis_server
+from tests.deploy.compose_files import DOCKERFILE, compose, environment_of, example
 
 ACCOUNT = (10001, 10001)
 NAME = "engines.test"

@@ -23,7 +23,7 @@ from agui_client.sse import Decoder
 from tests.acceptance.deployed import NAME, WEBS, WORKERS, Deployed
 from tests.acceptance.host import wait_for
 from tests.conformance.node import JS, ready_packages
-from tests.deployment import ROOT, compose
+from tests.deploy.compose_files import ROOT, compose
 from tests.needs import need
 
 PATIENCE = 240.0

@@ -13,9 +13,9 @@ import pytest
 import agui_client
 from agui_client import AGUIClient, ConnectionLost, Untrusted
 from agui_client.reading import Transport, follow
-from tests.agui_project.test_outbound_tls import serving
 from tests.house.repository import ROOT
 from tests.needs import missing
+from tests.security.test_outbound_tls import serving
 
 PATIENCE = 60.0
 

@@ -20,8 +20,8 @@ from tests.acceptance.deployed import (
 )
 from tests.acceptance.rolling import Deploy, Load, Readers
 from tests.conftest import own_data_dir
-from tests.deploy_guide import Reader
-from tests.deployment import compose
+from tests.deploy.compose_files import compose
+from tests.deploy.guide import Reader
 from tests.needs import need, need_root
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]

@@ -14,8 +14,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.agui_project.test_tls_engines import Authority
-from tests.deployment import ROOT
+from tests.backends.test_tls_engines import Authority
+from tests.deploy.compose_files import ROOT
 
 GUIDE = (ROOT / "docs" / "deploy.md").read_text()
 FENCE = re.compile(r"^```(.*)\n((?:.*\n)*?)^```$", re.MULTILINE)

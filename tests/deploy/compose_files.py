@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 LINE = re.compile(r'^([A-Z_]+)=(?:"(.*)"|(.*))$')
 VARIABLE = re.compile(r"\$\{(\w+)(?::(?P<how>[-?])(?P<text>[^}]*))?\}")
 MUST = {

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from django.conf import settings
 
-from tests.deployment import IMAGE_ENV, compose, environment_of, example
+from tests.deploy.compose_files import IMAGE_ENV, compose, environment_of, example
 from tests.house.repository import ROOT
 from tests.needs import need, need_module
 

@@ -12,9 +12,9 @@ import yaml
 
 from agui_project import cli
 from tests.acceptance.host import free_port
-from tests.agui_project.test_deployment_files import LONGEST_DRAIN, manifest
-from tests.deploy_guide import Reader, blocks, env_file
-from tests.deployment import ROOT, compose, environment_of
+from tests.deploy.compose_files import ROOT, compose, environment_of
+from tests.deploy.guide import Reader, blocks, env_file
+from tests.deploy.test_deployment_files import LONGEST_DRAIN, manifest
 from tests.needs import need, need_root
 
 DOCKER = {"docker"}
