@@ -11,8 +11,6 @@ from typing import Any
 from backends.postgres import bridge
 from tests.house.repository import PACKAGES, ROOT
 
-_ROOMS = tuple(f"{ROOT / package}{'/'}" for package in PACKAGES)
-
 
 class Walk:
     """What was called while it was recorded: each function once, by module.
@@ -20,11 +18,20 @@ class Walk:
     Comprehensions, lambdas and what dataclasses generate are no functions of ours.
     """
 
-    def __init__(self, name: str, inside: Callable[..., Any] | None = None) -> None:
-        """Only what ``inside`` calls counts, where it is given: in the thread that calls it."""
+    def __init__(
+        self,
+        name: str,
+        *,
+        rooms: tuple[str, ...] = PACKAGES,
+        inside: Callable[..., Any] | None = None,
+        until: Callable[..., Any] | None = None,
+    ) -> None:
+        """``inside``: only what it calls counts, from its call to its end or that of ``until``."""
         self.name = name
         self._codes: dict[CodeType, None] = {}
+        self._rooms = tuple(f"{ROOT / room}/" for room in rooms)
         self._root: CodeType | None = inside.__code__ if inside else None
+        self._last: CodeType | None = until.__code__ if until else None
         self._within = threading.local()
         self._on = False
 
@@ -75,9 +82,11 @@ class Walk:
         code = frame.f_code
         if code is self._root and event in ("call", "return"):
             self._within.inside = event == "call"
+        if code is self._last:
+            self._within.inside = False
         if event != "call" or not self._on:
             return
         if self._root is not None and not getattr(self._within, "inside", False):
             return
-        if code.co_filename.startswith(_ROOMS) and not code.co_name.startswith("<"):
+        if code.co_filename.startswith(self._rooms) and not code.co_name.startswith("<"):
             self._codes.setdefault(code)

@@ -86,6 +86,21 @@ def parse(data: Any, *, agent: str | None = None, on_busy: str | None = None) ->
     )
 
 
+def bare(thread_id: str, forwarded_props: dict[str, Any], on_busy: OnBusy) -> RunRequest:
+    """A request of the host's own for a thread that exists: a new run without messages."""
+    run_id = str(uuid6.uuid7())
+    body = {
+        "threadId": thread_id,
+        "runId": run_id,
+        "messages": [],
+        "tools": [],
+        "context": [],
+        "state": {},
+        "forwardedProps": forwarded_props,
+    }
+    return RunRequest(thread_id, run_id, None, on_busy, body, "")
+
+
 def _seed(thread_id: str, run_id: str) -> str:
     return dumps([thread_id, run_id])
 

@@ -13,7 +13,7 @@ from protocol.input import run_agent_input
 from protocol.input.fields import picked, wrong
 from protocol.input.run_agent_input import RunRequest
 from runs.access import access, cursors
-from runs.lifecycle import interrupts, lifecycle
+from runs.lifecycle import answers, interrupts, lifecycle
 from runs.models import Run
 from runtimes.kinds.process import worktree
 from runtimes.models import Agent
@@ -112,11 +112,11 @@ def start_run(
 def answer(principal: Principal, interrupt_id: UUID, answer_fields: dict[str, Any]) -> Run | None:
     """Answer one question, ``{"status", "payload"?}``; the run that brings the last answer.
 
-    Raises NotFound, Forbidden, and what ``lifecycle.answer`` raises.
+    Raises NotFound, Forbidden, and what ``answers.answer`` raises.
     """
     interrupt = access.find_interrupt(principal, interrupt_id, "answer")
     name = json.loads(interrupt.question)["id"]
-    return lifecycle.answer(
+    return answers.answer(
         interrupt,
         _agent_of(interrupt.team, interrupt.run.agent.slug, principal.agents),
         {"interruptId": name, **picked(answer_fields, ("status", "payload", "metadata"))},

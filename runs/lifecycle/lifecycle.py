@@ -26,14 +26,13 @@ from events.journal import Batch, Claim
 from protocol.encoding import Record
 from protocol.errors import RunErrorCode
 from protocol.fold.fold import Fold
-from protocol.input import run_agent_input
 from protocol.input.run_agent_input import OnBusy, RunRequest
 from protocol.intake.intake import Intake
 from protocol.strict_json import dumps
 from runs.lifecycle import admission, history, interrupts, jobs, resume, thread_lock
 from runs.lifecycle.history import Prepared
 from runs.lifecycle.statuses import error_of, move, status_of
-from runs.models import ACTIVE, Interrupt, Run, Status, Thread, Visibility
+from runs.models import ACTIVE, Run, Status, Thread, Visibility
 from runtimes.models import Agent
 from teams import audit
 from teams.actors import Acting, Actor, actor
@@ -179,6 +178,31 @@ def make(
     may_displace = displacing if request.on_busy else None
     if not is_new:
         _make_way(thread, policy, starter, may_displace)
+    run = insert(
+        team, thread, agent, request, starter, answers,
+        limits=limits, attempt=attempt, key=key, parent=parent, repeats=repeats,
+    )  # fmt: skip
+    return Started(run, created=True)
+
+
+def insert(
+    team: Team,
+    thread: Thread,
+    agent: Agent,
+    request: RunRequest,
+    starter: Actor,
+    answers: resume.ResumePlan,
+    *,
+    limits: Limits,
+    attempt: int = 1,
+    key: str | None = None,
+    parent: Run | None = None,
+    repeats: Run | None = None,
+) -> Run:
+    """Write the run, its journal, the answers it brings and its place in the queue.
+
+    Call it in a transaction that has the thread's lock, after all that could refuse the run.
+    """
     run = Run(
         journal=journal.create(),
         team=team,
@@ -204,32 +228,7 @@ def make(
     answers.record(run)
     if parent is None:
         admission.admit_or_queue(run, limits)
-    return Started(run, created=True)
-
-
-def answer(interrupt: Interrupt, agent: Agent, entry: resume.Answer, *, by: Acting) -> Run | None:
-    """Store one answer; returns the run that brings all answers, once the last one is stored.
-
-    In a busy thread it waits for its turn, since a stored answer cannot be refused. Raises what
-    ``resume.store`` raises.
-    """
-    checked = resume.check_one(interrupt, entry)
-
-    def attempt() -> Run | None:
-        with admission.starting(interrupt.team_id):
-            thread_lock.take(interrupt.thread)
-            if answered_by := resume.store(interrupt.pk, entry, by, checked):
-                return answered_by
-            answers = resume.complete(interrupt.pk, interrupt.thread_id)
-            if not answers:
-                return None
-            body = resume.brought(interrupt, answers)
-            request = run_agent_input.parse(body, on_busy=OnBusy.ENQUEUE)
-            # All of these were checked when they were stored.
-            stored: resume.Checked = {row.pk: [] for row in interrupts.newest(interrupt.thread_id)}
-            return make(interrupt.team, agent, request, actor(by), None, stored).run
-
-    return turns.wait(attempt)
+    return run
 
 
 def claim(run_id: UUID, at: datetime | None = None) -> Claimed | None:

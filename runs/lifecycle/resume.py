@@ -16,7 +16,6 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from agui_project.errors import Conflict
-from protocol.dialects.alpine_asking import KEY
 from protocol.errors import Invalid
 from protocol.intake.response_schema import ResponseSchema, Unusable
 from protocol.strict_json import dumps
@@ -98,7 +97,7 @@ class ResumePlan:
         Raises InterruptExpired, or InterruptAnswered for a row that changed meanwhile.
         """
         for row, entry in self.fresh:
-            _store(row, entry, Actor(run.started_by, run.starter))
+            store(row, entry, Actor(run.started_by, run.starter))
         interrupts.expire_rows(
             [row.pk for row in self.covered if row.status == InterruptStatus.OPEN]
         )
@@ -121,16 +120,14 @@ def check(team: Team, thread_id: str, resume: Sequence[Answer]) -> Checked:
     rows = _newest_by_name(
         Interrupt.objects.for_team(team).filter(thread__thread_id=thread_id), entries
     )
-    return {row.pk: _problems(row, entries[name]) for name, row in rows.items()}
+    return {row.pk: problems(row, entries[name]) for name, row in rows.items()}
 
 
-def check_one(row: Interrupt, entry: Answer) -> Checked:
-    """``check`` for one question."""
-    return {row.pk: _problems(row, entry)}
+def problems(row: Interrupt, entry: Answer) -> list[dict[str, str]]:
+    """What in the answer does not match the schema of its question.
 
-
-def _problems(row: Interrupt, entry: Answer) -> list[dict[str, str]]:
-    """Empty if the schema was accepted by an older host and cannot be checked."""
+    Empty if the schema was accepted by an older host and cannot be checked.
+    """
     if row.response_schema is None or entry["status"] != "resolved":
         return []
     try:
@@ -156,7 +153,7 @@ def plan(thread: Thread, resume: Sequence[Answer], checked: Checked) -> ResumePl
     if unknown := sorted(entries.keys() - known.keys()):
         log.warning("interrupts.unknown", thread=str(thread.pk), interrupts=unknown)
     named = {name: known[name] for name in entries if name in known}
-    used = [row for name, row in named.items() if not _takes(row, entries[name], now, checked)]
+    used = [row for name, row in named.items() if not is_new(row, entries[name], now, checked)]
     if used and len(used) == len(named):
         return ResumePlan(answered_by=max(used, key=lambda row: row.run_id).answering_run)
     others = [row for row in newest if row.interrupt_id not in named]
@@ -167,42 +164,13 @@ def plan(thread: Thread, resume: Sequence[Answer], checked: Checked) -> ResumePl
     covered = [row for row in (*named.values(), *others) if row.answering_run is None]
     fresh = [row for row in covered if row.interrupt_id in named and row.answer is None]
     return ResumePlan(
-        resume=[_answer_of(row, entries.get(row.interrupt_id)) for row in covered],
+        resume=[answer_of(row, entries.get(row.interrupt_id)) for row in covered],
         covered=covered,
         fresh=[(row, entries[row.interrupt_id]) for row in fresh],
     )
 
 
-def store(key: UUID, entry: Answer, by: Acting, checked: Checked) -> Run | None:
-    """Store one answer under the thread's lock; returns the run that brought the same before.
-
-    ``checked`` comes from ``check_one``. Raises InterruptAnswered, InterruptExpired, AnswerInvalid.
-    """
-    row = Interrupt.objects.already_found().select_related("answering_run").get(pk=key)
-    if not _takes(row, entry, timezone.now(), checked):
-        return row.answering_run
-    if row.answer is None:
-        _store(row, entry, by)
-    return None
-
-
-def complete(key: UUID, thread: UUID) -> list[Answer]:
-    """The answers to this and all other questions of its run; empty while one is missing."""
-    rows, now = list(interrupts.newest(thread)), timezone.now()
-    if any(row.missing(now) for row in rows) or key not in {row.pk for row in rows}:
-        return []
-    return [json.loads(row.answer) for row in rows if row.answer and row.answering_run is None]
-
-
-def brought(interrupt: Interrupt, answers: list[Answer]) -> dict[str, Any]:
-    """The RunAgentInput of the run that brings ``answers``, with the task and the worktree."""
-    body = {"threadId": interrupt.thread.thread_id, "resume": answers}
-    props = json.loads(interrupt.run.input or "{}").get("forwardedProps")
-    task = props.get(KEY) if isinstance(props, dict) else None
-    return body if task is None else body | {"forwardedProps": {KEY: task}}
-
-
-def _store(row: Interrupt, entry: Answer, by: Acting) -> None:
+def store(row: Interrupt, entry: Answer, by: Acting) -> None:
     """The conditional update that stores an answer: a question is answered at most once.
 
     Every request that answers has the thread's lock, so only expiry can have been faster.
@@ -224,7 +192,7 @@ def _store(row: Interrupt, entry: Answer, by: Acting) -> None:
     audit.record(by, row.team, "interrupt.answered", str(row.pk), status=entry["status"])
 
 
-def _takes(row: Interrupt, entry: Answer, now: datetime, checked: Checked) -> bool:
+def is_new(row: Interrupt, entry: Answer, now: datetime, checked: Checked) -> bool:
     """Whether this answer is new to the agent; False if a run has brought the same one."""
     where = {"id": str(row.pk), "interrupt_id": row.interrupt_id}
     if row.answer is not None:
@@ -250,7 +218,7 @@ def _same(one: Answer, other: Answer) -> bool:
     return text(one) == text(other)
 
 
-def _answer_of(row: Interrupt, entry: Answer | None) -> Answer:
+def answer_of(row: Interrupt, entry: Answer | None = None) -> Answer:
     if entry is not None:
         return entry
     if row.answer is not None:

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from backends.postgres.bridge import db
+from events import journal
 from events.writer import JournalWriter
 from runs.access import access
 from runs.api.interrupts import InterruptAnswer
+from runs.lifecycle import answers
 from runs.models import Interrupt
 from tests.asgi import Exchange, ask_now
 from tests.cast import Cast, Register, perform, start
@@ -28,11 +30,23 @@ def test_one_answer(cast: Cast) -> None:
     asking(cast.alice, "i")
     row = Interrupt.objects.get()
     path = f"/api/v1/interrupts/{row.pk}/answer"
-    with Walk("one answer", inside=InterruptAnswer.post).recorded() as walk:
+    rooms = ("runs", "protocol")
+    # From the permission on, up to the row that every start writes: validate, take, start.
+    walk = Walk("one answer", rooms=rooms, inside=answers.answer, until=journal.create)
+    with walk.recorded():
         answer = ask_now("POST", path, cast.alice.headers, json={"status": "resolved"})
     assert answer.status == 200, answer.body
     assert answer.json["run"], "the answer started a run"
-    shown(walk, 200)
+    shown(walk, 20)
+
+
+def test_one_answer_with_all_around_it(cast: Cast) -> None:
+    """The same from the API's view to its rendered answer, with permissions, limits and the log."""
+    asking(cast.alice, "i")
+    path = f"/api/v1/interrupts/{Interrupt.objects.get().pk}/answer"
+    with Walk("one answer, all of it", inside=InterruptAnswer.post).recorded() as walk:
+        ask_now("POST", path, cast.alice.headers, json={"status": "resolved"})
+    shown(walk, 110)
 
 
 async def test_one_post(cast: Cast, bell: None) -> None:

@@ -15,6 +15,7 @@ from protocol.input import run_agent_input
 from protocol.intake.response_schema import ResponseSchema
 from runs.lifecycle import interrupts, lifecycle
 from runs.lifecycle import resume as answers
+from runs.lifecycle.answers import answer
 from runs.models import Interrupt, InterruptStatus, Run
 from teams.actors import Actor
 from tests.cast import Cast, fresh, start
@@ -171,7 +172,7 @@ class TestTheCheck:
         monkeypatch.setattr(ResponseSchema, "problems", problems)
         with CaptureQueriesContext(connection) as queries:
             if how == "alone":
-                lifecycle.answer(only(), only().run.agent, yes("i", {}), by=Actor("user:alice"))
+                answer(only(), only().run.agent, yes("i", {}), by=Actor("user:alice"))
             else:
                 resume(cast.alice, yes("i", {}))
         assert checks == [False]
