@@ -14,8 +14,10 @@ import pytest
 from django.conf import settings
 
 from embedded import embedded, paths
-from tests import emptying, machine_postgres, turns
+from tests import chromium, emptying, machine_postgres, turns
 from tests.named_tests import NamedTests
+
+browser = chromium.browser
 
 if TYPE_CHECKING:
     from tests.acceptance.host import Host

@@ -5,22 +5,27 @@ there are grants (``runs/models/grant.py``). Lists and counts cover the own team
 another team has shared is found by its id.
 """
 
-from typing import TypeVar
+from datetime import timedelta
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.db.models import Exists, Model, OuterRef, Q, QuerySet
+from django.utils import timezone
 
 from agui_project.errors import Forbidden, NotFound
-from runs.access import uses
+from protocol.ids import uuid7_floor
 from runs.models import Grant, Interrupt, Run, Thread, Visibility
 from runs.models.grant import ACTIONS, live
-from teams import authentication
+from teams import audit, authentication
+from teams.actors import Acting, actor
 from teams.authentication import Principal
-from teams.models import Membership
+from teams.models import AuditEntry, Membership
 from teams.tenancy import TeamQuerySet
 
 M = TypeVar("M", bound=Model)
+NOTED_EVERY = timedelta(minutes=1)
 
 
 def visible(principal: Principal) -> TeamQuerySet[Run]:
@@ -197,7 +202,24 @@ def _note_use(principal: Principal, run: Run) -> None:
         return
     used = grants_to(principal).filter(Q(run=run) | Q(thread=run.thread_id))
     for grant in used.select_related("team"):
-        uses.note(grant, principal, "grant.used", run=str(run.pk), from_team=principal.team.slug)
+        note_use(grant, principal, "grant.used", run=str(run.pk), from_team=principal.team.slug)
+
+
+def note_use(grant: Grant, who: Acting | str, action: str, **details: Any) -> None:
+    """Record that ``who`` used the grant; ``action`` is the audit log's name for that.
+
+    At most once a minute for each visitor, so that not every request costs a write.
+    """
+    now, label = timezone.now(), actor(who).label
+    lines = AuditEntry.objects.for_team(grant.team).filter(action=action, who=label)
+    since = uuid7_floor((now - NOTED_EVERY).timestamp())
+    if lines.filter(target=str(grant.pk), pk__gt=since).exists():
+        return
+    stale = Q(last_used_at=None) | Q(last_used_at__lte=now - NOTED_EVERY)
+    with transaction.atomic():
+        rows = Grant.objects.already_found().filter(stale, pk=grant.pk)
+        rows.update(last_used_at=now)
+        audit.record(who, grant.team, action, str(grant.pk), **details)
 
 
 def _reachable(principal: Principal) -> QuerySet[Run]:

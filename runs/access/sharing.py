@@ -16,7 +16,7 @@ from django.utils import timezone
 from agui_project.errors import Forbidden, NotFound, Unauthenticated
 from protocol.errors import Invalid
 from protocol.views.redaction import BadPath, Redaction
-from runs.access import access, uses
+from runs.access import access
 from runs.models import Run, Thread
 from runs.models.grant import ACTIONS, Grant, Level
 from teams import audit
@@ -174,7 +174,7 @@ def open_link(token: str, user: User | None) -> Opened:
         raise NotFound("This link is invalid or has expired.")
     if grant.sign_in and user is None:
         raise Unauthenticated("Sign in to open this link.")
-    uses.note(grant, f"link:{grant.pk}", "link.opened")
+    access.note_use(grant, f"link:{grant.pk}", "link.opened")
     principal = Principal(
         "link",
         str(grant.pk),

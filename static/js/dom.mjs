@@ -30,3 +30,24 @@ export async function post(url, body) {
   if (!answer.ok) throw new Error(parsed?.error?.message ?? `The host answered ${answer.status}.`);
   return parsed;
 }
+
+/** Draw before the next frame, once, however often this is called until then. */
+export function perFrame(draw) {
+  let scheduled = false;
+  return () => {
+    if (scheduled) return;
+    scheduled = true;
+    requestAnimationFrame(() => {
+      scheduled = false;
+      draw();
+    });
+  };
+}
+
+const CONNECTION = { connecting: "Connecting …", live: "Live", reconnecting: "Reconnecting …", ended: "" };
+
+/** Show how the page's stream is; `lost` is what a page says of one that does not come back. */
+export function showConnection(name, lost) {
+  find("connection").dataset.is = name;
+  find("connection").textContent = CONNECTION[name] ?? lost;
+}

@@ -2,7 +2,7 @@
 
 import { spell, startClock } from "./clock.mjs";
 import { Conversation } from "./conversation.mjs";
-import { alertIn, find, post } from "./dom.mjs";
+import { alertIn, find, perFrame, post, showConnection } from "./dom.mjs";
 import { EventTable } from "./event-table.mjs";
 import { Fold } from "./fold.mjs";
 import { JsonTree } from "./json-tree.mjs";
@@ -20,9 +20,9 @@ const table = new EventTable({
   log: find("log"), detail: find("detail"), filter: find("filter"), follow: find("follow"), shown: find("shown"),
   onSelect: (seq) => history.replaceState(null, "", `#seq=${seq}`),
 });
+const schedule = perFrame(draw);
 const tabs = new Tabs(document.querySelector("[role=tablist]"), schedule);
 const drawn = { state: -1, input: undefined };
-let scheduled = false;
 let reading = null;
 
 const stream = new RunStream({
@@ -36,23 +36,11 @@ const stream = new RunStream({
     schedule();
   },
   onState(name, status) {
-    const words = { connecting: "Connecting …", live: "Live", reconnecting: "Reconnecting …", ended: "", lost: "Disconnected" };
-    find("connection").dataset.is = name;
-    find("connection").textContent = words[name];
+    showConnection(name, "Disconnected");
     if (name === "lost" && status === 401) location.assign(page.login);
     else if (name === "lost") problem("You can no longer see this run.");
   },
 });
-
-/** Draw before the next frame, once, however many events come until then. */
-function schedule() {
-  if (scheduled) return;
-  scheduled = true;
-  requestAnimationFrame(() => {
-    scheduled = false;
-    draw();
-  });
-}
 
 function draw() {
   find("count-events").textContent = Math.max(table.events.length, page.active ? 0 : Number(page.head));

@@ -2,7 +2,7 @@
 
 import { spell, startClock } from "./clock.mjs";
 import { Conversation } from "./conversation.mjs";
-import { alertIn, find } from "./dom.mjs";
+import { alertIn, find, perFrame, showConnection } from "./dom.mjs";
 import { EventTable } from "./event-table.mjs";
 import { Fold } from "./fold.mjs";
 import { JsonTree } from "./json-tree.mjs";
@@ -18,9 +18,9 @@ const table = new EventTable({
   log: find("log"), detail: find("detail"), filter: find("filter"), follow: find("follow"), shown: find("shown"),
   onSelect: () => {},
 });
+const schedule = perFrame(draw);
 const tabs = new Tabs(document.querySelector("[role=tablist]"), schedule);
 let drawnState = -1;
-let scheduled = false;
 
 const stream = new RunStream({
   events: page.events,
@@ -32,21 +32,10 @@ const stream = new RunStream({
     schedule();
   },
   onState(name) {
-    const words = { connecting: "Connecting …", live: "Live", reconnecting: "Reconnecting …", ended: "", lost: "Access ended" };
-    find("connection").dataset.is = name;
-    find("connection").textContent = words[name];
+    showConnection(name, "Access ended");
     if (name === "lost") alertIn(find("problem"), "This link no longer works: it was revoked or has expired.");
   },
 });
-
-function schedule() {
-  if (scheduled) return;
-  scheduled = true;
-  requestAnimationFrame(() => {
-    scheduled = false;
-    draw();
-  });
-}
 
 function draw() {
   find("count-events").textContent = table.events.length;

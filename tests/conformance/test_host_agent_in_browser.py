@@ -1,18 +1,14 @@
 """HostAgent in a real browser: the packages' own modules and an import map, no bundler."""
 
 import mimetypes
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-from playwright.sync_api import Browser, Page, Route, sync_playwright
+from playwright.sync_api import Browser, Page, Route
 
-from tests.acceptance.browser.test_pages import ARGS
 from tests.acceptance.host import Host
 from tests.conformance.node import ready_packages
 from tests.conformance.scenarios.parts import said, text
 from tests.conformance.scenarios.plan import go
-from tests.needs import need
 
 PAGE = """<!doctype html><title>An application</title>
 <script type="importmap">{"imports": {
@@ -54,16 +50,6 @@ PLAY = """async ({ headers, script, message }) => {
   await late.connectAgent();
   return { dials, read: reader.messages, late: late.messages, stopped: await late.cancel() };
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One Chromium for this module; a longer life would leave its event loop to async tests."""
-    chromium = need("chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(chromium), args=ARGS)
-        yield browser
-        browser.close()
 
 
 def serve(page: Page) -> None:

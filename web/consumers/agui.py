@@ -7,6 +7,7 @@ from runs.lifecycle.joining import Cut
 from teams import authentication
 from teams.authentication import Principal
 from web.asgi_http import Request, endpoint
+from web.consumers import arriving
 from web.consumers.opening import opened
 from web.consumers.stream import stream_run
 from web.scope import Send
@@ -53,11 +54,5 @@ async def agui(request: Request, send: Send) -> None:
 async def authenticate(request: Request) -> Principal:
     """The caller. A cookie alone is not enough for a POST: the page must be one of ours."""
     principal = await db(authentication.resolve, request.headers, request.cookies)
-    authentication.guard_cookie(
-        principal,
-        request.headers,
-        host=request.headers.get("host", ""),
-        scheme=request.scheme,
-        json_body=True,
-    )
+    arriving.refuse_foreign_page(principal, request, json_body=True)
     return principal

@@ -16,3 +16,14 @@ async def reader(request: Request, *, again: bool) -> Principal:
     if ticket is None or "authorization" in request.headers:
         return await db(authentication.resolve, request.headers, request.cookies)
     return await db(tickets.redeem, ticket, request.kwargs["run_id"], again=again)
+
+
+def refuse_foreign_page(principal: Principal, request: Request, *, json_body: bool) -> None:
+    """A cookie alone is not enough to do something: the page must be one of ours."""
+    authentication.guard_cookie(
+        principal,
+        request.headers,
+        host=request.headers.get("host", ""),
+        scheme=request.scheme,
+        json_body=json_body,
+    )

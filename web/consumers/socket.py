@@ -10,7 +10,6 @@ from events.follow import follow
 from protocol.errors import HostError
 from runs.access import access, cursors
 from runs.models import Run
-from teams import authentication
 from teams.authentication import Principal
 from web import websocket
 from web.answers import as_host_error, log_failure
@@ -60,13 +59,7 @@ async def _authorize(request: Request) -> tuple[Principal, Run, int]:
     if not host_allowed(request.headers):
         raise Forbidden
     principal = await arriving.reader(request, again="after" in request.query)
-    authentication.guard_cookie(
-        principal,
-        request.headers,
-        host=request.headers.get("host", ""),
-        scheme=request.scheme,
-        json_body=False,
-    )
+    arriving.refuse_foreign_page(principal, request, json_body=False)
     run = await db(access.find, principal, request.kwargs["run_id"])
     return principal, run, cursors.place(run, cursors.from_request({}, request.query))
 

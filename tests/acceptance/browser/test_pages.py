@@ -13,16 +13,10 @@ from playwright.sync_api import (
     Request,
     Route,
     expect,
-    sync_playwright,
 )
 
 from tests.acceptance.host import Host
-from tests.needs import need
 
-ARGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
 HOSTILE = "<script>window.pwned = 1</script><img src=x onerror='window.pwned = 2'>"
 TABS = ("messages", "events", "state", "input")
 PHONE = {"width": 360, "height": 740}
@@ -58,16 +52,6 @@ CONTRAST = """() => {
 }"""
 
 Open = Callable[..., Page]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One Chromium for this module; a longer life would leave its event loop to async tests."""
-    chromium = need("chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(chromium), args=ARGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

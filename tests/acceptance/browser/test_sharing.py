@@ -5,25 +5,14 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
-from tests.acceptance.browser.test_pages import ARGS, CONTRAST, PHONE, SECONDS
+from tests.acceptance.browser.test_pages import CONTRAST, PHONE, SECONDS
 from tests.acceptance.host import Host
-from tests.needs import need
 
 pytestmark = pytest.mark.slow
 
 SECRET = "hunter2-of-alice"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One Chromium for this module."""
-    chromium = need("chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(chromium), args=ARGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

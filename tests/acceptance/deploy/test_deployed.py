@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from tests.acceptance.browser.test_pages import ARGS, SECONDS
+from tests.acceptance.browser.test_pages import SECONDS
 from tests.acceptance.browser.test_two_browsers import CODE
 from tests.acceptance.deployed import (
     NAME,
@@ -19,6 +19,7 @@ from tests.acceptance.deployed import (
     owned_by_account,
 )
 from tests.acceptance.rolling import Deploy, Load, Readers
+from tests.chromium import ARGS
 from tests.conftest import own_data_dir
 from tests.deploy.compose_files import compose
 from tests.deploy.guide import Reader

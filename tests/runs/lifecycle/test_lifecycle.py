@@ -4,45 +4,21 @@ import json
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
-from procrastinate.contrib.django.models import ProcrastinateJob
 
 from agui_project.errors import Conflict
 from events import journal
 from events.journal import Batch
-from events.models import Event, Journal
 from protocol.encoding import Record
 from protocol.input.run_agent_input import OnBusy
 from runs.lifecycle import lifecycle, statuses
 from runs.models import ENDED, Run, Status, Thread
 from runtimes.models import Agent
 from tests.cast import Cast, fresh, log_of, start, types_of
+from tests.runs.jobs import FAILED, FINISHED, fetch_job, job_of, rows
 
 pytestmark = pytest.mark.django_db
-
-FINISHED = {"type": "RUN_FINISHED", "threadId": "t", "runId": "r"}
-FAILED = {"type": "RUN_ERROR", "message": "it broke", "code": "agent_error"}
-
-
-def rows() -> tuple[int, ...]:
-    return tuple(model.objects.count() for model in (Thread, Run, Journal, Event))
-
-
-def job_of(run: Run) -> ProcrastinateJob | None:
-    found: ProcrastinateJob | None = ProcrastinateJob.objects.filter(pk=run.job_id).first()
-    return found
-
-
-def fetch_job(run: Run) -> None:
-    """A worker has taken the job."""
-    with connection.cursor() as cursor:
-        cursor.execute("insert into procrastinate_workers default values returning id")
-        worker = cursor.fetchone()[0]
-        cursor.execute(
-            "update procrastinate_jobs set status = 'doing', worker_id = %s where id = %s",
-            [worker, run.job_id],
-        )
 
 
 class TestStart:

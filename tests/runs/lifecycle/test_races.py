@@ -3,39 +3,14 @@
 from functools import partial
 
 import pytest
-from django.db import connection
-from procrastinate.contrib.django.models import ProcrastinateJob
 
-from events.models import Event, Journal
 from runs.lifecycle import lifecycle
-from runs.models import Run, Status, Thread
+from runs.models import Run, Status
 from tests.cast import Cast, fresh, start, types_of
+from tests.runs.jobs import FINISHED, job_of, rows
 from tests.together import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-FINISHED = {"type": "RUN_FINISHED", "threadId": "t", "runId": "r"}
-FAILED = {"type": "RUN_ERROR", "message": "it broke", "code": "agent_error"}
-
-
-def rows() -> tuple[int, ...]:
-    return tuple(model.objects.count() for model in (Thread, Run, Journal, Event))
-
-
-def job_of(run: Run) -> ProcrastinateJob | None:
-    found: ProcrastinateJob | None = ProcrastinateJob.objects.filter(pk=run.job_id).first()
-    return found
-
-
-def fetch_job(run: Run) -> None:
-    """A worker has taken the job."""
-    with connection.cursor() as cursor:
-        cursor.execute("insert into procrastinate_workers default values returning id")
-        worker = cursor.fetchone()[0]
-        cursor.execute(
-            "update procrastinate_jobs set status = 'doing', worker_id = %s where id = %s",
-            [worker, run.job_id],
-        )
 
 
 def test_of_cancel_and_claim_one_wins_and_the_other_knows(cast: Cast) -> None:
