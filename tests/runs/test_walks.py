@@ -15,10 +15,15 @@ from runs.lifecycle import answers
 from runs.models import Interrupt
 from tests.asgi import Exchange, ask_now
 from tests.cast import Cast, Register, perform, start
+from tests.house.repository import CODE, ROOT
 from tests.runs.asking import asking
 from tests.walks import Walk
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+AROUND = ("backends/postgres/", "web/asgi_http", "web/gated", "web/bodies", "agui_project/")
+"""What any call to the database and any answer over HTTP passes."""
 
 
 def shown(walk: Walk, most: int) -> None:
@@ -62,10 +67,10 @@ async def test_one_event(cast: Cast, register: Register, writer: JournalWriter) 
     walk, sent = Walk("one event"), asyncio.Event()
 
     async def agent(ctx: Any) -> AsyncIterator[Any]:
-        yield {"type": "CUSTOM", "name": "before", "value": 1}
+        yield {"type": "TEXT_MESSAGE_START", "messageId": "m", "role": "assistant"}
         await seen.wait()
         walk.go_on()
-        yield {"type": "CUSTOM", "name": "counted", "value": 1}
+        yield {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "counted"}
         await sent.wait()
 
     seen = asyncio.Event()
@@ -77,14 +82,19 @@ async def test_one_event(cast: Cast, register: Register, writer: JournalWriter) 
         performed = asyncio.create_task(perform(run, writer))
         headers = {**cast.alice.headers, "accept": "text/event-stream"}
         async with Exchange("GET", url, headers) as stream:
-            await stream.until(b"before")
+            await stream.until(b"TEXT_MESSAGE_START")
             seen.set()
             await stream.until(b"counted")
             walk.pause()
             sent.set()
             await stream.until(b"RUN_FINISHED")
         await performed
-    shown(walk, 100)
+    shown(walk, 90)
+    passed = {f"{module}.py" for module in walk.modules if not module.startswith(AROUND)}
+    print(f"{len(passed)} files between the agent and the reader")
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    hops = page.split("## Six hops")[1].split("\n## ")[0]
+    assert passed <= set(CODE.findall(hops)), "the six hops name every file that an event passes"
 
 
 def test_one_sharing_check(cast: Cast) -> None:
