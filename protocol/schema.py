@@ -1,7 +1,8 @@
 """The 31 events of AG-UI 1.0 as tables: their fields, the type of each, and which are required.
 
 Taken from the zod schemas of ``@ag-ui/core`` 1.0.0. A field is text unless its keyword says
-otherwise. ``protocol/intake/gate.py`` interprets these tables; nothing here checks anything.
+otherwise. ``protocol/intake/gate.py`` interprets them, for events and inputs;
+nothing here checks anything.
 """
 
 from typing import Any

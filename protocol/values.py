@@ -27,6 +27,14 @@ class Malformed(Exception):
         super().__init__(problem)
 
 
+class Missing(Malformed):
+    """A required field is not there."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"'{name}' is missing")
+        self.name = name
+
+
 def text_value(value: Any) -> str:
     """``value`` if it is a string, cleaned. Raises Malformed."""
     if not isinstance(value, str):

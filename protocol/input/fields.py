@@ -23,24 +23,3 @@ def wrong(path: str, expected: str) -> Invalid:
 def picked(data: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
     """The named members; null counts as absent, unknown members are left out."""
     return {name: data[name] for name in names if data.get(name) is not None}
-
-
-def text(data: dict[str, Any], name: str, path: str) -> str:
-    """A member that must be a string. Raises Invalid."""
-    value = data.get(name)
-    if not isinstance(value, str):
-        raise wrong(f"{path}.{name}", "a string")
-    return value
-
-
-def check_texts(data: dict[str, Any], names: Iterable[str], path: str) -> None:
-    """Check that these members are strings, if present. Raises Invalid."""
-    for name in names:
-        if name in data:
-            text(data, name, path)
-
-
-def check_object(data: dict[str, Any], name: str, path: str) -> None:
-    """Check that a member is an object, if present. Raises Invalid."""
-    if not isinstance(data.get(name, {}), dict):
-        raise wrong(f"{path}.{name}", "an object")

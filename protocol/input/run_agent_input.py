@@ -6,17 +6,22 @@ wrong: a known field of the wrong type is a 422 with its path.
 """
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+import structlog
 import uuid6
 
-from protocol.errors import BadRequest
-from protocol.input.fields import check_object, check_texts, picked, rename, wrong
-from protocol.input.messages import clean_messages
+from protocol.errors import BadRequest, Invalid
+from protocol.input import lenient
+from protocol.input.fields import rename, wrong
+from protocol.intake.gate import value_of
+from protocol.schema import RUN_AGENT_INPUT
 from protocol.strict_json import dumps
+from protocol.values import Malformed, Missing
+
+log = structlog.get_logger(__name__)
 
 MAX_ID = 255
 MAX_VERSION = 20
@@ -68,14 +73,14 @@ def parse(data: Any, *, agent: str | None = None, on_busy: str | None = None) ->
         "threadId": thread_id,
         "runId": run_id,
         **_optional(data),
-        "messages": clean_messages(data.get("messages"), seed=_seed(thread_id, run_id)),
-        "tools": _objects(data, "tools", _tool),
-        "context": _objects({"context": _entries(data.get("context"))}, "context", _context_entry),
+        "messages": _messages(data.get("messages"), dumps([thread_id, run_id])),
+        "tools": _checked("tools", lenient.tools(data.get("tools"))),
+        "context": _checked("context", lenient.context(data.get("context"))),
         "state": {} if data.get("state") is None else data["state"],
         "forwardedProps": {} if props is None else props,
     }
-    if resume := _objects(data, "resume", _resume_entry):
-        body["resume"] = resume
+    if resume := lenient.resume(data.get("resume")):
+        body["resume"] = _checked("resume", resume)
     return RunRequest(
         thread_id,
         run_id,
@@ -101,8 +106,31 @@ def bare(thread_id: str, forwarded_props: dict[str, Any], on_busy: OnBusy) -> Ru
     return RunRequest(thread_id, run_id, None, on_busy, body, "")
 
 
-def _seed(thread_id: str, run_id: str) -> str:
-    return dumps([thread_id, run_id])
+def _checked(name: str, value: Any) -> Any:
+    """A member as the schema table describes it. Raises Invalid, with the place."""
+    try:
+        return value_of(RUN_AGENT_INPUT.fields[name].kind, value)
+    except Malformed as bad:
+        where, problem = [name, *reversed(bad.path)], bad.problem
+        if isinstance(bad, Missing):
+            where, problem = [*where, bad.name], "must be there"
+        path = ".".join(where)
+        raise Invalid(f"{path} {problem}.", details={"path": path}) from None
+
+
+def _messages(value: Any, seed: str) -> list[dict[str, Any]]:
+    """The messages; what AG-UI does not know is left out, and logged."""
+    filled = lenient.messages(value, seed)
+    messages: list[dict[str, Any]] = _checked("messages", filled)
+    if unknown := _size(filled) - _size(messages):
+        log.warning("input.unknown", count=unknown)
+    return messages
+
+
+def _size(messages: list[dict[str, Any]]) -> int:
+    """How many messages and parts there are."""
+    contents = [message.get("content") for message in messages]
+    return len(messages) + sum(len(content) for content in contents if isinstance(content, list))
 
 
 def _identifier(data: dict[str, Any], name: str) -> str:
@@ -133,72 +161,3 @@ def _policy(value: str | None) -> OnBusy | None:
     if value not in set(OnBusy):
         raise wrong("onBusy", f"one of {', '.join(OnBusy)}")
     return OnBusy(value)
-
-
-def _objects(
-    data: dict[str, Any], name: str, clean: Callable[[dict[str, Any], str], dict[str, Any]]
-) -> list[dict[str, Any]]:
-    """A list of objects; null and ``{}`` are an empty list, one object is a list of one."""
-    value = data.get(name)
-    if value is None or value == {}:
-        return []
-    entries = [value] if isinstance(value, dict) else value
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise wrong(name, "a list of objects")
-    return [clean(entry, f"{name}.{index}") for index, entry in enumerate(entries)]
-
-
-def _tool(entry: dict[str, Any], path: str) -> dict[str, Any]:
-    tool = {
-        "name": _required(entry, "name", path),
-        "description": "",
-        **picked(entry, ("description", "parameters", "metadata")),
-    }
-    check_texts(tool, ("description",), path)
-    check_object(tool, "metadata", path)
-    return tool
-
-
-def _entries(context: Any) -> Any:
-    """``{"city": "Basel"}`` becomes one entry per key; an object with a ``value`` is one entry."""
-    objects = [context] if isinstance(context, dict) else context
-    if not isinstance(objects, list):
-        return context
-    entries: list[Any] = []
-    for each in objects:
-        if isinstance(each, dict) and "value" not in each:
-            entries += [{"description": key, "value": value} for key, value in each.items()]
-        else:
-            entries.append(each)
-    return entries
-
-
-def _context_entry(entry: dict[str, Any], path: str) -> dict[str, Any]:
-    value = entry.get("value")
-    entry_or_none = {
-        "description": "",
-        **picked(entry, ("description",)),
-        "value": value if isinstance(value, str) else dumps(value),
-    }
-    check_texts(entry_or_none, ("description",), path)
-    return entry_or_none
-
-
-def _resume_entry(entry: dict[str, Any], path: str) -> dict[str, Any]:
-    entry = rename(entry, {"interrupt_id": "interruptId"})
-    cleaned = {
-        "interruptId": _required(entry, "interruptId", path),
-        "status": "resolved",
-        **picked(entry, ("status", "payload", "metadata")),
-    }
-    if cleaned["status"] not in ("resolved", "cancelled"):
-        raise wrong(f"{path}.status", "resolved or cancelled")
-    check_object(cleaned, "metadata", path)
-    return cleaned
-
-
-def _required(entry: dict[str, Any], name: str, path: str) -> str:
-    value = entry.get(name)
-    if not isinstance(value, str) or not value:
-        raise wrong(f"{path}.{name}", "a non-empty string")
-    return value

@@ -26,6 +26,7 @@ from protocol.shapes import Choice, Field, Leaf, Many, Shape, Variants
 from protocol.values import (
     MAX_SAFE_INTEGER,
     Malformed,
+    Missing,
     json_value,
     key_value,
     members_of,
@@ -195,21 +196,21 @@ def _object(shape: Shape, members: Mapping[Any, Any]) -> Any:
     for name in shape.required:
         if name not in checked_members:
             if name not in shape.defaults:
-                raise Malformed(f"'{name}' is missing")
+                raise Missing(name)
             checked_members[name] = shape.defaults[name]
     return checked_members
 
 
 def _described(field: Field, value: Any) -> Any:
     try:
-        return _value(field.kind, value)
+        return value_of(field.kind, value)
     except Malformed as bad:
         bad.path.append(field.name)
         raise
 
 
-def _value(kind: Any, value: Any) -> Any:
-    """``value`` as the kind requires it; DROPPED if the spec strips it."""
+def value_of(kind: Any, value: Any) -> Any:
+    """``value`` as the kind requires it; DROPPED if the spec strips it. Raises Malformed."""
     match kind:
         case Leaf.TEXT | Leaf.DELTA:
             return text_value(value)
@@ -242,7 +243,7 @@ def _many(kind: Many, value: Any) -> Any:
     translated: list[Any] = []
     for index, entry in enumerate(value):
         try:
-            checked = _value(kind.of, entry)
+            checked = value_of(kind.of, entry)
         except Malformed as bad:
             bad.path.append(str(index))
             raise

@@ -257,7 +257,9 @@ WRONG: dict[str, dict[str, Any]] = {
     "messages.0.toolCallId": {"messages": [{"id": "1", "role": "tool", "content": "42"}]},
     "messages.0.activityType": {"messages": [{"id": "1", "role": "activity", "content": {}}]},
     "messages.0.toolCalls": {"messages": [{"role": "assistant", "toolCalls": {}}]},
-    "messages.0.toolCalls.0": {"messages": [{"role": "assistant", "toolCalls": [{"id": "c"}]}]},
+    "messages.0.toolCalls.0.function": {
+        "messages": [{"role": "assistant", "toolCalls": [{"id": "c"}]}]
+    },
     "messages.0.toolCalls.0.id": {
         "messages": [{"role": "assistant", "toolCalls": [{**CALL, "id": None}]}]
     },
