@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from json.encoder import encode_basestring as quote
 from typing import Any, NamedTuple
 
+from protocol.part_kinds import STREAMED
 from protocol.strict_json import dumps
 
 _LINE_BREAKS = re.compile("[\x85\u2028\u2029]")
@@ -12,11 +13,7 @@ _LINE_BREAKS = re.compile("[\x85\u2028\u2029]")
 
 _HEAD = b'{"type":"'
 
-DELTA_IDS = {
-    "TEXT_MESSAGE_CONTENT": "messageId",
-    "TOOL_CALL_ARGS": "toolCallId",
-    "REASONING_MESSAGE_CONTENT": "messageId",
-}
+DELTA_IDS = {kind.content: kind.key for kind in STREAMED}
 """The most frequent events, and the field with the id of the part they continue."""
 
 

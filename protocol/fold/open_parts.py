@@ -7,20 +7,16 @@ here.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from protocol import part_kinds
 from protocol.subagent_owners import Owners
 from protocol.violation import Event, Owner
 
-TEXT, CALL = "TEXT_MESSAGE_START", "TOOL_CALL_START"
-THOUGHT, SPAN = "REASONING_MESSAGE_START", "REASONING_START"
-KEYS = {SPAN: "messageId", THOUGHT: "messageId", TEXT: "messageId", CALL: "toolCallId"}
+TEXT, CALL, THOUGHT = part_kinds.TEXT.start, part_kinds.CALL.start, part_kinds.THOUGHT.start
+SPAN = part_kinds.SPAN_START
+KEYS = {SPAN: part_kinds.SPAN_KEY} | {kind.start: kind.key for kind in part_kinds.STREAMED}
 """The events that open a part, and the field with the part's id."""
 
-ENDS = {
-    "REASONING_END": SPAN,
-    "REASONING_MESSAGE_END": THOUGHT,
-    "TEXT_MESSAGE_END": TEXT,
-    "TOOL_CALL_END": CALL,
-}
+ENDS = {part_kinds.SPAN_END: SPAN} | {kind.end: kind.start for kind in part_kinds.STREAMED}
 
 
 class Parts:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
+from protocol.part_kinds import CALL, TEXT, THOUGHT, PartKind
 from protocol.violation import Event, Owner, Violation, named
 
 
@@ -18,10 +19,7 @@ class Form:
     """One kind of chunk: the events it stands for, and what its first chunk must contain."""
 
     name: str
-    key: str
-    start: str
-    content: str
-    end: str
+    kind: PartKind
     needed: tuple[str, ...]
     settled: tuple[str, ...] = ()
     defaults: tuple[tuple[str, str], ...] = ()
@@ -29,18 +27,15 @@ class Form:
 
 FORMS = {
     "TEXT_MESSAGE_CHUNK": Form(
-        "text message", "messageId",
-        "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END",
+        "text message", TEXT,
         needed=("messageId",), settled=("role", "name"), defaults=(("role", "assistant"),),
     ),
     "TOOL_CALL_CHUNK": Form(
-        "tool call", "toolCallId",
-        "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END",
+        "tool call", CALL,
         needed=("toolCallId", "toolCallName"), settled=("toolCallName", "parentMessageId"),
     ),
     "REASONING_MESSAGE_CHUNK": Form(
-        "reasoning message", "messageId",
-        "REASONING_MESSAGE_START", "REASONING_MESSAGE_CONTENT", "REASONING_MESSAGE_END",
+        "reasoning message", THOUGHT,
         needed=("messageId",), defaults=(("role", "reasoning"),),
     ),
 }  # fmt: skip
@@ -96,7 +91,7 @@ class Chunks:
         stream = self.lanes.pop(lane, None)
         if stream is None:
             return []
-        end = {"type": stream.form.end, stream.form.key: stream.id}
+        end = {"type": stream.form.kind.end, stream.form.kind.key: stream.id}
         return [end | _only(stream.opener, "subagentRunId")]
 
     def _chunk(self, form: Form, chunk: Event) -> list[dict[str, Any]]:
@@ -105,7 +100,7 @@ class Chunks:
         continues = (
             stream is not None
             and stream.form is form
-            and chunk.get(form.key, stream.id) == stream.id
+            and chunk.get(form.kind.key, stream.id) == stream.id
         )
         events: list[dict[str, Any]] = []
         if stream is None or not continues:
@@ -113,30 +108,38 @@ class Chunks:
         else:
             self._check_repeats(stream, chunk)
         if "delta" in chunk or "rawEvent" in chunk or (continues and "metadata" in chunk):
-            content = {"type": form.content, form.key: stream.id, "delta": chunk.get("delta", "")}
+            content = {
+                "type": form.kind.content,
+                form.kind.key: stream.id,
+                "delta": chunk.get("delta", ""),
+            }
             content |= _only(stream.opener, "subagentRunId")
             content |= _only(chunk, "subagentRunId", "metadata", "rawEvent", "timestamp")
             events.append(content)
         return events
 
     def _begin(self, form: Form, chunk: Event, lane: Owner) -> tuple[list[dict[str, Any]], Stream]:
-        if self._mended is not None and form.key not in chunk:
+        if self._mended is not None and form.kind.key not in chunk:
             chunk = self._completed(form, chunk, lane)
         for key in form.needed:
             if key not in chunk:
                 raise Violation("chunks", f"{chunk['type']}: the first chunk needs '{key}'.")
-        opener = {"type": form.start, form.key: chunk[form.key], **dict(form.defaults)}
+        opener = {
+            "type": form.kind.start,
+            form.kind.key: chunk[form.kind.key],
+            **dict(form.defaults),
+        }
         opener |= _only(chunk, *form.settled, "subagentRunId", "metadata", "timestamp")
         events = [*self._close(lane), opener]
-        stream = self.lanes[lane] = Stream(form, chunk[form.key], opener)
-        self._last[form.name, lane] = _only(opener, form.key, *form.settled)
+        stream = self.lanes[lane] = Stream(form, chunk[form.kind.key], opener)
+        self._last[form.name, lane] = _only(opener, form.kind.key, *form.settled)
         return events, stream
 
     def _completed(self, form: Form, chunk: Event, lane: Owner) -> Event:
         """A first chunk without an id reopens what another event has closed."""
         begun = self._last.get((form.name, lane))
-        if begun is None and form.needed == (form.key,):
-            begun = {form.key: str(uuid4())}
+        if begun is None and form.needed == (form.kind.key,):
+            begun = {form.kind.key: str(uuid4())}
         if begun is None or self._mended is None:
             return chunk
         self._mended()
@@ -155,9 +158,9 @@ class Chunks:
     def _lane(self, form: Form, chunk: Event) -> Owner:
         """The lane of a chunk: chosen by its id, else by its tag, else by what is open."""
         tag: Owner = chunk.get("subagentRunId")
-        if form.key in chunk:
+        if form.kind.key in chunk:
             for lane, stream in self.lanes.items():
-                if stream.form is form and stream.id == chunk[form.key]:
+                if stream.form is form and stream.id == chunk[form.kind.key]:
                     if tag is not None and tag != lane:
                         raise Violation(
                             "chunks",

@@ -7,12 +7,9 @@ waits for the next delta of the same message or call; it is never sent alone.
 from typing import Any
 
 from protocol.encoding import DELTA_IDS, clean_text, ends_open
+from protocol.part_kinds import STREAMED
 
-_CONTENTS = {
-    "TEXT_MESSAGE_END": "TEXT_MESSAGE_CONTENT",
-    "TOOL_CALL_END": "TOOL_CALL_ARGS",
-    "REASONING_MESSAGE_END": "REASONING_MESSAGE_CONTENT",
-}
+_CONTENTS = {kind.end: kind.content for kind in STREAMED}
 
 
 class Seams:

@@ -9,6 +9,7 @@ follows a terminal event, not even a late RUN_ERROR (V3).
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from protocol.part_kinds import CALL, SPAN_END, SPAN_KEY, SPAN_START, TEXT, THOUGHT
 from protocol.subagent_owners import Owners, agree
 from protocol.violation import ABSENT, Event, Owner, Violation, named, refuse_null_tags, tag_of
 
@@ -50,23 +51,21 @@ class Verifier:
         self.ended_subagents: dict[str, Event] = {}
         self.calls: dict[str, Event] = {}
         self._answered: set[str] = set()
-        call = Bracket("tool call", "V5", "toolCallId", "TOOL_CALL_END", owners.calls)
-        text = Bracket("text message", "V4", "messageId", "TEXT_MESSAGE_END", owners.messages)
-        thought = Bracket(
-            "reasoning message", "V6", "messageId", "REASONING_MESSAGE_END", owners.reasoning
-        )
-        span = Bracket("reasoning span", "V6", "messageId", "REASONING_END", owners.reasoning)
+        call = Bracket("tool call", "V5", CALL.key, CALL.end, owners.calls)
+        text = Bracket("text message", "V4", TEXT.key, TEXT.end, owners.messages)
+        thought = Bracket("reasoning message", "V6", THOUGHT.key, THOUGHT.end, owners.reasoning)
+        span = Bracket("reasoning span", "V6", SPAN_KEY, SPAN_END, owners.reasoning)
         self.brackets = (call, text, thought, span)
         self._starts = {
-            "TOOL_CALL_START": call,
-            "TEXT_MESSAGE_START": text,
-            "REASONING_MESSAGE_START": thought,
-            "REASONING_START": span,
+            CALL.start: call,
+            TEXT.start: text,
+            THOUGHT.start: thought,
+            SPAN_START: span,
         }
         self._continuations = {
-            "TOOL_CALL_ARGS": call,
-            "TEXT_MESSAGE_CONTENT": text,
-            "REASONING_MESSAGE_CONTENT": thought,
+            CALL.content: call,
+            TEXT.content: text,
+            THOUGHT.content: thought,
         } | {bracket.end: bracket for bracket in self.brackets}
         self._others: dict[str, Callable[[Event], None]] = {
             "RUN_STARTED": self._run_started,

@@ -5,22 +5,15 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
+from protocol.part_kinds import STREAMED
 from runtimes.context.run_context import RunContext
 
 Wire = dict[str, Any]
 
-DELTAS = {
-    "TEXT_MESSAGE_CONTENT": "messageId",
-    "REASONING_MESSAGE_CONTENT": "messageId",
-    "TOOL_CALL_ARGS": "toolCallId",
-}
+DELTAS = {kind.content: kind.key for kind in STREAMED}
 """The events that carry a piece of a text, and the field with that text's id."""
 
-ENDS = {
-    "TEXT_MESSAGE_END": "messageId",
-    "REASONING_MESSAGE_END": "messageId",
-    "TOOL_CALL_END": "toolCallId",
-}
+ENDS = {kind.end: kind.key for kind in STREAMED}
 
 
 class Options(BaseModel):

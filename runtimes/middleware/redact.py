@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import Field, PrivateAttr, model_validator
 
+from protocol.part_kinds import STREAMED
 from protocol.pointer import steps
 from protocol.strict_json import dumps_any
 from runtimes.context.run_context import RunContext
@@ -208,8 +209,4 @@ class Args:
         return whole
 
 
-_END_OF = {
-    "TEXT_MESSAGE_CONTENT": "TEXT_MESSAGE_END",
-    "REASONING_MESSAGE_CONTENT": "REASONING_MESSAGE_END",
-    "TOOL_CALL_ARGS": "TOOL_CALL_END",
-}
+_END_OF = {kind.content: kind.end for kind in STREAMED}

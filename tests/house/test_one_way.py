@@ -23,6 +23,11 @@ ONE_WAY = [
     ("a deep copy", r"\bdeepcopy\(", ("protocol/deep_copy.py",)),
     ("JSON Pointers", r"\"~1\"", ("protocol/pointer.py", CLIENT)),
     ("the terminal events", r"\{\"RUN_FINISHED\", \"RUN_ERROR\"\}", ("protocol/schema.py", CLIENT)),
+    (
+        "what ends a part",
+        r"\"TEXT_MESSAGE_CONTENT\": *\"|\"TEXT_MESSAGE_END\": *\"|, \"TEXT_MESSAGE_END\"\)",
+        ("protocol/part_kinds.py",),
+    ),
     ("times in ids", r"(<<|>>) 80\b", ("protocol/ids.py",)),
     ("a reader of SSE", r"class \w*(SseParser|Decoder)\b", ("/sse.py",)),
     ("pages of lists", r"\(CursorPagination\)", ("teams/api/pages.py",)),
