@@ -191,6 +191,8 @@ TEMPLATES = [
 ]
 
 AGUI_EMBEDDED = embedded.wanted()
+AGUI_DATABASE_ROLES: bool = env.flag("AGUI_DATABASE_ROLES", default=True)
+AGUI_DATABASE_APP_PASSWORD: str = env.text("AGUI_DATABASE_APP_PASSWORD", secret=True)
 DATABASES: dict[str, dict[str, Any]] = {
     "default": env.parsed(
         "DATABASE_URL",

@@ -81,7 +81,7 @@ def claim_one(events: int) -> object:
 
     if not Team.objects.exists():
         ensure_demo()
-    team = Team.objects.get()
+    team = Team.objects.get(slug="demo")
     agent, _ = Agent.objects.get_or_create(team=team, slug="scripted", name="Scripted")
     script = [{"text": "", "n": events}]
     request = run_agent_input.parse({"forwardedProps": {"script": script}})

@@ -6,6 +6,7 @@ from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
+from backends.postgres import scope
 from dashboard.account.adapters import may_sign_up
 from protocol.errors import HostError
 from teams import authentication
@@ -41,4 +42,6 @@ def _teams(principal: Any) -> list[Team]:
     if not principal:
         return []
     mine = Membership.objects.of_one_person().filter(user=principal.user_id)
-    return list(Team.objects.filter(pk__in=mine.values("team"), archived_at=None).order_by("name"))
+    with scope.everywhere():
+        teams = Team.objects.filter(pk__in=mine.values("team"), archived_at=None)
+        return list(teams.order_by("name"))

@@ -28,7 +28,7 @@ PAGE = """
 select seq, payload from (
     select seq, payload,
            sum(octet_length(payload)) over (order by seq) - octet_length(payload) as before
-      from events_event where journal_id = %s and seq > %s and seq <= %s
+      from agui_events(%s, %s, %s)
 ) page where before < %s order by seq
 """
 NEWEST = """

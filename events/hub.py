@@ -11,6 +11,7 @@ frames are on their way is left alone.
 
 import asyncio
 import collections
+import contextvars
 import functools
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
@@ -176,10 +177,15 @@ class Hub:
     def _start(self) -> None:
         """Start with the first reader, since ``ProtocolTypeRouter`` has no lifespan."""
         if not self._tasks:
+            nobody = contextvars.Context()  # these serve all readers, not the first one's request
             self._tasks = [
-                asyncio.create_task(self._repeat(self._listen, 0.5), name="hub-listen"),
                 asyncio.create_task(
-                    self._repeat(self.check_once, settings.AGUI_HUB_TICK), name="hub-tick"
+                    self._repeat(self._listen, 0.5), name="hub-listen", context=nobody
+                ),
+                asyncio.create_task(
+                    self._repeat(self.check_once, settings.AGUI_HUB_TICK),
+                    name="hub-tick",
+                    context=nobody.copy(),
                 ),
             ]
 

@@ -15,7 +15,8 @@ from uuid import UUID
 from django.db import DatabaseError, connection, transaction
 from psycopg.errors import LockNotAvailable
 
-from events.models import Event, Journal
+from backends.postgres import roles, scope
+from events.models import Journal
 from protocol.encoding import Record
 from protocol.errors import HostError
 from protocol.schema import TERMINAL
@@ -41,9 +42,10 @@ READ = """
 select seq, type, payload from (
     select seq, type, payload,
            sum(octet_length(payload)) over (order by seq) - octet_length(payload) as before
-      from events_event where journal_id = %s and seq > %s and seq <= %s
+      from agui_events(%s, %s, %s)
 ) page where before < %s order by seq
 """
+OF_TYPES = "select payload from agui_events(%s, 0, %s, %s)"
 STATE = "select head, closed_at is not null from events_journal where id = %s"
 HEADS = "select id, head from events_journal where id = any(%s)"
 CONFIRM = """
@@ -124,7 +126,8 @@ class Page(NamedTuple):
 
 def create() -> Journal:
     """An empty journal."""
-    return Journal.objects.create()
+    with scope.everywhere():  # it is nobody's until a run names it
+        return Journal.objects.create()
 
 
 def take_over(journal_id: UUID) -> Claim | None:
@@ -146,7 +149,8 @@ def take_over(journal_id: UUID) -> Claim | None:
             if last_try or not isinstance(error.__cause__, LockNotAvailable):
                 raise
         with connection.cursor() as cursor:
-            cursor.execute(TERMINATE_WRITER, [journal_id, WRITER_APPLICATION])
+            terminate = roles.as_login(connection.connection, TERMINATE_WRITER)
+            cursor.execute(terminate, [journal_id, WRITER_APPLICATION])
     raise AssertionError("unreachable")
 
 
@@ -158,7 +162,7 @@ def current_claim(journal_id: UUID) -> Claim:
 
 def append(batches: Sequence[Batch]) -> set[UUID]:
     """Fence and COPY; the ids whose batch was appended. The others have lost their lease."""
-    with connection.cursor() as cursor:
+    with roles.appending(), connection.cursor() as cursor:
         cursor.execute(
             FENCE,
             [
@@ -200,8 +204,10 @@ def confirm(batches: Sequence[Batch]) -> set[UUID]:
 def of_types(journal_id: UUID, types: Collection[str], last: int) -> Iterator[str]:
     """The payloads of the events of these types up to ``last``, in order."""
     if types:
-        rows = Event.objects.filter(journal_id=journal_id, seq__lte=last, type__in=types)
-        yield from rows.order_by("seq").values_list("payload", flat=True).iterator(chunk_size=1000)
+        with connection.chunked_cursor() as cursor:
+            cursor.execute(OF_TYPES, [journal_id, last, list(types)])
+            while rows := cursor.fetchmany(1000):
+                yield from (payload for (payload,) in rows)
 
 
 def read_after(journal_id: UUID, after: int, limit: int = PAGE_ROWS) -> Page:

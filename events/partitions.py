@@ -37,14 +37,11 @@ def ensure_ahead(today: date | None = None, months: int = AHEAD) -> list[str]:
     made = []
     with connection.cursor() as cursor:
         for offset in range(months + 1):
-            name = f"{PREFIX}{_month(today, offset):%Y_%m}"
+            name = f"{PREFIX}{month_after(today, offset):%Y_%m}"
             cursor.execute("select to_regclass(%s)", [name])
             if cursor.fetchone() == (None,):
-                low, high = (first_id(_month(today, offset + step)) for step in (0, 1))
-                cursor.execute(
-                    f"create table if not exists {name} partition of events_event"
-                    f" for values from ('{low}') to ('{high}')"
-                )
+                low, high = (first_id(month_after(today, offset + step)) for step in (0, 1))
+                cursor.execute("select agui_make_month(%s, %s, %s)", [name, low, high])
                 made.append(name)
     return made
 
@@ -58,7 +55,7 @@ def past(today: date | None = None) -> list[Month]:
     months = []
     for name in names:
         start = datetime.strptime(name, f"{PREFIX}%Y_%m").replace(tzinfo=UTC).date()
-        if (end := _month(start, 1)) < today:  # a day later, because clocks differ
+        if (end := month_after(start, 1)) < today:  # a day later, because clocks differ
             months.append(Month(name, first_id(start), first_id(end)))
     return months
 
@@ -73,8 +70,7 @@ def drop(month: Month) -> bool:
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(f"set local lock_timeout = '{DROP_LOCK_TIMEOUT}'")
-            cursor.execute(f"alter table events_event detach partition {month.name}")
-            cursor.execute(f"drop table {month.name}")
+            cursor.execute("select agui_drop_month(%s)", [month.name])
             return True
     except OperationalError as error:
         if not isinstance(error.__cause__, LockNotAvailable):
@@ -85,7 +81,7 @@ def drop(month: Month) -> bool:
 def stray_rows() -> bool:
     """Whether DEFAULT contains a row, which it never should."""
     with connection.cursor() as cursor:
-        cursor.execute("select exists (select 1 from events_event_default)")
+        cursor.execute("select agui_stray_events()")
         return bool(cursor.fetchone()[0])
 
 
@@ -95,6 +91,7 @@ def first_id(month: date) -> UUID:
     return uuid7_floor(start.timestamp())
 
 
-def _month(today: date, offset: int) -> date:
+def month_after(today: date, offset: int) -> date:
+    """The first day of the month so many months later."""
     years, month = divmod(today.month - 1 + offset, 12)
     return date(today.year + years, month + 1, 1)

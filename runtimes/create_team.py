@@ -7,6 +7,7 @@ from django.db import IntegrityError, transaction
 from django.utils.text import slugify
 
 from agui_project.errors import Conflict
+from backends.postgres import scope
 from runtimes import registry
 from teams import audit
 from teams.actors import Acting
@@ -24,6 +25,7 @@ class SlugTaken(Conflict):
     code = "slug_taken"
 
 
+@scope.everywhere()
 def create_team(
     slug: str, name: str, owner: "User | None" = None, by: Acting | str = "operator"
 ) -> Team:

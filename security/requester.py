@@ -3,6 +3,8 @@
 from contextvars import ContextVar
 from uuid import UUID
 
+from backends.postgres import scope
+
 ADDRESS: ContextVar[str] = ContextVar("address", default="")
 """Where the request in hand came from; empty outside of one."""
 
@@ -25,6 +27,8 @@ def expect() -> Caller:
 
 
 def identified(team: UUID) -> None:
-    """Note the team of the request in hand: its credential's next requests count for that team."""
+    """Note the team of the request in hand: it reaches that team's rows from now on, and its
+    credential's next requests count for that team."""
+    scope.reach(team)
     if (caller := _caller.get()) is not None:
         caller.team = team

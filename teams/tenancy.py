@@ -15,12 +15,15 @@ join; the tests of ``tests/tenancy`` cover these.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
+from itertools import chain, islice
 from typing import Any, Self, TypeVar, cast
 
 from django.db import models
 from django.http import HttpRequest, HttpResponse
+
+from backends.postgres import scope
 
 M = TypeVar("M", bound=models.Model)
 
@@ -36,7 +39,8 @@ def operator_code(reason: str) -> Iterator[None]:
     """Queries in this block may span teams; ``reason`` is for the reader of the code."""
     token = _operator.set(reason)
     try:
-        yield
+        with scope.everywhere():
+            yield
     finally:
         _operator.reset(token)
 
@@ -48,9 +52,12 @@ class OperatorPages:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if not request.path_info.startswith("/admin/"):
+        if request.path_info.startswith("/admin/"):
+            with operator_code("Django's admin"):
+                return self.get_response(request)
+        if scope.is_limited():  # by the gate, as all that the host serves
             return self.get_response(request)
-        with operator_code("Django's admin"):
+        with scope.limited():
             return self.get_response(request)
 
 
@@ -63,6 +70,7 @@ class TeamQuerySet(models.QuerySet[M]):
     """A queryset that knows whether it stays inside one team, and otherwise refuses to run."""
 
     _scoped = False
+    _everywhere = False
 
     def for_team(self, team: "models.Model") -> Self:
         """Only the objects of ``team``: the single place where tenant scoping is written."""
@@ -71,7 +79,7 @@ class TeamQuerySet(models.QuerySet[M]):
     def unscoped(self, reason: str) -> Self:
         """This query may run without a team; ``reason`` is for the reader of the code."""
         copy = self.all()
-        copy._scoped = True
+        copy._scoped = copy._everywhere = True
         return copy
 
     def already_found(self) -> Self:
@@ -105,6 +113,7 @@ class TeamQuerySet(models.QuerySet[M]):
     def _clone(self) -> Self:
         copy = cast(Self, super()._clone())  # type: ignore[misc]
         copy._scoped = self._scoped
+        copy._everywhere = self._everywhere
         return copy
 
     def _filter_or_exclude(self, negate: bool, args: Any, kwargs: dict[str, Any]) -> Self:
@@ -117,34 +126,55 @@ class TeamQuerySet(models.QuerySet[M]):
         if not (self._scoped or "instance" in hints or self.query.is_empty() or exempt()):
             raise Unscoped(f"{Unscoped.__doc__} ({self.model._meta.label})")
 
+    def _reaching(self) -> AbstractContextManager[None]:
+        """What PostgreSQL's policies let the query see: all teams, if it says why."""
+        return scope.everywhere() if self._everywhere else nullcontext()
+
     def _fetch_all(self) -> None:
         if self._result_cache is None:
             self._guard()
-        super()._fetch_all()
+        with self._reaching():
+            super()._fetch_all()
 
     def iterator(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
         self._guard()
-        return super().iterator(*args, **kwargs)
+        rows = super().iterator(*args, **kwargs)
+        if not self._everywhere:
+            return rows
+        # The query runs with its first row; a generator would leave the block open between rows.
+        with self._reaching():
+            first = list(islice(rows, 1))
+        return chain(first, rows)
 
     def exists(self) -> bool:
         self._guard()
-        return super().exists()
+        with self._reaching():
+            return super().exists()
 
     def count(self) -> int:
         self._guard()
-        return super().count()
+        with self._reaching():
+            return super().count()
 
     def aggregate(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         self._guard()
-        return super().aggregate(*args, **kwargs)
+        with self._reaching():
+            return super().aggregate(*args, **kwargs)
 
     def update(self, **kwargs: Any) -> int:
         self._guard()
-        return super().update(**kwargs)
+        with self._reaching():
+            return super().update(**kwargs)
 
     def delete(self) -> tuple[int, dict[str, int]]:
         self._guard()
-        return super().delete()
+        with self._reaching():
+            return super().delete()
+
+    def create(self, **kwargs: Any) -> M:
+        """In the scope of the query: what is looked for in all teams may be made in any."""
+        with self._reaching():
+            return super().create(**kwargs)
 
 
 def _names_team(keyword: tuple[str, Any]) -> bool:

@@ -14,7 +14,7 @@ import pytest
 from django.conf import settings
 
 from embedded import embedded, paths
-from tests import chromium, emptying, machine_postgres, turns
+from tests import as_application, chromium, emptying, machine_postgres, turns
 from tests.named_tests import NamedTests
 
 browser = chromium.browser
@@ -62,6 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(NamedTests())
     turns.install(config)
     emptying.install()
+    as_application.install()
     machine_postgres.install()
     os.environ["AGUI_DATA_DIR"] = str(data)
     settings.AGUI_DATA_DIR = data

@@ -28,6 +28,9 @@ def application() -> Any:
         from web.asgi import application
     except ImproperlyConfigured as error:
         sys.exit(f"{error}")
+    from backends.postgres.base import serve
+
+    serve()
     _announce()
     return application
 

@@ -10,6 +10,7 @@ from django.conf import settings
 
 from agui_project.errors import Overloaded
 from agui_project.logs import sparingly
+from backends.postgres.scope import limited
 from security import requester
 from web.asgi_http import SLOT, refuse
 from web.callers import Callers
@@ -50,7 +51,8 @@ class Gated:
             await send(message)
 
         try:
-            await self.app({**scope, SLOT: slot}, receive, sending)
+            with limited():
+                await self.app({**scope, SLOT: slot}, receive, sending)
         finally:
             slot.release()
 

@@ -4,17 +4,23 @@ from types import SimpleNamespace
 from typing import Any
 
 import psycopg
+import structlog
+from django.conf import settings
 from django.db import connection, connections
 from django.db.backends.postgresql import base
+from django.db.backends.postgresql.psycopg_any import register_tzloader
 from django.db.backends.postgresql.schema import DatabaseSchemaEditor
 from procrastinate.contrib.django.utils import connector_params
+from psycopg.pq import Format
 
-from backends.postgres import deadlines
+from backends.postgres import cursors, deadlines, roles
+
+log = structlog.get_logger(__name__)
 
 TRANSACTION_TIMEOUT_SINCE = 170_000
 PREDECESSOR = """
 select pg_terminate_backend(pid) from pg_stat_activity
- where pid = %s and application_name = %s and usename = current_user
+ where pid = %s and application_name = %s and usename = session_user
 """
 
 
@@ -42,7 +48,29 @@ class DatabaseWrapper(base.DatabaseWrapper):
     deadline: float | None = None
     transaction_seconds: int | None = None
     lock_timeout: str | None = None
+    part: str = roles.APPLICATION
     _backend: int | None = None
+
+    def get_connection_params(self) -> dict[str, Any]:
+        params: dict[str, Any] = super().get_connection_params()
+        params["cursor_factory"] = cursors.ScopedCursor
+        return params | roles.credentials(params.get("dbname", ""))
+
+    def _configure_connection(self, connection: Any) -> bool:
+        commit = bool(super()._configure_connection(connection))  # type: ignore[misc]
+        roles.take(connection, self.part)
+        return commit
+
+    def create_cursor(self, name: str | None = None) -> Any:
+        if name is None:
+            return super().create_cursor()
+        cursor = cursors.ScopedServerCursor(
+            self.connection, name=name, scrollable=False, withhold=self.connection.autocommit
+        )
+        loader = self.connection.adapters.get_loader(base.TIMESTAMPTZ_OID, Format.TEXT)
+        if self.timezone != loader.timezone:
+            register_tzloader(self.timezone, cursor)
+        return cursor
 
     def init_connection_state(self) -> None:
         super().init_connection_state()
@@ -68,7 +96,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         and then keeps its locks, in the midst of a COPY for ever."""
         name = self.settings_dict["OPTIONS"].get("application_name")
         if self._backend is not None and name:
-            self.connection.execute(PREDECESSOR, [self._backend, name])
+            bury = roles.as_login(self.connection, PREDECESSOR)
+            self.connection.execute(bury, [self._backend, name])
         self._backend = self.connection.info.backend_pid
 
 
@@ -78,10 +107,12 @@ def own_connection(
     deadline: float | None = None,
     transaction_seconds: int | None = None,
     lock_timeout: str | None = None,
+    part: str = roles.APPLICATION,
 ) -> None:
     """Give this thread a connection outside the pool, which others may have emptied.
 
-    ``name`` is its application_name. A second call does nothing.
+    ``name`` is its application_name, ``part`` which of the roles it takes. A second call does
+    nothing.
     """
     values = connection.settings_dict
     if values["OPTIONS"].get("application_name") == name:
@@ -89,8 +120,22 @@ def own_connection(
     options = {key: value for key, value in values["OPTIONS"].items() if key != "pool"}
     own = DatabaseWrapper({**values, "OPTIONS": {**options, "application_name": name}}, "default")
     own.deadline, own.transaction_seconds = deadline, transaction_seconds
-    own.lock_timeout = lock_timeout
+    own.lock_timeout, own.part = lock_timeout, part
     connections["default"] = own
+
+
+def serve() -> None:
+    """From here on this process uses the database as the application, not as its owner."""
+    roles.process.serves = settings.AGUI_DATABASE_ROLES
+    roles.process.logs_in = roles.has_login()
+    if not roles.process.logs_in:
+        return
+    try:
+        psycopg.connect(**connector_params()).close()
+    except psycopg.OperationalError as error:
+        # Not migrated yet, or away: then it takes the role when it is connected.
+        roles.process.logs_in = False
+        log.warning("database.no_application_login", reason=" ".join(str(error).split()))
 
 
 def queue_parameters() -> dict[str, Any]:

@@ -57,6 +57,8 @@ class Connection(psycopg.Connection[Any]):
 
     deadline: float | None = None
     drained_at = 0.0
+    role: str | None = None  # what it became, if not what it logged in as (``roles``)
+    restricted = False  # whether the policies ask it for its scope
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -1,3 +1,5 @@
+from typing import Any
+
 import django.db.models.deletion
 import django.db.models.functions.datetime
 import uuid6
@@ -17,10 +19,18 @@ create table events_event_default partition of events_event default;
 """
 
 
-def make_months(apps: object, schema_editor: object) -> None:
-    from events.partitions import ensure_ahead
+def make_months(apps: Any, schema_editor: Any) -> None:
+    from datetime import UTC, datetime
 
-    ensure_ahead()
+    from events.partitions import AHEAD, PREFIX, first_id, month_after
+
+    today = datetime.now(UTC).date()
+    for offset in range(AHEAD + 1):
+        low, high = (first_id(month_after(today, offset + step)) for step in (0, 1))
+        schema_editor.execute(
+            f"create table {PREFIX}{month_after(today, offset):%Y_%m} partition of events_event"
+            f" for values from ('{low}') to ('{high}')"
+        )
 
 
 class Migration(migrations.Migration):

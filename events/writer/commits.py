@@ -13,6 +13,7 @@ import structlog
 from django.db import InterfaceError, OperationalError, connection, transaction
 from psycopg.errors import DiskFull, LockNotAvailable
 
+from backends.postgres import roles
 from backends.postgres.base import own_connection
 from backends.postgres.deadlines import Demoted
 from events import journal
@@ -132,6 +133,7 @@ class Committer:
             deadline=DEADLINE,
             transaction_seconds=TRANSACTION_SECONDS,
             lock_timeout=GROUP_WAITS,
+            part=roles.WRITER,
         )
 
     def _reconnect(self, error: Exception, pause: float) -> None:

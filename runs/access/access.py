@@ -15,6 +15,7 @@ from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from agui_project.errors import Forbidden, NotFound
+from backends.postgres import scope
 from protocol.ids import uuid7_floor
 from runs.models import Grant, Interrupt, Run, Thread, Visibility
 from runs.models.grant import ACTIONS, live
@@ -41,6 +42,7 @@ def find(principal: Principal, run_id: UUID, action: str = "view") -> Run:
     run = _joined(_reachable(principal)).filter(pk=run_id).first()
     if run is None:
         raise NotFound("There is no such run.")
+    scope.reach(run.team_id)  # another team's, where it was shared
     require_for(principal, action, run)
     _note_use(principal, run)
     return run
@@ -105,6 +107,7 @@ def find_interrupt(principal: Principal, key: UUID, action: str = "view") -> Int
     interrupt = _asked(rows).filter(pk=key).first()
     if interrupt is None:
         raise NotFound("There is no such interrupt.")
+    scope.reach(interrupt.team_id)
     require_for(principal, action, interrupt.run)
     return interrupt
 

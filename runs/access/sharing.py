@@ -14,6 +14,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from agui_project.errors import Forbidden, NotFound, Unauthenticated
+from backends.postgres import scope
 from protocol.errors import Invalid
 from protocol.views.redaction import BadPath, Redaction
 from runs.access import access
@@ -152,6 +153,7 @@ def withdraw(leaving: Leaving) -> Ended:
     return Ended(grants=len(grants) - links, links=links)
 
 
+@scope.everywhere()
 def _end(grant: Grant, by: Acting | str) -> None:
     with transaction.atomic():
         open_rows = Grant.objects.for_team(grant.team).filter(pk=grant.pk, revoked_at=None)
@@ -172,6 +174,7 @@ def open_link(token: str, user: User | None) -> Opened:
         grant = rows.filter(token_hash=_hash(token), team__archived_at=None).first()
     if grant is None or not grant.is_live():
         raise NotFound("This link is invalid or has expired.")
+    scope.reach(grant.team_id)
     if grant.sign_in and user is None:
         raise Unauthenticated("Sign in to open this link.")
     access.note_use(grant, f"link:{grant.pk}", "link.opened")
@@ -216,6 +219,7 @@ def _check_sharer(principal: Principal, thread: Thread, run: Run | None, level: 
             access.require(principal, action)
 
 
+@scope.everywhere()
 def _receiver(principal: Principal, to: To) -> tuple[User | None, Team | None, Team | None]:
     """The person or team, and the team through which the person is named.
 

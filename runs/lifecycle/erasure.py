@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from agui_project.errors import Conflict
+from backends.postgres import scope
 from events import purge
 from events.models import Journal
 from runs.lifecycle import admission, descendants, lifecycle
@@ -56,7 +57,8 @@ def erase_thread(by: Acting | str, thread: Thread) -> None:
         audit.record(by, locked.team, "thread.erased", str(locked.pk), runs=len(runs))
         revoked(locked.team_id)
         locked.delete()
-        Journal.objects.filter(pk__in=runs).delete()
+        with scope.everywhere():  # they were the team's through their runs
+            Journal.objects.filter(pk__in=runs).delete()
         admission.freed(locked.team_id, size)
 
 

@@ -17,6 +17,7 @@ import structlog
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
 
+from backends.postgres import scope
 from events.checkpoints import Checkpointer
 from events.writer import JournalWriter
 from events.writer.lease import Also, AppendFailed, Lease, LostLease
@@ -89,10 +90,11 @@ async def execute(
     ``stopped``: the cancellation came before the claim was done. Raises CancelledError only after
     the run's end is stored.
     """
-    execution = Execution(claimed, writer)
+    with scope.limited(claimed.run.team_id):  # tasks and threads of the run take it along
+        execution = Execution(claimed, writer)
+        task = asyncio.ensure_future(execution.drive())
     if stopped:
         execution.stop(why())
-    task = asyncio.ensure_future(execution.drive())
     while not task.done():
         try:
             await asyncio.wait({task})

@@ -11,6 +11,7 @@ import structlog
 from django.conf import settings
 from django.db import connection
 
+from backends.postgres import roles
 from runs.lifecycle import admission, jobs, lifecycle, repetition
 from runs.models import Run
 
@@ -59,7 +60,8 @@ def run_once() -> list[UUID]:
     with connection.cursor() as cursor:
         cursor.execute("select pg_try_advisory_lock(%s)", [LOCK])
         if not cursor.fetchone()[0]:
-            cursor.execute(FREE_LOCK, {"lock": LOCK, "idle": IDLE})
+            free = roles.as_login(connection.connection, FREE_LOCK)
+            cursor.execute(free, {"lock": LOCK, "idle": IDLE})
             return []
         try:
             lost = {"lost": settings.AGUI_WORKER_LOST_AFTER}

@@ -21,6 +21,7 @@ from django.utils import timezone
 
 from agui_project.errors import Conflict, Forbidden, NotFound, Unavailable
 from agui_project.links import absolute
+from backends.postgres import scope
 from protocol.errors import HostError
 from teams import audit
 from teams.access import members
@@ -160,6 +161,7 @@ def find(token: str) -> Invitation:
     )
     if row is None:
         raise NotFound
+    scope.reach(row.team_id)
     if not is_open(row):
         raise InvitationGone
     return row
@@ -170,7 +172,10 @@ def standing(key: str | None) -> Invitation | None:
     if key is None:
         return None
     row = Invitation.objects.by_secret().select_related("team").filter(pk=UUID(key)).first()
-    return row if row and is_open(row) else None
+    if row is None or not is_open(row):
+        return None
+    scope.reach(row.team_id)
+    return row
 
 
 def any_for(emails: Iterable[str]) -> bool:

@@ -15,6 +15,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from agui_project.errors import Forbidden, Unauthenticated
+from backends.postgres import scope
 from teams import authentication
 from teams.authentication import Bound, Principal
 from teams.models import ApiKey, Role, StreamTicket
@@ -61,6 +62,8 @@ def redeem(text: str, run_id: UUID, *, again: bool) -> Principal:
         raise TicketRefused from None
     rows = StreamTicket.objects.by_secret().filter(pk=key)
     ticket = rows.select_related("team", "user", "api_key").first()
+    if ticket is not None:
+        scope.reach(ticket.team_id)
     behind = authentication.refreshed(_behind(ticket)) if ticket else None
     if ticket is None or behind is None:
         raise TicketRefused

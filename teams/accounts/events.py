@@ -17,6 +17,7 @@ from django.contrib.auth.models import User
 from django.db.models import Q
 from django.dispatch import Signal
 
+from backends.postgres import scope
 from security.requester import ADDRESS
 from teams import audit
 from teams.models import Team
@@ -29,6 +30,7 @@ NOBODY = "nobody"
 """The actor of a failed sign-in: the caller may not be the person of that name."""
 
 
+@scope.everywhere()
 def note(user: User, action: str, **details: str) -> None:
     """Add a line to the log of every team of the person; their open streams re-check access."""
     for team in Team.objects.filter(pk__in=user.memberships.values("team")):
@@ -86,6 +88,7 @@ def _listener(action: str, details: Details) -> Callable[..., None]:
     return listener
 
 
+@scope.everywhere()
 def _refused(sender: Any, *, credentials: dict[str, Any], **sent: Any) -> None:
     """Record a failed sign-in without the typed name: people type passwords there, too."""
     typed = str(credentials.get("username") or credentials.get("email") or "").replace("\x00", "")

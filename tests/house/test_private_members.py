@@ -27,6 +27,7 @@ MEMBERS = {
         "channels_redis.pubsub:RedisSingleShardConnection._redis",
     ],
     "Django": [
+        "django.db.backends.postgresql.base:DatabaseWrapper._configure_connection",
         "django.db.backends.postgresql.base:DatabaseWrapper._connection_pools",
         "django.db.models:Model._state",
         "django.db.models:QuerySet._clone",
@@ -46,7 +47,11 @@ MEMBERS = {
         "procrastinate.worker:Worker._shutdown",
         "procrastinate.worker:Worker._update_heartbeat",
     ],
-    "psycopg": ["psycopg.errors:_WaitTimeout", "psycopg:BaseConnection._pool"],
+    "psycopg": [
+        "psycopg.errors:_WaitTimeout",
+        "psycopg:BaseConnection._pool",
+        "psycopg.client_cursor:ClientCursorMixin._execute_send",
+    ],
     "python": ["re:_parser"],
 }
 """By distribution: ``module:Class.member``."""

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from agui_project import startup
+from backends.postgres.base import serve
 from runtimes import registry
 from security import own_secrets
 
@@ -35,6 +36,7 @@ class Command(BaseCommand):
         loop = _new_loop()
         watchdog = Watchdog(loop, pulse)
         watchdog.start()
+        serve()
         startup.announce("worker", registry.offered(), concurrency=settings.AGUI_WORKER_CONCURRENCY)
         # Not asyncio.run, which waits for every task: an agent that swallows its cancellation would
         # keep the process alive. Its run has ended; it must not delay the next start.

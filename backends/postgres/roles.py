@@ -1,0 +1,117 @@
+"""The roles in which web and worker use the database: neither owns a table (ADR 0004).
+
+``<database>_app`` sees what the policies let it see, ``<database>_writer`` appends to journals.
+Commands keep the role of DATABASE_URL, which owns everything. ``teams.row_security`` makes both.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.db import connection
+
+from agui_project.logs import sparingly
+from backends.postgres import scope
+
+log = structlog.get_logger(__name__)
+
+APPLICATION, WRITER = "app", "writer"
+LONGEST_NAME = 63
+SEE = "docs/operations.md#roles"
+BECOME = """
+select set_config('agui.teams', %s, false), (
+    select set_config('role', rolname, false) from pg_roles
+     where rolname = %s and pg_has_role(session_user, oid, %s))
+"""
+# Since 16 whoever makes a role is its member, but may not take it without a grant that says so.
+SETTABLE_SINCE = 160_000
+
+
+class Process:
+    """What this process is: one that ``serves`` requests or executes runs, or a command.
+
+    ``logs_in`` says that it may connect as the application's role from the start, so that there
+    is no other role to go back to.
+    """
+
+    serves = False
+    logs_in = False
+
+
+process = Process()
+
+
+def name(database: str, part: str) -> str:
+    """A role's name: those of two hosts on one server must differ."""
+    return f"{database[: LONGEST_NAME - len(part) - 1]}_{part}"
+
+
+def has_login() -> bool:
+    """Whether ``migrate`` lets the application's role log in: the embedded PostgreSQL asks for no
+    password, for any other one there is a setting."""
+    return bool(settings.AGUI_EMBEDDED["postgres"] or settings.AGUI_DATABASE_APP_PASSWORD)
+
+
+def credentials(database: str) -> dict[str, str]:
+    """Whom to connect as instead of the user of DATABASE_URL."""
+    if not (process.serves and process.logs_in):
+        return {}
+    password = settings.AGUI_DATABASE_APP_PASSWORD
+    own = {"password": password} if password else {}
+    return {"user": name(database, APPLICATION), **own}
+
+
+def take(raw: Any, part: str) -> None:
+    """Give a new connection its role, and reach no team but with a statement that says which.
+
+    Where there is no such role it keeps its own, and the log says so: row-level security is off.
+    """
+    wanted = name(raw.info.dbname, part) if process.serves else ""
+    raw.restricted = False
+    row = raw.execute(BECOME, ["" if wanted else scope.ALL, wanted, membership(raw)]).fetchone()
+    raw.role = row[1]
+    raw.restricted = row[1] is not None and part == APPLICATION
+    if wanted and raw.role is None:
+        raw.execute(BECOME, [scope.ALL, "", membership(raw)])
+        sparingly(log.warning, "database.row_security_off", missing=wanted, see=SEE)
+    if not raw.autocommit:
+        raw.commit()
+
+
+def membership(raw: Any) -> str:
+    """The kind of membership with which a role can be taken, for ``pg_has_role``."""
+    return "set" if raw.info.server_version >= SETTABLE_SINCE else "member"
+
+
+@contextmanager
+def appending() -> Iterator[None]:
+    """Append to journals in this block of a transaction, whatever the connection's own role."""
+    connection.ensure_connection()
+    raw = connection.connection
+    if not raw.restricted:
+        yield
+        return
+    _switch(name(raw.info.dbname, WRITER))
+    yield
+    _switch(raw.role)  # after an error the rollback does it
+
+
+def as_login(raw: Any, statement: str) -> str:
+    """The statement with the rights of whoever logged in, for what answers no rows.
+
+    PostgreSQL shows and ends sessions by their login, whatever role they took.
+    """
+    if raw.role is None:
+        return statement
+    return f"set local role none; {statement}; set local role {_quoted(raw.role)}"
+
+
+def _switch(role: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"set local role {_quoted(role)}")
+
+
+def _quoted(role: str) -> str:
+    return '"' + role.replace('"', '""') + '"'

@@ -1,0 +1,69 @@
+"""Whose rows the statements of a context may touch: what PostgreSQL's policies ask for (ADR 0004).
+
+A request begins with no team at all and gets that of its credential; a run has its team's. Work
+that belongs to no team (a worker's claims, the reaper, a command) reaches all of them. The context
+goes along into threads and tasks, and ``postgres.cursors`` says it to the server with each
+statement, so nothing of it stays on a connection.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from uuid import UUID
+
+ALL = "*"
+
+
+class Scope:
+    """The teams of a request or run. Threads and tasks share it, so what one learns all know."""
+
+    def __init__(self, *teams: UUID) -> None:
+        self._teams = set(teams)
+        self.text = ",".join(map(str, teams))
+
+    def add(self, team: UUID) -> None:
+        """Reach this team, too."""
+        if team not in self._teams:
+            self._teams.add(team)
+            self.text = ",".join(map(str, self._teams))
+
+
+_scope: ContextVar[Scope | None] = ContextVar("_scope", default=None)
+_everywhere: ContextVar[bool] = ContextVar("_everywhere", default=False)
+
+
+def current() -> str:
+    """The ids of the teams, with commas between them, or ``ALL``."""
+    scope = _scope.get()
+    return ALL if scope is None or _everywhere.get() else scope.text
+
+
+@contextmanager
+def limited(*teams: UUID) -> Iterator[None]:
+    """Reach only these teams in this block, and those that ``reach`` adds."""
+    token = _scope.set(Scope(*teams))
+    try:
+        yield
+    finally:
+        _scope.reset(token)
+
+
+@contextmanager
+def everywhere() -> Iterator[None]:
+    """Reach all teams in this block."""
+    token = _everywhere.set(True)
+    try:
+        yield
+    finally:
+        _everywhere.reset(token)
+
+
+def reach(team: UUID) -> None:
+    """Let the request in hand reach this team: its credential's, or one that shared something."""
+    if (scope := _scope.get()) is not None:
+        scope.add(team)
+
+
+def is_limited() -> bool:
+    """Whether this context belongs to a request or run."""
+    return _scope.get() is not None

@@ -1,0 +1,57 @@
+"""At least one row of a team in every table that teams own."""
+
+from datetime import timedelta
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from events.models import Checkpoint, Doomed, Event, Finding
+from protocol.input import run_agent_input
+from runs.lifecycle import lifecycle
+from runs.models import (
+    Comment,
+    EndedRun,
+    Feedback,
+    Grant,
+    Interrupt,
+    Mention,
+    Run,
+    TeamUsage,
+    ThreadHistory,
+    Thumb,
+)
+from runtimes.models import Agent, Document, DocumentChunk, Profile, Wisdom
+from teams.models import Invitation, Membership, StreamTicket, Team, TeamLimits
+
+
+def fill(team: Team, user: User) -> Run:
+    """Rows of a team that has the cast's agent, members and keys; its run."""
+    agent = Agent.objects.get(team=team, slug="echo")
+    run = lifecycle.start(
+        team, agent, run_agent_input.parse({"threadId": "t", "runId": "r"}), started_by="key:x"
+    ).run
+    Event.objects.create(journal_id=run.pk, seq=1, type="RUN_STARTED", payload="{}")
+    Finding.objects.create(journal_id=run.pk, seq=1, rule="order", action="mended")
+    Checkpoint.objects.create(journal_id=run.pk, seq=1, fold="{}")
+    Doomed.objects.create(journal_id=run.pk, last=1)
+    ThreadHistory.objects.create(thread=run.thread, fold="{}", through=run.pk)
+    TeamUsage.objects.get_or_create(team=team)
+    EndedRun.objects.create(run_id=run.pk, team=team, bytes=1)
+    Interrupt.objects.create(
+        team=team, thread=run.thread, run=run, interrupt_id="i", reason="r", question="{}"
+    )
+    Grant.objects.create(team=team, run=run, token_hash=f"hash-{team.pk}", created_by="x")
+    comment = Comment.objects.create(team=team, run=run, text="hm", author="x")
+    Mention.objects.create(team=team, comment=comment, user=user)
+    Feedback.objects.create(team=team, run=run, author="x", writer="x", thumb=Thumb.UP)
+    document = Document.objects.create(team=team, title="d", text="d", size=1, uploaded_by="x")
+    DocumentChunk.objects.create(team=team, document=document, position=0, text="d")
+    Wisdom.objects.create(team=team, text="w", written_by="x")
+    Profile.objects.create(team=team, membership=Membership.objects.get(team=team, user=user))
+    TeamLimits.objects.create(team=team)
+    Invitation.objects.create(
+        team=team, email="x@example.org", token_hash=f"hash-{team.pk}", invited_by="x",
+        expires_at=timezone.now() + timedelta(days=1),
+    )  # fmt: skip
+    StreamTicket.objects.create(team=team, run=run.pk, user=user)
+    return run
