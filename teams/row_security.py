@@ -12,7 +12,7 @@ from django.apps import apps
 from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import ForeignKey, Model
-from django.db.utils import DatabaseError
+from django.db.utils import DatabaseError, ProgrammingError
 
 from backends.postgres.roles import APPLICATION, WRITER, has_login, membership, name
 from teams.models import AuditEntry, Team
@@ -170,14 +170,24 @@ def _make_role(role: str) -> None:
 
 
 def _let_in(role: str) -> None:
-    """Let a role log in; its password leaves this process only as a hash."""
-    with connection.cursor() as cursor:
-        cursor.execute(f'alter role "{role}" login')
-        if password := settings.AGUI_DATABASE_APP_PASSWORD:
-            sealed = connection.connection.pgconn.encrypt_password(
-                password.encode(), role.encode(), b"scram-sha-256"
-            )
-            cursor.execute(f'alter role "{role}" password %s', [sealed.decode()])
+    """Let a role log in; its password leaves this process only as a hash.
+
+    Where an administrator has made the role and let it in, its owner may not change that.
+    """
+    password = settings.AGUI_DATABASE_APP_PASSWORD
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(f'alter role "{role}" login')
+            if password:
+                sealed = connection.connection.pgconn.encrypt_password(
+                    password.encode(), role.encode(), b"scram-sha-256"
+                )
+                cursor.execute(f'alter role "{role}" password %s', [sealed.decode()])
+    except ProgrammingError:
+        with connection.cursor() as cursor:
+            cursor.execute("select rolcanlogin from pg_roles where rolname = %s", [role])
+            if not cursor.fetchone()[0]:
+                raise
 
 
 def _grant(application: str, writer: str) -> None:

@@ -123,7 +123,7 @@ class Deployed:
         if account := paths.account_for(data / "postgres"):
             os.chown(authority.key, *account.ids)
         rules = self.folder / "pg_hba.conf"
-        rules.write_text("local all all trust\nhostssl all agui 127.0.0.0/8 scram-sha-256\n")
+        rules.write_text("local all all trust\nhostssl agui all 127.0.0.0/8 scram-sha-256\n")
         rules.chmod(0o644)
         options = [
             f"listen_addresses={address}", "ssl=on", f"ssl_cert_file={authority.certificate}",
@@ -136,16 +136,22 @@ class Deployed:
             self._create_database(paths.socket_dir(data))
             port = stack.enter_context(redis_server(self.folder, authority))
             self.file["DATABASE_URL"] = (
-                f"postgres://agui@{NAME}:5432/agui?hostaddr={address}"
+                f"postgres://{NAME}:5432/agui?hostaddr={address}"
                 f"&sslmode=verify-full&sslrootcert={authority.ca}"
             )
             self.file["REDIS_URL"] = f"rediss://127.0.0.1:{port}?ssl_ca_certs={authority.ca}"
             yield
 
+    def sql(self, statement: str) -> list[tuple[Any, ...]]:
+        """The rows of a statement of PostgreSQL's superuser."""
+        sockets = paths.socket_dir(self.folder / "engines")
+        with psycopg.connect(host=str(sockets), user="postgres", dbname="agui") as link:
+            return link.execute(statement.encode()).fetchall()
+
     def _create_database(self, sockets: Path) -> None:
         with psycopg.connect(host=str(sockets), user="postgres", autocommit=True) as link:
             password = sql.Literal(self.file["POSTGRES_PASSWORD"])
-            link.execute(sql.SQL("create role agui login password {}").format(password))
+            link.execute(sql.SQL("create role agui login createrole password {}").format(password))
             link.execute("create database agui owner agui")
 
     def environment(self, service: str) -> dict[str, str]:

@@ -14,6 +14,7 @@ MUST = {
     "SECRET_KEY": "k3J9/vQ2+xZ7bN5mT8rW1yU4pL6sD0fG/hA+cE3iO9qX2uV5tB7nM1jK8wR4zY6=",
     "AGUI_SECRETS_KEYS": "w8Rt2Kq/5ZcY+0nLpX7vGd4JmB9sHf3Ue6TiVoA1yQzCkMxN",
     "POSTGRES_PASSWORD": "a/b@c:d?e#f%g+h=",
+    "AGUI_DATABASE_APP_PASSWORD": "i/j@k:l?m#n%o+p=",
 }
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 IMAGE_ENV = dict(

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from agui_project import cli
+from backends.postgres import roles
 from tests.acceptance.host import free_port
 from tests.deploy.compose_files import ROOT, compose, environment_of
 from tests.deploy.guide import Reader, blocks, env_file
@@ -108,10 +109,16 @@ def test_systemd(server: Reader) -> None:
     calls = [[word.replace(root, "") for word in call] for call in server.calls]
     units = {path.name: path.read_text() for path in system.iterdir()}
     assert set(units) == {"agui-migrate.service", "agui-web@.service", "agui-worker@.service"}
-    (account,) = [call[-1] for call in calls if call[0] == "useradd"]
-    assert ["runuser", "-u", "postgres", "--", "createuser", account] in calls
+    owner, application = [call[-1] for call in calls if call[0] == "useradd"]
+    assert ["runuser", "-u", "postgres", "--", "createuser", owner] in calls
+    assert ["runuser", "-u", "postgres", "--", "createdb", "--owner", owner, "agui"] in calls
+    statements = " ".join(call[-1] for call in calls if "psql" in call)
+    assert f"create role {application} login noinherit" in statements
+    writer = roles.name("agui", roles.WRITER)
+    assert f"grant {application}, {writer} to {owner} with admin option" in statements
     assert ["python3", "-m", "venv", "/opt/agui"] in calls
-    for text in units.values():
+    for unit, text in units.items():
+        account = owner if "migrate" in unit else application
         assert re.search(rf"^User={account}$", text, re.MULTILINE)
         (program, command) = re.findall(r"^ExecStart=(\S+) (\w+)", text, re.MULTILINE)[0]
         assert program == "/opt/agui/bin/agui-host"
@@ -122,6 +129,7 @@ def test_systemd(server: Reader) -> None:
     check(env_file(file) | {"AGUI_DATA_DIR": str(server.root)})
     (operator,) = [call for call in calls if call[0] == "systemd-run"]
     assert f"EnvironmentFile={path}" in operator
+    assert operator[operator.index("--uid") + 1] == owner
     assert operator[operator.index("/opt/agui/bin/agui-host") + 1] in cli.COMMANDS
 
 
@@ -183,12 +191,13 @@ def test_kubernetes(tmp_path: Path) -> None:
     reader = Reader(tmp_path, {"kubectl"})
     calls = reader.follow("Kubernetes")
     assert all(call[:3] == ["kubectl", "-n", "agui"] for call in calls[1:])
-    generic, tls, apply, *_ = [call[3:] for call in calls[1:]]
-    literals = [word for word in generic if word.startswith("--from-literal=")]
-    secret = dict(word.partition("=")[2].split("=", 1) for word in literals)
-    env = {**manifest("ConfigMap", "agui")["data"], **secret}
-    check(env | {"AGUI_DATA_DIR": str(tmp_path)})
-    names = {generic[3], tls[3]}
+    generic, owner, tls, apply, *_ = [call[3:] for call in calls[1:]]
+    env = dict(manifest("ConfigMap", "agui")["data"])
+    for secret in (generic, owner):
+        literals = [word for word in secret if word.startswith("--from-literal=")]
+        env |= dict(word.partition("=")[2].split("=", 1) for word in literals)
+        check(env | {"AGUI_DATA_DIR": str(tmp_path)})
+    names = {generic[3], owner[3], tls[3]}
     path = reader.clone / apply[apply.index("-f") + 1]
     for each in yaml.safe_load_all(path.read_text()):
         wanted = re.findall(r"'secret(?:Ref|Name)': (?:\{'name': )?'([\w-]+)'", str(each))

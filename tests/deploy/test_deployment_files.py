@@ -9,7 +9,8 @@ import pytest
 import yaml
 from django.conf import settings
 
-from tests.deploy.compose_files import IMAGE_ENV, compose, environment_of, example
+from backends.postgres import roles
+from tests.deploy.compose_files import IMAGE_ENV, MUST, compose, environment_of, example
 from tests.house.repository import ROOT
 from tests.needs import need, need_module
 
@@ -31,11 +32,33 @@ def test_every_setting_reaches_every_process(service: str) -> None:
 
 
 def test_a_password_may_hold_any_character() -> None:
-    env_file = {**example(), "POSTGRES_PASSWORD": "p/w@:d?#%&"}
+    owners, apps = "p/w@:d?#%&", "q/x@:e?#%&"
+    env_file = {**example(), "POSTGRES_PASSWORD": owners, "AGUI_DATABASE_APP_PASSWORD": apps}
     for service in HOST_SERVICES:
         reached = environment_of(service, env_file)
         assert "p/w" not in reached["DATABASE_URL"]
-        assert reached["PGPASSWORD"] == "p/w@:d?#%&"
+        assert reached["PGPASSWORD"] == (owners if service == "migrate" else apps)
+
+
+def test_web_and_worker_do_not_know_the_owner_of_the_database() -> None:
+    """They log in as a role that owns nothing and have no way back, in all three deployments."""
+    application = roles.name("agui", roles.APPLICATION)
+    for service in HOST_SERVICES[1:]:
+        reached = environment_of(service, example())
+        assert reached["PGUSER"] == application
+        assert MUST["POSTGRES_PASSWORD"] not in reached.values()
+    assert environment_of("migrate", example())["PGUSER"] == "agui"
+    owners = [each["metadata"]["name"] for each in manifests() if "agui-owner" in str(each)]
+    assert owners == ["agui-migrate-0-1-0"]
+    accounts = {
+        path.name: re.findall(r"^User=(.*)$", path.read_text(), re.MULTILINE)
+        for path in (DEPLOY / "systemd").glob("*.service")
+    }
+    assert accounts == {
+        "agui-migrate.service": ["agui"],
+        "agui-web@.service": [application],
+        "agui-worker@.service": [application],
+    }
 
 
 def test_only_the_proxy_is_published_and_only_on_loopback() -> None:

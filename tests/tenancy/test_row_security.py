@@ -228,6 +228,22 @@ def test_an_owner_who_may_make_no_roles_is_told(db: None, monkeypatch: pytest.Mo
     assert "\n" not in reason
 
 
+def test_what_an_administrator_let_in_stays_as_it_is(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An owner without CREATEROLE cannot let a role in, and need not where it may log in."""
+    ask("create role plain")
+    ask("create role let_in login noinherit")
+    ask("create role left_out noinherit")
+    monkeypatch.setattr(connection.connection, "restricted", False)
+    with transaction.atomic():
+        ask("set local role plain")
+        row_security._let_in("let_in")
+        with refused():
+            row_security._let_in("left_out")
+        transaction.set_rollback(True)
+
+
 def test_web_and_worker_have_no_other_role(host: "Host") -> None:
     """In the embedded database they log in with it: there is nothing to go back to."""
     logins = host.python(

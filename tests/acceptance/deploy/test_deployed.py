@@ -78,6 +78,19 @@ def test_what_compose_starts_is_sound(deployed: Deployed, tmp_path: Path) -> Non
         deployed.run(*check, *port, service=service)
 
 
+def test_web_and_worker_are_not_the_owner_of_the_database(deployed: Deployed) -> None:
+    """Nor can they become it: neither their connections nor their settings know how."""
+    (logins,) = deployed.sql(
+        "select array_agg(distinct usename) from pg_stat_activity"
+        " where datname = 'agui' and pid <> pg_backend_pid()"
+    )
+    assert logins == (["agui_app"],)
+    for statement in ("set role agui", "alter table teams_auditentry disable trigger all"):
+        script = f"from django.db import connection; connection.cursor().execute('{statement}')"
+        with pytest.raises(AssertionError, match=r"permission denied|must be owner"):
+            deployed.run("python", "manage.py", "shell", "-c", script)
+
+
 def test_a_command_line_has_a_place_to_write(deployed: Deployed) -> None:
     settings = deployed.folder / "var" / "command.json"
     script = "echo text > here && cat here && cat > $HOME/input"
