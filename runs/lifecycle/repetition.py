@@ -22,6 +22,7 @@ from protocol.input.run_agent_input import OnBusy, RunRequest
 from runs.lifecycle import admission, lifecycle, resume, thread_lock
 from runs.models import WORKER_GONE, Run
 from teams.actors import Actor
+from teams.limits import LimitReached
 
 log = structlog.get_logger(__name__)
 
@@ -34,7 +35,8 @@ run.status = 'failed' and run.error_code in (%(lost)s, %(shutdown)s)
    and run.ended_at > now() - %(within)s
 """  # as in the index ``run_worker_gone``
 TO_REPEAT = f"""
-select run.journal_id from runs_run run join runtimes_agent agent on agent.id = run.agent_id
+select run.journal_id, run.team_id
+  from runs_run run join runtimes_agent agent on agent.id = run.agent_id
  where {LATELY} and run.tries < %(most)s
    and run.parent_id is null and run.cancel_requested_at is null and run.purged_at is null
    and agent.repeatable and agent.enabled
@@ -49,12 +51,20 @@ VALUES: dict[str, Any] = {
 }
 
 
+_waiting: set[UUID] = set()
+"""Teams whose lost runs wait for a limit, as the log has said."""
+
+
 def sweep() -> list[UUID]:
     """Start again every run that should be repeated; the ids of the new runs. Idempotent."""
     with connection.cursor() as cursor:
         cursor.execute(f"{TO_REPEAT} order by run.journal_id", VALUES)
-        lost = [run_id for (run_id,) in cursor.fetchall()]
-    return [run.pk for run_id in lost if (run := _repeat_safely(run_id))]
+        lost = cursor.fetchall()
+    limited: set[UUID] = set()  # teams that may not start now: none of their runs is tried again
+    again = (_repeat_safely(run_id, team, limited) for run_id, team in lost)
+    started = [run.pk for run in again if run]
+    _waiting.intersection_update(limited)
+    return started
 
 
 def repeat(run_id: UUID) -> Run | None:
@@ -83,10 +93,17 @@ def repeat(run_id: UUID) -> Run | None:
     return started.run if started.created else None
 
 
-def _repeat_safely(run_id: UUID) -> Run | None:
+def _repeat_safely(run_id: UUID, team: UUID, limited: set[UUID]) -> Run | None:
     """Repeat one run; log an error, so that the others are repeated. The next sweep tries again."""
+    if team in limited:
+        return None
     try:
         return repeat(run_id)
+    except LimitReached as error:
+        limited.add(team)
+        if team not in _waiting:  # once, not with each sweep for an hour
+            log.info("run.not_repeated", run=str(run_id), team=str(team), reason=str(error))
+        _waiting.add(team)
     except (turns.NotYet, HostError, IntegrityError) as error:
         log.info("run.not_repeated", run=str(run_id), reason=str(error))
     except Exception:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 from django.utils import timezone
+from structlog.testing import capture_logs
 
 from backends.postgres import turns
 from events import journal
@@ -123,12 +124,23 @@ def test_not_a_child(cast: Cast) -> None:
     assert repetition.sweep() == []
 
 
-def test_a_team_at_its_limit_waits_for_the_next_sweep(cast: Cast, settings: Any) -> None:
-    lose(start(cast.alice, threadId="t"))
+def test_a_team_at_its_limit_waits_for_the_next_sweep(
+    cast: Cast, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One run of it is tried in each sweep, and one line says so, not one for each try."""
+    tries: list[Any] = []
+    repeat = repetition.repeat
+    monkeypatch.setattr(repetition, "repeat", lambda run: (tries.append(run), repeat(run))[1])
+    for number in range(3):
+        lose(start(cast.alice, threadId=str(number)))
     settings.AGUI_LIMIT_RUNS_PER_MINUTE = 1
-    assert repetition.sweep() == []
+    with capture_logs() as lines:
+        assert repetition.sweep() == []
+        assert repetition.sweep() == []
+    assert len(tries) == 2
+    assert [line["event"] for line in lines] == ["run.not_repeated"]
     settings.AGUI_LIMIT_RUNS_PER_MINUTE = 10
-    assert len(repetition.sweep()) == 1
+    assert len(repetition.sweep()) == 3
 
 
 def test_what_the_lost_attempt_said_is_not_said(cast: Cast) -> None:
