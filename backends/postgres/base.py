@@ -140,4 +140,13 @@ def serve() -> None:
 
 def queue_parameters() -> dict[str, Any]:
     """Keyword arguments of Procrastinate's pool: the same address, the same TLS, deadlines."""
-    return {"kwargs": connector_params(), "connection_class": deadlines.AsyncConnection}
+    return {
+        "kwargs": connector_params(),
+        "connection_class": deadlines.AsyncConnection,
+        "configure": _without_transactions,
+    }
+
+
+async def _without_transactions(connection: psycopg.AsyncConnection[Any]) -> None:
+    """Each statement of the queue is a transaction of its own: none needs a BEGIN and a COMMIT."""
+    await connection.set_autocommit(True)

@@ -7,6 +7,7 @@ it gets an OperationalError, as after a restart.
 """
 
 import asyncio
+import select
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -27,6 +28,8 @@ PING = 3.0
 QUEUE = 5.0
 CANCEL = 2.0
 LONGEST = 600.0  # of nightly work and management commands
+FRESH = 2.0
+"""Seconds after an answer in which a pool takes a silent connection to be alive."""
 INTERVAL = 0.1  # seconds between two looks for a Ctrl-C, as psycopg has it
 _UNSET = -1.0
 _allowed: ContextVar[float | None] = ContextVar("deadline", default=_UNSET)
@@ -56,7 +59,7 @@ class Connection(psycopg.Connection[Any]):
     """A connection with a deadline for each answer: its own, or the one of ``current``."""
 
     deadline: float | None = None
-    drained_at = 0.0
+    drained_at = answered_at = 0.0
     role: str | None = None  # what it became, if not what it logged in as (``roles``)
     restricted = False  # whether the policies ask it for its scope
 
@@ -67,7 +70,9 @@ class Connection(psycopg.Connection[Any]):
     def wait(self, gen: Any, interval: float = INTERVAL, timeout: float | None = None) -> Any:
         seconds = self.deadline or current()
         try:
-            return super().wait(gen, interval, seconds if timeout is None else timeout)
+            answer = super().wait(gen, interval, seconds if timeout is None else timeout)
+            self.answered_at = time.monotonic()
+            return answer
         except ReadOnlySqlTransaction as error:
             self._renew_pool()
             raise _demoted(self) from error
@@ -84,6 +89,8 @@ class Connection(psycopg.Connection[Any]):
         if query != "":
             return super().execute(query, *args, **kwargs)
         # A pool asks like this whether a connection is alive.
+        if _surely_alive(self):
+            return None
         try:
             with allowing(PING):
                 return super().execute(query, *args, **kwargs)
@@ -102,10 +109,14 @@ class Connection(psycopg.Connection[Any]):
 class AsyncConnection(psycopg.AsyncConnection[Any]):
     """The same for the job queue, whose statements are short."""
 
+    answered_at = 0.0
+
     async def wait(self, gen: Any, interval: float = INTERVAL, timeout: float | None = None) -> Any:
         try:
             seconds = QUEUE if timeout is None else timeout
-            return await waiting.wait_async(gen, self.pgconn.socket, interval, seconds)
+            answer = await waiting.wait_async(gen, self.pgconn.socket, interval, seconds)
+            self.answered_at = time.monotonic()
+            return answer
         except ReadOnlySqlTransaction as error:
             raise _demoted(self) from error
         except _WaitTimeout:
@@ -117,6 +128,24 @@ class AsyncConnection(psycopg.AsyncConnection[Any]):
             if self.pgconn.transaction_status == TransactionStatus.ACTIVE:
                 self.pgconn.finish()
             raise
+
+    async def execute(self, query: Any, *args: Any, **kwargs: Any) -> Any:
+        if query == "" and _surely_alive(self):
+            return None
+        return await super().execute(query, *args, **kwargs)
+
+
+def _surely_alive(connection: Connection | AsyncConnection) -> bool:
+    """Whether a connection has just answered, and its server has not said anything since.
+
+    A server that ends a session says so, and closes it: then there is something to read. A ping for
+    each request would be a fifth of the statements of a start.
+    """
+    if time.monotonic() - connection.answered_at > FRESH or connection.closed:
+        return False
+    socket = select.poll()
+    socket.register(connection.pgconn.socket, select.POLLIN)
+    return not socket.poll(0)
 
 
 def _given_up(connection: Connection | AsyncConnection, seconds: float) -> psycopg.OperationalError:

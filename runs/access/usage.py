@@ -3,12 +3,12 @@
 import time
 from typing import NamedTuple
 
-from django.db.models import Count
+from django.db.models import Count, Sum
 
 from backends import stream_limit
 from protocol.ids import uuid7_floor
 from runs.lifecycle import admission
-from runs.models import ACTIVE, Run, Status, TeamUsage
+from runs.models import ACTIVE, EndedRun, Run, Status, TeamUsage
 from teams.limits import NAMES, Limits, limits_of
 from teams.models import Team
 
@@ -35,11 +35,12 @@ def _used(team: Team) -> dict[str, int | None]:
     runs = Run.objects.for_team(team)
     admitted = runs.filter(status__in=ACTIVE, job_id__isnull=False)
     since = uuid7_floor(time.time() - admission.MINUTE)
-    stored = TeamUsage.objects.filter(team=team).values_list("stored_bytes", flat=True).first()
+    counted = TeamUsage.objects.filter(team=team).values_list("stored_bytes", flat=True).first()
+    ended = EndedRun.objects.filter(team=team).aggregate(bytes=Sum("bytes"))["bytes"]
     return {
         "concurrent_runs": admitted.aggregate(jobs=Count("job_id", distinct=True))["jobs"],
         "queued_runs": runs.filter(status=Status.QUEUED, job_id=None).count(),
         "runs_per_minute": runs.filter(journal_id__gt=since).count(),
         "open_streams": stream_limit.count(team.pk),
-        "stored_bytes": stored or 0,
+        "stored_bytes": (counted or 0) + (ended or 0),
     }

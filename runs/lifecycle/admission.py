@@ -13,7 +13,7 @@ left undone, and what an operator's higher limit lets in.
 
 The rows of a team's runs say how many are going. The end of a run leaves a row, ``EndedRun``, in
 its own transaction with the bytes that the run stored; adding it to the team's sum deletes it, so
-it counts exactly once, whoever does it first.
+it counts exactly once. The team's next start does that, or ``sweep``.
 
 Between teams the queue is start-time fair: a run's stamp is its team's position in virtual time,
 each run moves the team on by one, and a team that was idle starts at the run that a worker took
@@ -56,23 +56,28 @@ LAZY = "set local synchronous_commit = off"
 # runs, since it cannot know that the waiting ones are the newest.
 WAITING_FIRST = """
 select run.journal_id, run.thread_id from runs_run run
- where run.team_id = %(team)s and run.status = 'queued' and run.job_id is null
+ where run.team_id = {team} and run.status = 'queued' and run.job_id is null
    and not exists (
        select from runs_run earlier
         where earlier.thread_id = run.thread_id and earlier.status in ('queued', 'running')
           and earlier.journal_id < run.journal_id)
  order by run.created_at, run.journal_id
  limit greatest(0, coalesce(nullif(coalesce((
-       select concurrent_runs from teams_teamlimits own where own.team_id = %(team)s),
+       select concurrent_runs from teams_teamlimits own where own.team_id = {team}),
        %(default)s), 0), %(batch)s) - (
        select count(distinct going.job_id) from runs_run going -- children share their parent's
-        where going.team_id = %(team)s and going.status in ('queued', 'running')
+        where going.team_id = {team} and going.status in ('queued', 'running')
           and going.job_id is not null))
 """
-PICK = f"{WAITING_FIRST} for no key update of run skip locked"
+PICK = f"{WAITING_FIRST.format(team='%(team)s')} for no key update of run skip locked"
 LOOK = f"""
-select exists (select from runs_endedrun where team_id = %(team)s)
-    or exists ({WAITING_FIRST})
+select (%(count)s and exists (select from runs_endedrun where team_id = %(team)s))
+    or exists ({WAITING_FIRST.format(team="%(team)s")})
+"""  # noqa: S608
+TEAMS_WITH_NEXT = f"""
+select team.id
+  from (select distinct team_id as id from runs_run where journal_id = any(%(runs)s)) team
+ where exists ({WAITING_FIRST.format(team="team.id")})
 """  # noqa: S608
 # Admits, adds up what the team's ended runs stored, and moves its stamp on.
 SETTLE = """
@@ -100,7 +105,8 @@ select count(*) from (
 """
 # The newest run but ``skip`` of the last minute: ids are times, so the index suffices.
 OLDEST_IN_THE_WAY = """
-select (select stored_bytes from runs_teamusage where team_id = %(team)s),
+select (select stored_bytes from runs_teamusage where team_id = %(team)s)
+           + (select coalesce(sum(bytes), 0) from runs_endedrun where team_id = %(team)s),
        (select journal_id from runs_run where team_id = %(team)s and journal_id > %(since)s
          order by journal_id desc offset %(skip)s limit 1)
 """
@@ -200,18 +206,21 @@ def record_end(run_id: UUID) -> None:
 
 def ended(run_ids: Iterable[UUID]) -> None:
     """Admit the next runs of these runs' teams, after the commit that ended them."""
-    teams = Run.objects.of_any_team().filter(pk__in=list(run_ids))
-    for team in set(teams.values_list("team_id", flat=True)):
+    values = {"runs": list(run_ids), "default": default("concurrent_runs"), "batch": BATCH}
+    with connection.cursor() as cursor:
+        cursor.execute(TEAMS_WITH_NEXT, values)
+        teams = [team for (team,) in cursor.fetchall()]
+    for team in teams:
         _admit_safely(team)
 
 
-def admit_next(team_id: UUID) -> int:
+def admit_next(team_id: UUID, *, count: bool = False) -> int:
     """Admit the next runs of a team, in transactions of their own; returns how many.
 
-    Idempotent, and never waits: see above.
+    Idempotent, and never waits: see above. With ``count``, ended runs are added up, too.
     """
     total = 0
-    while _has_next(team_id):
+    while _has_next(team_id, count):
         with transaction.atomic():
             with connection.cursor() as cursor:
                 cursor.execute(LAZY)
@@ -235,7 +244,7 @@ def sweep() -> int:
     waiting = Run.objects.of_any_team().filter(status="queued", job_id=None)
     teams = waiting.order_by("team_id").values_list("team_id", flat=True).distinct()
     behind = EndedRun.objects.values_list("team_id", flat=True).distinct()
-    return sum(_admit_safely(team) for team in {*teams, *behind})
+    return sum(_admit_safely(team, count=True) for team in {*teams, *behind})
 
 
 def recount() -> None:
@@ -258,19 +267,19 @@ def _change(team_id: UUID, statement: str, **values: Any) -> None:
         transaction.on_commit(partial(_admit_safely, team_id))
 
 
-def _admit_safely(team_id: UUID) -> int:
-    """Admit for one team; log an error, so that the other teams get their turn."""
+def _admit_safely(team_id: UUID, *, count: bool = False) -> int:
+    """One team's trouble is none of the others'."""
     try:
-        return admit_next(team_id)
+        return admit_next(team_id, count=count)
     except Exception:
         log.exception("admission.failed", team=str(team_id))
         return 0
 
 
-def _has_next(team_id: UUID) -> bool:
-    """Whether a run waits for admission, or an ended one to be counted."""
+def _has_next(team_id: UUID, count: bool) -> bool:
+    """Whether a run waits for admission or, with ``count``, an ended one for being added up."""
     with connection.cursor() as cursor:
-        cursor.execute(LOOK, _waiting(team_id))
+        cursor.execute(LOOK, {**_waiting(team_id), "count": count})
         return bool(cursor.fetchone()[0])
 
 

@@ -238,7 +238,7 @@ def claim(run_id: UUID, at: datetime | None = None) -> Claimed | None:
     A caller that tries again after an error passes the same ``at`` each time: the claim may have
     been committed although the answer was lost, and ``at`` identifies it.
     """
-    along = ("agent", "thread__history")
+    along = ("agent", "thread__history", "team__limits")
     run: Run = Run.objects.already_found().select_related(*along).get(pk=run_id)
     past = history.current(run.thread_id, run.thread)
     now = at or timezone.now()
@@ -259,7 +259,7 @@ def _claimed(run: Run, right: Claim, now: datetime, past: Fold) -> Claimed:
     run.status, run.started_at = Status.RUNNING, now
     admission.started(run)
     prepared, questions = history.prepare(run, past), interrupts.to_repeat(run)
-    return Claimed(right, run, prepared, limits_of(run.team_id), questions)
+    return Claimed(right, run, prepared, limits_of(run.team), questions)
 
 
 def finish(run_id: UUID, terminal: dict[str, Any]) -> UUID:

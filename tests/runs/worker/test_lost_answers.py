@@ -12,6 +12,7 @@ from backends.postgres import base
 from backends.postgres.bridge import db
 from events import journal
 from events.writer import JournalWriter
+from runs.lifecycle import admission
 from runs.models import EndedRun, Run, Status, TeamUsage
 from teams.models import TeamLimits
 from tests.cast import Cast, LiveRun, fresh, start, types_of
@@ -124,5 +125,6 @@ def verify(runs: list[Run]) -> None:
         assert fresh(run).status == Status.SUCCEEDED
     ended = Run.objects.filter(status=Status.SUCCEEDED)
     stored = sum(ended.values_list("journal__bytes", flat=True))
+    admission.sweep()
     assert TeamUsage.objects.get().stored_bytes == stored, "each end counts once"
     assert not EndedRun.objects.exists()
