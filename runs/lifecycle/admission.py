@@ -206,7 +206,11 @@ def record_end(run_id: UUID) -> None:
 
 def ended(run_ids: Iterable[UUID]) -> None:
     """Admit the next runs of these runs' teams, after the commit that ended them."""
-    values = {"runs": list(run_ids), "default": default("concurrent_runs"), "batch": BATCH}
+    values: dict[str, Any] = {
+        "runs": list(run_ids),
+        "default": default("concurrent_runs"),
+        "batch": BATCH,
+    }
     with connection.cursor() as cursor:
         cursor.execute(TEAMS_WITH_NEXT, values)
         teams = [team for (team,) in cursor.fetchall()]
