@@ -51,7 +51,7 @@ def test_one_answer_with_all_around_it(cast: Cast) -> None:
     path = f"/api/v1/interrupts/{Interrupt.objects.get().pk}/answer"
     with Walk("one answer, all of it", inside=InterruptAnswer.post).recorded() as walk:
         ask_now("POST", path, cast.alice.headers, json={"status": "resolved"})
-    shown(walk, 110)
+    shown(walk, 125)
 
 
 async def test_one_post(cast: Cast, bell: None) -> None:
@@ -59,7 +59,7 @@ async def test_one_post(cast: Cast, bell: None) -> None:
         async with Exchange("POST", "/agui", cast.alice.headers, json={"messages": []}) as stream:
             walk.pause()
             assert stream.status == 200
-    shown(walk, 400)
+    shown(walk, 420)
 
 
 async def test_one_event(cast: Cast, register: Register, writer: JournalWriter) -> None:
@@ -89,7 +89,7 @@ async def test_one_event(cast: Cast, register: Register, writer: JournalWriter) 
             sent.set()
             await stream.until(b"RUN_FINISHED")
         await performed
-    shown(walk, 90)
+    shown(walk, 100)
     passed = {f"{module}.py" for module in walk.modules if not module.startswith(AROUND)}
     print(f"{len(passed)} files between the agent and the reader")
     page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
@@ -101,4 +101,4 @@ def test_one_sharing_check(cast: Cast) -> None:
     run = start(cast.alice)
     with Walk("one sharing check").recorded() as walk:
         access.find(cast.bob.principal, run.pk)
-    shown(walk, 30)
+    shown(walk, 40)
