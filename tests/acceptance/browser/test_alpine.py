@@ -6,11 +6,11 @@ import re
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.acceptance.browser.test_pages import Open, browser, open_page, session
+from tests.acceptance.browser.test_pages import Open, open_page, session
 from tests.acceptance.host import ROOT, Host
 from tests.conformance.node import ready_packages, run_node
 
-__all__ = ["browser", "open_page", "session"]
+__all__ = ["open_page", "session"]
 
 EXAMPLE = (ROOT / "docs" / "examples" / "alpine.md").read_text("utf-8")
 (JAVASCRIPT,), (REACT,) = (

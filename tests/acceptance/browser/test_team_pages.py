@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.acceptance.browser.test_pages import CONTRAST, SECONDS, browser
+from tests.acceptance.browser.test_pages import CONTRAST, SECONDS
 from tests.acceptance.host import Host
 
-__all__ = ["browser"]
 pytestmark = pytest.mark.slow
 
 SEED = """

@@ -8,7 +8,6 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 
 from tests.acceptance.browser.test_pages import CONTRAST, PHONE, SECONDS
 from tests.acceptance.browser.test_sharing import (
-    browser,
     complaints,
     endless,
     shared,
@@ -16,7 +15,7 @@ from tests.acceptance.browser.test_sharing import (
 )
 from tests.acceptance.host import Host, wait_for
 
-__all__ = ["browser", "complaints"]
+__all__ = ["complaints"]
 pytestmark = pytest.mark.slow
 
 LINK = re.compile(r"^(http://\S+/invitations/\S+)$", re.MULTILINE)

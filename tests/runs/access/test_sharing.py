@@ -8,7 +8,7 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from runs.access import uses
+from runs.access import access
 from runs.models import Grant, Interrupt, Run, Thread
 from teams.models import AuditEntry, Membership, Role
 from tests.asgi import Answer, ask_now
@@ -234,7 +234,7 @@ class TestGrants:
         assert first is not None
         assert ask_now("GET", path).status == 200
         assert Grant.objects.get().last_used_at == first
-        monkeypatch.setattr(uses, "EVERY", timedelta(0))
+        monkeypatch.setattr(access, "NOTED_EVERY", timedelta(0))
         assert ask_now("GET", path).status == 200
         assert Grant.objects.get().last_used_at > first
 
