@@ -22,7 +22,7 @@ BENCHMARKS := intake append latency memory hydration graceful_stop fairness purg
 export PIP_ROOT_USER_ACTION := ignore
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run test test-quick test-postgres-15 soak check bench audit lock screenshot
+.PHONY: help run test test-quick test-postgres-15 soak check bench audit lock picture screenshot
 
 help:
 	@echo "make run          start everything on http://127.0.0.1:8000 (PORT=…, ARGS=--reload)"
@@ -34,6 +34,7 @@ help:
 	@echo "make bench        the benchmarks, one script per promise"
 	@echo "make audit        known holes in the pinned requirements (needs a package index)"
 	@echo "make lock         resolve the pinned requirements again (needs uv)"
+	@echo "make picture      the picture of imports in docs/architecture.md, made anew"
 	@echo "make screenshot   the picture in the README, made anew (needs Chromium)"
 
 run: .venv/run.stamp
@@ -79,6 +80,9 @@ lock:
 		--no-emit-index-url --all-extras -o requirements/dev.lock pyproject.toml
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate --no-emit-index-url -o $(PEER)/requirements.lock $(PEER)/requirements.in
+
+picture: .venv/dev.stamp
+	$(BIN)/python -m tests.picture
 
 screenshot: .venv/dev.stamp
 	$(BIN)/python -m tests.screenshot
