@@ -34,8 +34,8 @@ help:
 	@echo "make bench        the benchmarks, one script per promise"
 	@echo "make audit        known holes in the pinned requirements (needs a package index)"
 	@echo "make lock         resolve the pinned requirements again (needs uv)"
-	@echo "make picture      the picture of imports in docs/architecture.md, made anew"
-	@echo "make screenshot   the picture in the README, made anew (needs Chromium)"
+	@echo "make picture      the picture of imports in docs/architecture.md, drawn again"
+	@echo "make screenshot   the picture in the README, taken again (needs Chromium)"
 
 run: .venv/run.stamp
 	@exec $(BIN)/python manage.py up $(ARGS)

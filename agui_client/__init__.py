@@ -1,8 +1,8 @@
-"""The Python client of AG-UI servers: talk to an agent, come back where you were, serve one.
+"""The Python client of AG-UI servers: talk to an agent, resume a conversation, serve an agent.
 
 ``AGUIClient`` (asyncio) and ``SyncAGUIClient`` speak to any AG-UI server; with the run host they
-also survive restarts and broken networks, without losing or doubling an event.
-``AGUIEventEmitter`` and ``AGUIServer`` are for the other side. Nothing here needs Django.
+also survive restarts and broken networks, without losing or doubling an event. ``AGUIEventEmitter``
+and ``AGUIServer`` are for the other side. Nothing here needs Django.
 """
 
 from agui_client.client import AGUIClient

@@ -8,14 +8,14 @@ FIRST, LONGEST = 0.1, 5.0
 
 
 class Backoff:
-    """Tries that grow apart, with jitter, until ``timeout`` seconds have passed without success."""
+    """Tries at growing intervals, with jitter, until ``timeout`` seconds pass without success."""
 
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout
         self.succeeded()
 
     def succeeded(self) -> None:
-        """The server answered: the time starts anew."""
+        """The server answered: the timeout starts again."""
         self._tries = 0
         self._since = time.monotonic()
 

@@ -1,6 +1,6 @@
 """AGUIClient: a conversation with an agent, from another program.
 
-With the run host a run does not depend on this process: what breaks is picked up by cursor, a
+With the run host a run does not depend on this process: a broken stream is resumed by cursor, a
 start that may have been lost is repeated under its Idempotency-Key, and no event comes twice.
 """
 
@@ -26,12 +26,12 @@ DEFAULT_AGENT = "default"
 class AGUIClient:
     """A thread with an agent behind ``endpoint``, such as ``https://host/agui/agent/docs/run``.
 
-    ``timeout``: seconds for which the server may be unreachable before ConnectionLost.
-    ``api_key`` is sent as a Bearer token. ``thread_id`` goes on with an earlier conversation.
-    ``verify``: an ``ssl.SSLContext`` with the certificates to trust, or False to trust everybody.
-    ``http_client`` is used instead of one of our own, with its proxies, timeouts and TLS, and left
-    open by ``close``; a WebSocket takes its headers, and its TLS from ``verify``.
-    One run at a time: ``cancel`` may be called beside it, everything else after it.
+    ``timeout``: seconds for which the server may be unreachable before ConnectionLost. ``api_key``
+    is sent as a Bearer token. ``thread_id`` continues an earlier conversation. ``verify``: an
+    ``ssl.SSLContext`` with the certificates to trust, or False to trust any. ``http_client`` is
+    used instead of one of our own, with its proxies, timeouts and TLS, and left open by ``close``;
+    a WebSocket takes its headers, and its TLS from ``verify``. One run at a time: ``cancel`` may be
+    called during it, everything else after it.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class AGUIClient:
 
     @property
     def thread_id(self) -> str:
-        """The conversation's id; give it to another client to go on there."""
+        """The conversation's id; give it to another client to continue there."""
         return self._talk.thread_id
 
     @property
@@ -100,7 +100,7 @@ class AGUIClient:
             "threadId": talk.thread_id,
             "runId": str(uuid.uuid4()),
             "protocolVersion": PROTOCOL_VERSION,
-            # The host keeps the thread; whoever does not needs all of it.
+            # The run host keeps the thread; other servers need all of it.
             "messages": new if log else talk.messages,
             "tools": [],
             "context": [],
@@ -121,7 +121,7 @@ class AGUIClient:
         backoff = Backoff(self._timeout)
         self._talk.begin()
         while True:
-            held: list[Event] = []
+            buffered: list[Event] = []
             try:
                 async with self._http.stream(
                     "POST", url, json=body, headers=self._headers
@@ -129,15 +129,16 @@ class AGUIClient:
                     await check(answer)
                     self._remember(answer)
                     async for seq, event in frames(answer):
-                        held += [event] if event else []
+                        buffered += [event] if event else []
                         if seq is not None:
-                            # Until the first number a break repeats everything: nothing was shown.
-                            async with aclosing(self._rest(answer, held, seq)) as events:
+                            # Until the first numbered event a break repeats everything: nothing was
+                            # shown.
+                            async with aclosing(self._rest(answer, buffered, seq)) as events:
                                 async for each in events:
                                     self._talk.take(each)
                                     yield each
                             return
-                    for each in held:
+                    for each in buffered:
                         self._talk.take(each)
                         yield each
                     return
@@ -156,7 +157,7 @@ class AGUIClient:
         return False
 
     async def close(self) -> None:
-        """Leave. A run at the run host goes on."""
+        """Leave. A run on the run host continues."""
         if self._owned:
             await self._http.aclose()
 
@@ -196,7 +197,7 @@ class AGUIClient:
                         return
                 break
             except httpx.ConnectError as error:
-                await self._try_again(backoff, error)  # nothing was sent
+                await self._try_again(backoff, error)  # Nothing was sent.
             except (Broken, httpx.TransportError) as error:
                 if self._log is None and not isinstance(error, Broken):
                     raise ConnectionLost(
@@ -209,13 +210,13 @@ class AGUIClient:
                 yield event
 
     async def _rest(
-        self, answer: httpx.Response, held: list[Event], after: int
+        self, answer: httpx.Response, buffered: list[Event], after: int
     ) -> AsyncGenerator[Event, None]:
-        """Yield the held-back events, then the answer to its end, then what a break left out."""
+        """Yield the buffered events, then the answer to its end, then what a break left out."""
         self._live = answer
-        for shown in held:
-            yield shown
-            if shown["type"] in TERMINAL:
+        for replayed in buffered:
+            yield replayed
+            if replayed["type"] in TERMINAL:
                 return
         try:
             async for seq, event in frames(answer):
@@ -231,7 +232,9 @@ class AGUIClient:
             if self._log is None and answer in self._hung_up:
                 return
             if self._log is None:
-                raise ConnectionLost(f"The server keeps no log to go on with: {error!r}") from error
+                raise ConnectionLost(
+                    f"The server keeps no log to continue from: {error!r}"
+                ) from error
         finally:
             self._live = None
         if self._log:
@@ -265,8 +268,8 @@ class AGUIClient:
 
     def _base(self) -> str:
         """``…/agui`` of any of the host's endpoints."""
-        head, found, _ = self.endpoint.rstrip("/").partition("/agui")
-        return head + (found or "/agui")
+        head, separator, _ = self.endpoint.rstrip("/").partition("/agui")
+        return head + (separator or "/agui")
 
     async def _try_again(self, backoff: Backoff, error: Exception) -> None:
         raise_untrusted(error)

@@ -1,4 +1,4 @@
-"""What a client remembers of its thread: enough to go on, with servers that remember nothing."""
+"""What a client remembers of its thread: enough to continue, even with stateless servers."""
 
 import uuid
 from typing import Any
@@ -23,16 +23,16 @@ class Conversation:
         return message
 
     def begin(self) -> None:
-        """A run starts: its text and its questions are its own."""
+        """Begin a run, with its own text and questions."""
         self._texts, self.interrupts = {}, []
 
     @property
     def answer(self) -> str:
-        """What the assistant said in this run; messages are parted by an empty line."""
+        """The assistant's text in this run; messages are separated by an empty line."""
         return "\n\n".join(filter(None, map("".join, self._texts.values())))
 
     def take(self, event: Event) -> str:
-        """Follow an event; the text it adds to the answer."""
+        """Follow an event; returns the text it adds to the answer."""
         match event["type"]:
             case "TEXT_MESSAGE_START" if event.get("role", "assistant") == "assistant":
                 self._texts.setdefault(event["messageId"], [])

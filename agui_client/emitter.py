@@ -1,7 +1,7 @@
 """AGUIEventEmitter: the events of one run as server-sent events, through the SDK's encoder.
 
-What is open is remembered, so that a notebook needs no ids: text and arguments go to the message
-or call that was started last.
+It remembers what is open, so that a notebook needs no ids: text and arguments go to the message or
+call that was started last.
 """
 
 import uuid
@@ -28,7 +28,7 @@ from ag_ui.encoder import EventEncoder
 
 @dataclass
 class AGUIEventEmitter:
-    """Each method returns one encoded event. Raises ValueError where nothing is open."""
+    """Each method returns one encoded event. Raises ValueError if nothing is open."""
 
     thread_id: str
     run_id: str
@@ -38,15 +38,13 @@ class AGUIEventEmitter:
 
     @property
     def content_type(self) -> str:
-        """What to put into the Content-Type header."""
+        """The value of the Content-Type header."""
         return str(self._encoder.get_content_type())
 
     def emit_run_started(self) -> str:
-        """RUN_STARTED."""
         return self._encode(RunStartedEvent(thread_id=self.thread_id, run_id=self.run_id))
 
     def emit_run_finished(self, result: Any = None) -> str:
-        """RUN_FINISHED."""
         return self._encode(
             RunFinishedEvent(thread_id=self.thread_id, run_id=self.run_id, result=result)
         )
@@ -61,12 +59,10 @@ class AGUIEventEmitter:
         return self._encode(TextMessageStartEvent(message_id=self._message_id, role="assistant"))
 
     def emit_text_content(self, delta: str) -> str:
-        """TEXT_MESSAGE_CONTENT."""
         open_id = _opened(self._message_id, "emit_text_start")
         return self._encode(TextMessageContentEvent(message_id=open_id, delta=delta))
 
     def emit_text_end(self) -> str:
-        """TEXT_MESSAGE_END."""
         open_id, self._message_id = _opened(self._message_id, "emit_text_start"), None
         return self._encode(TextMessageEndEvent(message_id=open_id))
 
@@ -87,7 +83,6 @@ class AGUIEventEmitter:
         )
 
     def emit_tool_call_args(self, delta: str) -> str:
-        """TOOL_CALL_ARGS."""
         open_id = _opened(self._tool_call_id, "emit_tool_call_start")
         return self._encode(ToolCallArgsEvent(tool_call_id=open_id, delta=delta))
 
@@ -104,11 +99,10 @@ class AGUIEventEmitter:
         )
 
     def emit_state_snapshot(self, state: Any) -> str:
-        """STATE_SNAPSHOT."""
         return self._encode(StateSnapshotEvent(snapshot=state))
 
     def emit_state_delta(self, delta: Mapping[str, Any] | list[dict[str, Any]]) -> str:
-        """STATE_DELTA. New values by key become the JSON Patch that AG-UI wants."""
+        """STATE_DELTA. New values by key become the JSON Patch that AG-UI requires."""
         patch = delta if isinstance(delta, list) else as_patch(delta)
         return self._encode(StateDeltaEvent.model_validate({"delta": patch}))
 

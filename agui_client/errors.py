@@ -1,14 +1,14 @@
-"""What can go wrong for a client, as exceptions."""
+"""The exceptions that this client raises."""
 
 import ssl
 
 
 class AGUIError(Exception):
-    """Anything that this client raises on purpose."""
+    """The base of all exceptions that this client raises on purpose."""
 
 
 class Refused(AGUIError):
-    """The server answered no: ``status`` (HTTP, or a WebSocket close code), its ``code``."""
+    """The server refused: ``status`` (HTTP, or a WebSocket close code), its ``code``."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(f"{status} {code}: {message}")
@@ -20,16 +20,16 @@ class Refused(AGUIError):
 class ConnectionLost(AGUIError):
     """The server could not be reached for as long as ``timeout`` allows.
 
-    The run may well go on: with the run host, ``connect()`` finds it again.
+    The run may well continue: with the run host, ``connect()`` finds it again.
     """
 
 
 class Untrusted(ConnectionLost):
-    """The server's certificate is not accepted; trying again would change nothing."""
+    """The server's certificate is not trusted; trying again would change nothing."""
 
 
 def raise_untrusted(error: BaseException) -> None:
-    """Raises Untrusted if TLS refused the server; httpx and websockets wrap what it raised."""
+    """Raises Untrusted if TLS rejected the server; httpx and websockets wrap the original error."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):

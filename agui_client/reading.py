@@ -1,7 +1,7 @@
-"""Reading a run's log: from a cursor, over either transport, through any number of breaks.
+"""Reads a run's log: from a cursor, over either transport, through any number of breaks.
 
-Every way in yields ``(seq, event)`` in order, each seq once. What a transport repeats is dropped,
-a gap is a break: the reader comes back with its cursor, and the host's log fills it.
+Every function yields ``(seq, event)`` in order, each seq once. Repeated events are dropped, a gap
+counts as a break: the reader comes back with its cursor, and the host's log fills it.
 """
 
 import json
@@ -25,7 +25,7 @@ Transport = Literal["sse", "websocket"]
 
 TERMINAL = frozenset({"RUN_FINISHED", "RUN_ERROR"})
 AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""Statuses behind which the same request may succeed later."""
+"""Statuses after which the same request may succeed later."""
 CLOSED_FOR_GOOD = range(4400, 4412)
 MAX_MESSAGE = 32 * 1024 * 1024
 
@@ -48,7 +48,7 @@ async def follow(
     headers: Mapping[str, str] | None = None,
     verify: ssl.SSLContext | bool = True,
 ) -> AsyncGenerator[Numbered, None]:
-    """The log at ``url`` behind ``after``, until its terminal event.
+    """The log at ``url`` after ``after``, until its terminal event.
 
     ``headers`` join those of ``http``; ``verify`` is for the WebSocket. Raises Refused, Untrusted,
     and ConnectionLost after ``timeout`` seconds without an answer.
@@ -69,7 +69,7 @@ async def follow(
                     yield seq, event
                     if event["type"] in TERMINAL:
                         return
-            # It ended without the end of the run: as good as broken.
+            # It ended before the run did, which counts as a break.
             broken = Broken("the stream ended early")
         except Broken as error:
             broken = error
@@ -146,7 +146,7 @@ def _tls(address: str, verify: ssl.SSLContext | bool) -> ssl.SSLContext | None:
 
 
 def socket_address(url: str) -> str:
-    """Where the socket of a run is, beside its events: ``/ws/runs/{id}/``."""
+    """The URL of a run's socket, from that of its events: ``/ws/runs/{id}/``."""
     parts = urlsplit(url)
     run = parts.path.removesuffix("/events").rpartition("/")[2]
     scheme = {"http": "ws", "https": "wss"}[parts.scheme]
@@ -164,7 +164,7 @@ async def frames(answer: httpx.Response) -> AsyncIterator[tuple[int | None, Even
                 if seq is not None or event is not None:
                     yield seq, event
     except (FrameTooLarge, ValueError) as error:
-        raise Broken(f"not what a stream of events looks like: {error}") from error
+        raise Broken(f"not a stream of events: {error}") from error
 
 
 async def check(answer: httpx.Response) -> None:
@@ -173,12 +173,12 @@ async def check(answer: httpx.Response) -> None:
         return
     body = await answer.aread()
     if answer.status_code in AGAIN:
-        asked = answer.headers.get("retry-after", "")
-        raise Broken(answer.status_code, float(asked) if asked.isdecimal() else 0.0)
-    raise Refused(answer.status_code, *said(body))
+        wanted = answer.headers.get("retry-after", "")
+        raise Broken(answer.status_code, float(wanted) if wanted.isdecimal() else 0.0)
+    raise Refused(answer.status_code, *error_of(body))
 
 
-def said(body: bytes) -> tuple[str, str]:
+def error_of(body: bytes) -> tuple[str, str]:
     """Code and message of an error answer, in the host's form or any other."""
     try:
         error = json.loads(body)["error"]

@@ -21,15 +21,15 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Agent = Any
-"""An async generator function over the input (a dict), or an object with such a ``run``; it
-yields text, dicts or SDK events."""
+"""An async generator function over the input (a dict), or an object with such a ``run``; it yields
+text, dicts or SDK events."""
 
 MAX_BODY = 16 * 1024 * 1024
 log = logging.getLogger(__name__)
 
 
 class AGUIServer:
-    """POST ``/`` runs the agent, GET ``/health`` says that it is there."""
+    """POST ``/`` runs the agent, GET ``/health`` answers while the server is up."""
 
     def __init__(
         self, agent: Agent | None = None, title: str = "AG-UI agent", description: str = ""
@@ -85,7 +85,7 @@ class AGUIServer:
         running = asyncio.ensure_future(_stream(self.agent, input, emitter, send))
         leaving = asyncio.ensure_future(_until_left(receive))
         await asyncio.wait({running, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        for task in (running, leaving):  # whoever hangs up has cancelled the run
+        for task in (running, leaving):  # A client that hangs up has cancelled the run.
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
@@ -146,7 +146,7 @@ def _encoded(item: Any) -> tuple[str, str]:
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """The request's body; None when it is too large or the client left."""
+    """The request's body; None if it is too large or the client left."""
     body: bytes = b""
     while True:
         message = await receive()

@@ -1,6 +1,6 @@
 """Server-sent events, from bytes in any pieces to frames. Bounded, and it keeps the cursor.
 
-Ready-made parsers hand out events only; a cursor also moves with frames that have no data.
+Ready-made parsers return events only; a cursor also moves with frames that have no data.
 """
 
 import codecs
@@ -12,7 +12,7 @@ _END_OF_LINE = re.compile(r"\r\n|\n|\r")
 
 
 class FrameTooLarge(ValueError):
-    """A frame is larger than a client should hold."""
+    """A frame is larger than a client should buffer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Frame:
 
 
 class Decoder:
-    """Feed it what arrives; it returns the frames that are complete."""
+    """Feed it bytes as they arrive; it returns the frames that are complete."""
 
     def __init__(self) -> None:
         self._decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
@@ -38,7 +38,7 @@ class Decoder:
         """Raises FrameTooLarge."""
         text = self._decode(chunk)
         if self._after_cr and text:
-            text = text.removeprefix("\n")  # the second half of a CRLF that was cut
+            text = text.removeprefix("\n")  # the second half of a CRLF that was split
             self._after_cr = False
         self._after_cr = self._after_cr or text.endswith("\r")
         self._size += len(text)

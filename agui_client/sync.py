@@ -13,7 +13,7 @@ _END = object()
 
 
 class SyncAGUIClient:
-    """``AGUIClient``, blocking: the same arguments and methods. ``cancel`` is for any thread."""
+    """``AGUIClient``, blocking: the same arguments and methods. ``cancel`` is thread-safe."""
 
     def __init__(self, endpoint: str, timeout: float = 60.0, **options: Any) -> None:
         self._loop = asyncio.new_event_loop()

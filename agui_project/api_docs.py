@@ -1,4 +1,4 @@
-"""The API's description, made once per process, and the page that tries the API."""
+"""The API's description, made once per process, and the page for trying the API."""
 
 import functools
 import hashlib
@@ -18,7 +18,7 @@ _making = threading.Lock()
 
 
 class Made(NamedTuple):
-    """The description in one form."""
+    """The description in one format."""
 
     body: bytes
     etag: str
@@ -27,7 +27,7 @@ class Made(NamedTuple):
 class Description(SpectacularAPIView):
     """The same for everybody: neither ``?version=`` nor the caller changes it.
 
-    Making it costs seconds of the interpreter, which 40 strangers at once would take from all
+    Making it takes seconds of the interpreter; 40 strangers at once would take those from all
     streams of the process.
     """
 
@@ -35,7 +35,7 @@ class Description(SpectacularAPIView):
     def get(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """As YAML, or as JSON with ``?format=json`` or an Accept header; 304 for its ETag."""
         renderer: Any = request.accepted_renderer
-        with _making:  # the second waits for the first one's work instead of doing it again
+        with _making:  # the second request waits for the first one's work instead of repeating it
             made = _made(renderer.__class__)
         kind = f"{request.accepted_media_type}; charset=utf-8"
         answer = HttpResponse(made.body, content_type=kind)

@@ -1,6 +1,6 @@
-"""System checks: settings that are right by themselves and do not fit together.
+"""System checks: settings that are valid by themselves but do not fit together.
 
-A value that is wrong by itself never gets here: reading it stops the start (``environment.py``).
+A value that is invalid by itself never gets here: reading it stops the start (``environment.py``).
 """
 
 from collections.abc import Sequence
@@ -27,9 +27,9 @@ def postgres_version(databases: Sequence[str] | None = None, **kwargs: Any) -> l
 @register()
 def numbers(**kwargs: Any) -> list[CheckMessage]:
     """Settings that depend on each other."""
-    found: list[CheckMessage] = []
+    messages: list[CheckMessage] = []
     if settings.AGUI_WORKER_LOST_AFTER < 3 * settings.AGUI_HEARTBEAT:
-        found.append(
+        messages.append(
             Warning(
                 "AGUI_WORKER_LOST_AFTER is less than three heartbeats.",
                 hint="A worker that is merely slow would lose its runs.",
@@ -37,28 +37,28 @@ def numbers(**kwargs: Any) -> list[CheckMessage]:
             )
         )
     if settings.AGUI_SSE_HEARTBEAT > LONGEST_HEARTBEAT:
-        found.append(
+        messages.append(
             Warning(
                 f"AGUI_SSE_HEARTBEAT is above {LONGEST_HEARTBEAT} seconds.",
-                hint="Without Valkey, a stream asks then only whether its reader may still read.",
+                hint="Without Valkey, a stream re-checks access only with its heartbeat.",
                 id="agui.W002",
             )
         )
     if 0 < settings.AGUI_LIVENESS_SECONDS < SHORTEST_LIVENESS:
-        found.append(
+        messages.append(
             Warning(
                 f"AGUI_LIVENESS_SECONDS is below {SHORTEST_LIVENESS}.",
-                hint="Processes give a sign of life each second; 0 switches the check off.",
+                hint="Processes give a sign of life each second; 0 disables the check.",
                 id="agui.W003",
             )
         )
-    return found
+    return messages
 
 
 @register()
 def names(**kwargs: Any) -> list[CheckMessage]:
-    """A variable that nobody reads, and that looks like a setting."""
+    """Warn about unread variables that look like a setting."""
     return [
-        Warning(f"{name} is no setting.", hint=f"Did you mean {likely}?", id="agui.W004")
+        Warning(f"{name} is not a setting.", hint=f"Did you mean {likely}?", id="agui.W004")
         for name, likely in settings.AGUI_MISSPELT.items()
     ]

@@ -1,7 +1,7 @@
-"""The command line: `agui-host up` where the package is installed, `manage.py` in a clone.
+"""The command line: `agui-host up` if the package is installed, `manage.py` in a clone.
 
-Every command of Django and of the rooms works by its own name, written with dashes or
-underscores. Commands that need the database start the embedded engines first.
+Commands of Django and of the rooms work by their own names, written with dashes or underscores.
+Commands that need the database start the embedded engines first.
 """
 
 import importlib.metadata
@@ -16,10 +16,10 @@ from embedded.progress import Progress
 
 DISTRIBUTION = "agui-run-host"
 LONG_LIVED = ("run_worker", "supervise", "up")
-SHELLS = ("shell", "dbshell")  # for looking around, also where the database is away
+SHELLS = ("shell", "dbshell")  # For inspection, which also works while the database is away.
 HELP = {"-h", "--help", "--version", "help", "version"}
 SHORT_NAMES = {"worker": "run_worker"}
-# What `agui-host` lists; Django's own commands work too.
+# The commands that `agui-host` lists; Django's own work too.
 COMMANDS = {
     "up": "start everything on this machine: engines, web, worker",
     "worker": "execute runs; beside a web server of your own",
@@ -27,12 +27,12 @@ COMMANDS = {
     "create-team": "make a team and invite its owner",
     "create-key": "make an API key; it is printed once",
     "create-agent": "give a team an agent",
-    "check-agent": "run an agent once and say how well it speaks AG-UI",
-    "legal-hold": "keep a team or a thread from being purged",
+    "check-agent": "run an agent once and report how well it speaks AG-UI",
+    "legal-hold": "protect a team or a thread from purging",
     "delete-team": "erase a team",
     "rotate-secrets": "reseal stored secrets under the newest key",
     "remove-abandoned": "list, or remove, embedded databases whose data directory is gone",
-    "check": "say which settings do not fit together",
+    "check": "report settings that do not fit together",
 }
 
 
@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def run(args: Sequence[str]) -> None:
-    """Hand the command to Django, with the embedded engines running if it needs them."""
+    """Run the command in Django, with the embedded engines running if it needs them."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agui_project.settings")
     import django
     from django.core.exceptions import ImproperlyConfigured
@@ -62,7 +62,7 @@ def run(args: Sequence[str]) -> None:
 
     if args and args[0] in LONG_LIVED:
         own_secrets.hide()
-    # A worker's statements have a deadline; a command may have much to do in one.
+    # A worker's statements have a deadline; one statement of a command may take long.
     patience = nullcontext() if "run_worker" in args[:1] else allowing(LONGEST)
     try:
         if args and not HELP & {args[0], *args[1:2]}:
@@ -80,9 +80,9 @@ def run(args: Sequence[str]) -> None:
 
 
 def prepare(command: str) -> None:
-    """Have all settings read, and the database there if the command needs it.
+    """Read all settings, and make the database ready if the command needs it.
 
-    Raises ImproperlyConfigured, a line for each setting that is wrong, or EngineFailed.
+    Raises ImproperlyConfigured, a line for each invalid setting, or EngineFailed.
     """
     from django.conf import settings
 
@@ -101,12 +101,10 @@ def prepare(command: str) -> None:
 
 
 def tell(text: str) -> None:
-    """A line on standard error, at once."""
     print(text, file=sys.stderr, flush=True)
 
 
 def usage() -> str:
-    """The commands, a line each."""
     width = max(map(len, COMMANDS))
     lines = [f"  {name:{width}}  {purpose}" for name, purpose in COMMANDS.items()]
     return "\n".join(
@@ -115,13 +113,13 @@ def usage() -> str:
             "",
             *lines,
             "",
-            "agui-host COMMAND --help says more.",
+            "agui-host COMMAND --help explains it.",
         ]
     )
 
 
 def version() -> str:
-    """The version of the package, or of the clone where it is not installed."""
+    """The version of the package, or of the clone if it is not installed."""
     try:
         return importlib.metadata.version(DISTRIBUTION)
     except importlib.metadata.PackageNotFoundError:

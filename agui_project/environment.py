@@ -1,7 +1,7 @@
-"""The environment, read by type: what is wrong is collected, so that a start names all of it.
+"""Reads the environment by type, and collects errors so that a start names all of them.
 
-A variable that is empty counts as not set. ``verify`` raises once, with a line for each wrong
-setting: its name, its value where that is no secret, and what to write instead.
+A variable that is empty counts as not set. ``verify`` raises once, with a line for each invalid
+setting: its name, its value unless that is secret, and what to write instead.
 """
 
 import difflib
@@ -21,11 +21,11 @@ Rule = Callable[[str], object]
 YES = frozenset({"true", "on", "ok", "y", "yes", "1"})
 NO = frozenset({"false", "off", "n", "no", "0"})
 MOST = 10**15
-LONGEST = 10**9  # seconds: timers and timestamps take no more
+LONGEST = 10**9  # seconds: the most that timers and timestamps accept
 
 
 class Environment:
-    """Reads variables by type. A wrong one reads as its default until ``verify``."""
+    """Reads variables by type. An invalid one reads as its default until ``verify``."""
 
     def __init__(self, variables: Mapping[str, str] | None = None) -> None:
         self._variables = os.environ if variables is None else variables
@@ -35,7 +35,7 @@ class Environment:
     def text(
         self, name: str, *, default: str = "", rule: Rule | None = None, secret: bool = False
     ) -> str:
-        """The value as it is; ``rule`` looks at it, and a ``secret`` one is never repeated."""
+        """The value unchanged; ``rule`` checks it; a ``secret`` one never appears in messages."""
 
         def read(value: str) -> str:
             if rule is not None:
@@ -46,7 +46,7 @@ class Environment:
         return self.parsed(name, read, default=default, secret=secret, strip=not secret)
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """``true`` or ``false``, and other words for them."""
+        """``true`` or ``false``, or another word for them."""
 
         def read(value: str) -> bool:
             if value.lower() not in YES | NO:
@@ -100,13 +100,13 @@ class Environment:
     def entries(
         self, name: str, *, default: Sequence[str], rule: Rule | None = None, secret: bool = False
     ) -> list[str]:
-        """What stands between commas, without blanks around it; ``rule`` looks at each."""
+        """The comma-separated values, without blanks around them; ``rule`` checks each."""
 
         def read(value: str) -> list[str]:
-            found = [part for part in map(str.strip, value.split(",")) if part]
-            for entry in found:
+            values = [part for part in map(str.strip, value.split(",")) if part]
+            for entry in values:
                 _look(rule, entry, secret)
-            return found
+            return values
 
         return self.parsed(name, read, default=list(default), secret=secret)
 
@@ -115,7 +115,7 @@ class Environment:
 
         def read(value: str) -> str:
             if value not in among:
-                raise ValueError(f"it is one of {', '.join(among)}")
+                raise ValueError(f"write one of {', '.join(among)}")
             return value
 
         return self.parsed(name, read, default=default)
@@ -129,8 +129,7 @@ class Environment:
         secret: bool = False,
         strip: bool = True,
     ) -> T:
-        """What ``parse`` makes of the value. It raises ValueError, or ImproperlyConfigured with a
-        whole line."""
+        """The result of ``parse``, which raises ValueError, or ImproperlyConfigured with a line."""
         self.names.add(name)
         value = self._variables.get(name, "")
         if not value.strip():
@@ -144,11 +143,11 @@ class Environment:
         return default
 
     def problem(self, name: str, remedy: str, value: str | None = None) -> None:
-        """Note that a setting is wrong, for ``verify``."""
+        """Note that a setting is invalid, for ``verify``."""
         self._report(f"{name} is {value!r}: {remedy}." if value else f"{name}: {remedy}.")
 
     def note(self, read: Callable[[], T], default: T) -> T:
-        """What ``read`` returns; a note of its ImproperlyConfigured."""
+        """The result of ``read``; notes its ImproperlyConfigured."""
         try:
             return read()
         except ImproperlyConfigured as error:
@@ -156,14 +155,14 @@ class Environment:
         return default
 
     def misspelt(self) -> dict[str, str]:
-        """Variables that nobody reads and that look like one that is: the name, the likely one."""
+        """Unread variables that look like a setting: their names, and the likely setting."""
         strangers = {
             name
             for name in self._variables.keys() - self.names
             if name.startswith(("AGUI_", "ALPINE_"))
         }
         likely = {name: difflib.get_close_matches(name, self.names, 1, 0.85) for name in strangers}
-        return {name: found[0] for name, found in sorted(likely.items()) if found}
+        return {name: matches[0] for name, matches in sorted(likely.items()) if matches}
 
     def verify(self) -> None:
         """Raises ImproperlyConfigured, a line for each problem."""

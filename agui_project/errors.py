@@ -1,4 +1,4 @@
-"""What the host may answer beside the errors of the protocol (``protocol/errors.py``).
+"""The host's own errors, in addition to those of the protocol (``protocol/errors.py``).
 
 The docstring of a class is its default message, so it is written for the person who reads it.
 """
@@ -40,14 +40,14 @@ class NotFound(HostError):
 
 
 class MethodNotAllowed(HostError):
-    """This address does not support that method."""
+    """This URL does not support that method."""
 
     code = "method_not_allowed"
     status = 405
 
 
 class NotAcceptable(HostError):
-    """This address answers with application/json; let the Accept header allow that."""
+    """This URL answers with application/json; the Accept header must allow that."""
 
     code = "not_acceptable"
     status = 406

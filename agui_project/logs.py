@@ -62,7 +62,7 @@ def config(*, level: str, json: bool) -> dict[str, Any]:
 
 
 class Outages(logging.Filter):
-    """Drops Django's lines about 503: ``answers.log_failure`` has said it, once a second."""
+    """Drops Django's lines about 503: ``answers.log_failure`` reports them, once a second."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return getattr(record, "status_code", None) != 503

@@ -1,4 +1,4 @@
-"""The API's description says of every operation how it may be refused."""
+"""Adds to every operation of the API's description the errors it may return."""
 
 from typing import Any
 
@@ -6,16 +6,16 @@ REFUSALS = {
     400: "The request cannot be understood.",
     401: "No credentials, or wrong ones.",
     403: "The role, the key or the origin does not allow this.",
-    404: "There is no such thing in this team.",
-    405: "This address takes another method.",
-    406: "`Accept` asks for a form that there is not.",
+    404: "It does not exist in this team.",
+    405: "This URL does not support that method.",
+    406: "`Accept` asks for a format that is not available.",
     408: "The body did not arrive in time.",
     409: "The request conflicts with the current state.",
     410: "It was purged.",
     413: "The body is too large.",
     415: "The body is not JSON.",
     422: "A value is not acceptable.",
-    429: "A limit is reached; `Retry-After` says when to come back.",
+    429: "A limit is reached; `Retry-After` says when to try again.",
     503: "The host cannot serve this right now.",
 }
 
@@ -41,7 +41,7 @@ SHAPES = {
 
 
 def describe_refusals(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """A postprocessing hook of drf-spectacular: every error has the one shape."""
+    """A postprocessing hook of drf-spectacular: every error has the same shape."""
     result["components"]["schemas"] |= SHAPES
     shape = {"$ref": "#/components/schemas/ErrorAnswer"}
     for operations in result["paths"].values():
@@ -55,7 +55,7 @@ def describe_refusals(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 
 
 def close_changes(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """A postprocessing hook of drf-spectacular: the body of a PATCH takes known members only."""
+    """A postprocessing hook of drf-spectacular: the body of a PATCH accepts known members only."""
     for operations in result["paths"].values():
         for body in operations.get("patch", {}).get("requestBody", {}).get("content", {}).values():
             name = body["schema"]["$ref"].rsplit("/", 1)[1]

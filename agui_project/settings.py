@@ -1,8 +1,8 @@
 """Settings: every value comes from the environment and has a working default (docs/settings.md).
 
 Importing this module starts nothing: without DATABASE_URL and REDIS_URL the addresses of the
-embedded engines are computed from AGUI_DATA_DIR, and `manage.py` starts them. Values that are
-wrong are collected, and its end raises ImproperlyConfigured with a line for each.
+embedded engines are computed from AGUI_DATA_DIR, and `manage.py` starts them. Invalid values are
+collected, and the end of this module raises ImproperlyConfigured with a line for each.
 """
 
 from typing import Any
@@ -33,9 +33,9 @@ if not SECRET_KEY and not env.problems:
 PORT: int = env.number("PORT", default=8000, most=65_535)
 AGUI_PUBLIC_URL: str = env.text("AGUI_PUBLIC_URL", rule=validators.origin)
 AGUI_PUBLIC_URL = AGUI_PUBLIC_URL.rstrip("/")
-# Where this host is without it: links in mails go there, wherever a request says it came to.
+# The host's address without it: links in mails lead there, whatever Host a request names.
 AGUI_LOCAL_URL = f"http://127.0.0.1:{PORT}"
-# A host that people reach by its name answers to that name, not to those of every machine.
+# A host with a public name answers to that name, not to those of every machine.
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 ALLOWED_HOSTS: list[str] = env.entries(
     "AGUI_ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"], rule=validators.host_name
@@ -104,7 +104,7 @@ ALPINE_AG_UI_BUFFER_SIZE: int = env.number("ALPINE_AG_UI_BUFFER_SIZE", default=1
 ALPINE_AG_UI_VALIDATE_EVENTS: bool = env.flag("ALPINE_AG_UI_VALIDATE_EVENTS", default=True)
 ALPINE_AG_UI_STREAM_TIMEOUT: float = env.duration("ALPINE_AG_UI_STREAM_TIMEOUT", default="30s")
 
-# What a team may use, where it has no values of its own (teams/limits.py); 0 is no limit.
+# What a team may use if it has no limits of its own (teams/limits.py); 0 is no limit.
 AGUI_LIMIT_CONCURRENT_RUNS: int = env.number("AGUI_LIMIT_CONCURRENT_RUNS", default=500)
 AGUI_LIMIT_QUEUED_RUNS: int = env.number("AGUI_LIMIT_QUEUED_RUNS", default=10_000)
 AGUI_LIMIT_RUNS_PER_MINUTE: int = env.number("AGUI_LIMIT_RUNS_PER_MINUTE", default=3_000)
@@ -205,7 +205,7 @@ DATABASES: dict[str, dict[str, Any]] = {
 DATABASES["default"] |= {
     "ENGINE": "backends.postgres",
     "CONN_MAX_AGE": 0,
-    "CONN_HEALTH_CHECKS": True,  # a pooled connection may have died with a restart of Postgres
+    "CONN_HEALTH_CHECKS": True,  # A pooled connection may have died with a restart of Postgres.
 }
 DATABASES["default"]["OPTIONS"]["pool"] = {
     "connection_class": deadlines.Connection,
@@ -257,7 +257,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
-# How people sign in: by django-allauth, for which dashboard/account/adapters.py decides.
+# How people sign in: by django-allauth; dashboard/account/adapters.py makes our decisions.
 AGUI_INVITATION_COOLDOWN: int = env.number("AGUI_INVITATION_COOLDOWN", default=600, most=10**9)
 AGUI_INVITATIONS_PER_DAY: int = env.number("AGUI_INVITATIONS_PER_DAY", default=1_000)
 AGUI_SIGNUP: str = env.choice("AGUI_SIGNUP", default="invited", among=("open", "invited", "closed"))
@@ -284,7 +284,9 @@ AGUI_OIDC_NAME: str = env.text("AGUI_OIDC_NAME", default="Single sign-on")
 AGUI_OIDC_CLIENT_ID: str = env.text("AGUI_OIDC_CLIENT_ID")
 AGUI_OIDC_CLIENT_SECRET: str = env.text("AGUI_OIDC_CLIENT_SECRET", secret=True)
 if AGUI_OIDC_URL and not AGUI_OIDC_CLIENT_ID:
-    env.problem("AGUI_OIDC_CLIENT_ID", "it is empty, and AGUI_OIDC_URL needs it; set both or none")
+    env.problem(
+        "AGUI_OIDC_CLIENT_ID", "it is empty, and AGUI_OIDC_URL needs it; set both or neither"
+    )
 SOCIALACCOUNT_PROVIDERS = {
     "openid_connect": {
         "OAUTH_PKCE_ENABLED": True,
@@ -331,14 +333,14 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
-# An address with https means that a proxy in front ends TLS and says so in X-Forwarded-Proto.
+# An https address means that a proxy in front ends TLS and says so in X-Forwarded-Proto.
 HTTPS = AGUI_PUBLIC_URL.startswith("https://") and not DEBUG
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_SSL_REDIRECT = HTTPS
-SECURE_REDIRECT_EXEMPT = [r"^health$", r"^ready$"]  # probes come without the proxy
+SECURE_REDIRECT_EXEMPT = [r"^health$", r"^ready$"]  # probes bypass the proxy
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
-# Whether the names beside and below this one speak https is not this host's to promise.
+# Whether other names of this domain speak https is not for this host to promise.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = AGUI_MAX_BODY_BYTES
 

@@ -1,4 +1,4 @@
-"""Django's URLs. What answers with a stream is in ``routing``."""
+"""Django's URLs. Streams are in ``web.routing``."""
 
 from django.contrib import admin
 from django.urls import include, path

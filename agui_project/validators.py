@@ -24,7 +24,7 @@ _HOST = re.compile(r"\*|\.?[\w-]+(?:\.[\w-]+)*\.?|\[[0-9A-Fa-f:.]+\]")
 
 
 def http_url(text: str) -> SplitResult:
-    """A URL with http or https, a host, and a port that is one, if any."""
+    """A URL with http or https, a host, and a valid port, if any."""
     return _url(text, HTTP, "https://example.com/path")
 
 
@@ -50,7 +50,7 @@ def host_name(text: str) -> None:
 
 
 def outbound(text: str) -> None:
-    """A host or a network that agents may be at."""
+    """A host or a network where agents may be."""
     try:
         Allowed([text])
     except ValueError:
@@ -61,7 +61,7 @@ def outbound(text: str) -> None:
 def module(text: str) -> None:
     """The dotted name of a module, not its file's."""
     if not all(part.isidentifier() for part in text.split(".")):
-        raise ValueError("write a module's name as import does, my_package.my_agents")
+        raise ValueError("write a module's name as in an import, my_package.my_agents")
 
 
 def sender(text: str) -> None:
@@ -74,13 +74,13 @@ def sender(text: str) -> None:
 def level(text: str) -> None:
     """A level of Python's logging."""
     if text not in logging.getLevelNamesMapping():
-        raise ValueError("it is one of DEBUG, INFO, WARNING, ERROR, CRITICAL")
+        raise ValueError("write one of DEBUG, INFO, WARNING, ERROR, CRITICAL")
 
 
 def folder(text: str) -> None:
-    """A directory that this account may enter, or room for one; who writes there will try."""
+    """A directory that this account may enter, or that does not exist yet."""
     path = os.path.abspath(text)
-    while not os.path.exists(path):  # also what this account cannot see
+    while not os.path.exists(path):  # This includes what this account cannot see.
         path = os.path.dirname(path)
     if not os.path.isdir(path):
         raise ValueError(f"{path} is a file; name a directory")
@@ -101,14 +101,14 @@ def needs_extra(extra: str, package: str) -> Callable[[str], None]:
 
 
 def guessable(key: str) -> bool:
-    """Short, a sample, of few characters, or a pattern: that a compressor finds."""
+    """Short, a sample, of few characters, or a pattern, which a compressor detects."""
     squeezed = len(zlib.compress(key.encode(), 9))
     few = len(set(key)) < FEWEST_CHARACTERS
     return len(key) < SHORTEST_KEY or few or squeezed < SHORTEST_KEY or key.startswith(SAMPLE)
 
 
 def signing_key(key: str) -> None:
-    """What signs sessions and seals secrets: whoever guesses it is everybody."""
+    """The key that signs sessions and seals secrets: anyone who guesses it can be anyone."""
     if guessable(key):
         raise ValueError(
             f"it has fewer than {SHORTEST_KEY} characters, or repeats itself; {MAKE_KEY}"
@@ -122,7 +122,7 @@ def sealing_key(key: str) -> None:
 
 
 def api_key(key: str) -> None:
-    """What ``teams/keys.py`` adopts as a key."""
+    """A string that ``teams/keys.py`` adopts as a key."""
     if len(key) < SHORTEST_KEY or not (key.isascii() and key.isprintable()):
         raise ValueError(f"write {SHORTEST_KEY} printable ASCII characters or more; {MAKE_KEY}")
 
@@ -140,7 +140,7 @@ def _url(text: str, schemes: Any, example: str) -> SplitResult:
         parts = urlsplit(text)
         host = parts.hostname
     except ValueError:
-        raise ValueError(f"this is no URL; write {example}") from None
+        raise ValueError(f"this is not a URL; write {example}") from None
     if parts.scheme not in schemes or "://" not in text:
         names = ", ".join(f"{scheme}://" for scheme in schemes)
         raise ValueError(f"write {example}: it begins with {names.replace(', ', ' or ')}")
@@ -157,4 +157,4 @@ def port(parts: SplitResult) -> None:
     except ValueError:
         number = 0
     if number == 0:
-        raise ValueError("its port is none: write a number from 1 to 65535")
+        raise ValueError("its port is invalid: write a number from 1 to 65535")

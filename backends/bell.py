@@ -1,6 +1,6 @@
-"""The bell, the only module that sends on the channel layer: lossy, never needed for truth.
+"""The bell, the only module that sends on the channel layer: lossy, never needed for correctness.
 
-Whoever listens gets positions and, as an optimisation, fresh events; whoever misses one reads
+Listeners get positions and, as an optimisation, fresh events; one that misses a message reads
 Postgres. So nothing here may fail or delay its caller: one second, then a log line.
 """
 
@@ -23,8 +23,8 @@ Message = dict[str, Any]
 class BellLayer(RedisPubSubChannelLayer):  # type: ignore[misc]  # the library ships no types
     """The pub/sub layer with one pipelined publish for many groups.
 
-    The layer's own ``group_send`` takes a lock and a round trip per group: 100 runs would wait
-    11 ms per commit; the pipeline needs 1.2 ms.
+    The layer's own ``group_send`` takes a lock and a round trip per group: 100 runs would wait 11
+    ms per commit; the pipeline needs 1.2 ms.
     """
 
     async def group_send_many(self, items: Iterable[tuple[str, Message]]) -> None:
@@ -67,7 +67,7 @@ def reachable() -> bool:
 
 def _now(items: list[tuple[str, Message]]) -> bool:
     if not threading.main_thread().is_alive():
-        return False  # the interpreter exits: no thread can be started any more
+        return False  # The interpreter is exiting: no thread can be started any more.
     try:
         return async_to_sync(ring)(items)
     except RuntimeError as error:

@@ -1,7 +1,8 @@
-"""The cache that all web processes share: in Valkey, never needed for truth.
+"""The cache that all web processes share: in Valkey, never needed for correctness.
 
-It counts attempts to sign in. With Valkey down nobody is counted, and nobody is locked out: who
-can stop Valkey can do worse than guess passwords, while everybody else must still get in.
+It counts attempts to sign in. With Valkey down nobody is counted, and nobody is locked out: an
+attacker who can stop Valkey can do worse than guess passwords, and everybody else must still get
+in.
 """
 
 import json
@@ -18,13 +19,13 @@ from redis.retry import Retry
 
 log = structlog.get_logger(__name__)
 PATIENCE = 0.5  # seconds that one command may take
-REST = 5.0  # seconds without a try after a failure: a page asks a dozen times
+REST = 5.0  # seconds without a try after a failure: a page makes a dozen commands
 
 Method = Callable[..., Any]
 
 
 class Json:
-    """JSON, not Django's pickle: what reads the cache must not run what it finds there."""
+    """JSON, not Django's pickle: reading the cache must never execute its content."""
 
     def dumps(self, value: Any) -> Any:
         return value if type(value) is int else json.dumps(value).encode()
@@ -34,7 +35,7 @@ class Json:
 
 
 def _or(fallback: Any) -> Callable[[Method], Method]:
-    """Let the method answer ``fallback`` while Valkey cannot be asked."""
+    """Let the method return ``fallback`` while Valkey does not answer."""
 
     def decorate(method: Method) -> Method:
         @wraps(method)
@@ -56,7 +57,7 @@ def _or(fallback: Any) -> Callable[[Method], Method]:
 class ForgivingCache(RedisCache):
     """Django's Redis cache for the methods that rate limits use; it is empty while Valkey is down.
 
-    ``add`` then says yes: it takes a lock.
+    ``add`` then returns True, since it is used to take a lock.
     """
 
     resting_until = 0.0
@@ -71,8 +72,8 @@ class ForgivingCache(RedisCache):
         super().__init__(server, {**params, "OPTIONS": options})
 
     def get(self, key: str, default: Any = None, version: int | None = None) -> Any:
-        found = self._found(key, version)
-        return default if found is None else found
+        value = self._found(key, version)
+        return default if value is None else value
 
     @_or(None)
     def _found(self, key: str, version: int | None) -> Any:

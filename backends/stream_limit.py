@@ -1,9 +1,9 @@
-"""Seats: how many streams of an owner are open, over all web processes, counted in Valkey.
+"""Seats: counts an owner's open streams over all web processes, in Valkey.
 
-Each stream holds a member of the owner's sorted set whose score is when it expires; the process
-renews its own while they are open. So a crashed process's seats free themselves within ``LEASE``
-seconds, and a Valkey that forgot everything is told again. Without Valkey nobody is counted and
-nobody refused: a limit is not worth an outage.
+Each stream has a member of the owner's sorted set whose score is its expiry; the process renews its
+own while they are open. So a crashed process's seats free themselves within ``LEASE`` seconds, and
+a Valkey that lost everything learns of them again. Without Valkey nobody is counted and nobody
+refused: a limit is not worth an outage.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ TIMEOUTS: Any = {"socket_timeout": TIMEOUT, "socket_connect_timeout": TIMEOUT}
 PAUSE = 5.0
 """Seconds in which Valkey is not asked again after it failed: each stream would wait for it."""
 
-# Valkey's own clock, so that those of the web processes need not agree.
+# Valkey's own clock, so that the clocks of the web processes need not agree.
 TAKE = """
 local now = tonumber(redis.call('TIME')[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
@@ -50,7 +50,7 @@ def _key(owner: UUID | str) -> str:
 
 
 class Seats:
-    """The seats that this process holds, in one event loop."""
+    """The seats that this process has taken, in one event loop."""
 
     def __init__(self) -> None:
         self._held: dict[UUID | str, set[str]] = {}
@@ -61,7 +61,7 @@ class Seats:
 
     @asynccontextmanager
     async def taken(self, owner: UUID | str, most: int) -> AsyncIterator[bool]:
-        """Hold a seat of the owner's ``most`` (0: no limit); False if there is none left."""
+        """Take one of the owner's ``most`` seats (0: no limit); False if none is free."""
         seat = str(uuid4())
         self._users += 1
         try:
@@ -90,7 +90,7 @@ class Seats:
             await self._run(RENEW_ALL, owner, LEASE, *seats)
 
     async def _tend(self) -> None:
-        """Renew until nobody has been here for a while: then no task, and no connection."""
+        """Renew until no stream has been open for a while, then end the task and its connection."""
         try:
             while True:
                 await asyncio.sleep(RENEW)
@@ -130,7 +130,7 @@ def seats() -> Seats:
 
 
 def count(owner: UUID | str) -> int | None:
-    """How many seats the owner's streams hold (synchronous); None without Valkey."""
+    """How many seats the owner's streams have taken (synchronous); None without Valkey."""
     client = redis.Redis.from_url(settings.REDIS_URL, **TIMEOUTS)
     try:
         return int(client.eval(COUNT, 1, _key(owner)))

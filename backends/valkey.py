@@ -1,7 +1,7 @@
-"""REDIS_URL, checked once: every option holds, or the start stops with one line.
+"""REDIS_URL, checked once: every option takes effect, or the start stops with one line.
 
-The channel layer, the cache and the counted seats all hand the address to redis-py, which reads
-the options itself; it passes on a name that it does not know until the first connection fails.
+The channel layer, the cache and the counted seats all pass the URL to redis-py, which reads the
+options itself; it passes on an unknown name until the first connection fails.
 """
 
 import os
@@ -26,11 +26,11 @@ REQUIREMENTS = ("none", "optional", "required")
 
 
 def address(url: str) -> str:
-    """``url`` itself. Raises ImproperlyConfigured for an option that would not hold."""
+    """``url`` itself. Raises ImproperlyConfigured for an option that would have no effect."""
     try:
         parts = urlsplit(url)
     except ValueError:
-        raise ImproperlyConfigured("REDIS_URL is no URL; write redis://host:6379/0.") from None
+        raise ImproperlyConfigured("REDIS_URL is not a URL; write redis://host:6379/0.") from None
     if parts.scheme not in ("redis", "rediss", "unix"):
         raise ImproperlyConfigured(
             "REDIS_URL must begin with redis://, rediss:// or unix://; write redis://host:6379/0."
@@ -48,27 +48,29 @@ def address(url: str) -> str:
             raise ImproperlyConfigured(f"REDIS_URL: {name}={value} cannot be read.")
         if name == "ssl_cert_reqs" and value not in REQUIREMENTS:
             raise ImproperlyConfigured(
-                f"REDIS_URL: ssl_cert_reqs is {value!r}; it is one of {', '.join(REQUIREMENTS)}."
+                f"REDIS_URL: ssl_cert_reqs is {value!r}; write one of {', '.join(REQUIREMENTS)}."
             )
     return url
 
 
 def _check_place(parts: SplitResult) -> None:
-    """Refuse what redis-py would pass over, or raise about at the first connection."""
+    """Refuse what redis-py would ignore, or raise about at the first connection."""
     try:
         port = parts.port
     except ValueError:
         port = 0
     if port == 0:
-        raise ImproperlyConfigured("REDIS_URL: its port is none; write a number from 1 to 65535.")
+        raise ImproperlyConfigured(
+            "REDIS_URL: its port is invalid; write a number from 1 to 65535."
+        )
     if not parts.path.strip("/").isdecimal() and parts.path.strip("/"):
         raise ImproperlyConfigured(
-            "REDIS_URL: its path is no number of a database; write redis://host:6379/0."
+            "REDIS_URL: its path is not a database number; write redis://host:6379/0."
         )
 
 
 def place(url: str) -> str:
-    """Where a Valkey is, without its password: ``host:port`` or a socket's path."""
+    """The address of a Valkey without its password: ``host:port`` or a socket's path."""
     parts = urlsplit(url)
     return parts.path if parts.scheme == "unix" else f"{parts.hostname}:{parts.port or 6379}"
 
@@ -76,7 +78,7 @@ def place(url: str) -> str:
 def reach(url: str) -> bool:
     """Whether Valkey answers. It may come later: readers are served by polling until then.
 
-    Raises ImproperlyConfigured where it answers and never will have us.
+    Raises ImproperlyConfigured if it answers with a refusal that will not change.
     """
     client = Redis.from_url(
         url, socket_connect_timeout=PATIENCE, socket_timeout=PATIENCE, retry=Retry(NoBackoff(), 0)

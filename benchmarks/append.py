@@ -110,12 +110,12 @@ def main() -> None:
         through: dict[int, list[float]] = {1: [], 50: []}
         for _ in range(ROUNDS):
             bare.append(baseline())
-            for runs, found in through.items():
-                found.append(runner.run(pipeline(runs)))
+            for runs, rates in through.items():
+                rates.append(runner.run(pipeline(runs)))
     floor = statistics.median(bare)
     lines = [f"bare COPY, write_row       {floor:>10,.0f} rows/s"]
-    for runs, found in through.items():
-        rate = statistics.median(found)
+    for runs, rates in through.items():
+        rate = statistics.median(rates)
         verdict = "kept" if rate / floor >= PROMISE else "BROKEN"
         lines.append(
             f"pipeline, {runs:>2} run{'s' if runs > 1 else ' '}         {rate:>10,.0f} events/s"

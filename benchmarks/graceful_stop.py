@@ -170,11 +170,11 @@ async def measure(command: list[str]) -> dict[str, Any]:
 
 
 def main() -> None:
-    found = {}
+    outages = {}
     for name, (package, command) in SERVERS.items():
         if importlib.util.find_spec(package):
-            found[name] = asyncio.run(measure(command))
-            print(f"{name}\n{json.dumps(found[name], indent=2)}", flush=True)
+            outages[name] = asyncio.run(measure(command))
+            print(f"{name}\n{json.dumps(outages[name], indent=2)}", flush=True)
         else:
             print(f"{name}: not installed")
 

@@ -64,10 +64,10 @@ def hydrate(thread: Any) -> float:
     from runs.lifecycle import joining
 
     began = time.perf_counter()
-    found = joining.thread(thread.pk)
+    joined = joining.thread(thread.pk)
     seconds = time.perf_counter() - began
-    assert found is not None
-    assert len(found[0].opening) > 10_000
+    assert joined is not None
+    assert len(joined[0].opening) > 10_000
     return seconds
 
 
@@ -95,7 +95,7 @@ def main() -> None:
     many = thread_of(team, agent, f"many {stamp}", MANY, messages)
     first = {thread: hydrate(thread) for thread in (few, many)}
     rounds = [(hydrate(few), hydrate(many)) for _ in range(ROUNDS)]
-    short, long = (statistics.median(found) for found in zip(*rounds, strict=True))
+    short, long = (statistics.median(seconds) for seconds in zip(*rounds, strict=True))
     verdict = "kept" if long / short <= PROMISE else "BROKEN"
     keep(
         "hydration",

@@ -63,8 +63,8 @@ def jsonpatched(delta: Any) -> Any:
 
 
 def sdk_encode(event: TextMessageContentEvent) -> bytes:
-    found: bytes = event.__pydantic_serializer__.to_json(event, by_alias=True, exclude_none=True)
-    return found
+    encoded: bytes = event.__pydantic_serializer__.to_json(event, by_alias=True, exclude_none=True)
+    return encoded
 
 
 def measured() -> Iterable[tuple[str, float]]:

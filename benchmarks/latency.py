@@ -48,8 +48,8 @@ async def many_runs(host: Host) -> list[float]:
     script = [{"sleep": 2}, {"text": "", "n": RATE * SECONDS, "rate": RATE}]
     async with open_client(host) as client:
         ids = [(await asyncio.to_thread(host.begin, script=script))["id"] for _ in range(RUNS)]
-        found = await asyncio.gather(*(read_delays(client, run_id) for run_id in ids))
-    return [delay for delays in found for delay in delays]
+        per_run = await asyncio.gather(*(read_delays(client, run_id) for run_id in ids))
+    return [delay for delays in per_run for delay in delays]
 
 
 async def first_events(host: Host) -> list[float]:

@@ -94,13 +94,15 @@ def main() -> None:
         ("web", before[0], after[0], max(web)),
         ("worker", before[1], after[1], max(worker)),
     ):
-        kept = "kept" if end - start <= 30 else "BROKEN"
+        verdict = "kept" if end - start <= 30 else "BROKEN"
         rows.append(
             f"{name:<7} {start:>6.0f} MB before, {peak:>6.0f} at most, {end:>6.0f} after"
-            f"   promise +30 MB: {kept}"
+            f"   promise +30 MB: {verdict}"
         )
-    kept = "kept" if growth < 120 else "BROKEN"
-    rows.append(f"web with {STALLED} stalled readers: +{growth:.0f} MB   promise +120 MB: {kept}")
+    verdict = "kept" if growth < 120 else "BROKEN"
+    rows.append(
+        f"web with {STALLED} stalled readers: +{growth:.0f} MB   promise +120 MB: {verdict}"
+    )
     keep("memory", rows)
 
 

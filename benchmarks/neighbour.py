@@ -101,9 +101,9 @@ async def both(host: Host) -> list[str]:
 def lines(idle: tuple[list[float], ...], loaded: tuple[list[float], ...], rate: float) -> list[str]:
     before, after = (percentile(each[0], 0.99) for each in (idle, loaded))
     allowed = min(250.0, max(50.0, 5 * before))
-    shown = [f"A: {STARTERS} runs at a time, {rate:.0f} ends/s; B: {STREAMS} streams × {RATE}/s"]
+    report = [f"A: {STARTERS} runs at a time, {rate:.0f} ends/s; B: {STREAMS} streams × {RATE}/s"]
     for name, part in (("idle", idle), ("under load", loaded)):
-        shown += [
+        report += [
             f"{name}",
             f"  B emit → received      p50 {percentile(part[0], 0.5):7.1f}"
             f"  p99 {percentile(part[0], 0.99):7.1f} ms",
@@ -113,7 +113,7 @@ def lines(idle: tuple[list[float], ...], loaded: tuple[list[float], ...], rate: 
             f"  p95 {percentile(part[2], 0.95):7.1f} ms",
         ]
     verdict = "kept" if after <= allowed else "BROKEN"
-    return [*shown, f"p99 × {after / before:.1f}; allowed {allowed:.0f} ms: {verdict}"]
+    return [*report, f"p99 × {after / before:.1f}; allowed {allowed:.0f} ms: {verdict}"]
 
 
 def main() -> None:
@@ -123,10 +123,10 @@ def main() -> None:
             host.start(fsync=True)
             host.python(TEAM_B)
             host.python(TEAM_C)
-            shown = asyncio.run(both(host))
+            report = asyncio.run(both(host))
         finally:
             host.stop()
-    keep("neighbour", shown)
+    keep("neighbour", report)
 
 
 if __name__ == "__main__":

@@ -67,8 +67,8 @@ async def delays(house: House, seconds: int) -> list[float]:
             started = await client.post("/api/v1/runs", json={"agent": "scripted", "input": input})
             return await read_delays(client, started.json()["id"])
 
-        found = await asyncio.gather(*(one() for _ in range(STREAMS)))
-    return [delay for each in found for delay in each]
+        per_stream = await asyncio.gather(*(one() for _ in range(STREAMS)))
+    return [delay for each in per_stream for delay in each]
 
 
 async def measure(busy: House, quiet: House) -> tuple[list[float], list[float], list[Answered]]:

@@ -79,12 +79,16 @@ async def joins(journal_id: UUID, head: int, forget: bool) -> tuple[float, float
     from backends.postgres.bridge import db
     from events.models import Checkpoint
 
-    found = []
+    measurements = []
     for _ in range(ROUNDS):
         if forget:
             await db(lambda: Checkpoint.objects.all().delete())
-        found.append(await join(journal_id, head))
-    return max(one[0] for one in found), max(one[1] for one in found), found[0][2]
+        measurements.append(await join(journal_id, head))
+    return (
+        max(one[0] for one in measurements),
+        max(one[1] for one in measurements),
+        measurements[0][2],
+    )
 
 
 def fold_costs() -> list[str]:
@@ -96,9 +100,9 @@ def fold_costs() -> list[str]:
     payloads = [json.dumps(event, separators=(",", ":")) for event in events]
     lines = []
 
-    def fold(found: list[dict[str, Any]]) -> Fold:
+    def fold(events_fed: list[dict[str, Any]]) -> Fold:
         whole = Fold()
-        for event in [*STARTS, *found]:
+        for event in [*STARTS, *events_fed]:
             whole.feed(event)
         return whole
 
@@ -145,8 +149,8 @@ async def measured() -> list[str]:
             f"{what:30} first frame {took * 1e3:6.0f} ms, loop blocked {blocked * 1e3:5.1f} ms,"
             f" {size:,} bytes"
         )
-        kept = blocked <= BLOCKED and (forget or took <= FIRST_FRAME)
-        lines[-1] += "   kept" if kept else "   BROKEN"
+        in_time = blocked <= BLOCKED and (forget or took <= FIRST_FRAME)
+        lines[-1] += "   kept" if in_time else "   BROKEN"
     return lines
 
 

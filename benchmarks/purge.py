@@ -68,9 +68,9 @@ class Appending:
         try:
             async with asyncio.TaskGroup() as group:
                 for number in range(RUNS):
-                    held = await db(lambda: journal.take_over(journal.create().pk))
-                    assert held
-                    group.create_task(self._append(writer.open(held), number / RUNS / RATE))
+                    claim = await db(lambda: journal.take_over(journal.create().pk))
+                    assert claim
+                    group.create_task(self._append(writer.open(claim), number / RUNS / RATE))
         finally:
             writer.close()
             await writing
@@ -90,8 +90,8 @@ class Appending:
 
     def taken(self) -> list[float]:
         """The delays since this was asked last."""
-        found, self.delays = self.delays, []
-        return found
+        delays, self.delays = self.delays, []
+        return delays
 
 
 async def measure(old: list[UUID]) -> list[str]:
@@ -133,10 +133,10 @@ async def measure(old: list[UUID]) -> list[str]:
     ]
     lines.append(f"purged {swept:,} events in {seconds:.0f} s ({swept / seconds:,.0f}/s)")
     lines.append(f"p99 ratio {ratio:.2f}   promise 2: {'kept' if ratio <= 2 else 'BROKEN'}")
-    kept = dropped and drop_seconds < 1
+    in_time = dropped and drop_seconds < 1
     lines.append(
         f"dropping a month of {EVENTS:,} events {drop_seconds:.3f} s, slowest append meanwhile"
-        f" {at_drop:.0f} ms   promise 1 s: {'kept' if kept else 'BROKEN'}"
+        f" {at_drop:.0f} ms   promise 1 s: {'kept' if in_time else 'BROKEN'}"
     )
     return lines
 

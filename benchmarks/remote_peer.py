@@ -18,11 +18,11 @@ async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
     try:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
         size = int(head.partition("content-length: ")[2].partition("\r\n")[0])
-        asked = json.loads(await reader.readexactly(size))
-        ids = {name: asked[name] for name in ("threadId", "runId")}
+        run_input = json.loads(await reader.readexactly(size))
+        ids = {name: run_input[name] for name in ("threadId", "runId")}
         writer.write(HEAD + frame(type="RUN_STARTED", **ids))
         writer.write(frame(type="TEXT_MESSAGE_START", messageId="m", role="assistant"))
-        for number in range(int(asked["forwardedProps"]["seconds"])):
+        for number in range(int(run_input["forwardedProps"]["seconds"])):
             word = frame(type="TEXT_MESSAGE_CONTENT", messageId="m", delta=f"{number} ")
             writer.write(word)
             await asyncio.gather(writer.drain(), asyncio.sleep(1))

@@ -94,12 +94,12 @@ def state(host: Host, prefix: str) -> tuple[int, int, int]:
     return int(running), int(succeeded), int(failed)
 
 
-def check(found: Figures, limit_kb: float = LIMIT_KB) -> None:
+def check(figures: Figures, limit_kb: float = LIMIT_KB) -> None:
     """The promise; 3 events of each run are RUN_STARTED and the like."""
-    assert found.succeeded == found.runs
-    assert found.together >= ALIVE_SECONDS
-    assert found.fewest_events >= found.seconds + 3
-    assert found.kb_each <= limit_kb
+    assert figures.succeeded == figures.runs
+    assert figures.together >= ALIVE_SECONDS
+    assert figures.fewest_events >= figures.seconds + 3
+    assert figures.kb_each <= limit_kb
 
 
 def measured(runs: int, seconds: int) -> Figures:
@@ -121,16 +121,16 @@ def measured(runs: int, seconds: int) -> Figures:
 
 
 def main() -> None:
-    found = measured(1000, 90)
+    figures = measured(1000, 90)
     keep(
         "remote-runs",
         [
-            f"runs of one worker process     {found.runs}, succeeded {found.succeeded}",
-            f"all alive at once for          {found.together:.1f} s, an event a second each",
-            f"resident memory of the worker  {found.kb_each:.0f} KB for each run (<= {LIMIT_KB})",
+            f"runs of one worker process     {figures.runs}, succeeded {figures.succeeded}",
+            f"all alive at once for          {figures.together:.1f} s, an event a second each",
+            f"resident memory of the worker  {figures.kb_each:.0f} KB for each run (<= {LIMIT_KB})",
         ],
     )
-    check(found)
+    check(figures)
 
 
 if __name__ == "__main__":

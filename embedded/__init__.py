@@ -1,1 +1,1 @@
-"""One machine's processes: embedded PostgreSQL and Valkey, and who looks after web and worker."""
+"""One machine's processes: embedded PostgreSQL and Valkey, and the supervisor of web and worker."""

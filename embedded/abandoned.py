@@ -1,7 +1,7 @@
-"""Embedded databases whose data directory is gone. Only a start as root keeps any outside of it.
+"""Finds embedded databases whose data directory is gone. Only a start as root keeps any outside it.
 
-A file beside each cluster names the data directory that leads there, written at each start.
-Those of versions that wrote none are of an unknown directory, and are never removed unasked.
+A file beside each cluster names its data directory; each start writes it. Clusters of versions that
+wrote no such file count as unknown, and are never removed unless asked for.
 """
 
 import os
@@ -16,7 +16,7 @@ PREFIX = "data-"
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A place of the shelter: its directory, and whose data it holds, if that is known."""
+    """A cluster in the shelter: its directory, and its data directory if known."""
 
     place: Path
     data: Path | None
@@ -40,21 +40,21 @@ class Cluster:
         return max(times)
 
     def size(self) -> int:
-        """Its bytes on the disk."""
+        """Its size on disk in bytes."""
         total = 0
         for folder, _, files in os.walk(self.place):
             total += sum(os.lstat(os.path.join(folder, name)).st_blocks * 512 for name in files)
         return total
 
     def remove(self) -> None:
-        """Delete it, unless its data directory is there or its server runs by now."""
+        """Delete it, unless its data directory exists or its server is running by now."""
         if not self.running and not (self.data and os.path.lexists(self.data)):
             shutil.rmtree(self.place)
 
 
 def clusters() -> list[Cluster]:
-    """Those that nobody needs as far as can be seen: their data directory is gone or unknown."""
-    found: list[Cluster] = []
+    """Clusters that nobody seems to need: their data directory is gone or unknown."""
+    abandoned: list[Cluster] = []
     for shelter in paths.SHELTERS:
         if not os.access(shelter, os.R_OK | os.X_OK):
             continue
@@ -62,12 +62,12 @@ def clusters() -> list[Cluster]:
             cluster = Cluster(place, _recorded(place))
             gone = cluster.data is None or not os.path.lexists(cluster.data)
             if place.is_dir() and not place.is_symlink() and gone and not cluster.running:
-                found.append(cluster)
-    return found
+                abandoned.append(cluster)
+    return abandoned
 
 
 def notice() -> str | None:
-    """The line about them for whoever may remove them, or None."""
+    """A log line about them for an account that may remove them, or None."""
     gone = [cluster for cluster in clusters() if cluster.data] if os.geteuid() == 0 else []
     if not gone:
         return None

@@ -1,6 +1,6 @@
-"""Start a process that cannot outlive its starter, and recognise one that did.
+"""Starts a process that cannot outlive its starter, and recognises one that did.
 
-A child gets a session of its own, so that Ctrl-C reaches only the process in front, and a death
+A child gets a session of its own, so that Ctrl-C reaches only the foreground process, and a death
 signal: the kernel sends it when the starter dies, even by SIGKILL. Linux ties that signal to the
 starting *thread*, so start children from the main thread or from one that lives as long.
 
@@ -35,8 +35,8 @@ def spawn(
 ) -> subprocess.Popen[bytes]:
     """Start ``command``; it receives ``death`` when this process dies.
 
-    ``user`` is (uid, gid), only as root. ``log`` takes both outputs; without it they are ours.
-    ``fds`` stay open in it, under the same numbers.
+    ``user`` is (uid, gid), only as root. ``log`` gets both outputs; without it the child shares
+    ours. ``fds`` stay open in it, under the same numbers.
     """
     uid, gid = user or (-1, -1)
     launcher = [sys.executable, "-I", "-S", __file__, str(os.getpid()), str(int(death))]
@@ -53,14 +53,14 @@ def spawn(
 
 
 def die_with_parent(death: int) -> bool:
-    """Ask the kernel for ``death`` when the parent dies; False where it cannot do that."""
+    """Ask the kernel for ``death`` when the parent dies; False if it cannot do that."""
     if not sys.platform.startswith("linux"):
         return False
     return bool(ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, death, 0, 0, 0) == 0)
 
 
 def wait_until(done: Callable[[], bool], seconds: float) -> bool:
-    """Poll ``done`` for at most ``seconds``; whether it came true."""
+    """Poll ``done`` for at most ``seconds``; returns whether it became true."""
     deadline = time.monotonic() + seconds
     while not done():
         if time.monotonic() > deadline:
@@ -96,9 +96,9 @@ def alive(pid: int) -> bool:
 
 
 def runs(pid: int, marker: str) -> bool:
-    """Whether ``pid`` is alive and its command line holds ``marker``: a pid alone proves nothing,
+    """Whether ``pid`` is alive and its command line contains ``marker``.
 
-    since the number may have gone to another process by now.
+    A pid alone proves nothing, since the number may belong to another process by now.
     """
     if not alive(pid):
         return False
@@ -112,12 +112,12 @@ def runs(pid: int, marker: str) -> bool:
 
 
 def _watch(parent: int, death: int) -> None:
-    """Where the kernel sends no death signal: a small process that looks twice a second."""
+    """If the kernel sends no death signal: a small process that checks twice a second."""
     engine = os.getpid()
     if os.fork():
         os.wait()
         return
-    # The second fork makes init our parent: the engine must not meet a child it does not know.
+    # The second fork makes init our parent: the engine must not have a child it does not know.
     if os.fork():
         os._exit(0)
     os.setsid()

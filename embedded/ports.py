@@ -6,14 +6,14 @@ from django.core.exceptions import ImproperlyConfigured
 
 from embedded import child
 
-PATIENCE = 2.0  # seconds that the web process of a killed start may need to be gone
+PATIENCE = 2.0  # seconds that the web process of a killed start may need to exit
 
 
 def claim(port: int, host: str = "127.0.0.1") -> int:
-    """``port`` itself, or a free one for 0. Raises ImproperlyConfigured when it is taken."""
+    """``port`` itself, or a free one for 0. Raises ImproperlyConfigured if it is taken."""
     if not child.wait_until(lambda: can_bind(port, host), PATIENCE):
         raise ImproperlyConfigured(
-            f"PORT: {host}:{port} is taken, or not this machine's. Stop what listens there, or "
+            f"PORT: {host}:{port} is taken, or not this machine's. Stop whatever listens there, or "
             f"choose another one: PORT={port % 65_535 + 1}, or --port {port % 65_535 + 1}."
         )
     if port:
@@ -23,7 +23,6 @@ def claim(port: int, host: str = "127.0.0.1") -> int:
 
 
 def can_bind(port: int, host: str = "127.0.0.1") -> bool:
-    """Whether nobody listens there."""
     try:
         _bound(port, host).close()
     except (OSError, OverflowError):

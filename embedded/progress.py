@@ -1,14 +1,14 @@
-"""A line for whoever waits: what a start does now, when nothing was said for a while."""
+"""Tells a waiting person what a start is doing after a while of silence."""
 
 import threading
 import time
 from collections.abc import Callable
 
-SILENCE = 1.4  # seconds: of two steps that end just before it, nobody waits for three
+SILENCE = 1.4  # seconds: long enough that two quick steps in a row print nothing
 
 
 class Progress:
-    """Says from a thread of its own what the block does: ``with Progress(say) as progress``."""
+    """Reports from a thread of its own what the block does: ``with Progress(say) as progress``."""
 
     def __init__(self, say: Callable[[str], object], silence: float = SILENCE) -> None:
         self._say = say
@@ -19,11 +19,11 @@ class Progress:
         self._thread = threading.Thread(target=self._tell, name="progress", daemon=True)
 
     def step(self, what: str) -> None:
-        """Go on to another step; it is named only if it, or those before it, take long."""
+        """Begin another step; it is named only if it, or those before it, take long."""
         self._step, self._since = what, time.monotonic()
 
     def end(self) -> None:
-        """Say nothing any more; may be called again."""
+        """Report nothing more; may be called again."""
         self._over.set()
 
     def __enter__(self) -> "Progress":

@@ -1,9 +1,9 @@
 """Keeps the web and worker processes of one machine running: `manage.py up` and `supervise`.
 
-One loop in the main thread looks five times a second and waits for nobody: a child that died, or
+One loop in the main thread checks five times a second and waits for nobody: a child that died, or
 that gives no sign of life (``liveness.py``), is started again, a dead engine too, a change of code
-restarts the children, and a signal ends everything. The worker goes first (it still has last
-events to write), then the web process (it still shows them), and the engines last, by whoever
+restarts the children, and a signal ends everything. The worker goes first (it still has last events
+to write), then the web process (it still sends them), and the engines last, by the process that
 started them.
 """
 
@@ -28,7 +28,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.2, 4.0
 STEADY = 30.0
 WEB_GRACE = 2
 START_UP = 60.0  # seconds that a process may take to its first sign of life
-LONGEST_LOOK = 1.0  # seconds of silence that count between two looks
+LONGEST_LOOK = 1.0  # seconds of silence that count between two checks
 
 Say = Callable[[str], None]
 
@@ -50,7 +50,7 @@ class Job:
     due: float = 0.0
     pause: float = field(default=FIRST_PAUSE)
     verdict: str = ""
-    drains: bool = False  # has its work finish at SIGTERM; hurries at SIGINT or a second SIGTERM
+    drains: bool = False  # lets its work finish at SIGTERM; hurries at SIGINT or a second SIGTERM
 
     def start(self, env: Mapping[str, str]) -> None:
         self.since = time.monotonic()
@@ -64,7 +64,7 @@ class Job:
                 sign.begin()
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
-        """End the process and what it started, politely first."""
+        """End the process and its children, politely first."""
         if self.process is not None:
             number = number if self.drains else signal.SIGTERM
             child.stop(self.process, (number, self.grace), (signal.SIGKILL, 5.0))
@@ -85,8 +85,8 @@ class Job:
     def listen(self, elapsed: float) -> float:
         """Seconds without a sign of life, ``elapsed`` after the last call.
 
-        They are counted in looks of ours: when the whole machine stood still, so did we, and
-        nobody is killed for it.
+        They are counted in our own checks: if the whole machine stood still, so did we, and nothing
+        is killed for it.
         """
         if self.process is None or self.sign is None:
             self.silence = 0.0
@@ -97,7 +97,7 @@ class Job:
         return self.silence
 
     def end_hung(self) -> None:
-        """Kill a process that gives no sign of life, and what it started; ``lost`` tells of it."""
+        """Kill a process that gives no sign of life, and its children; ``lost`` reports it."""
         if self.process is None or self.sign is None:
             return
         self.verdict = f"{self.sign.description} for {self.silence:.0f} s and was killed"
@@ -115,7 +115,7 @@ class Job:
         return verdict or f"ended ({f'signal {-code}' if code < 0 else f'exit code {code}'})"
 
     def try_again(self, env: Mapping[str, str]) -> str | None:
-        """Start it if that is due; what kept it from starting."""
+        """Start it if that is due; returns what kept it from starting."""
         if self.process is not None or time.monotonic() < self.due:
             return None
         try:
@@ -175,7 +175,7 @@ def worker(grace: float, cancelling: float = QUICK_GRACE) -> Job:
 
 
 def environment(**extra: str) -> dict[str, str]:
-    """Ours, with paths that stay right when the children start in another directory."""
+    """Our environment, with paths that stay valid if the children start in another directory."""
     env = os.environ | extra
     paths = [os.path.abspath(path) for path in env.get("PYTHONPATH", "").split(os.pathsep) if path]
     return env | ({"PYTHONPATH": os.pathsep.join(paths)} if paths else {})
@@ -197,8 +197,8 @@ class Supervisor:
     ) -> None:
         """``liveness`` is the silence in seconds after which a job is killed, 0 for never.
 
-        ``revive`` starts dead engines again and returns the news of them; ``changed`` names
-        changed code; ``on_life`` is called once, when every job has given a sign of life.
+        ``revive`` restarts dead engines and returns news of them; ``changed`` names changed code;
+        ``on_life`` is called once, when every job has given a sign of life.
         """
         self.jobs = jobs
         self._say = say
@@ -212,13 +212,15 @@ class Supervisor:
         self._looked = time.monotonic()
 
     def say(self, text: str) -> None:
-        """Log a line. A full disk behind the log, or a terminal that is gone, stops nothing."""
+        """Log a line. A full disk behind the log, or a closed terminal, stops nothing."""
         with suppress(OSError):
             self._say(text)
 
     def listen(self) -> None:
-        """Take over the signals that end a program. A second one does not wait for runs, and the
-        next one for nothing."""
+        """Take over the signals that end a program.
+
+        After a second one the worker no longer waits for runs; after a third nothing waits.
+        """
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._on_signal)
 
@@ -233,7 +235,7 @@ class Supervisor:
             self.run_once()
 
     def run_once(self) -> None:
-        """One look at everything."""
+        """Check everything once."""
         now = time.monotonic()
         elapsed, self._looked = now - self._looked, now
         for news in self.revive():

@@ -1,4 +1,4 @@
-"""What systemd wants to hear from a service with ``Type=notify``."""
+"""Tells systemd that a service with ``Type=notify`` is ready."""
 
 import os
 import socket
@@ -7,13 +7,13 @@ from contextlib import suppress
 
 
 def readiness() -> Callable[[], None]:
-    """A call that says "ready", for which ``systemctl restart`` waits; it does nothing where
-    systemd did not ask.
+    """A function that reports "ready", for which ``systemctl restart`` waits.
 
-    The address leaves the environment: processes that are started later do not speak for us.
+    It does nothing without systemd's request. The request's address leaves the environment:
+    processes that are started later do not speak for us.
     """
     address = os.environ.pop("NOTIFY_SOCKET", "")
-    if address.startswith("@"):  # a name that is no file
+    if address.startswith("@"):  # a name that is not a file
         address = f"\0{address[1:]}"
 
     def ready() -> None:

@@ -9,22 +9,22 @@ SKIPPED = {"__pycache__", "node_modules", "staticfiles", "tests"}
 
 
 def roots_of(modules: Iterable[str]) -> list[Path]:
-    """The directories or files of importable modules; those that cannot be found are left out."""
-    found: list[Path] = []
+    """The directories or files of importable modules, without those that cannot be found."""
+    roots: list[Path] = []
     for name in modules:
         try:
             spec = importlib.util.find_spec(name)
         except (ImportError, ValueError):
             continue
         if spec is not None and spec.submodule_search_locations:
-            found += map(Path, spec.submodule_search_locations)
+            roots += map(Path, spec.submodule_search_locations)
         elif spec is not None and spec.origin:
-            found.append(Path(spec.origin))
-    return found
+            roots.append(Path(spec.origin))
+    return roots
 
 
 class Watch:
-    """Remembers the files below ``roots`` and tells which one changed since the last look."""
+    """Remembers the files below ``roots`` and reports which one changed since the last call."""
 
     def __init__(self, roots: Iterable[Path]) -> None:
         self.roots = list(roots)

@@ -11,9 +11,9 @@ from django.db.models.functions import Now
 class Journal(models.Model):
     """The event log of one run; ``head`` is its newest ``seq``, ``writer`` its fencing generation.
 
-    Whoever claims, reaps or cancels the run raises the generation; an older writer's batch then
-    updates no row. The batch with the terminal event sets ``closed_at``. ``bytes`` is the size of
-    all payloads.
+    A claim, a cancel or the reaper raises the generation; an older writer's batch then updates no
+    row. The batch with the terminal event sets ``closed_at``. ``bytes`` is the size of all
+    payloads.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)

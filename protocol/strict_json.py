@@ -30,8 +30,8 @@ dumps: Callable[[Any], str] = json.JSONEncoder(
 infinities."""
 
 dumps_any: Callable[[Any], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-"""The same for a value of an agent or a command, which may have NaN in it. Raises TypeError for
-what is no JSON, ValueError for what contains itself."""
+"""The same for a value of an agent or a command, which may contain NaN. Raises TypeError for what
+is not JSON, ValueError for a value that contains itself."""
 
 
 class BadJson(BadRequest):

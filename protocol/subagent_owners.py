@@ -49,7 +49,7 @@ class Owners:
                     self.calls[call["id"]] = owner
 
     def activity_snapshot(self, event: Event) -> None:
-        """Only a replacing snapshot creates the activity anew and so may change its owner."""
+        """Only a replacing snapshot creates a new activity and so may change its owner."""
         if event["messageId"] not in self.activities or event.get("replace") is not False:
             self.activities[event["messageId"]] = event.get("subagentRunId")
 

@@ -1,4 +1,4 @@
-"""The caller of a verb about the team's agents or knowledge."""
+"""The caller of a function about the team's agents or knowledge."""
 
 from typing import Protocol
 
@@ -6,7 +6,7 @@ from teams.models import Team
 
 
 class Caller(Protocol):
-    """A Principal, as far as this room needs it: agents know no authentication."""
+    """What this room needs of a Principal: agents know no authentication."""
 
     @property
     def kind(self) -> str: ...
@@ -23,10 +23,8 @@ class Caller(Protocol):
         """The slugs that the credential is for; None for all."""
         ...
 
-    def require(self, action: str) -> None:
-        """Raises Forbidden."""
-        ...
+    def require(self, action: str) -> None: ...
 
     def may_use(self, agent: str) -> bool:
-        """Whether the credential is for the agent of that slug."""
+        """Whether the credential is for the agent with that slug."""
         ...

@@ -1,4 +1,4 @@
-"""Which addresses the host may call for a tenant: the public internet, and what operators allow."""
+"""Which addresses the host may call for a tenant: public ones, and those that operators allow."""
 
 import re
 from collections.abc import Sequence
@@ -13,15 +13,15 @@ from protocol.errors import HostError
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-# What ``is_global`` lets through (not alike in every Python) and is still no place for a tenant's
-# request: protocols (Oracle's metadata too), the 6to4 relays, and Azure's metadata.
+# ``is_global`` accepts these (not alike in every Python), but a tenant's request must not reach
+# them: protocols (Oracle's metadata too), the 6to4 relays, and Azure's metadata.
 REFUSED_V4 = [ip_network(net) for net in ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32")]
-# All of IPv6 that is handed out. Outside of it are mapped and translated IPv4 (::ffff:0:0/96,
-# NAT64's 64:ff9b::/96), loopback, link-local, unique local and multicast addresses.
+# All allocated IPv6 space. Outside of it are mapped and translated IPv4 (::ffff:0:0/96, NAT64's
+# 64:ff9b::/96), loopback, link-local, unique local and multicast addresses.
 GLOBAL_V6 = ip_network("2000::/3")
-# Inside of it: Teredo and other protocols, documentation, and 6to4, which again carry IPv4.
+# Exceptions inside it: Teredo and other protocols, documentation, and 6to4, which contains IPv4.
 REFUSED_V6 = [ip_network(net) for net in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")]
-# The resolver reads 0177.0.0.1, 2130706433, 127.1 and 0x7f.1 as addresses too.
+# The resolver also reads 0177.0.0.1, 2130706433, 127.1 and 0x7f.1 as addresses.
 _NUMBERS = re.compile(r"(?:.*\.)?(?:\d+|0x[0-9a-f]*)\.?")
 
 
@@ -34,10 +34,10 @@ class AddressRefused(HostError):
 
 
 class Allowed:
-    """What operators allow beyond the public internet: host names and networks."""
+    """What operators allow besides the public internet: host names and networks."""
 
     def __init__(self, entries: Sequence[str]) -> None:
-        """Raises ValueError for an entry like a URL, that is neither a name nor a network."""
+        """Raises ValueError for an entry that is neither a name nor a network, such as a URL."""
         self.names: set[str] = set()
         self.networks: list[Network] = []
         for entry in entries:
@@ -53,12 +53,12 @@ class Allowed:
         return host.lower().rstrip(".") in self.names
 
     def address(self, address: Address) -> bool:
-        """Whether this one may be called."""
+        """Whether this address may be called."""
         return any(address in network for network in self.networks)
 
 
 def allowed() -> Allowed:
-    """What AGUI_OUTBOUND_ALLOW says now."""
+    """The present value of AGUI_OUTBOUND_ALLOW."""
     return _parsed(tuple(settings.AGUI_OUTBOUND_ALLOW))
 
 
@@ -68,7 +68,7 @@ def _parsed(entries: tuple[str, ...]) -> Allowed:
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address is on the public internet, and a single machine's."""
+    """Whether an address is on the public internet and belongs to a single machine."""
     if isinstance(address, IPv4Address):
         return (
             address.is_global
@@ -83,20 +83,21 @@ def check_address(text: str) -> None:
     """Raises AddressRefused unless this resolved address may be called."""
     try:
         address = ip_address(text)
-    except ValueError:  # a zone (fe80::1%eth0) is taken since 3.9, anything else is no address
+    # Python 3.9 and newer accept a zone (fe80::1%eth0); anything else is not an address.
+    except ValueError:
         raise AddressRefused(f"{text!r} is not an address.") from None
     if getattr(address, "scope_id", None) or not (is_public(address) or allowed().address(address)):
         raise AddressRefused(
-            "The host calls public addresses only, and this name or address is not one; "
-            "an operator can allow it by AGUI_OUTBOUND_ALLOW."
+            "The host calls public addresses only, and this name or address is not public; "
+            "an operator can allow it with AGUI_OUTBOUND_ALLOW."
         )
 
 
 def check_url(url: str) -> SplitResult:
-    """Refuse what can be seen to be wrong without asking DNS; a name is checked when it is used.
+    """Refuse what is visibly wrong without asking DNS; names are checked when they are used.
 
-    Only http and https, with a host, without user and password (a secret belongs into a header,
-    which is sealed). An address must be spelled in the usual way. Raises AddressRefused.
+    Only http and https, with a host, without user and password (a secret belongs in a header, which
+    is sealed). An address must be spelled in the usual way. Raises AddressRefused.
     """
     try:
         parts = urlsplit(url)
@@ -114,7 +115,7 @@ def check_url(url: str) -> SplitResult:
 
 
 def check_host(host: str) -> None:
-    """A host as it stands in a URL; raises AddressRefused for an address that is refused."""
+    """Check the host of a URL; raises AddressRefused for a refused address."""
     if ":" in host:
         check_address(host)
     elif _NUMBERS.fullmatch(host.lower()):
@@ -124,5 +125,5 @@ def check_host(host: str) -> None:
             raise AddressRefused(f"{host!r} is not the usual spelling of an address.") from None
     elif host.lower().rstrip(".") == "localhost" and not allowed().name(host):
         raise AddressRefused(
-            "localhost is this host itself; an operator can allow it by AGUI_OUTBOUND_ALLOW."
+            "localhost is this host itself; an operator can allow it with AGUI_OUTBOUND_ALLOW."
         )

@@ -8,8 +8,8 @@ from django.conf import settings
 def check_origin(headers: Mapping[str, str], *, host: str, scheme: str) -> bool:
     """Whether a session cookie may count for a POST or socket from this ``Origin``.
 
-    It must be there, and be the site's own (``scheme://host``) or one that AGUI_ALLOWED_ORIGINS
-    spells out. ``*`` there answers CORS but never lets a cookie pass.
+    It must be present, and be the site's own (``scheme://host``) or listed in AGUI_ALLOWED_ORIGINS
+    by name. ``*`` there answers CORS but never lets a cookie pass.
     """
     origin = headers.get("origin", "").lower()
     own = f"{as_http(scheme)}://{host}".lower()
@@ -22,7 +22,7 @@ def is_json(headers: Mapping[str, str]) -> bool:
 
 
 def is_listed(origin: str) -> bool:
-    """Whether AGUI_ALLOWED_ORIGINS spells this origin out.
+    """Whether AGUI_ALLOWED_ORIGINS lists this origin by name.
 
     ``null`` never counts: every sandboxed frame and local file sends it.
     """

@@ -1,9 +1,9 @@
 """The one way out to an address that a tenant chose: an HTTP client that checks each hop.
 
 The name is resolved here, every address of it is checked, and the connection goes to exactly a
-checked address: what DNS says a moment later does not matter. The check sits below the connection
-pool (httpcore's network backend), so that redirects, retries and new connections all pass it; what
-is pooled has passed. TLS and the Host header keep the name.
+checked address: a later DNS answer does not matter. The check sits below the connection pool
+(httpcore's network backend), so that redirects, retries and new connections all pass it, and pooled
+connections have passed it. TLS and the Host header keep the name.
 """
 
 import asyncio
@@ -25,8 +25,8 @@ KEPT_ALIVE_SECONDS = 20.0
 async def resolve(host: str, port: int) -> list[str]:
     """The addresses of a name, in the order in which to try them. Raises OSError."""
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    results = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in results))
 
 
 class GuardedBackend(httpcore.AsyncNetworkBackend):
@@ -46,7 +46,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
     ) -> httpcore.AsyncNetworkStream:
         """Resolve, check all addresses, then try them in order within ``timeout`` seconds.
 
-        Raises AddressRefused when any of them is refused: a name that leads half inside is no
+        Raises AddressRefused if any of them is refused: a name that leads half inside is no
         accident.
         """
         loop = asyncio.get_running_loop()
@@ -81,16 +81,15 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
     async def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
     ) -> httpcore.AsyncNetworkStream:
-        """Never: raises AddressRefused."""
+        """Always raises AddressRefused."""
         raise AddressRefused
 
     async def sleep(self, seconds: float) -> None:
-        """As httpcore asks for it."""
         await asyncio.sleep(seconds)
 
 
 class GuardedTransport(httpx.AsyncHTTPTransport):
-    """httpx's transport over a guarded backend; looks at the URL of each hop as well."""
+    """httpx's transport over a guarded backend; also checks the URL of each hop."""
 
     def __init__(self, limits: httpx.Limits, resolver: Resolver = resolve) -> None:
         context = httpx.create_ssl_context()
@@ -117,11 +116,11 @@ def client(
     resolver: Resolver = resolve,
     **options: Any,
 ) -> httpx.AsyncClient:
-    """An httpx client for addresses that a tenant chose; to be closed by its user.
+    """An httpx client for addresses that a tenant chose; its user closes it.
 
-    Redirects are not followed unless asked for, and then checked like any request. Without
-    proxies, .netrc and cookies: what one tenant's server sets must not reach another's. Raises
-    AddressRefused from its requests. ``options`` are httpx's.
+    Redirects are not followed by default, and are checked like any request. No proxies, .netrc or
+    cookies: what one tenant's server sets must not reach another's. Its requests raise
+    AddressRefused. ``options`` are httpx's.
     """
     limits = httpx.Limits(
         max_connections=max_connections,

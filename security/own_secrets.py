@@ -1,8 +1,8 @@
-"""The host's own secrets in a process that runs agents: out of its environment, out of reach.
+"""Keeps the host's own secrets out of reach in a process that runs agents.
 
-Settings read the environment once, at import. What the kernel shows of a process
-(``/proc/PID/environ``) is the block that it was started with, whatever it removes later, so the
-process also stops being dumpable: then only root reads its environment or its memory.
+Settings read the environment once, at import. The kernel shows the block that a process was started
+with (``/proc/PID/environ``), whatever it removes later, so the process also stops being dumpable:
+then only root reads its environment or its memory.
 """
 
 import ctypes
@@ -23,7 +23,7 @@ def belongs_to_host(name: str) -> bool:
 
 
 def forget() -> None:
-    """Take the secrets out of ``os.environ``, and so from what children inherit."""
+    """Remove the secrets from ``os.environ``, so that children do not inherit them."""
     for name in (*NAMES, *OF_SETTINGS):
         os.environ.pop(name, None)
 

@@ -1,8 +1,8 @@
 """Secrets at rest: sealed in the database, read only where they are used, shown to nobody.
 
 The first key seals, every key unseals: to rotate, put a new key in front of AGUI_SECRETS_KEYS, run
-``manage.py rotate_secrets``, and take the old one out. SECRET_KEY is the last of the keys, so that
-a host without AGUI_SECRETS_KEYS works, and can get one later.
+``manage.py rotate_secrets``, and remove the old one. SECRET_KEY is the last of the keys, so that a
+host without AGUI_SECRETS_KEYS works, and can get one later.
 """
 
 from base64 import urlsafe_b64encode
@@ -25,7 +25,7 @@ else:
     _TextField = models.TextField
 
 ELSEWHERE: dict[str, Callable[[], tuple[int, int]]] = {}
-"""What reseals secrets in other people's tables; answers as ``rotate_all`` does."""
+"""Functions that reseal secrets in other apps' tables; they return what ``rotate_all`` returns."""
 _PURPOSE = b"agui run host: secrets at rest"
 
 
@@ -39,7 +39,7 @@ class SecretUnreadable(HostError):
 class SealedField(_TextField):
     """A column of sealed text, which ``rotate_all`` finds; "" means that there is no secret.
 
-    Never in a form: whoever changes the row does it by ``seal``.
+    Never in a form: code that changes the row calls ``seal``.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -68,7 +68,7 @@ def reseal(sealed: str) -> str:
 
 
 def rotate_all() -> tuple[int, int]:
-    """Reseal every SealedField and what is ELSEWHERE: how many, and how many were unreadable."""
+    """Reseal every SealedField and ELSEWHERE: how many, and how many were unreadable."""
     done = lost = 0
     for rotate in ELSEWHERE.values():
         more, unreadable = rotate()
@@ -85,7 +85,7 @@ def rotate_all() -> tuple[int, int]:
 
 
 def _rotate(model: type[models.Model], name: str, key: Any) -> bool:
-    """One row under a lock, so that a change of the secret in between is not undone."""
+    """Reseal one row under a lock, so that a concurrent change of the secret is not undone."""
     with transaction.atomic():
         rows = model._base_manager.select_for_update(of=("self",)).filter(pk=key)
         sealed = rows.values_list(name, flat=True).first()

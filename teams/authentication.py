@@ -116,7 +116,7 @@ def resolve(headers: Mapping[str, str], cookies: Mapping[str, str]) -> Principal
 
 
 def person(cookies: Mapping[str, str]) -> User | None:
-    """The active person who is signed in, in whatever team or none."""
+    """The active person who is signed in, in any team or none."""
     return _user_of(_session(cookies.get(settings.SESSION_COOKIE_NAME, "")))
 
 
@@ -178,7 +178,7 @@ def guard_cookie(
     if not origins.check_origin(headers, host=host, scheme=scheme):
         raise Forbidden(
             "A signed-in browser may do this only from this site or from an origin that "
-            "AGUI_ALLOWED_ORIGINS spells out; the Origin header says otherwise."
+            "AGUI_ALLOWED_ORIGINS lists by name; the Origin header says otherwise."
         )
     if json_body and not origins.is_json(headers):
         raise UnsupportedMediaType

@@ -87,7 +87,7 @@ class TeamQuerySet(models.QuerySet[M]):
         return self.unscoped("already found")
 
     def of_one_thread(self) -> Self:
-        """Rows of a thread in hand, by its id."""
+        """Rows of a loaded thread, by its id."""
         return self.unscoped("of one thread")
 
     def of_one_person(self) -> Self:

@@ -1,6 +1,6 @@
 """The team or address that a request counts for before it is authenticated.
 
-Only for fairness between callers at the gate. Nobody is let in by what is remembered here.
+Only for fairness between callers at the gate. It never lets anybody in.
 """
 
 import hashlib
@@ -18,18 +18,18 @@ REMEMBERED = 10_000
 
 
 class Callers:
-    """The teams of the credentials that were used last."""
+    """The teams of the most recently used credentials."""
 
     def __init__(self) -> None:
         self._team_of: OrderedDict[str, UUID] = OrderedDict()
 
     def name(self, scope: Scope) -> str:
-        """The team of the credential, else the address: made-up keys share one address's part."""
+        """The credential's team, else the address: invented keys all share their address's part."""
         team = self._team_of.get(_digest(scope))
         return f"team:{team}" if team else f"address:{network_of(address_of(scope))}"
 
     def remember(self, scope: Scope, caller: Caller) -> None:
-        """Keep what was learned about the request's credential."""
+        """Store what was learned about the request's credential."""
         if caller.team is None or not (digest := _digest(scope)):
             return
         self._team_of[digest] = caller.team

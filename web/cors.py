@@ -1,7 +1,7 @@
 """CORS: which origins may read an answer from a page.
 
-Streams are served by ASGI consumers, which no Django middleware guards, so the rule stands here
-once for every route: ``Cors`` wraps the application.
+Streams are served by ASGI consumers, which no Django middleware guards, so the rule is here, once
+for every route: ``Cors`` wraps the application.
 """
 
 from collections.abc import MutableMapping
@@ -40,7 +40,7 @@ class Cors:
 
 
 def _granted(origin: str) -> RawHeaders:
-    """The headers that let a page of this origin read the answer; none when it may not."""
+    """The headers that let a page of this origin read the answer; none if it may not."""
     listed = is_listed(origin)
     if not listed and "*" not in settings.AGUI_ALLOWED_ORIGINS:
         return []
@@ -87,5 +87,5 @@ def _merged(sent: Any, granted: RawHeaders) -> RawHeaders:
     vary = [value for name, value in sent if name.lower() == b"vary"]
     if not any(b"origin" in value.lower() or b"*" in value for value in vary):
         vary.append(b"Origin")
-    kept = [(name, value) for name, value in sent if name.lower() not in ours]
-    return [*kept, *granted, (b"vary", b", ".join(vary))]
+    theirs = [(name, value) for name, value in sent if name.lower() not in ours]
+    return [*theirs, *granted, (b"vary", b", ".join(vary))]

@@ -1,4 +1,4 @@
-"""A name for every request, its sender's address, and headers that answers would lack.
+"""An id for every request, its sender's address, and headers that answers would lack.
 
 The outermost middleware: ``RequestId(Cors(app))``, so that preflights and refusals carry the id.
 """
@@ -16,7 +16,7 @@ from security.requester import ADDRESS
 from web.scope import App, RawHeaders, Receive, Scope, Send, headers_of, scheme_of
 
 SANE = re.compile(r"[A-Za-z0-9._-]{1,64}")
-# Pages bring a policy of their own (settings); whatever has none is no page.
+# Pages bring a policy of their own (settings); an answer without one is not a page.
 SECURITY: RawHeaders = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -33,7 +33,7 @@ def request_id_of(scope: Scope) -> str:
 
 
 def address_of(scope: Scope) -> str:
-    """The client's address; with AGUI_TRUSTED_PROXIES = n, what the nth proxy from here saw.
+    """The client's address; with AGUI_TRUSTED_PROXIES = n, as the nth proxy from here saw it.
 
     A client may write X-Forwarded-For itself, so only the last n entries count.
     """
@@ -44,7 +44,7 @@ def address_of(scope: Scope) -> str:
 
 
 def network_of(address: str) -> str:
-    """What one client has for itself: an IPv4 address, but 64 bits' worth of IPv6 ones."""
+    """The network that one client has: an IPv4 address, but 64 bits of IPv6 addresses."""
     try:
         parsed = ip_address(address)
     except ValueError:
@@ -57,7 +57,7 @@ def network_of(address: str) -> str:
 class RequestId:
     """ASGI middleware: binds ``request_id`` for the logs and puts it on every HTTP answer.
 
-    Sets ``ADDRESS`` for everything that is done on behalf of the request.
+    Sets ``ADDRESS`` for everything done on behalf of the request.
     """
 
     def __init__(self, app: App) -> None:
@@ -81,7 +81,7 @@ class RequestId:
 
 
 def _transport_security(scope: Scope) -> RawHeaders:
-    """What Django's middleware says on pages, for answers that pass it by."""
+    """The header that Django's middleware sets on pages, for answers that bypass it."""
     if not settings.SECURE_HSTS_SECONDS or scheme_of(scope) != "https":
         return []
     return [(b"strict-transport-security", b"max-age=%d" % settings.SECURE_HSTS_SECONDS)]
@@ -89,6 +89,6 @@ def _transport_security(scope: Scope) -> RawHeaders:
 
 def _merged(sent: Any, own: RawHeaders, request_id: str) -> RawHeaders:
     names = {name.lower() for name, _ in sent}
-    kept = [(name, value) for name, value in sent if name.lower() != b"x-request-id"]
+    others = [(name, value) for name, value in sent if name.lower() != b"x-request-id"]
     missing = [header for header in own if header[0] not in names]
-    return [*kept, *missing, (b"x-request-id", request_id.encode())]
+    return [*others, *missing, (b"x-request-id", request_id.encode())]

@@ -22,16 +22,16 @@ def headers_of(scope: Scope) -> dict[str, str]:
 
     A repeated header is joined, so that a smuggled second Origin or Authorization matches nothing.
     """
-    found: dict[str, str] = {}
+    headers: dict[str, str] = {}
     for raw_name, raw_value in scope.get("headers", ()):
         name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
         glue = "; " if name == "cookie" else ", "
-        found[name] = f"{found[name]}{glue}{value}" if name in found else value
-    return found
+        headers[name] = f"{headers[name]}{glue}{value}" if name in headers else value
+    return headers
 
 
 def scheme_of(scope: Scope) -> str:
-    """``http`` or ``https`` as the client sees it; believes SECURE_PROXY_SSL_HEADER, if set."""
+    """``http`` or ``https`` as the client sees it; trusts SECURE_PROXY_SSL_HEADER, if set."""
     if settings.SECURE_PROXY_SSL_HEADER:
         name, secure = settings.SECURE_PROXY_SSL_HEADER
         sent = headers_of(scope).get(name.removeprefix("HTTP_").replace("_", "-").lower())

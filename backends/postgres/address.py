@@ -1,4 +1,4 @@
-"""DATABASE_URL as Django's settings. Every option holds, or the start stops with one line."""
+"""DATABASE_URL as Django's settings. Every option takes effect, or the start stops with a line."""
 
 import os
 from typing import Any
@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 from psycopg.conninfo import conninfo_to_dict
 
 # A network that swallows packets must not look like a slow database: the kernel gives up on a
-# silent peer after about 20 s instead of two hours. Options of the address win.
+# silent peer after about 20 s instead of two hours. Options in the URL override these.
 CLIENT = {
     "connect_timeout": "5",
     "keepalives_idle": "10",
@@ -25,15 +25,15 @@ SERVER = (
 SSLMODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 ENCRYPTED = SSLMODES[3:]
 FILES = ("sslrootcert", "sslcert", "sslkey", "sslcrl", "sslcrldir")
-LIBPQ = os.environ  # its own variables count, too
+LIBPQ = os.environ  # libpq's own variables count, too
 PLACES = {"host": "HOST", "port": "PORT", "user": "USER", "password": "PASSWORD", "dbname": "NAME"}
 
 
 def database(url: str) -> dict[str, Any]:
-    """The part of Django's DATABASES that the address decides: where, who, and its options.
+    """The part of Django's DATABASES that the URL decides: host, user, and options.
 
-    libpq reads the address, so several hosts, sockets and options mean what PostgreSQL's manual
-    says. Raises ImproperlyConfigured for an option that is unknown or would not hold.
+    libpq reads the URL, so several hosts, sockets and options mean what PostgreSQL's manual says.
+    Raises ImproperlyConfigured for an option that is unknown or would have no effect.
     """
     options = _parse(url)
     for port in filter(None, str(options.get("port", "")).split(",")):
@@ -47,7 +47,7 @@ def database(url: str) -> dict[str, Any]:
 
 
 def with_defaults(options: dict[str, Any]) -> dict[str, Any]:
-    """libpq's parameters with the deadlines of this host, where they say nothing else."""
+    """libpq's parameters, with the deadlines of this host as defaults."""
     own = str(options.get("options", ""))
     return {**CLIENT, **options, "options": f"{SERVER} {own}".rstrip()}
 
@@ -65,17 +65,17 @@ def _parse(url: str) -> dict[str, Any]:
     try:
         return dict(conninfo_to_dict(url))
     except psycopg.Error as error:
-        # libpq quotes the address, which holds a password.
+        # libpq quotes the URL, which contains a password.
         reason = str(error).strip().replace(url, "the address")
         raise ImproperlyConfigured(f"DATABASE_URL cannot be read: {reason}.") from None
 
 
 def _check_tls(options: dict[str, Any]) -> None:
-    """Refuse what libpq would pass over in silence."""
+    """Refuse options that libpq would silently ignore."""
     mode = options.get("sslmode", LIBPQ.get("PGSSLMODE", "prefer"))
     if mode not in SSLMODES:
         raise ImproperlyConfigured(
-            f"DATABASE_URL: sslmode is {mode!r}; it is one of {', '.join(SSLMODES)}."
+            f"DATABASE_URL: sslmode is {mode!r}; write one of {', '.join(SSLMODES)}."
         )
     for name in FILES:
         path = options.get(name)
@@ -92,5 +92,5 @@ def _check_tls(options: dict[str, Any]) -> None:
         hosts = str(options.get("host", LIBPQ.get("PGHOST", ""))).split(",")
         if any(not host or host.startswith(("/", "@")) for host in hosts):
             raise ImproperlyConfigured(
-                f"DATABASE_URL has sslmode={mode}, but a Unix socket knows no TLS: name a host."
+                f"DATABASE_URL has sslmode={mode}, but a Unix socket cannot use TLS: name a host."
             )

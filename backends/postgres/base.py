@@ -25,7 +25,7 @@ select pg_terminate_backend(pid) from pg_stat_activity
 
 
 class SchemaEditor(DatabaseSchemaEditor):
-    """Migrations take as long as they take."""
+    """Migrations take as long as they need."""
 
     def __enter__(self) -> "SchemaEditor":
         self._patience = deadlines.allowing(None)
@@ -41,7 +41,7 @@ class SchemaEditor(DatabaseSchemaEditor):
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Connections that miss no answer for ever; see ``deadlines``."""
+    """Connections that never wait for an answer for ever; see ``deadlines``."""
 
     Database: Any = SimpleNamespace(**{**vars(psycopg), "connect": deadlines.Connection.connect})
     SchemaEditorClass = SchemaEditor
@@ -84,7 +84,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self._bury_predecessor()
 
     def _bound_transactions(self, seconds: int) -> None:
-        """PostgreSQL 15 and 16 know no limit for a transaction, but one for each of its parts."""
+        """PostgreSQL 15 and 16 cannot limit a whole transaction, only each part of it."""
         names = ["transaction_timeout"]
         if self.connection.info.server_version < TRANSACTION_TIMEOUT_SINCE:
             names = ["statement_timeout", "idle_in_transaction_session_timeout"]
@@ -92,8 +92,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self.connection.execute(f"set {name} = '{seconds}s'")
 
     def _bury_predecessor(self) -> None:
-        """End the session of this thread's last connection: the server may not know it is gone,
-        and then keeps its locks, in the midst of a COPY for ever."""
+        """End the session of this thread's last connection.
+
+        The server may not know that it is gone, and would keep its locks, in the middle of a COPY
+        for ever.
+        """
         name = self.settings_dict["OPTIONS"].get("application_name")
         if self._backend is not None and name:
             bury = roles.as_login(self.connection, PREDECESSOR)

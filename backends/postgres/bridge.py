@@ -1,8 +1,8 @@
 """The one way from an event loop to the database: a bounded pool of threads.
 
-``database_sync_to_async`` runs every call of a process in one thread, one after the other
-(five 0.2 s calls took 1.0 s), and unbounded threads exhaust Postgres. So: ``AGUI_DB_THREADS``
-threads, each returning its connection after every call to a pool that only they use: an agent that
+``database_sync_to_async`` runs every call of a process in one thread, one after the other (five 0.2
+s calls took 1.0 s), and unbounded threads exhaust Postgres. So there are ``AGUI_DB_THREADS``
+threads. Each returns its connection after every call to a pool that only they use: an agent that
 empties Django's pool stops none of the host's calls. A call that has to wait for its turn
 (``turns``) gives its thread back meanwhile.
 """
@@ -43,7 +43,7 @@ def _call(fn: Callable[[], T]) -> T:
 async def db(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """Run ``fn`` with a database connection of its own thread and await its result.
 
-    The context goes along: the request's id and address. ``fn`` is called again after NotYet.
+    The context is passed on: the request's id and address. ``fn`` is called again after NotYet.
     """
     return await turns.wait_outside(
         functools.partial(_in_thread, functools.partial(fn, *args, **kwargs))
@@ -56,7 +56,7 @@ async def _in_thread(call: Callable[[], T]) -> T:
 
 
 async def db_read(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """``db`` for a read that may be repeated: outlives a restart of Postgres."""
+    """``db`` for a read that may be repeated: survives a restart of Postgres."""
     for pause in RESTART_PAUSES:
         try:
             return await db(fn, *args, **kwargs)

@@ -1,9 +1,9 @@
 """Connections that give up on a server that does not answer.
 
-A failover without resets, or a proxy that swallows, leaves a connection that looks alive for ever.
-The kernel's timers see only packets that nobody acknowledges, and the server's only its own work;
-so the client counts, too. A connection that missed its deadline is closed, and whoever waited on
-it gets an OperationalError, as after a restart.
+A failover without resets, or a proxy that swallows packets, leaves a connection that looks alive
+for ever. The kernel's timers only notice unacknowledged packets, and the server's only its own
+work; so the client measures, too. A connection that missed its deadline is closed, and its user
+gets an OperationalError, as after a restart.
 """
 
 import asyncio
@@ -27,17 +27,17 @@ log = structlog.get_logger(__name__)
 PING = 3.0
 QUEUE = 5.0
 CANCEL = 2.0
-LONGEST = 600.0  # of nightly work and management commands
+LONGEST = 600.0  # for nightly work and management commands
 FRESH = 2.0
 """Seconds after an answer in which a pool takes a silent connection to be alive."""
-INTERVAL = 0.1  # seconds between two looks for a Ctrl-C, as psycopg has it
+INTERVAL = 0.1  # seconds between two checks for a Ctrl-C, as in psycopg
 _UNSET = -1.0
 _allowed: ContextVar[float | None] = ContextVar("deadline", default=_UNSET)
 
 
 @contextmanager
 def allowing(seconds: float | None) -> Iterator[None]:
-    """Let each statement of this block take so long; None: for ever."""
+    """Let each statement of this block take this many seconds; None: no limit."""
     token = _allowed.set(seconds)
     try:
         yield
@@ -46,13 +46,13 @@ def allowing(seconds: float | None) -> Iterator[None]:
 
 
 def current() -> float | None:
-    """The seconds a statement has here: ``AGUI_DATABASE_DEADLINE``, unless a block says else."""
+    """The seconds a statement has here: ``AGUI_DATABASE_DEADLINE``, unless a block overrides it."""
     seconds = _allowed.get()
     return settings.AGUI_DATABASE_DEADLINE or None if seconds == _UNSET else seconds
 
 
 class Demoted(psycopg.OperationalError):
-    """The server only reads now: after a failover that left its sessions alive."""
+    """The server is read-only now: after a failover that left its sessions alive."""
 
 
 class Connection(psycopg.Connection[Any]):
@@ -79,7 +79,7 @@ class Connection(psycopg.Connection[Any]):
         except _WaitTimeout:
             if timeout is not None or seconds is None:
                 raise
-            # Where only this statement is slow, the server should stop working on it.
+            # If only this statement is slow, the server should stop working on it.
             with suppress(Exception):
                 self.cancel_safe(timeout=CANCEL)
             self._renew_pool()
@@ -88,7 +88,7 @@ class Connection(psycopg.Connection[Any]):
     def execute(self, query: Any, *args: Any, **kwargs: Any) -> Any:
         if query != "":
             return super().execute(query, *args, **kwargs)
-        # A pool asks like this whether a connection is alive.
+        # A pool checks this way whether a connection is alive.
         if _surely_alive(self):
             return None
         try:
@@ -99,7 +99,7 @@ class Connection(psycopg.Connection[Any]):
             raise
 
     def _renew_pool(self) -> None:
-        """One connection is dead, so all that are older are: a request would try them in turn."""
+        """Discard all older connections, since one is dead: a request would try each in turn."""
         pool = getattr(self, "_pool", None)
         if isinstance(pool, ConnectionPool) and self.opened_at >= Connection.drained_at:
             Connection.drained_at = time.monotonic()
@@ -124,7 +124,7 @@ class AsyncConnection(psycopg.AsyncConnection[Any]):
                 raise
             raise _given_up(self, QUEUE) from None
         except asyncio.CancelledError:
-            # psycopg would ask the server to cancel, and wait for its answer without an end.
+            # psycopg would ask the server to cancel, and wait for its answer indefinitely.
             if self.pgconn.transaction_status == TransactionStatus.ACTIVE:
                 self.pgconn.finish()
             raise
@@ -149,7 +149,7 @@ def _surely_alive(connection: Connection | AsyncConnection) -> bool:
 
 
 def _given_up(connection: Connection | AsyncConnection, seconds: float) -> psycopg.OperationalError:
-    """Close the connection without a word to the server; the error to raise."""
+    """Close the connection without a word to the server; returns the error to raise."""
     connection.pgconn.finish()
     log.warning("database.silent", seconds=seconds)
     return psycopg.OperationalError(f"PostgreSQL did not answer within {seconds:g} s")
@@ -159,4 +159,4 @@ def _demoted(connection: Connection | AsyncConnection) -> Demoted:
     """Close the connection, so that the next one finds the new primary; the error to raise."""
     connection.pgconn.finish()
     log.warning("database.read_only")
-    return Demoted("PostgreSQL only reads now: another server may have become the primary")
+    return Demoted("PostgreSQL is read-only now: another server may have become the primary")

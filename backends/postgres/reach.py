@@ -1,6 +1,6 @@
-"""The first connection of a start: a database that refuses it is named in one line.
+"""The first connection of a start: explains in one line why a database refuses it.
 
-Where, why and what to do, within ``PATIENCE`` seconds for each host that DATABASE_URL names.
+The line says where, why and what to do, within ``PATIENCE`` seconds for each host in DATABASE_URL.
 """
 
 import re
@@ -23,20 +23,22 @@ REMEDIES = [
      "check that PostgreSQL runs there and listens on that port"),
     (r"timeout expired|timed out|did not answer", "nothing answers",
      "check the address, and the firewalls in between"),
-    (r"No route to host|unreachable", "there is no way to it", "check the address and the network"),
+    (r"No route to host|unreachable", "there is no route to it",
+     "check the address and the network"),
     (r"No such file or directory", "nobody listens on that socket",
      "check that PostgreSQL runs, and the path"),
     (r"password authentication failed|no password supplied|authentication failed",
-     "it rejects user {user} and the password", "check both in the address"),
+     "it rejects user {user} or the password", "check both in the URL"),
     (r'database ".*" does not exist', "there is no database {dbname}",
      "create it (createdb {dbname}), or correct the name"),
     (r'role ".*" does not exist', "there is no user {user}", "create it, or correct the name"),
     (r"does not match host name|certificate verify failed|root certificate|self.signed",
-     "its certificate is not accepted ({reason})",
-     "check the host's name, and sslrootcert in the address"),
+     "its certificate is not trusted ({reason})",
+     "check the host's name, and sslrootcert in the URL"),
     (r"does not support SSL", "it does not offer TLS", "set that up, or lower sslmode"),
-    (r"no pg_hba.conf entry", "it lets user {user} not in from here", "add a line to pg_hba.conf"),
-    (r"too many (?:clients|connections)", "it takes no more connections",
+    (r"no pg_hba.conf entry", "it does not accept user {user} from this machine",
+     "add a line to pg_hba.conf"),
+    (r"too many (?:clients|connections)", "it accepts no more connections",
      "raise max_connections, or lower AGUI_DB_POOL"),
 ]  # fmt: skip
 NO_EMBEDDED = (
@@ -46,9 +48,9 @@ NO_EMBEDDED = (
 
 
 def reach() -> str:
-    """The server's version and place, ``18.4 at db.example:5432``, after one connection.
+    """The server's version and address, ``18.4 at db.example:5432``, after one connection.
 
-    Raises ImproperlyConfigured: it cannot be used, or is too old.
+    Raises ImproperlyConfigured if it cannot be used, or is too old.
     """
     parameters = connector_params()
     hosts = str(parameters.get("host") or "").split(",")
@@ -77,7 +79,7 @@ def place(parameters: dict[str, Any]) -> str:
 
 
 def _attempt(parameters: dict[str, Any], seconds: float) -> int | psycopg.Error:
-    """The server's version, or why not. In a thread: a resolver may hang for longer."""
+    """The server's version, or the error. In a thread: a resolver may hang for longer."""
     outcome: list[int | psycopg.Error] = []
 
     def connect() -> None:

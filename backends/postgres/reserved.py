@@ -1,7 +1,7 @@
 """A pool of database connections for the host's own calls, which nobody else can empty.
 
-Django's pool belongs to everybody in a process: views, and in a worker the agents' own ORM calls,
-which may hold all of it for as long as they like. The threads of ``bridge.db`` take theirs here.
+All code in a process shares Django's pool: views, and in a worker the agents' own ORM calls, which
+may take all of it for as long as they like. The threads of ``bridge.db`` take theirs here.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from backends.postgres.base import DatabaseWrapper
 
 
 class ReservedWrapper(DatabaseWrapper):
-    """Django's connection under the same alias, with pools apart from everybody else's."""
+    """Django's connection under the same alias, with pools of its own."""
 
     _connection_pools: dict[str, Any] = {}
 

@@ -1,9 +1,9 @@
-"""Turns: requests that want the same thing wait in a line, first come first served.
+"""Turns: requests that want the same lock wait in line, first come first served.
 
-While one waits it holds neither a database connection nor one of the threads of ``bridge.db``, so
-that the requests of others go on. A verb that cannot have its lock raises ``NotYet`` out of its
-transaction, with the name of what it wants; the one at the head of the line calls it again until
-it gets through. Other processes have lines of their own: between them, trying again decides.
+While a request waits it holds neither a database connection nor one of the threads of
+``bridge.db``, so that the requests of others continue. A verb that cannot get its lock raises
+``NotYet`` out of its transaction, with the name of the lock; the first in line calls it again until
+it succeeds. Other processes have lines of their own: between processes, trying again decides.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ LONGEST_LINE = 500
 PAUSES = (0.002, 0.005, 0.01, 0.02, 0.05)  # seconds; the last one is repeated
 
 WAITS_OUTSIDE: ContextVar[bool] = ContextVar("WAITS_OUTSIDE", default=False)
-"""Set where somebody further out, on an event loop, waits for the turn: ``NotYet`` passes."""
+"""Set if an outer caller, on an event loop, waits for the turn: ``NotYet`` passes through."""
 _at_head: ContextVar[Hashable] = ContextVar("_at_head", default=None)
 _lines: dict[Hashable, deque[Future[None]]] = {}
 _guard = threading.Lock()
@@ -54,13 +54,13 @@ def check(key: Hashable) -> None:
 
 
 def wait(call: Callable[[], T]) -> T:
-    """What ``call`` returns, when it is its turn. Raises Unavailable."""
+    """The result of ``call``, once it is its turn. Raises Unavailable."""
     try:
         return call()
     except NotYet as busy:
         if WAITS_OUTSIDE.get() or connection.in_atomic_block:
             raise
-        connection.close()  # somebody else's, while we wait
+        connection.close()  # Another's lock, while we wait.
         with _in_line(busy.key) as (turn, ends):
             if not _settled(turn, ends):
                 raise _too_long() from None

@@ -1,7 +1,7 @@
 """Procrastinate's worker forgets a notification that arrives while it fetches.
 
 Needs only Procrastinate (3.10), no database: the in-memory connector stands in for PostgreSQL, and
-the second job is deferred right after a fetch saw an empty queue, before its answer is handed on.
+the second job is deferred right after a fetch saw an empty queue, before its answer is passed on.
 ``asyncio.run(main())`` prints what happened.
 """
 

@@ -156,7 +156,7 @@ def is_creator(principal: Principal, thread: Thread) -> bool:
 
 
 def still_readable(principal: Principal, run_id: UUID) -> bool:
-    """Checked while a stream is open: the credential as it stands now, visibility, grants."""
+    """Checked while a stream is open: the current credential, visibility, grants."""
     now = principal if principal.kind == "link" else authentication.refreshed(principal)
     return now is not None and now.can("view") and _reachable(now).filter(pk=run_id).exists()
 

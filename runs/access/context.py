@@ -56,7 +56,7 @@ def _with(body: Wire, added: list[ContextEntry]) -> Wire:
 
 
 def apart(run: Run, entries: Any) -> tuple[Any, list[ContextEntry]]:
-    """Splits the context that an agent hands on to another run: the client's, and the providers'.
+    """Splits the context that an agent passes on to another run: the client's, and the providers'.
 
     The providers' part may not be in the other run's input, whose log echoes that: ``hand_on``
     keeps it.

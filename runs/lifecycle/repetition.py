@@ -27,9 +27,9 @@ from teams.limits import LimitReached
 log = structlog.get_logger(__name__)
 
 MOST_TRIES = 3
-"""Starts of one request, including the first: a run that kills its worker must not go on so."""
+"""Starts of one request, including the first: a run that kills its worker must not continue."""
 WITHIN = timedelta(hours=1)
-"""A lost run stays lost if its team's limits prevented a restart for so long."""
+"""A lost run stays lost if its team's limits prevented a restart for this long."""
 LATELY = """
 run.status = 'failed' and run.error_code in (%(lost)s, %(shutdown)s)
    and run.ended_at > now() - %(within)s

@@ -1,4 +1,4 @@
-"""What people say about runs: comments at a place in the log, mentions, and a thumb."""
+"""Comments on runs: comments at a place in the log, mentions, and ratings."""
 
 import uuid6
 from django.conf import settings
@@ -11,9 +11,9 @@ from teams.tenancy import TeamOwned
 
 
 class Comment(TeamOwned):
-    """What somebody wrote about a run; ``seq`` is the event it is about, null for all of it.
+    """A comment on a run; ``seq`` is the event it is about, null for all of it.
 
-    ``author`` is a label to show, ``writer`` the ``actor_id`` that decides whose it is.
+    ``author`` is a label to show, ``writer`` the ``actor_id`` that decides who owns it.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
@@ -38,7 +38,7 @@ class Comment(TeamOwned):
 
 
 class Mention(TeamOwned):
-    """Somebody of the team whom a comment names with ``@``."""
+    """A member of the team whom a comment names with ``@``."""
 
     comment = models.ForeignKey(Comment, on_delete=models.CASCADE, related_name="mentions")
     user = models.ForeignKey(
@@ -55,7 +55,7 @@ class Mention(TeamOwned):
 
 
 class Thumb(models.TextChoices):
-    """What somebody thinks of a run."""
+    """A person's rating of a run."""
 
     UP = "up"
     DOWN = "down"
@@ -76,7 +76,7 @@ class Feedback(TeamOwned):
         constraints = [
             models.UniqueConstraint(
                 fields=["run", "writer"],
-                condition=~Q(writer=""),  # rows from before ids were kept, of lost accounts
+                condition=~Q(writer=""),  # rows of deleted accounts, from before ids were stored
                 name="feedback_once_per_person",
             ),
             models.CheckConstraint(

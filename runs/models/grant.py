@@ -1,4 +1,4 @@
-"""Grant: who outside the roles may see a thread or a run. ``sharing`` is the only writer."""
+"""Grant: gives access to a thread or a run beyond the roles. ``sharing`` is the only writer."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -16,7 +16,7 @@ from teams.tenancy import TeamOwned
 
 
 class Level(models.TextChoices):
-    """What a grant allows, each level all that the ones before it do."""
+    """What a grant allows; each level includes the ones before it."""
 
     VIEW = "view"
     COMMENT = "comment"
@@ -30,16 +30,16 @@ ACTIONS: Mapping[str, frozenset[str]] = {
     Level.ANSWER: frozenset({"view", "comment", "answer"}),
     Level.CONTROL: frozenset({"view", "comment", "answer", "run", "cancel"}),
 }
-"""The actions of ``teams/permissions.py`` that a level allows on what is shared."""
+"""The actions of ``teams/permissions.py`` that a level allows on the shared thread or run."""
 
 
 class Grant(TeamOwned):
     """Lets a person, another team or a link's visitors see one thread or one run of ``team``.
 
-    A person has it as a member of the team ``through``, and no longer than that.
-    ``creator`` is the ``actor_id`` of whoever made it, ``created_by`` the label.
-    ``token_hash`` is the SHA-256 of a link's token, which is shown once. ``redact`` are dotted
-    member names that a link's readers do not see (``protocol/views/redaction.py``).
+    A person has it as a member of the team ``through``, and no longer than that. ``creator`` is its
+    maker's ``actor_id``, ``created_by`` the label. ``token_hash`` is the SHA-256 of a link's token,
+    which is shown once. ``redact`` are dotted member names that a link's readers do not see
+    (``protocol/views/redaction.py``).
     """
 
     id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
@@ -85,7 +85,7 @@ class Grant(TeamOwned):
                 condition=Q(to_team=None) | ~Q(to_team=F("team")), name="grant_to_another_team"
             ),
             models.CheckConstraint(condition=Q(level__in=Level.values), name="grant_level_known"),
-            # whoever has a link is nobody in particular: no level at which runs would change
+            # A link's visitors are strangers, so no level lets them change runs.
             models.CheckConstraint(
                 condition=Q(token_hash=None) | Q(level__in=(Level.VIEW, Level.COMMENT)),
                 name="grant_link_only_shows",
@@ -106,17 +106,16 @@ class Grant(TeamOwned):
 
     @property
     def kind(self) -> str:
-        """Whom it is for: ``link``, ``team`` or ``member``."""
+        """The receiver: ``link``, ``team`` or ``member``."""
         if self.token_hash is not None:
             return "link"
         return "member" if self.to_user_id is not None else "team"
 
     def is_live(self, now: datetime | None = None) -> bool:
-        """Neither revoked nor expired."""
         late = self.expires_at is not None and self.expires_at <= (now or timezone.now())
         return self.revoked_at is None and not late
 
 
 def live() -> Q:
-    """The rows for which ``Grant.is_live`` holds, by the clock of the database."""
+    """The rows for which ``Grant.is_live`` is true, by the database's clock."""
     return Q(revoked_at=None) & (Q(expires_at=None) | Q(expires_at__gt=Now()))

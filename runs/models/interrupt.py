@@ -13,7 +13,7 @@ from teams.tenancy import TeamOwned
 
 
 class InterruptStatus(models.TextChoices):
-    """Where a question stands; ``interrupts`` is the only writer."""
+    """The status of a question; ``interrupts`` is the only writer."""
 
     OPEN = "open"
     ANSWERED = "answered"
@@ -24,10 +24,10 @@ class InterruptStatus(models.TextChoices):
 class Interrupt(TeamOwned):
     """A question that a run ended with; answered at most once by a later run's ``resume``.
 
-    ``run`` is the newest run that ended with it: one that only asks again takes the rows along.
-    ``question`` is the exact interrupt of the wire, ``answer`` the entry of the ``resume``; both
-    are TEXT JSON. ``answering_run`` is the run that was told: null while an answer waits for
-    those to the other questions of its run.
+    ``run`` is the newest run that ended with it: a run that only asks again takes the rows over.
+    ``question`` is the exact interrupt in wire form, ``answer`` the entry of the ``resume``; both
+    are TEXT JSON. ``answering_run`` is the run that brought the answer: null while an answer waits
+    for those to the other questions of its run.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
@@ -85,7 +85,7 @@ class Interrupt(TeamOwned):
             # the inbox of a team, with and without a status filter
             models.Index(fields=["team", "-id"], name="interrupt_team_newest"),
             models.Index(fields=["team", "status", "-id"], name="interrupt_team_status_newest"),
-            # what the sweep looks for
+            # what the sweep searches for
             models.Index(
                 fields=["expires_at"],
                 condition=Q(status=InterruptStatus.OPEN),
@@ -103,5 +103,4 @@ class Interrupt(TeamOwned):
         return self.status == InterruptStatus.EXPIRED
 
     def missing(self, now: datetime) -> bool:
-        """Whether it still waits for an answer."""
         return self.status == InterruptStatus.OPEN and not self.late(now)

@@ -15,7 +15,7 @@ from teams.tenancy import TeamOwned
 
 
 class Status(models.TextChoices):
-    """Where a run stands; ``lifecycle`` is the only writer."""
+    """The status of a run; ``lifecycle`` is the only writer."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -27,24 +27,25 @@ class Status(models.TextChoices):
 
 ACTIVE = (Status.QUEUED, Status.RUNNING)
 WORKER_GONE = (RunErrorCode.WORKER_LOST.value, RunErrorCode.SHUTDOWN.value)
-"""Codes of runs that ended with their worker, and not by what their agent did."""
+"""Error codes of runs that ended because of their worker, not because of their agent."""
 ENDED = tuple(status for status in Status if status not in ACTIVE)
 
 
 class Run(TeamOwned):
     """One attempt to answer inside a thread; its id is its journal's id.
 
-    ``input`` and ``result`` are TEXT JSON as they go on the wire: jsonb refuses NUL and lone
-    surrogates. ``starter`` is the ``actor_id`` behind the label ``started_by``.
-    ``context`` is what context providers added to the input, for members only
-    (``runs/access/context.py``). ``request_digest`` fingerprints what an Idempotency-Key was first
-    used with.
-    A queued run without ``job_id`` waits for its team's or its thread's turn.
-    A run that another one spawned has it as its ``parent``, and is part of that one's job.
-    ``attempt`` counts the runs under one ``run_id``: some clients resume with the interrupted
-    run's own (CopilotKit#6999), and a run that lost its worker may be repeated
+    ``input`` and ``result`` are TEXT JSON exactly as sent: jsonb refuses NUL and lone surrogates.
+    ``starter`` is the ``actor_id`` behind the label ``started_by``. ``context`` is what context
+    providers added to the input, for members only (``runs/access/context.py``). ``request_digest``
+    identifies the first request of an Idempotency-Key.
+
+    A queued run without ``job_id`` waits for its team's or its thread's turn. A spawned run has its
+    ``parent``, and is part of the parent's job.
+
+    ``attempt`` counts the runs under one ``run_id``: some clients resume with the interrupted run's
+    own (CopilotKit#6999), and a run that lost its worker may be repeated
     (``lifecycle/repetition.py``): ``repeats`` is that run, ``tries`` counts one request's starts.
-    From ``purged_at`` on only the row is left: what was said is gone.
+    After ``purged_at`` only the row is left, without any content.
     """
 
     journal = models.OneToOneField(
@@ -120,7 +121,7 @@ class Run(TeamOwned):
             models.Index(fields=["team", "status", "-journal"], name="run_team_status_newest"),
             # a thread's runs in their order: its history, and the newest of each in the list
             models.Index(fields=["thread", "-journal"], name="run_thread_newest"),
-            # what retention looks at: not those that it has purged long ago
+            # for retention: without runs purged long ago
             models.Index(
                 fields=["team", "journal"], condition=Q(purged_at=None), name="run_not_purged"
             ),
@@ -128,13 +129,13 @@ class Run(TeamOwned):
             models.Index(
                 fields=["thread", "status"], condition=Q(status__in=ACTIVE), name="run_active"
             ),
-            # what the sweep for repeatable runs looks at (runs/lifecycle/repetition.py)
+            # for the sweep for repeatable runs (runs/lifecycle/repetition.py)
             models.Index(
                 fields=["ended_at"],
                 condition=Q(status=Status.FAILED, error_code__in=WORKER_GONE),
                 name="run_worker_gone",
             ),
-            # admission: how many a team has going, and which of the waiting is next
+            # for admission: how many runs of a team are going, and which waiting one is next
             models.Index(
                 fields=["team"],
                 condition=Q(status__in=ACTIVE, job_id__isnull=False),
@@ -152,5 +153,4 @@ class Run(TeamOwned):
 
     @property
     def id(self) -> UUID:
-        """The run's id, which is its journal's."""
         return self.journal_id

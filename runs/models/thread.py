@@ -1,4 +1,4 @@
-"""Thread: a conversation, and what its ended runs add up to."""
+"""Thread: a conversation, and the fold of its ended runs."""
 
 import uuid6
 from django.contrib.postgres.fields import ArrayField
@@ -21,8 +21,8 @@ class Thread(TeamOwned):
     """A conversation. ``thread_id`` is the client's name for it, unique inside the team only.
 
     ``created_by`` is the label of the principal whose run began it; ``creator`` its ``actor_id``,
-    which decides who sees a private thread. With ``legal_hold`` nothing of the thread is purged
-    or erased.
+    which decides who sees a private thread. While it has a ``legal_hold``, nothing in the thread is
+    purged or erased.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
@@ -51,7 +51,7 @@ class Thread(TeamOwned):
 
 
 class ThreadHistory(models.Model):
-    """What the ended runs of a thread add up to, kept so that long threads stay cheap.
+    """The fold of a thread's ended runs, stored so that long threads stay cheap.
 
     ``fold`` is what ``protocol.fold.fold.Fold.dump`` wrote after the run ``through``.
     """

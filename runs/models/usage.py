@@ -1,4 +1,4 @@
-"""What admission counts of a team."""
+"""The counts that admission keeps for a team."""
 
 from django.db import models
 
@@ -6,10 +6,10 @@ from teams.models import Team
 
 
 class TeamUsage(models.Model):
-    """What admission keeps of a team, and the row it locks: one admits at a time.
+    """Admission's data about a team, and the row it locks: one process admits at a time.
 
-    ``stamp`` is where the team's next run stands in virtual time (``runs/lifecycle/admission.py``);
-    ``stored_bytes`` the events of its ended runs.
+    ``stamp`` is the position of the team's next run in virtual time
+    (``runs/lifecycle/admission.py``); ``stored_bytes`` the size of its ended runs' events.
     """
 
     team = models.OneToOneField(
@@ -25,8 +25,8 @@ class TeamUsage(models.Model):
 class EndedRun(models.Model):
     """A run that has ended and whose ``bytes`` its team's usage does not count yet.
 
-    Made in the transaction that ends the run; whoever adds it to the usage deletes it. Not a
-    foreign key, since it outlives a run that is erased before it was counted.
+    Made in the transaction that ends the run; adding it to the usage deletes it. Not a foreign key,
+    since it outlives a run that is erased before it was counted.
     """
 
     run_id = models.UUIDField(primary_key=True)

@@ -5,8 +5,8 @@ import asyncio
 from runtimes import RunContext, agent
 
 TEXT = (
-    "You may close this tab now: the run goes on without you, every event is kept, and whoever "
-    "opens it later sees all of it from the beginning and then the rest as it happens."
+    "You may close this tab now: the run continues without you, every event is kept, and anyone "
+    "who opens it later sees all of it from the beginning and then the rest as it happens."
 )
 WORDS = TEXT.split()
 MOST_STEPS, MOST_SECONDS = 10_000, 3_600.0

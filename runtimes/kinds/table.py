@@ -19,7 +19,7 @@ RUNTIMES: dict[str, Callable[[Agent], Runtime]] = {
 
 
 def runtime_for(row: Agent) -> Runtime:
-    """What runs this Agent row; raises RunFailed when the host cannot."""
+    """The runtime that runs this Agent row; raises RunFailed if the host has none."""
     try:
         kind = RUNTIMES[row.kind]
     except KeyError:

@@ -1,1 +1,1 @@
-"""What a team knows, for its agents' context: documents, notes, profiles."""
+"""A team's knowledge for its agents' context: documents, notes, profiles."""

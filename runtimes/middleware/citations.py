@@ -254,7 +254,7 @@ class Citations(Middleware):
         self.ctx.log.info("citations.message", status=status, **summary)
         return out + self._custom("message_complete", messageId=message_id, status=status)
 
-    # --- what is said
+    # --- outgoing events
 
     def _delta(self, operations: list[Wire]) -> list[Wire]:
         if not operations or not self._ledger.rooted:

@@ -76,7 +76,7 @@ export class EventTable {
     return row;
   }
 
-  /** Whoever scrolls back wants to read in peace. */
+  /** A reader who scrolls back wants to read in peace. */
   scrolled() {
     const atEnd = this.log.scrollTop + this.log.clientHeight >= this.log.scrollHeight - HEIGHT;
     if (!atEnd) this.follow.checked = false;

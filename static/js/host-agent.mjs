@@ -1,8 +1,8 @@
 /**
  * HostAgent: the stock `HttpAgent` of `@ag-ui/client`, with what this host can do beyond it.
  *
- * A run goes on at the host whoever reads it, so a broken connection is no failed run: HostAgent
- * comes back with the number of the last event it delivered and reads on, and no event is
+ * A run continues at the host without readers, so a broken connection is not a failed run: HostAgent
+ * comes back with the number of the last event it delivered and continues there, and no event is
  * delivered twice. See docs/howto-javascript.md.
  */
 
@@ -152,7 +152,7 @@ export class HostAgent extends HttpAgent {
     }
   }
 
-  /** The request that goes on from here: the same one, as long as nothing was delivered. */
+  /** The request that continues from here: the same one, as long as nothing was delivered. */
   async again(url, init, reading) {
     if (reading.seen) {
       reading.id ??= await this.currentRun();

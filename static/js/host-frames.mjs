@@ -6,7 +6,7 @@ const DATA = /(?:^|\n)data: ([^\n]+)/;
 const ENDS = new Set(["RUN_FINISHED", "RUN_ERROR"]);
 const BOUNDARY = /"type":"RUN_(STARTED|FINISHED|ERROR)"/;
 
-/** Keep track of where a stream is: that of a thread may go on with the next run. */
+/** Keep track of where a stream is: that of a thread may continue with the next run. */
 export function follow(reading, frame) {
   if (!BOUNDARY.test(frame)) return;
   const { type, runId } = JSON.parse(DATA.exec(frame)[1]);

@@ -1,4 +1,4 @@
-/** A run for whoever has a link: live, and only to see. */
+/** The page of a run for visitors with a link: live and read-only. */
 
 import { spell, startClock } from "./clock.mjs";
 import { Conversation } from "./conversation.mjs";

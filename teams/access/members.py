@@ -30,7 +30,7 @@ MOST_KEY_DAYS = 3650
 
 
 class LastOwner(Conflict):
-    """A team needs at least one owner: make somebody else an owner first."""
+    """A team needs at least one owner: make another member an owner first."""
 
     code = "last_owner"
 

@@ -110,12 +110,12 @@ def test_a_server_that_does_not_want_us(refusal: Callable[[str], str], with_pass
         return refusal(f"postgres://{user}@/{database}?host={with_passwords}")
 
     # The rules are read a moment after the signal.
-    wrong = "rejects user postgres and the password; check both"
+    wrong = "rejects user postgres or the password; check both"
     assert child.wait_until(lambda: "postgres" in of("postgres:" + SECRET, "none"), 30)
     assert child.wait_until(lambda: wrong in of("postgres:" + SECRET, "none"), 30)
     assert wrong in of("postgres")
     assert "there is no user ann" in of("ann")
-    assert "lets user bob not in from here" in of("bob")
+    assert "does not accept user bob from this machine" in of("bob")
 
 
 def test_a_database_that_does_not_exist(refusal: Callable[[str], str]) -> None:

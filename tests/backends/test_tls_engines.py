@@ -176,7 +176,7 @@ def test_web_and_worker_encrypt_each_connection(
         ):
             message = refusal(host.env | {"DATABASE_URL": bad})
             where = "DATABASE_URL: PostgreSQL at (engines|else).test:5432"
-            assert re.fullmatch(f"{where}: its certificate is not accepted .*", message), message
+            assert re.fullmatch(f"{where}: its certificate is not trusted .*", message), message
     finally:
         host.stop()
 

@@ -83,7 +83,7 @@ def test_elsewhere_nobody_comes_in_uninvited(
 ) -> None:
     settings.AGUI_SIGNUP = mode
     client = browser()
-    assert "without an invitation" in go(client).content.decode()
+    assert "by invitation only" in go(client).content.decode()
     assert not is_signed_in(client)
     assert not User.objects.filter(email=DORA).exists()
 

@@ -36,7 +36,7 @@ def invited(cast: Cast, email: str = DORA, role: Role = Role.MEMBER) -> tuple[In
 def test_nobody_signs_up_uninvited(cast: Cast, settings: Any, mode: str) -> None:
     settings.AGUI_SIGNUP = mode
     client = browser()
-    assert "without an invitation" in client.get("/signup/").content.decode()
+    assert "by invitation only" in client.get("/signup/").content.decode()
     assert "Sign up" not in client.get("/login/").content.decode()
     sign_up(client)
     assert not User.objects.filter(username="dora").exists()
@@ -102,7 +102,7 @@ def test_who_passes_the_link_on_lets_nobody_else_in(cast: Cast) -> None:
     assert client.get("/runs/").status_code == 302
     other = browser()
     other.force_login(cast.charlie.user)
-    assert "has not verified" in other.get(path).content.decode()
+    assert "have not verified" in other.get(path).content.decode()
     assert other.post(path).status_code == 403
     assert Membership.objects.filter(team=cast.team).count() == 3
 

@@ -82,7 +82,7 @@ def test_owners_set_the_rules(cast: Cast, browse: Browse) -> None:
     for text in ("0", "x", "99999"):
         assert browse(cast.alice).post("/team/rules", {"key_days": text}).status_code == 422
     assert browse(cast.bob).post("/team/rules", {"key_days": ""}).status_code == 403
-    assert "Rules of the team" not in browse(cast.bob).get("/team/").content.decode()
+    assert "Team rules" not in browse(cast.bob).get("/team/").content.decode()
     cast.team.refresh_from_db()
     assert cast.team.key_days == 30
 

@@ -56,7 +56,7 @@ def test_only_what_nobody_needs_is_removed(data_dir: Path, shelter: Path) -> Non
     assert notice.startswith(f"1 embedded database in {shelter} belong")
     listed = remove()
     assert f"of {data}" in listed
-    assert "--yes removes what is listed" in listed
+    assert "--yes removes them" in listed
     assert str(unknown) not in listed
     assert place.exists()
     assert "Removed" in remove("--yes")

@@ -53,8 +53,8 @@ def test_an_account_that_may_not_write_says_whose_it_is(tmp_path: Path) -> None:
     remedy = "run the command as root, or set AGUI_DATA_DIR to a directory of your own."
     assert lines == [
         f"AGUI_DATA_DIR: {ours} belongs to root, and this is nobody; {remedy}",
-        f"AGUI_DATA_DIR: {closed / 'data'} cannot be made: {closed} belongs to root, and this is "
-        f"nobody; {remedy}",
+        f"AGUI_DATA_DIR: {closed / 'data'} cannot be created: {closed} belongs to root, and this "
+        f"is nobody; {remedy}",
         None,
     ]
 

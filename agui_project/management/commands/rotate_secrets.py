@@ -1,4 +1,4 @@
-"""``manage.py rotate_secrets``: reseal what is stored under the first key."""
+"""``manage.py rotate_secrets``: reseal stored secrets under the first key."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ from security import secrets
 
 
 class Command(BaseCommand):
-    """Run it after a new key was put in front of AGUI_SECRETS_KEYS, and before an old one goes."""
+    """Run it after a new key was put first in AGUI_SECRETS_KEYS, before an old one is removed."""
 
     help = "Seal every stored secret with the first of AGUI_SECRETS_KEYS."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Say how many; exit 1 if one cannot be read any more."""
+        """Report how many; exit 1 if one can no longer be read."""
         done, lost = secrets.rotate_all()
         self.stdout.write(f"{done} secrets sealed with the first key.")
         if lost:

@@ -20,7 +20,7 @@ from fastapi import FastAPI
 
 
 class StandIn(FunctionInvocationLayer, BaseChatClient):
-    """Answers by what was said last."""
+    """Answers the last message."""
 
     def _inner_get_response(self, *, messages: Any, stream: bool, **kwargs: Any) -> Any:
         return self._build_response_stream(self._answer(messages[-1]))

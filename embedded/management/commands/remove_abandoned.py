@@ -20,11 +20,11 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--yes", action="store_true", help="remove what is listed")
+        parser.add_argument("--yes", action="store_true", help="remove the listed databases")
         parser.add_argument(
             "--unknown",
             action="store_true",
-            help="also those that earlier versions left without saying whose they are",
+            help="also those of earlier versions, whose data directory is unknown",
         )
 
     def handle(self, *, yes: bool, unknown: bool, **options: Any) -> None:
@@ -45,7 +45,7 @@ class Command(BaseCommand):
             self.stdout.write("Nothing is abandoned.")
             return
         self.stdout.write(
-            f"Removed, {_mb(total)}." if yes else f"{_mb(total)}. --yes removes what is listed."
+            f"Removed, {_mb(total)}." if yes else f"{_mb(total)}. --yes removes them."
         )
 
 

@@ -63,7 +63,7 @@ def shared(page: Page) -> str:
     expect(dialog).to_be_visible()
     dialog.get_by_label("Hide").fill("password")
     dialog.get_by_label("Hide").press("Enter")
-    link = dialog.get_by_label("The link, shown this once")
+    link = dialog.get_by_label("The link, shown only once")
     expect(link).to_be_visible()
     expect(dialog.get_by_role("listitem")).to_have_count(1)
     return link.input_value()
