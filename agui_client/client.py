@@ -262,12 +262,11 @@ class AGUIClient:
                 await self._try_again(backoff, error)
 
     def _remember(self, answer: httpx.Response) -> None:
-        """A server that keeps the log says where it is."""
+        # A server that keeps the log says where it is.
         if location := answer.headers.get("content-location"):
             self._log = urljoin(str(answer.url), location)
 
     def _base(self) -> str:
-        """``…/agui`` of any of the host's endpoints."""
         head, separator, _ = self.endpoint.rstrip("/").partition("/agui")
         return head + (separator or "/agui")
 

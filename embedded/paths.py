@@ -173,7 +173,7 @@ def cluster_dir(data: Path, account: Account | None) -> Path:
 
 
 def _record(place: Path, data: Path) -> None:
-    """Note in the shelter which data directory this belongs to (``abandoned.py``)."""
+    # Note in the shelter which data directory this belongs to (``abandoned.py``).
     if place.parent in SHELTERS:
         (place / RECORD).write_text(f"{data.resolve()}\n")
 

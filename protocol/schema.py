@@ -138,7 +138,6 @@ USAGE = Many(shape("", f"provider model {_COUNTS}", **_USAGE_KINDS))
 
 
 def _run_event(required: str, optional: str = "", **kinds: Any) -> Shape:
-    """An event of the run as a whole, which no subagent can own."""
     kinds |= {"timestamp": Leaf.STAMP, "rawEvent": JSON, "metadata": OBJECT}
     return shape(f"type {required}", f"{optional} timestamp rawEvent metadata", **kinds)
 

@@ -108,6 +108,6 @@ def _made(keys: tuple[str, ...]) -> MultiFernet:
 
 
 def _derived(key: str) -> Fernet:
-    """Any text of enough entropy is a key."""
+    # Any text of enough entropy is a key.
     kdf = HKDF(algorithm=SHA256(), length=32, salt=None, info=_PURPOSE)
     return Fernet(urlsafe_b64encode(kdf.derive(key.encode())))

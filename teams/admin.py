@@ -131,7 +131,6 @@ def _operator(request: HttpRequest) -> User:
 
 
 def _fields(message: Any) -> list[str]:
-    """The names of changed fields in Django's message about a change."""
     parts = message if isinstance(message, list) else []
     return [name for part in parts for name in part.get("changed", {}).get("fields", [])]
 

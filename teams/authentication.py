@@ -281,7 +281,7 @@ def _session(key: str) -> _ReadOnlySession:
 
 
 def _user_of(session: _ReadOnlySession) -> User | None:
-    """The active person of this session, unless the password has changed since."""
+    # The active person of this session, unless the password has changed since.
     request = HttpRequest()
     request.session = cast(Any, session)
     user = auth.get_user(request)

@@ -168,7 +168,7 @@ def beginning(key: str) -> str:
 
 
 def _place(key: str) -> str:
-    """``beginning``, except for a key adopted before keys had the scannable prefix."""
+    # ``beginning``, except for a key adopted before keys had the scannable prefix.
     older = ApiKey.objects.by_secret().filter(prefix=key[:PREFIX]).first()
     return key[:PREFIX] if older is not None and older.is_valid(key) else beginning(key)
 
@@ -194,7 +194,7 @@ def _with_maker(rows: QuerySet[ApiKey]) -> QuerySet[ApiKey]:
 
 
 def _opens(row: ApiKey) -> bool:
-    """However a person's membership ended, their keys ended with it."""
+    # However a person's membership ended, their keys ended with it.
     orphan = row.created_by_id is not None and getattr(row, "maker_role", None) is None
     return usable(row) and not orphan and row.team.archived_at is None
 
@@ -259,12 +259,12 @@ def bound_minted(row: ApiKey) -> None:
 
 
 def _maker(person: "User | None") -> Actor:
-    """The maker of a key, for the audit log; without a person, the host's operator."""
+    # The maker of a key, for the audit log; without a person, the host's operator.
     return audit.of_user(person) if person else HOST
 
 
 def _address(client: str) -> str | None:
-    """An IP address, or None: behind a UNIX socket there is none."""
+    # An IP address, or None: behind a UNIX socket there is none.
     try:
         return str(ip_address(client))
     except ValueError:
@@ -272,5 +272,5 @@ def _address(client: str) -> str | None:
 
 
 def _speakable(key: str) -> bool:
-    """Whether it fits a header and a query: NUL would be an error of Postgres, not a wrong key."""
+    # Whether it fits a header and a query: NUL would be an error of Postgres, not a wrong key.
     return key.isascii() and key.isprintable() and key == key.strip()

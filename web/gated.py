@@ -57,7 +57,6 @@ class Gated:
             slot.release()
 
     def _gate(self, path: str) -> Gate:
-        """The gate of this event loop; probes have one of their own."""
         loop = asyncio.get_running_loop()
         if loop not in self._gates:
             self._gates[loop] = Gate(settings.AGUI_REQUEST_SLOTS), Gate(PROBE_SLOTS)

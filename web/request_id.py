@@ -81,7 +81,7 @@ class RequestId:
 
 
 def _transport_security(scope: Scope) -> RawHeaders:
-    """The header that Django's middleware sets on pages, for answers that bypass it."""
+    # The header that Django's middleware sets on pages, for answers that bypass it.
     if not settings.SECURE_HSTS_SECONDS or scheme_of(scope) != "https":
         return []
     return [(b"strict-transport-security", b"max-age=%d" % settings.SECURE_HSTS_SECONDS)]

@@ -92,11 +92,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self.connection.execute(f"set {name} = '{seconds}s'")
 
     def _bury_predecessor(self) -> None:
-        """End the session of this thread's last connection.
-
-        The server may not know that it is gone, and would keep its locks, in the middle of a COPY
-        for ever.
-        """
+        # End the session of this thread's last connection. The server may not know that it is gone,
+        # and would keep its locks, in the middle of a COPY for ever.
         name = self.settings_dict["OPTIONS"].get("application_name")
         if self._backend is not None and name:
             bury = roles.as_login(self.connection, PREDECESSOR)

@@ -99,7 +99,7 @@ class Connection(psycopg.Connection[Any]):
             raise
 
     def _renew_pool(self) -> None:
-        """Discard all older connections, since one is dead: a request would try each in turn."""
+        # Discard all older connections, since one is dead: a request would try each in turn.
         pool = getattr(self, "_pool", None)
         if isinstance(pool, ConnectionPool) and self.opened_at >= Connection.drained_at:
             Connection.drained_at = time.monotonic()
@@ -149,14 +149,14 @@ def _surely_alive(connection: Connection | AsyncConnection) -> bool:
 
 
 def _given_up(connection: Connection | AsyncConnection, seconds: float) -> psycopg.OperationalError:
-    """Close the connection without a word to the server; returns the error to raise."""
+    # Close the connection without a word to the server; returns the error to raise.
     connection.pgconn.finish()
     log.warning("database.silent", seconds=seconds)
     return psycopg.OperationalError(f"PostgreSQL did not answer within {seconds:g} s")
 
 
 def _demoted(connection: Connection | AsyncConnection) -> Demoted:
-    """Close the connection, so that the next one finds the new primary; the error to raise."""
+    # Close the connection, so that the next one finds the new primary; the error to raise.
     connection.pgconn.finish()
     log.warning("database.read_only")
     return Demoted("PostgreSQL is read-only now: another server may have become the primary")

@@ -162,7 +162,7 @@ class JournalWriter:
         return leases, work
 
     async def _ring(self) -> None:
-        """Ring the bell beside the commits: a dead or frozen Valkey never delays one."""
+        # Ring the bell beside the commits: a dead or frozen Valkey never delays one.
         while True:
             items = await self._bell.get()
             await bell.ring(items)

@@ -285,6 +285,5 @@ class Alpine:
 
 
 def _so_far(start: Frame, name: str, pieces: list[str]) -> Frame:
-    """The content of an open part so far, in one piece."""
     members = {key: start[key] for key in KEPT if key in start}
     return {"type": name, **members, "content": "".join(pieces), "delta": False}

@@ -208,7 +208,6 @@ class Messages:
         self._index(message)
 
     def _place(self, message: Message) -> int:
-        """The index of a message, searched from the end, where it nearly always is."""
         for back, candidate in enumerate(reversed(self._all), 1):
             if candidate is message:
                 return len(self._all) - back

@@ -84,7 +84,6 @@ def _payloads(fold: Fold) -> list[bytes] | None:
 
 
 def _opening(fold: Fold) -> Iterator[dict[str, Any]]:
-    """RUN_STARTED and the state, after the run whose interrupts are still open."""
     if fold.raised and fold.raised[-1] != fold.terminal:
         yield from map(dict, fold.raised)
     yield dict(fold.started or {})

@@ -95,7 +95,6 @@ def _content(kind: Many, value: Any) -> Any:
 
 
 def _tag(entry: Any) -> str:
-    """The ``type`` of a possible content part, or an empty string."""
     tag = members_of(entry).get("type") if _is_object(entry) else None
     return tag if isinstance(tag, str) else ""
 

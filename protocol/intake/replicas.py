@@ -109,7 +109,7 @@ class Replicas:
             self._activities[event["messageId"]] = content
 
     def _messages_snapshot(self, event: Event) -> None:
-        """A snapshot with activities contains all of them, in their newest form."""
+        # A snapshot with activities contains all of them, in their newest form.
         activities = {m["id"]: m["content"] for m in event["messages"] if m["role"] == "activity"}
         if activities:
             self._activities = activities

@@ -174,7 +174,7 @@ class Older:
         return [message for message in translated if message is not None]
 
     def _is_outer(self, event: Event) -> bool:
-        """Whether a step is the only open one of its name, in any subagent."""
+        # Whether a step is the only open one of its name, in any subagent.
         name, change = event["stepName"], 1 if event["type"] == "STEP_STARTED" else -1
         before = self._steps.get(name, 0)
         self._steps[name] = before + change

@@ -260,7 +260,6 @@ class LinkView:
         return redacted
 
     def _texts_of(self, event: Event) -> Shown:
-        """RUN_ERROR and the events of subagents: texts for people."""
         for name in ("message", "description"):
             if name in event:
                 event = self._with(event, name, self.hidden.text(event[name]))
@@ -272,7 +271,7 @@ class LinkView:
         return self.hidden.value(value, (name,))
 
     def _object(self, value: Any, name: str) -> Any:
-        """A redacted value that stays an object where the protocol requires one."""
+        # A redacted value that stays an object where the protocol requires one.
         redacted = self._value(value, name)
         return {MASK: True} if redacted == MASK else redacted
 

@@ -236,7 +236,6 @@ def _reachable(principal: Principal) -> QuerySet[Run]:
 
 
 def _bound(principal: Principal) -> Q:
-    """The run or thread that the principal's ticket is for, if it came by one."""
     if principal.bound is None:
         return Q()
     run, thread = principal.bound
@@ -244,7 +243,7 @@ def _bound(principal: Principal) -> Q:
 
 
 def _for_agents(principal: Principal, rows: QuerySet[M], thread: str) -> TeamQuerySet[M]:
-    """Without the threads in which an agent answered that the credential is not for."""
+    # Without the threads in which an agent answered that the credential is not for.
     if principal.agents is not None:
         others = Run.objects.filter(thread=OuterRef(thread))
         rows = rows.exclude(Exists(others.exclude(agent__slug__in=principal.agents)))
@@ -276,7 +275,7 @@ def _shared(principal: Principal, what: str) -> QuerySet[Grant, int]:
 
 
 def _is_own(principal: Principal, thread: Thread) -> bool:
-    """Whether a thread of the principal's team is visible to it without any grant."""
+    # Whether a thread of the principal's team is visible to it without any grant.
     if principal.kind == "link":
         return False
     return thread.visibility == Visibility.TEAM or thread.creator == principal.actor_id

@@ -92,7 +92,6 @@ def events(thread: Thread, after: Position | None, limit: int) -> tuple[list[str
 
 
 def _beginning(thread: Thread) -> dict[str, str]:
-    """The position of a reader that begins with the oldest remaining event."""
     left = Run.objects.filter(thread=thread, purged_at=None).order_by("journal_id").first()
     return {"cursor": f"{left.pk}:0"} if left else {}
 

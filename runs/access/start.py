@@ -125,7 +125,7 @@ def answer(principal: Principal, interrupt_id: UUID, answer_fields: dict[str, An
 
 
 def _asker(principal: Principal, request: RunRequest) -> str | None:
-    """An answer that names no agent goes to the one that asked."""
+    # An answer that names no agent goes to the one that asked.
     if "resume" not in request.body:
         return None
     return interrupts.asker(principal.team, request.thread_id)

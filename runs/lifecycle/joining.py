@@ -95,7 +95,7 @@ def standing(thread_id: UUID) -> ThreadState | None:
 
 
 def _relevant(thread_id: UUID) -> list[Run]:
-    """The active runs of a thread, in order, and its newest: one statement, so one moment."""
+    # The active runs of a thread, in order, and its newest: one statement, so one moment.
     runs = Run.objects.of_one_thread().filter(thread_id=thread_id)
     newest = Subquery(runs.order_by("-journal_id").values("journal_id")[:1])
     relevant = runs.filter(Q(status__in=ACTIVE) | Q(journal_id=newest))
@@ -124,7 +124,6 @@ def thread(thread_id: UUID) -> tuple[Cut, list[UUID]] | None:
 
 
 def _fold_at(run: Run, position: int) -> Fold:
-    """The thread's history and a live run's events up to ``position``."""
     return checkpoints.fold_at(run.pk, position, partial(history.current, run.thread_id))
 
 

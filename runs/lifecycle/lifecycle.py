@@ -137,7 +137,6 @@ def spawn(parent: Run, agent: Agent, request: RunRequest) -> Claimed:
 
 
 def _checked(team: Team, request: RunRequest) -> resume.Checked:
-    """Check a request's answers before any lock is taken."""
     return resume.check(team, request.thread_id, request.body.get("resume", []))
 
 
@@ -341,7 +340,7 @@ def _end_unclaimed(run: Run) -> bool:
 
 
 def _reopened(run: Run, claimed: Claim) -> Intake:
-    """The intake that ends a run; one that never began still echoes what its user said."""
+    # The intake that ends a run; one that never began still echoes what its user said.
     echo = None if claimed.head else history.echo(run)
     return Intake.reopened(run.thread.thread_id, run.run_id, head=claimed.head, input=echo)
 

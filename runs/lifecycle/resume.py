@@ -236,7 +236,6 @@ def _by_id(resume: Sequence[Answer]) -> dict[str, Answer]:
 
 
 def _newest_by_name(rows: QuerySet[Interrupt], names: dict[str, Answer]) -> dict[str, Interrupt]:
-    """The newest row of each name, of whichever run."""
     rows = rows.filter(interrupt_id__in=names)
     rows = rows.select_related("answering_run").order_by("interrupt_id", "-run_id")
     return {row.interrupt_id: row for row in rows.distinct("interrupt_id")}

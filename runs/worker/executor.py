@@ -144,7 +144,7 @@ class Execution:
             self.stopping.set_result(why)
 
     def _why(self) -> Stop:
-        """Why the children end: the worker is leaving, or the parent no longer needs them."""
+        # Why the children end: the worker is leaving, or the parent no longer needs them.
         return self.stopping.result() if self.stopping.done() else Stop.CANCEL
 
     async def drive(self) -> None:
@@ -184,7 +184,7 @@ class Execution:
         return {"type": "STATE_SNAPSHOT", "snapshot": self.input["state"]}
 
     def _ask_again(self) -> None:
-        """Repeat the thread's open questions, which this run does not answer, without acting."""
+        # Repeat the thread's open questions, which this run does not answer, without acting.
         self._append(self.intake.finish({"type": "interrupt", "interrupts": self.questions}))
 
     async def _work(self) -> BaseException | Stop | None:
@@ -244,7 +244,7 @@ class Execution:
         return self.chain.stream(self._plain(stream))
 
     async def _plain(self, stream: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
-        """Events as middleware reads them: checked dicts in wire form, without chunks."""
+        # Events as middleware reads them: checked dicts in wire form, without chunks.
         async with aclosing(stream) as events:
             async for event in events:
                 for plain in self.intake.plain(event):
@@ -322,6 +322,6 @@ class Execution:
 
 
 def _forget(task: "asyncio.Task[None]") -> None:
-    """Retrieve a late agent's exception, so that asyncio does not complain about it."""
+    # Retrieve a late agent's exception, so that asyncio does not complain about it.
     if not task.cancelled():
         task.exception()

@@ -147,7 +147,7 @@ class PatientWorker(Worker):
         self.stop()  # type: ignore[no-untyped-call]
 
     async def _shutdown(self, side_tasks: list[asyncio.Task[Any]]) -> None:
-        """Drain first. The side tasks continue until then, so that a run can still be cancelled."""
+        # Drain first. The side tasks continue until then, so that a run can still be cancelled.
         await self._drain()
         await super()._shutdown(side_tasks)
 

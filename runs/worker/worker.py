@@ -91,5 +91,5 @@ def _worker(app: App, writer: JournalWriter) -> PatientWorker:
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Leave out two harmless messages: a reaped job finished late, and a clean abort."""
+    # Leave out two harmless messages: a reaped job finished late, and a clean abort.
     return "Job was not found or not in" not in record.getMessage()

@@ -132,7 +132,7 @@ class Part:
         return self._state.batch()
 
     def _changeable(self) -> Any:
-        """The container, if this view was made for it; otherwise a patch could hit another."""
+        # The container, if this view was made for it; otherwise a patch could hit another.
         if self._path and self._state.at(self._path) is not self._data:
             raise RuntimeError(f"the state at {pointer(self._path)} was replaced; read it again")
         return self.data

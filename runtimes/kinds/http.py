@@ -229,7 +229,7 @@ async def close() -> None:
 
 
 def _client() -> httpx.AsyncClient:
-    """The one client of this loop: connections are bounded by the worker's concurrency."""
+    # The one client of this loop: connections are bounded by the worker's concurrency.
     loop = asyncio.get_running_loop()
     if loop not in _clients:
         _clients[loop] = outbound.client(max_connections=None)
@@ -283,7 +283,7 @@ def _is_json(data: str) -> bool:
 
 
 def _is_distrusted(error: BaseException | None) -> bool:
-    """Whether TLS rejected the peer; httpx and httpcore wrap the original error."""
+    # Whether TLS rejected the peer; httpx and httpcore wrap the original error.
     while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
         error = error.__cause__ or error.__context__
     return error is not None

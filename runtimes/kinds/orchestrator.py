@@ -113,7 +113,6 @@ class OrchestratorRuntime(PythonRuntime):
         return list(named or allowed), worst(rule.risk_level for rule in rules)
 
     def _others(self) -> dict[str, str]:
-        """The team's other agents, and their descriptions."""
         from runtimes.models import Agent
 
         rows = Agent.objects.for_team(self._row.team).filter(enabled=True).exclude(pk=self._row.pk)
@@ -184,7 +183,7 @@ class Work:
             activity.update(self._about(number, task, status))
 
     def _about(self, number: int, task: Task, status: str) -> Wire:
-        """The activity's content; ``progress`` is the finished part of the plan, in percent."""
+        # The activity's content; ``progress`` is the finished part of the plan, in percent.
         self._ctx.state["plan"]["tasks"][number]["status"] = status
         progress = 100 * self._ended // len(self._tasks)
         return {"agent_id": task.agent, "status": status, "progress": progress}

@@ -224,7 +224,6 @@ def _is_async(call: Any) -> bool:
 
 
 def _unwrapped(call: Any) -> Any:
-    """The function behind a ``functools.partial`` or an object with ``__call__``."""
     return getattr(call, "func", None) or type(call).__call__
 
 

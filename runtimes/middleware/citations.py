@@ -177,7 +177,7 @@ class Citations(Middleware):
         return out
 
     def _close_all(self) -> list[Wire]:
-        """Messages that the agent left open end with it."""
+        # Messages that the agent left open end with it.
         return [out for message_id in list(self._readers) for out in self._end(message_id)]
 
     def _agents_delta(self, event: Wire) -> list[Wire]:

@@ -231,6 +231,5 @@ class Veil:
         return visible
 
     def _spans(self) -> list[Span]:
-        """The matches in the held text, in order and disjoint."""
         text, skip = self._before + self._held, len(self._before)
         return [Span(s.start - skip, s.end - skip) for s in self._patterns.apart(text, skip)]

@@ -53,7 +53,7 @@ class Provider:
         raise NotImplementedError
 
     def _bounded(self, query: Query) -> list[ContextEntry]:
-        """A thread cannot be stopped, so the database has to give up by itself."""
+        # A thread cannot be stopped, so the database has to give up by itself.
         limit = str(int(settings.AGUI_CONTEXT_TIMEOUT * 1000))
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("select set_config('statement_timeout', %s, true)", [limit])

@@ -109,14 +109,14 @@ def _maker(principal: Principal) -> ApiKey | None:
 
 
 def _person(principal: Principal, maker: ApiKey | None) -> User | None:
-    """The person responsible for a new key: the caller, or the one responsible for its key."""
+    # The person responsible for a new key: the caller, or the one responsible for its key.
     if maker is not None:
         return maker.created_by
     return User.objects.filter(pk=principal.user_id).first() if principal.user_id else None
 
 
 def _latest(principal: Principal, maker: ApiKey | None) -> datetime | None:
-    """The latest expiry of a key made now: with its maker, and by the team's rule."""
+    # The latest expiry of a key made now: with its maker, and by the team's rule.
     ends = [maker.expiry_date if maker else None]
     if principal.team.key_days is not None:
         ends.append(timezone.now() + timedelta(days=principal.team.key_days))

@@ -244,7 +244,7 @@ def _open(rows: QuerySet[Invitation]) -> QuerySet[Invitation]:
 
 
 def _hash(token: str) -> str:
-    """The token is random, so a fast hash is enough."""
+    # The token is random, so a fast hash is enough.
     return hashlib.sha256(token.encode()).hexdigest()
 
 

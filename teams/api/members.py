@@ -178,7 +178,7 @@ class TeamArchive(APIView):
 
 
 def _of_team(request: Request, team_id: UUID) -> Principal:
-    """The caller, in the team that the URL names; any other team is not found."""
+    # The caller, in the team that the URL names; any other team is not found.
     principal = principal_of(request)
     if team_id != principal.team.pk:
         raise NotFound("There is no such team.")

@@ -38,5 +38,5 @@ async def events(request: Request, send: Send) -> None:
 
 
 def _join(principal: Principal, run: Run) -> Cut | None:
-    """The prelude covers the whole thread, so a reader who sees only this run gets its log."""
+    # The prelude covers the whole thread, so a reader who sees only this run gets its log.
     return joining.live(run) if access.sees_thread(principal, run) else Cut(0, b"")

@@ -71,7 +71,7 @@ async def stream_run(
 
 
 def _remind(older: Older, run_id: UUID, position: int) -> None:
-    """Tell the translation what was open at the cursor of a returning reader."""
+    # Tell the translation what was open at the cursor of a returning reader.
     for payload in journal.of_types(run_id, older.remembers, position):
         older.events(json.loads(payload))
 

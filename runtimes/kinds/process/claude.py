@@ -156,7 +156,7 @@ class Claude(Dialect):
         return of_text(message.get("id")) or f"{self.prefix}-message"
 
     def _text_id(self, message_id: str, number: int) -> str:
-        """The message's own id for its first text, so that its calls may name it."""
+        # The message's own id for its first text, so that its calls may name it.
         id = message_id if message_id not in self._spoken else f"{message_id}-{number}"
         self._spoken.add(id)
         return id

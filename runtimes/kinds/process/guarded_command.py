@@ -111,7 +111,7 @@ class GuardedCommand:
             self._without_guard()
 
     def _without_guard(self) -> None:
-        """Something killed the guard. The kernel has killed the command; its group may live."""
+        # Something killed the guard. The kernel has killed the command; its group may live.
         self.report["error"] = "lost its guard"
         with suppress(OSError, KeyError):
             os.killpg(self.report["pid"], signal.SIGKILL)

@@ -221,7 +221,7 @@ class Session:
 
 
 def _worktree(ctx: RunContext) -> tuple[str, ...]:
-    """The start has checked it, but an agent that spawns this one may have made it up."""
+    # The start has checked it, but an agent that spawns this one may have made it up.
     try:
         return worktree.requested(ctx.forwarded_props)
     except worktree.WorktreeRefused as refused:

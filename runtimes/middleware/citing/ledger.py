@@ -175,7 +175,6 @@ def _summary(message: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _sound(value: Any) -> dict[str, Wire]:
-    """The members of an object that are objects under safe keys."""
     if not isinstance(value, dict):
         return {}
     return {k: deep_copy(v) for k, v in value.items() if is_safe(k) and isinstance(v, dict)}

@@ -117,7 +117,7 @@ class LocalVerifier(Verifier):
 
 
 def _windows(text: str, width: int) -> Iterator[str]:
-    """The text in parts that overlap by twice the width of the quote."""
+    # The text in parts that overlap by twice the width of the quote.
     step = max(WINDOW - 2 * width, width)
     for start in range(0, max(len(text) - 2 * width, 1), step):
         yield text[start : start + WINDOW]
