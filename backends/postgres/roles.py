@@ -25,7 +25,7 @@ select set_config('agui.teams', %s, false), (
     select set_config('role', rolname, false) from pg_roles
      where rolname = %s and pg_has_role(session_user, oid, %s))
 """
-# Since 16 whoever makes a role is its member, but may not take it without a grant that says so.
+# Since 16 the maker of a role is its member, but may not take it without a grant that says so.
 SETTABLE_SINCE = 160_000
 
 
@@ -99,7 +99,7 @@ def appending() -> Iterator[None]:
 
 
 def as_login(raw: Any, statement: str) -> str:
-    """The statement with the rights of whoever logged in, for what answers no rows.
+    """The statement with the rights of the login, if it returns no rows.
 
     PostgreSQL shows and ends sessions by their login, whatever role they took.
     """

@@ -59,7 +59,7 @@ def everywhere() -> Iterator[None]:
 
 
 def reach(team: UUID) -> None:
-    """Let the request in hand reach this team: its credential's, or one that shared something."""
+    """Let the current request reach this team: its credential's, or one that shared something."""
     if (scope := _scope.get()) is not None:
         scope.add(team)
 
