@@ -22,7 +22,10 @@ from tests.walks import Walk
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-AROUND = ("backends/postgres/", "web/asgi_http", "web/gated", "web/bodies", "agui_project/")
+AROUND = (
+    "backends/postgres/", "web/asgi_http", "web/bodies", "web/gated", "web/request_id",
+    "agui_project/",
+)  # fmt: skip
 """What any call to the database and any answer over HTTP passes."""
 
 
@@ -51,7 +54,7 @@ def test_one_answer_with_all_around_it(cast: Cast) -> None:
     path = f"/api/v1/interrupts/{Interrupt.objects.get().pk}/answer"
     with Walk("one answer, all of it", inside=InterruptAnswer.post).recorded() as walk:
         ask_now("POST", path, cast.alice.headers, json={"status": "resolved"})
-    shown(walk, 125)
+    shown(walk, 110)
 
 
 async def test_one_post(cast: Cast, bell: None) -> None:
@@ -59,7 +62,7 @@ async def test_one_post(cast: Cast, bell: None) -> None:
         async with Exchange("POST", "/agui", cast.alice.headers, json={"messages": []}) as stream:
             walk.pause()
             assert stream.status == 200
-    shown(walk, 420)
+    shown(walk, 400)
 
 
 async def test_one_event(cast: Cast, register: Register, writer: JournalWriter) -> None:
@@ -89,7 +92,7 @@ async def test_one_event(cast: Cast, register: Register, writer: JournalWriter) 
             sent.set()
             await stream.until(b"RUN_FINISHED")
         await performed
-    shown(walk, 100)
+    shown(walk, 90)
     passed = {f"{module}.py" for module in walk.modules if not module.startswith(AROUND)}
     print(f"{len(passed)} files between the agent and the reader")
     page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
