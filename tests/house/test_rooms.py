@@ -1,4 +1,4 @@
-"""Files and folders stay small, and a module's tests are found by its name.
+"""Files and folders stay small, tests are found by their module's name, and imports go down.
 
 A file has at most 400 lines, a folder at most 16 modules; what grows past that is split by idea.
 The tests of ``runs/access/access.py`` are ``test_access.py`` somewhere below ``tests/runs``.
@@ -8,6 +8,7 @@ The tests of ``runs/access/access.py`` are ``test_access.py`` somewhere below ``
 from collections import Counter
 from pathlib import Path
 
+from tests import picture
 from tests.house import repository
 from tests.house.repository import PACKAGES
 
@@ -112,6 +113,40 @@ def test_the_tests_of_what_matters_most_are_found_by_name() -> None:
     assert named & without == set()
     known = {(path.parts[0], path.stem) for path in modules(repository.ROOT)}
     assert named <= known, "a module of this list has another name by now"
+
+
+def test_the_picture_is_current() -> None:
+    assert picture.PICTURE.read_text("utf-8") == picture.drawn(), "run: make picture"
+
+
+def test_there_is_no_circle_between_rooms_or_between_folders() -> None:
+    pairs = picture.imports()
+    rooms = picture.between((picture.room_of(one), picture.room_of(other)) for one, other in pairs)
+    assert picture.circle(rooms) == []
+    for room in PACKAGES:
+        inside = [
+            (one, other)
+            for one, other in pairs
+            if {one.split(".")[0], other.split(".")[0]} == {room}
+        ]
+        folders = picture.between(
+            (picture.folder_of(one), picture.folder_of(other)) for one, other in inside
+        )
+        assert picture.circle(folders) == [], room
+
+
+def test_every_arrow_goes_down() -> None:
+    rooms = picture.between(
+        (picture.room_of(one), picture.room_of(other)) for one, other in picture.imports()
+    )
+    floor = {room: n for n, row in enumerate(picture.floors(rooms, rooms)) for room in row}
+    assert all(floor[one] < floor.get(other, 99) for one in rooms for other in rooms[one])
+
+
+def test_a_circle_is_found() -> None:
+    assert picture.circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+    assert picture.circle({"a": {"b", "c"}, "b": {"c"}}) == []
+    assert picture.reduced({"a": {"b", "c"}, "b": {"c"}}) == [("a", "b"), ("b", "c")]
 
 
 if __name__ == "__main__":
