@@ -35,11 +35,11 @@ UNUSABLE: dict[str, tuple[dict[str, Any], str]] = {
     "elsewhere": ({"$ref": "http://127.0.0.1:9/schema.json"}, "same schema"),
     "encoded": ({"$ref": "#/%24defs/a", "$defs": {"a": {}}}, "same schema"),
     "nowhere": ({"$ref": "#/nowhere"}, "leads nowhere"),
-    "dynamic": ({"$dynamicRef": "#x"}, "only reference"),
+    "dynamic": ({"$dynamicRef": "#x"}, "only kind of reference"),
     "another base": ({"properties": {"a": {"$id": "http://x/"}}}, r"\$id"),
     "large": ({"description": "x" * 70_000}, "characters"),
-    "no schema": ({"type": "nonsense"}, "no JSON Schema"),
-    "an unknown dialect": ({"$schema": ["x"]}, "no JSON Schema"),
+    "no schema": ({"type": "nonsense"}, "not a valid JSON Schema"),
+    "an unknown dialect": ({"$schema": ["x"]}, "not a valid JSON Schema"),
 }
 
 

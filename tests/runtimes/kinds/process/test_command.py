@@ -37,7 +37,7 @@ CLI = {"argv": ["cli"]}
         ({**CLI, "step_marker": 3}, "step_marker must be printable text"),
         ({**CLI, "step_marker": "a\nb"}, "step_marker must be printable text"),
         ({**CLI, "env": {"A": 1}}, "must be strings"),
-        ({**CLI, "env": {"A=B": "x"}}, "no name of an environment variable"),
+        ({**CLI, "env": {"A=B": "x"}}, "not the name of an environment variable"),
         ({**CLI, "env_from_host": "PATH"}, "list of names"),
         ({**CLI, "env_from_host": ["DATABASE_URL"]}, "belongs to the host"),
         ({**CLI, "env_from_host": ["AGUI_SECRETS_KEYS"]}, "belongs to the host"),
