@@ -108,7 +108,7 @@ def test_alice_invites_bob_and_shares_a_run_until_she_revokes(
     alice.get_by_role("link", name=f"Remove {name}").click()
     alice.get_by_role("button", name="Remove", exact=True).click()
     bob.goto(f"{host.url}/runs/")
-    expect(bob.get_by_role("heading", level=1)).to_contain_text("in no team")
+    expect(bob.get_by_role("heading", level=1)).to_contain_text("not a member of any team")
     for page in (alice, bob):
         page.context.close()
 
