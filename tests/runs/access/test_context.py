@@ -288,7 +288,7 @@ def test_it_goes_with_the_run(cast: Cast, settings: Settings) -> None:
 @pytest.mark.parametrize(
     ("providers", "problem"),
     [
-        ({}, "is a list"),
+        ({}, "must be a list"),
         ([{"name": "gossip"}], 'needs a "name", one of: '),
         ([{"name": "wisdom", "mots": 1}], "unknown option 'mots'"),
         ([{"name": "documents", "most": 0}], "most: "),

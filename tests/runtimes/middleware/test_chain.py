@@ -150,8 +150,8 @@ async def test_an_empty_stream() -> None:
 
 
 BAD: list[tuple[Any, str]] = [
-    ({}, "is a list"),
-    ("log", "is a list"),
+    ({}, "must be a list"),
+    ("log", "must be a list"),
     ([{}], r'middleware\[0\] needs a "name", one of: .*log, one, redact, throttle'),
     (["log"], r"middleware\[0\] needs"),
     ([{"name": "log"}, {"name": "lag"}], r"middleware\[1\] needs"),
