@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from channels.testing import WebsocketCommunicator
 
+from events.hub import hub
 from web.asgi import application
 
 Headers = Mapping[str, str]
@@ -164,8 +165,19 @@ def ask_now(
     body: bytes = b"",
     json: Any = None,
 ) -> Answer:
-    """``ask`` for synchronous tests."""
-    return asyncio.run(ask(method, url, headers, body=body, json=json))
+    """``ask`` for synchronous tests.
+
+    A stream starts the hub of this loop. ``asyncio.run`` cancels its tasks once and then waits for
+    them, for ever if the cancellation was swallowed; ``Hub.close`` cancels again.
+    """
+
+    async def ask_and_close() -> Answer:
+        try:
+            return await ask(method, url, headers, body=body, json=json)
+        finally:
+            await hub().close()
+
+    return asyncio.run(ask_and_close())
 
 
 def events_of(body: bytes) -> list[tuple[int | None, dict[str, Any]]]:
