@@ -74,6 +74,7 @@ WRONG: dict[str, tuple[str | tuple[str, dict[str, str]], ...]] = {
     "AGUI_SECRETS_KEYS": ("short", f"{KEY},short"),
     "AGUI_OUTBOUND_ALLOW": ("http://x", "a b", "10.0.0.1:80", "2130706433", "*", "localhost,*"),
     "AGUI_AGENT_MODULES": ("my-agents", "my_agents.py/", "agents,2nd", "./agents.py", "a..b"),
+    "AGUI_DATABASE_ROLES": FLAGS,
     "AGUI_SCRIPTED_AGENT": FLAGS,
     "AGUI_PROCESS_KEEP": FLAGS,
     "AGUI_LLM_MODEL": ("gpt",),
@@ -126,7 +127,9 @@ WRONG: dict[str, tuple[str | tuple[str, dict[str, str]], ...]] = {
     "AGUI_REQUEST_WAIT": SPANS,
     "AGUI_DATABASE_DEADLINE": SECONDS,
 }  # fmt: skip
-FREE = {"AGUI_OIDC_NAME", "AGUI_OIDC_CLIENT_SECRET", "AGUI_LLM_API_KEY"}
+FREE = {
+    "AGUI_DATABASE_APP_PASSWORD", "AGUI_OIDC_NAME", "AGUI_OIDC_CLIENT_SECRET", "AGUI_LLM_API_KEY",
+}  # fmt: skip
 """Settings that any text is right for."""
 
 

@@ -62,7 +62,7 @@ def test_a_person_in_no_team_is_told_so(db: None, client: Client) -> None:
     client.force_login(User.objects.create_user("nora"))
     answer = client.get("/runs/")
     assert answer.status_code == 403
-    assert "in no team" in answer.content.decode()
+    assert "not a member of any team" in answer.content.decode()
 
 
 def test_an_api_key_opens_no_page(cast: Cast, client: Client) -> None:
