@@ -65,7 +65,7 @@ AGUI_DATABASE_DEADLINE: float = env.seconds("AGUI_DATABASE_DEADLINE", default=15
 AGUI_PROCESS_KEEP: bool = env.flag("AGUI_PROCESS_KEEP", default=False)
 AGUI_MAX_BODY_BYTES: int = env.number("AGUI_MAX_BODY_BYTES", default=5_000_000, least=1)
 AGUI_REQUEST_SLOTS: int = env.number(
-    "AGUI_REQUEST_SLOTS", default=min(4, AGUI_DB_THREADS), least=1, most=1_000
+    "AGUI_REQUEST_SLOTS", default=AGUI_DB_THREADS, least=1, most=1_000
 )
 AGUI_REQUEST_WAIT: float = env.seconds("AGUI_REQUEST_WAIT", default=10.0, least=0.01)
 AGUI_BODY_TIMEOUT: float = env.seconds("AGUI_BODY_TIMEOUT", default=30.0, least=1)
