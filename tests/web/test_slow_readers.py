@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from events import recheck
 from events.frames import Frames
 from events.hub import hub
 from web import sse, websocket
@@ -44,7 +45,7 @@ async def test_a_stalled_reader_that_loses_its_right_is_cut_at_once(takes: int) 
     peer = Slow(takes)
     allowed = iter([True, True, False])
 
-    async def recheck() -> bool:
+    async def may_read() -> bool:
         return next(allowed)
 
     never = asyncio.Event()
@@ -52,7 +53,7 @@ async def test_a_stalled_reader_that_loses_its_right_is_cut_at_once(takes: int) 
         refused = await sse.beside(
             sse.stream(peer.send, frames(), stall=600),
             sse.until_disconnect(never.wait),  # type: ignore[arg-type]  # it never returns
-            recheck.until_refused(["access.nobody"], recheck, 0.01),
+            recheck.until_refused(["access.nobody"], may_read, 0.01),
         )
         assert refused
         await sse.refuse(peer.send)
