@@ -226,11 +226,15 @@ async def test_a_server_that_only_reads_is_waited_for(
     held = await db(claim)
     async with running_writer() as writer, asyncio.timeout(30):
         lease = writer.open(held)
-        lease.append(deltas(1))
+        count = 1
+        lease.append(deltas(count))
         await lease.flush()
         try:
             await db(only_reads, True)
-            lease.append(deltas(1, start=2))
+            while "writer.read_only" not in caplog.text:  # the session learns of it some time later
+                count += 1
+                lease.append(deltas(1, start=count))
+                await asyncio.sleep(0.05)
             while caplog.text.count("writer.read_only") < 10:
                 await asyncio.sleep(0.01)
             with pytest.raises(OperationalError):
@@ -238,7 +242,7 @@ async def test_a_server_that_only_reads_is_waited_for(
         finally:
             await db(only_reads, False)
         await lease.flush()
-    assert await stored(held) == payloads(deltas(2))
+    assert await stored(held) == payloads(deltas(count))
 
 
 def only_reads(value: bool) -> None:
