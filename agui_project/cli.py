@@ -63,7 +63,7 @@ def run(args: Sequence[str]) -> None:
     if args and args[0] in LONG_LIVED:
         own_secrets.hide()
     # A worker's statements have a deadline; one statement of a command may take long.
-    patience = nullcontext() if "run_worker" in args[:1] else allowing(LONGEST)
+    deadline = nullcontext() if "run_worker" in args[:1] else allowing(LONGEST)
     try:
         if args and not HELP & {args[0], *args[1:2]}:
             prepare(args[0])
@@ -71,7 +71,7 @@ def run(args: Sequence[str]) -> None:
             with Progress(lambda text: tell(f"up: {text}")) as progress:
                 progress.step("loading the host")
                 django.setup()
-        with patience:
+        with deadline:
             execute_from_command_line(["agui-host", *args])
     except ImproperlyConfigured as error:
         sys.exit(f"{error}")

@@ -18,7 +18,7 @@ from redis.exceptions import RedisError
 from redis.retry import Retry
 
 log = structlog.get_logger(__name__)
-PATIENCE = 0.5  # seconds that one command may take
+COMMAND_SECONDS = 0.5  # seconds that one command may take
 REST = 5.0  # seconds without a try after a failure: a page makes a dozen commands
 
 Method = Callable[..., Any]
@@ -65,8 +65,8 @@ class ForgivingCache(RedisCache):
     def __init__(self, server: str, params: dict[str, Any]) -> None:
         options = {
             "serializer": Json,
-            "socket_timeout": PATIENCE,
-            "socket_connect_timeout": PATIENCE,
+            "socket_timeout": COMMAND_SECONDS,
+            "socket_connect_timeout": COMMAND_SECONDS,
             "retry": Retry(NoBackoff(), 1),
         }
         super().__init__(server, {**params, "OPTIONS": options})

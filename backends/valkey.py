@@ -15,7 +15,7 @@ from redis.exceptions import AuthenticationError, AuthorizationError
 from redis.retry import Retry
 
 log = structlog.get_logger(__name__)
-PATIENCE = 2.0
+ANSWER_SECONDS = 2.0
 PERMANENT = ("CERTIFICATE_VERIFY_FAILED", "WRONG_VERSION_NUMBER", "DB index is out of range")
 PLAIN = frozenset({"db", "username", "password", "client_name", "protocol"})
 FILES = frozenset({"ssl_keyfile", "ssl_certfile", "ssl_ca_certs", "ssl_ca_path"})
@@ -81,7 +81,10 @@ def reach(url: str) -> bool:
     Raises ImproperlyConfigured if it answers with a refusal that will not change.
     """
     client = Redis.from_url(
-        url, socket_connect_timeout=PATIENCE, socket_timeout=PATIENCE, retry=Retry(NoBackoff(), 0)
+        url,
+        socket_connect_timeout=ANSWER_SECONDS,
+        socket_timeout=ANSWER_SECONDS,
+        retry=Retry(NoBackoff(), 0),
     )
     where = place(url)
     try:

@@ -25,7 +25,7 @@ from typing import Any
 import websockets
 from websockets.exceptions import ConnectionClosed
 
-STREAMS, SOCKETS, PATIENCE = 50, 50, 20.0
+STREAMS, SOCKETS, MOST_SECONDS = 50, 50, 20.0
 NOTES = "GRACEFUL_STOP_NOTES"
 GRANIAN = [sys.executable, "-m", "granian", "--interface", "asgi", "--loop", "uvloop", "--ws"]
 UVICORN = [sys.executable, "-m", "uvicorn", "--ws", "websockets-sansio", "--log-level", "error"]
@@ -142,9 +142,9 @@ async def measure(command: list[str]) -> dict[str, Any]:
         await asyncio.sleep(0.5)
         began = time.perf_counter()
         server.send_signal(signal.SIGTERM)
-        done, pending = await asyncio.wait(readers + peers, timeout=PATIENCE)
+        done, pending = await asyncio.wait(readers + peers, timeout=MOST_SECONDS)
         freed = time.perf_counter() - began
-        left = max(0.1, PATIENCE - freed)
+        left = max(0.1, MOST_SECONDS - freed)
         stopped = True
         try:
             await asyncio.to_thread(server.wait, left)

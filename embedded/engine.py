@@ -122,9 +122,9 @@ class Engine(abc.ABC):
         """Start the server and wait until it answers. Needs the lock."""
         self._prepare()
         self._bury()
-        patience = time.monotonic() + 10.0
+        until = time.monotonic() + 10.0
         while not self._try():
-            if time.monotonic() > patience or not self._passing():
+            if time.monotonic() > until or not self._passing():
                 self.halt()
                 raise EngineFailed(f"{self.name} did not start; its log ends:\n{self._log_end()}")
             time.sleep(0.5)

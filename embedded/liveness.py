@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Protocol
 
 EVERY = 1.0  # seconds between two signs of life
-PATIENCE = 5.0  # for one answer of the web process
+ANSWER_SECONDS = 5.0  # for one answer of the web process
 
 
 LEAVING = 0x4C45_4156  # "LEAV"
@@ -118,7 +118,7 @@ def ready(port: int) -> int | None:
 
 def _status(port: int, path: str) -> int | None:
     # Not urllib, which would use the proxy of the environment.
-    web = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    web = http.client.HTTPConnection("127.0.0.1", port, timeout=ANSWER_SECONDS)
     try:
         web.request("GET", path)
         return web.getresponse().status

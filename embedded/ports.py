@@ -6,12 +6,12 @@ from django.core.exceptions import ImproperlyConfigured
 
 from embedded import child
 
-PATIENCE = 2.0  # seconds that the web process of a killed start may need to exit
+EXIT_SECONDS = 2.0  # seconds that the web process of a killed start may need to exit
 
 
 def claim(port: int, host: str = "127.0.0.1") -> int:
     """``port`` itself, or a free one for 0. Raises ImproperlyConfigured if it is taken."""
-    if not child.wait_until(lambda: can_bind(port, host), PATIENCE):
+    if not child.wait_until(lambda: can_bind(port, host), EXIT_SECONDS):
         raise ImproperlyConfigured(
             f"PORT: {host}:{port} is taken, or not this machine's. Stop whatever listens there, or "
             f"choose another one: PORT={port % 65_535 + 1}, or --port {port % 65_535 + 1}."

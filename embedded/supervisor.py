@@ -170,8 +170,8 @@ def worker(grace: float, cancelling: float = QUICK_GRACE) -> Job:
     """The process that executes runs: they get ``grace`` seconds at shutdown, and then agents
     ``cancelling`` seconds to obey."""
     command = [sys.executable, "-m", "agui_project", "run_worker"]
-    patience = time_to_leave(grace, cancelling) + 2.0
-    return Job("worker", command, signal.SIGTERM, patience, Pulse, drains=grace > QUICK_GRACE)
+    seconds = time_to_leave(grace, cancelling) + 2.0
+    return Job("worker", command, signal.SIGTERM, seconds, Pulse, drains=grace > QUICK_GRACE)
 
 
 def environment(**extra: str) -> dict[str, str]:

@@ -18,7 +18,7 @@ from django.conf import settings
 
 from agui_project.errors import Overloaded
 
-PATIENCE = {"start": 1, "read": 1, "join": 6}
+WAIT_FACTORS = {"start": 1, "read": 1, "join": 6}
 """Multiplies ``AGUI_REQUEST_WAIT`` for each kind: thousands of readers return after a restart."""
 MOST_WAITING = 4_000
 FIRST_GUESS = 0.02
@@ -52,7 +52,7 @@ class Gate:
         self._busy_of: Counter[str] = Counter()
         self._lanes: OrderedDict[Key, deque[asyncio.Future[None]]] = OrderedDict()
         self._waiting = 0
-        self._seconds = dict.fromkeys(PATIENCE, FIRST_GUESS)
+        self._seconds = dict.fromkeys(WAIT_FACTORS, FIRST_GUESS)
 
     async def enter(self, caller: str, kind: str) -> Slot:
         """Take a slot, or wait for one. Raises Overloaded at once if that would take too long."""
@@ -60,7 +60,10 @@ class Gate:
             self._take(caller)
             return Slot(self, caller, kind)
         seconds = self.expected(caller, kind)
-        if seconds > settings.AGUI_REQUEST_WAIT * PATIENCE[kind] or self._waiting >= MOST_WAITING:
+        if (
+            seconds > settings.AGUI_REQUEST_WAIT * WAIT_FACTORS[kind]
+            or self._waiting >= MOST_WAITING
+        ):
             raise Overloaded(headers={"Retry-After": str(max(1, math.ceil(seconds)))})
         turn = asyncio.get_running_loop().create_future()
         self._lanes.setdefault((caller, kind), deque()).append(turn)

@@ -28,8 +28,8 @@ class SchemaEditor(DatabaseSchemaEditor):
     """Migrations take as long as they need."""
 
     def __enter__(self) -> "SchemaEditor":
-        self._patience = deadlines.allowing(None)
-        self._patience.__enter__()
+        self._unlimited = deadlines.allowing(None)
+        self._unlimited.__enter__()
         super().__enter__()
         return self
 
@@ -37,7 +37,7 @@ class SchemaEditor(DatabaseSchemaEditor):
         try:
             super().__exit__(*args)
         finally:
-            self._patience.__exit__(*args)
+            self._unlimited.__exit__(*args)
 
 
 class DatabaseWrapper(base.DatabaseWrapper):

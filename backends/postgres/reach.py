@@ -1,6 +1,7 @@
 """The first connection of a start: explains in one line why a database refuses it.
 
-The line says where, why and what to do, within ``PATIENCE`` seconds for each host in DATABASE_URL.
+The line says where, why and what to do, within ``SECONDS_PER_HOST`` for each host in
+DATABASE_URL.
 """
 
 import re
@@ -14,7 +15,7 @@ from procrastinate.contrib.django.utils import connector_params
 
 from backends.postgres.address import CLIENT, LIBPQ
 
-PATIENCE = 3
+SECONDS_PER_HOST = 3
 OLDEST = 150_000
 REMEDIES = [
     (r"could not translate host name|failed to resolve", "the name cannot be resolved",
@@ -56,8 +57,8 @@ def reach() -> str:
     hosts = str(parameters.get("host") or "").split(",")
     seconds = parameters.get("connect_timeout")
     if seconds == CLIENT["connect_timeout"]:  # not the address's own
-        parameters["connect_timeout"] = seconds = PATIENCE
-    outcome = _attempt(parameters, float(seconds or PATIENCE) * len(hosts) + 0.5)
+        parameters["connect_timeout"] = seconds = SECONDS_PER_HOST
+    outcome = _attempt(parameters, float(seconds or SECONDS_PER_HOST) * len(hosts) + 0.5)
     if isinstance(outcome, psycopg.Error):
         raise ImproperlyConfigured(_diagnosis(outcome, parameters)) from None
     if outcome < OLDEST:

@@ -188,7 +188,7 @@ async def test_bell_cache_and_seats_work_over_tls(
     settings: Settings,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for module, name in ((stream_limit, "TIMEOUT"), (cache, "PATIENCE")):
+    for module, name in ((stream_limit, "TIMEOUT"), (cache, "COMMAND_SECONDS")):
         monkeypatch.setattr(module, name, 10.0)  # certificates are judged here, not time
     monkeypatch.setattr(
         stream_limit, "TIMEOUTS", {"socket_timeout": 10, "socket_connect_timeout": 10}

@@ -210,7 +210,7 @@ def test_ctrl_c_in_a_terminal_reaches_only_the_supervisor(
 
 
 def test_a_taken_port_is_refused_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ports, "PATIENCE", 0.0)
+    monkeypatch.setattr(ports, "EXIT_SECONDS", 0.0)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

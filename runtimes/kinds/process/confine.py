@@ -22,7 +22,7 @@ from runtimes.kinds.process.place import Place
 UIDS = 0x70000000
 """The first of 2**28 uids that no distribution, container tool or systemd assigns."""
 TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108
-PATIENCE = 10.0
+TRIAL_SECONDS = 10.0
 
 
 class Means(StrEnum):
@@ -91,7 +91,7 @@ def _succeeds(*command: str, user: int | None = None) -> bool:
     groups: list[int] | None = None if user is None else []
     try:
         done = subprocess.run(  # noqa: S603
-            command, user=user, group=user, extra_groups=groups, cwd="/", timeout=PATIENCE,
+            command, user=user, group=user, extra_groups=groups, cwd="/", timeout=TRIAL_SECONDS,
             stdin=subprocess.DEVNULL, capture_output=True, check=False,
         )  # fmt: skip
     except (OSError, ValueError, subprocess.SubprocessError):
