@@ -195,6 +195,20 @@ class TestRefusals:
             start(cast.alice)
         assert refused.value.details["limit"] == "stored_bytes"
 
+    def test_what_ended_runs_stored_counts_before_it_is_added_up(self, cast: Cast) -> None:
+        run = start(cast.alice)
+        lifecycle.claim(run.pk)
+        Journal.objects.filter(pk=run.pk).update(bytes=7)
+        admission.ended([lifecycle.finish(run.pk, FINISHED)])
+        assert TeamUsage.objects.get(team=cast.team).stored_bytes == 0
+        assert [each.used for each in usage.of(cast.team) if each.name == "stored_bytes"] == [7]
+        limit(cast.alice, stored_bytes=7)
+        with pytest.raises(LimitReached):
+            start(cast.alice)
+        admission.sweep()
+        assert TeamUsage.objects.get(team=cast.team).stored_bytes == 7
+        assert not EndedRun.objects.exists()
+
     def test_what_is_purged_counts_no_more_after_the_recount(self, cast: Cast) -> None:
         run = start(cast.alice)
         lifecycle.cancel(run)

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 from procrastinate.contrib.django import app
-from procrastinate.contrib.django.utils import connector_params
 from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import DeleteJobCondition
 from procrastinate.periodic import PeriodicDeferrer
 
+from backends.postgres.base import queue_parameters
 from backends.postgres.bridge import db
 from events.writer import JournalWriter
 from runs.lifecycle import jobs
@@ -60,7 +60,7 @@ async def test_no_run_waits_for_the_poll(cast: Cast, writer: JournalWriter) -> N
         ]
 
     runs = await db(queue)
-    patient = app.with_connector(PatientConnector(kwargs=connector_params()))
+    patient = app.with_connector(PatientConnector(**queue_parameters()))
     async with patient.open_async():
         worker = OnlyRuns(
             patient,
