@@ -138,8 +138,8 @@ class AsyncConnection(psycopg.AsyncConnection[Any]):
 def _surely_alive(connection: Connection | AsyncConnection) -> bool:
     """Whether a connection has just answered, and its server has not said anything since.
 
-    A server that ends a session says so, and closes it: then there is something to read. Pinging
-    at each checkout was 9 of the 75 round trips that a short run took.
+    A server that ends a session says so, and closes it: then there is something to read. A ping
+    costs each checkout a round trip, and a short run makes ten of them.
     """
     if time.monotonic() - connection.answered_at > FRESH or connection.closed:
         return False
