@@ -29,6 +29,9 @@ Agent.objects.create(team=team, slug="scripted", name="Scripted")
 Agent.objects.create(team=team, slug="strict", name="Strict", target="scripted", policy="fail")
 """
 
+PATIENT = {"AGUI_WORKER_GRACE": "2", "AGUI_REQUEST_WAIT": "60"}
+"""A test that overloads the host sets its own wait; in others, a slow machine refuses nobody."""
+
 
 class Host:
     """Engines, one web process and one worker under a data directory."""
@@ -45,7 +48,7 @@ class Host:
             AGUI_SCRIPTED_AGENT="1",
             AGUI_DEMO_API_KEY=KEY,
             PORT=str(self.port),
-            **{"AGUI_WORKER_GRACE": "2"} | settings,
+            **PATIENT | settings,
         )
         for name in ("DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE"):
             self.env.pop(name, None)
