@@ -13,7 +13,7 @@ POSTGRES_15 := /usr/lib/postgresql/15/bin
 ON_POSTGRES_15 := tests/backends/test_postgres_version.py tests/events/test_journal.py \
 	tests/events/test_writer.py tests/events/test_partitions.py tests/events/test_follow.py \
 	tests/events/test_checkpoints.py tests/runs/worker/test_reaper.py \
-	tests/runs/test_actors_migration.py tests/runs/worker/test_lost_connections.py \
+	tests/backends/test_migrations.py tests/runs/worker/test_lost_connections.py \
 	tests/runs/worker/test_lost_answers.py tests/runs/worker/test_claiming.py \
 	tests/runs/lifecycle/test_retention.py tests/acceptance/recovery/test_recovery.py \
 	tests/teams/test_tenancy.py tests/tenancy

@@ -64,33 +64,40 @@ class Agent(TeamOwned):
     slug = models.SlugField(max_length=64)
     name = models.CharField(max_length=120)
     description = models.TextField(blank=True)
-    kind = models.CharField(max_length=20, default="python", help_text="The runtime that runs it.")
+    kind = models.CharField(max_length=20, default="python", help_text="The kind of agent.")
     target = models.CharField(
-        max_length=500, blank=True, help_text="What the runtime runs: a registered agent's slug."
+        max_length=500,
+        blank=True,
+        help_text="What is run: a registered agent's slug, an address or a command.",
     )
     settings = models.JSONField(default=dict, blank=True)
     middleware = models.JSONField(
         default=list,
         blank=True,
         validators=[check_middleware],
-        help_text='What its events pass, in order: [{"name": "log"}, …]; docs/howto-middleware.md.',
+        help_text='Middleware that its events pass, in order: [{"name": "log"}, …].',
     )
     context_providers = models.JSONField(
         default=list,
         blank=True,
         validators=[check_context_providers],
-        help_text='What it is told before a run: [{"name": "wisdom"}, …]; docs/howto-context.md.',
+        help_text='What a run begins with, in order: [{"name": "wisdom"}, …].',
     )
-    secrets = SealedField(help_text="What nobody is shown: JSON, the headers of a remote agent.")
+    secrets = SealedField(
+        help_text="Stored sealed and never shown: JSON with the headers of a remote agent."
+    )
     on_busy = models.CharField(max_length=20, choices=ON_BUSY, default=OnBusy.REJECT.value)
     policy = models.CharField(
         max_length=6,
         choices=Policy.choices,
         default=Policy.REPAIR,
-        help_text="When it breaks a rule of AG-UI: mend what can be mended, or end the run.",
+        help_text="When an event breaks a rule of AG-UI: repair it if possible, or fail the run.",
     )
     timeout_seconds = models.FloatField(
-        null=True, blank=True, validators=[MinValueValidator(0.1)], help_text="Empty: the host's."
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0.1)],
+        help_text="Empty: the host's setting applies.",
     )
     repeatable = models.BooleanField(
         default=False,

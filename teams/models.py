@@ -47,17 +47,21 @@ class Team(models.Model):
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     archived_at = models.DateTimeField(null=True, blank=True)
     legal_hold = models.BooleanField(
-        default=False, db_default=False, help_text="Nothing of it is purged or erased."
+        default=False,
+        db_default=False,
+        help_text="While set, nothing of this team is purged or erased.",
     )
 
     key_days = models.PositiveSmallIntegerField(
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="How long a new key lasts at most; empty: for ever.",
+        help_text="The longest lifetime of a new key, in days; empty: no limit.",
     )
     second_factor = models.BooleanField(
-        default=False, db_default=False, help_text="People without one get nothing to see."
+        default=False,
+        db_default=False,
+        help_text="Members without a second factor cannot open this team.",
     )
 
     class Meta:
@@ -142,7 +146,7 @@ class ApiKey(TeamOwned, AbstractAPIKey):
         models.CharField(max_length=64),
         null=True,
         blank=True,
-        help_text="Slugs of the only agents it is for; empty: every agent.",
+        help_text="Slugs of the agents that this key may use; empty: all of them.",
     )
     replaces = models.OneToOneField(
         "self", on_delete=models.SET_NULL, null=True, editable=False, related_name="replaced_by"

@@ -20,7 +20,9 @@ class Comment(TeamOwned):
     run = models.ForeignKey("runs.Run", on_delete=models.CASCADE, related_name="comments")
     seq = models.PositiveIntegerField(null=True)
     text = models.TextField()
-    author = models.CharField(max_length=200, help_text="The principal that wrote it.")
+    author = models.CharField(
+        max_length=200, help_text="Who wrote it: the label of a person or a key."
+    )
     writer = models.CharField(max_length=LONGEST, blank=True, default="", db_default="")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 

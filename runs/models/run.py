@@ -74,7 +74,9 @@ class Run(TeamOwned):
     idempotency_key = models.CharField(max_length=255, null=True)  # noqa: DJ001
     request_digest = models.CharField(max_length=64)
     job_id = models.BigIntegerField(null=True)
-    started_by = models.CharField(max_length=200, help_text="The principal that asked for it.")
+    started_by = models.CharField(
+        max_length=200, help_text="Who started it: the label of a person or a key."
+    )
     starter = models.CharField(max_length=LONGEST, blank=True, default="", db_default="")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     started_at = models.DateTimeField(null=True)

@@ -1,0 +1,37 @@
+"""Databases of before the squash: the newest of them are carried over, others are refused."""
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+
+pytestmark = pytest.mark.django_db
+
+
+def forget_squashed() -> list[tuple[str, str]]:
+    """Record what a database of before has recorded; returns the names."""
+    recorder, loader = MigrationRecorder(connection), MigrationLoader(connection)
+    former = []
+    for (app, name), squashed in loader.replacements.items():
+        if app in ("events", "runs", "runtimes", "teams"):
+            recorder.record_unapplied(app, name)
+            for key in squashed.replaces:
+                recorder.record_applied(*key)
+                former.append(key)
+    return former
+
+
+def test_the_newest_of_before_is_carried_over() -> None:
+    assert len(forget_squashed()) == 36
+    call_command("migrate", interactive=False, verbosity=0)
+    executor = MigrationExecutor(connection)
+    assert executor.migration_plan(executor.loader.graph.leaf_nodes()) == []
+
+
+def test_an_older_one_is_refused_with_a_word_on_what_to_do() -> None:
+    app, name = forget_squashed()[-1]
+    MigrationRecorder(connection).record_unapplied(app, name)
+    with pytest.raises(CommandError, match="another AGUI_DATA_DIR"):
+        call_command("migrate", interactive=False, verbosity=0)
