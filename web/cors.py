@@ -16,10 +16,14 @@ from web.scope import App, RawHeaders, Receive, Scope, Send, headers_of
 
 METHODS = b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 HEADERS = (
-    b"Accept, Authorization, Cache-Control, Content-Type, Idempotency-Key, Last-Event-ID, "
-    b"X-Request-ID"
+    b"Accept, Authorization, Cache-Control, Content-Type, Idempotency-Key, If-None-Match, "
+    b"Last-Event-ID, Producer-Epoch, Producer-Id, Producer-Seq, Stream-Closed, X-Request-ID"
 )
-EXPOSED = b"Content-Location, X-Request-ID, Retry-After"
+EXPOSED = (
+    b"Content-Location, ETag, Producer-Epoch, Producer-Expected-Seq, Producer-Received-Seq, "
+    b"Producer-Seq, Retry-After, Stream-Closed, Stream-Cursor, Stream-Next-Offset, "
+    b"Stream-Up-To-Date, X-Request-ID"
+)
 MAX_AGE = b"3600"
 
 

@@ -11,6 +11,7 @@ from web.asgi_http import close_socket
 from web.consumers.agui import agui
 from web.consumers.alpine import alpine
 from web.consumers.connect import connect
+from web.consumers.durable_streams import durable_stream
 from web.consumers.events import events
 from web.consumers.shared import shared_events
 from web.consumers.socket import run_socket
@@ -27,6 +28,7 @@ Endpoint = Any
 def http(django: Endpoint) -> Endpoint:
     """The HTTP side: streams go to consumers, everything else to Django."""
     post = _when(_is_post, agui, otherwise=django)
+    stream: Endpoint = durable_stream
     return URLRouter(
         [
             re_path(r"^(?:api/)?agui/?$", post),
@@ -40,6 +42,7 @@ def http(django: Endpoint) -> Endpoint:
                 "api/v1/runs/<uuid:run_id>/events",
                 _when(_wants_event_stream, events, otherwise=django),
             ),
+            path("api/v1/runs/<uuid:run_id>/stream", stream),
             path(
                 "runs/<uuid:run_id>/events",
                 _when(_wants_event_stream, alpine, otherwise=django),

@@ -56,9 +56,9 @@ async def stream(
 
     Raises TimeoutError if a reader takes longer than ``stall`` seconds to accept a frame.
     """
-    await _body(send, RETRY + opening, stall)
+    await piece(send, RETRY + opening, stall)
     async for batch in frames:
-        await _body(send, HEARTBEAT if batch is None else view(batch), stall)
+        await piece(send, HEARTBEAT if batch is None else view(batch), stall)
         del batch  # A stalled reader must not keep two pages alive.
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 
@@ -66,11 +66,12 @@ async def stream(
 async def refuse(send: Send) -> None:
     """End a stream whose reader has lost access; one that takes nothing is simply cut."""
     with suppress(TimeoutError):
-        await _body(send, REVOKED, FAREWELL)
+        await piece(send, REVOKED, FAREWELL)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def _body(send: Send, body: bytes, stall: float) -> None:
+async def piece(send: Send, body: bytes, stall: float) -> None:
+    """Send a part of the body. Raises TimeoutError after ``stall`` seconds."""
     async with asyncio.timeout(stall):
         await send({"type": "http.response.body", "body": body, "more_body": True})
 

@@ -25,6 +25,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     events = serializers.IntegerField(source="journal.head", read_only=True)
     events_url = serializers.SerializerMethodField()
     websocket_url = serializers.SerializerMethodField()
+    stream_url = serializers.SerializerMethodField()
     error = serializers.SerializerMethodField()
     result = serializers.SerializerMethodField()
     usage = serializers.SerializerMethodField()
@@ -52,6 +53,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "usage",
             "events_url",
             "websocket_url",
+            "stream_url",
         ]
         read_only_fields = fields
 
@@ -60,6 +62,9 @@ class RunSerializer(serializers.ModelSerializer[Run]):
 
     def get_websocket_url(self, run: Run) -> str:
         return f"/ws/runs/{run.pk}/"
+
+    def get_stream_url(self, run: Run) -> str:
+        return f"/api/v1/runs/{run.pk}/stream"
 
     @extend_schema_field(RunErrorSerializer(allow_null=True))
     def get_error(self, run: Run) -> dict[str, str] | None:

@@ -5,6 +5,7 @@ import base64
 from typing import Any
 
 from protocol import strict_json
+from protocol.dialects import durable_streams
 from protocol.input import run_agent_input
 from runtimes.context.attachments import document
 from runtimes.kinds.process.lines import DIALECTS, Lines
@@ -117,3 +118,13 @@ case(
     lambda: base64.b64encode(b"\xff" * MB).decode(),
     lambda data: document({"type": "document", "source": {"type": "data", "value": data}}),
 )  # fmt: skip
+
+for name, digits in {"digits": "9" * MB, "zeros": "0" * MB}.items():
+    case(
+        "durable_streams", f"an offset of {name}", lambda digits=digits: digits,
+        lambda text: durable_streams.position(text, 5), refused=ValueError,
+    )  # fmt: skip
+    case(
+        "durable_streams", f"a cursor of {name}", lambda digits=digits: digits,
+        durable_streams.cursor,
+    )  # fmt: skip

@@ -194,6 +194,9 @@ ASGI: dict[str, Door] = {
     "api/v1/runs/<uuid:run_id>/events": Door(
         {"GET": OBJECT}, "api/v1/runs/{run}/events", {"accept": "text/event-stream"}
     ),
+    "api/v1/runs/<uuid:run_id>/stream": Door(
+        {"GET": OBJECT, "HEAD": OBJECT}, "api/v1/runs/{run}/stream"
+    ),
     "shared/<str:token>/runs/<uuid:run_id>/events": Door(
         {"GET": GONE}, "shared/{expired}/runs/{run}/events"
     ),

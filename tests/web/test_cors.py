@@ -66,6 +66,7 @@ async def test_a_listed_origin_gets_its_preflight_on_every_route(path: str) -> N
         "Authorization",
         "Content-Type",
         "Last-Event-ID",
+        "Producer-Seq",
         "Idempotency-Key",
         "X-Request-ID",
     } <= set(found["access-control-allow-headers"].split(", "))
@@ -89,7 +90,15 @@ async def test_a_listed_origin_may_read_the_answer_and_its_headers() -> None:
     found = dict((await ask(origin=LISTED))[1])
     assert found["access-control-allow-origin"] == LISTED
     assert found["access-control-allow-credentials"] == "true"
-    assert found["access-control-expose-headers"] == "Content-Location, X-Request-ID, Retry-After"
+    assert {
+        "Content-Location",
+        "ETag",
+        "Producer-Expected-Seq",
+        "Retry-After",
+        "Stream-Closed",
+        "Stream-Next-Offset",
+        "X-Request-ID",
+    } <= set(found["access-control-expose-headers"].split(", "))
     assert found["vary"] == "Origin"
 
 

@@ -1,0 +1,81 @@
+"""Durable Streams 1.0: a run's log as a stream of JSON messages, one for each event.
+
+An offset is the ``seq`` of the last event before it, with 16 digits, so that offsets sort as text.
+A page is a JSON array; a live stream is server-sent ``data`` events, each followed by a ``control``
+event with the next offset. Payloads are sent as stored.
+"""
+
+import random
+import re
+import time
+from collections.abc import Sequence
+
+from protocol.strict_json import dumps
+
+BEGINNING, NOW = "-1", "now"
+LONG_POLL, SSE = "long-poll", "sse"
+NEXT_OFFSET, UP_TO_DATE = "stream-next-offset", "stream-up-to-date"
+CLOSED, CURSOR = "stream-closed", "stream-cursor"
+TRUE = "true"
+
+_OFFSET = re.compile(r"[0-9]{16}")
+_CURSOR = re.compile(r"[0-9]{1,15}")
+_INTERVAL, _EPOCH, _JITTER = 20, 1_728_432_000, 3600
+"""Cursors count intervals of so many seconds since 2024-10-09; the specification's defaults."""
+
+
+def offset(seq: int) -> str:
+    """The offset behind the event ``seq``."""
+    return f"{seq:016d}"
+
+
+def position(text: str | None, head: int) -> int:
+    """The ``seq`` behind which an offset reads; absent is the beginning. Raises ValueError."""
+    if text is None or text == BEGINNING:
+        return 0
+    if text == NOW:
+        return head
+    if not _OFFSET.fullmatch(text) or int(text) > head:
+        raise ValueError(text)
+    return int(text)
+
+
+def cursor(previous: str | None, now: float | None = None) -> str:
+    """A cursor for caches, always beyond the one that the client sent back."""
+    interval = int(((time.time() if now is None else now) - _EPOCH) // _INTERVAL)
+    if previous is not None and _CURSOR.fullmatch(previous) and int(previous) >= interval:
+        jitter = random.randint(1, _JITTER) // _INTERVAL  # noqa: S311
+        interval = int(previous) + max(1, jitter)
+    return str(interval)
+
+
+def entity_tag(stream: str, after: int, last: int, *, closed: bool) -> str:
+    """The ETag of the page from ``after`` to ``last``; another one once the stream is closed."""
+    return f'"{stream}:{offset(after)}:{offset(last)}{":c" if closed else ""}"'
+
+
+def tail(last: int, *, up_to_date: bool, closed: bool) -> dict[str, str]:
+    """The headers that say where an answer ends and what follows."""
+    headers = {NEXT_OFFSET: offset(last)}
+    if up_to_date:
+        headers[UP_TO_DATE] = TRUE
+    if closed:
+        headers[CLOSED] = TRUE
+    return headers
+
+
+def data(payloads: Sequence[bytes]) -> bytes:
+    """A server-sent event with these messages; empty without any."""
+    return b"event: data\ndata: [%b]\n\n" % b",".join(payloads) if payloads else b""
+
+
+def control(last: int, previous: str | None, *, up_to_date: bool, closed: bool) -> bytes:
+    """The server-sent event behind the messages up to ``last``."""
+    members: dict[str, str | bool] = {"streamNextOffset": offset(last)}
+    if not closed:
+        members["streamCursor"] = cursor(previous)
+    if up_to_date or closed:
+        members["upToDate"] = True
+    if closed:
+        members["streamClosed"] = True
+    return b"event: control\ndata: %b\n\n" % dumps(members).encode()

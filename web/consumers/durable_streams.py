@@ -1,0 +1,182 @@
+"""GET and HEAD /api/v1/runs/{id}/stream: a run's log for clients of Durable Streams 1.0."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
+from uuid import UUID
+
+from django.conf import settings
+
+from agui_project.errors import BadCursor, MethodNotAllowed, Unauthenticated
+from backends.postgres.bridge import db, db_read
+from events import journal
+from events.follow import follow
+from events.frames import Frames
+from protocol.dialects import durable_streams as wire
+from protocol.errors import BadRequest
+from runs.access import access, cursors
+from runs.lifecycle.joining import Cut
+from runs.models import Run
+from teams import authentication
+from teams.authentication import Principal
+from web import sse
+from web.asgi_http import Request, answer, endpoint
+from web.consumers import arriving
+from web.consumers.opening import opened
+from web.consumers.stream import stream_run, while_allowed
+from web.scope import Send
+
+LONG_POLL_SECONDS = 25.0
+JSON = {"content-type": "application/json", "vary": "Authorization, Cookie"}
+SEALED = "private, max-age=3600, immutable"
+"""An ended log never changes, but it may be purged, or no longer be shared with this reader."""
+OPEN = "private, no-cache"
+
+
+@endpoint
+async def durable_stream(request: Request, send: Send) -> None:
+    """Answer with a page, wait for one (``live=long-poll``), or stream (``live=sse``)."""
+    method, query = request.scope["method"], request.query
+    if method not in ("GET", "HEAD"):
+        raise MethodNotAllowed(headers={"Allow": "GET, HEAD"})
+    principal = await arriving.reader(request, again="offset" in query)
+    run = await db(access.find, principal, request.kwargs["run_id"])
+    closed = run.journal.closed_at is not None
+    if method == "HEAD":
+        headers = wire.tail(run.journal.head, up_to_date=False, closed=closed)
+        await answer(send, 200, b"", {**JSON, "cache-control": "no-store", **headers})
+        return
+    after, live = _place(run, query), query.get("live")
+    async with opened(principal):
+        if live == wire.SSE:
+            await _stream(request, send, principal, run, after)
+            return
+        waits = live == wire.LONG_POLL and after == run.journal.head
+        if waits and not closed:
+            run = await _wait(request, principal, run, after)
+        await _answer(request, send, principal, run, after, waited=waits)
+
+
+def _place(run: Run, query: Mapping[str, str]) -> int:
+    """The ``seq`` behind which to read. Raises BadCursor, BadRequest, Purged."""
+    offset, live = query.get("offset"), query.get("live")
+    if live not in (None, wire.LONG_POLL, wire.SSE):
+        raise BadRequest("live must be long-poll or sse.", details={"path": "live"})
+    if live is not None and offset is None:
+        raise BadRequest("A live read needs an offset.", details={"path": "offset"})
+    try:
+        return cursors.place(run, wire.position(offset, run.journal.head))
+    except ValueError:
+        raise BadCursor(
+            "An offset is -1, now, or a Stream-Next-Offset of this run.",
+            details={"path": "offset"},
+        ) from None
+
+
+async def _wait(request: Request, principal: Principal, run: Run, after: int) -> Run:
+    """The run as it is once it has more events, or after ``LONG_POLL_SECONDS``."""
+
+    async def more() -> None:
+        async with aclosing(follow(run.pk, after, idle=LONG_POLL_SECONDS)) as frames:
+            async for _ in frames:
+                return
+
+    await while_allowed(more(), request, principal, run.pk, run.team_id, leaving="http.disconnect")
+    return await db_read(_again, principal, run.pk)
+
+
+def _again(principal: Principal, run_id: UUID) -> Run:
+    now = authentication.refreshed(principal)
+    if now is None:
+        raise Unauthenticated("Your credential was revoked while you were waiting.")
+    return access.find(now, run_id)
+
+
+async def _answer(
+    request: Request, send: Send, principal: Principal, run: Run, after: int, *, waited: bool
+) -> None:
+    """The page of everything after ``after``, or why there is none."""
+    head, closed = run.journal.head, run.journal.closed_at is not None
+    cache = {"cache-control": SEALED if closed else OPEN}
+    if request.query.get("offset") == wire.NOW:
+        cache = {"cache-control": "no-store"}
+    else:
+        cache["etag"] = wire.entity_tag(str(run.pk), after, head, closed=closed)
+    headers = {**JSON, **cache, **wire.tail(head, up_to_date=True, closed=closed)}
+    if "live" in request.query and not closed:
+        headers[wire.CURSOR] = wire.cursor(request.query.get("cursor"))
+    if waited and head == after:
+        await answer(send, 204, headers={**headers, "cache-control": "no-store"})
+    elif "etag" in cache and _has(request.headers.get("if-none-match", ""), cache["etag"]):
+        await answer(send, 304, headers=headers)
+    elif head == after:
+        await answer(send, 200, b"[]", headers)
+    else:
+        await _send_page(request, send, principal, run, after, headers)
+
+
+def _has(known: str, etag: str) -> bool:
+    tags = [tag.strip().removeprefix("W/") for tag in known.split(",")]
+    return etag in tags or "*" in tags
+
+
+async def _send_page(
+    request: Request,
+    send: Send,
+    principal: Principal,
+    run: Run,
+    after: int,
+    headers: Mapping[str, str],
+) -> None:
+    """Everything up to the head in one answer: some clients read no second page.
+
+    It is read and sent piece by piece, so that its size costs no memory here.
+    """
+    raw = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": 200, "headers": raw})
+
+    async def pieces() -> None:
+        separator = b"["
+        async for payloads in _payloads(run.pk, after, run.journal.head):
+            await sse.piece(send, separator + b",".join(payloads), settings.AGUI_STALL_TIMEOUT)
+            separator = b","
+        await sse.piece(send, b"]", settings.AGUI_STALL_TIMEOUT)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    # A reader who loses access gets an answer without an end: half a page is not a page.
+    await while_allowed(
+        pieces(), request, principal, run.pk, run.team_id, leaving="http.disconnect"
+    )
+
+
+async def _payloads(run_id: UUID, after: int, last: int) -> AsyncIterator[list[bytes]]:
+    while after < last:
+        limit = min(journal.PAGE_ROWS, last - after)
+        page = await db_read(journal.read_after, run_id, after, limit)
+        after = page.rows[-1][0]
+        yield [payload.encode() for _, _, payload in page.rows]
+
+
+async def _stream(request: Request, send: Send, principal: Principal, run: Run, after: int) -> None:
+    """``data`` and ``control`` events up to the stored end."""
+    head, previous = run.journal.head, request.query.get("cursor")
+    opening = b""
+    if after == head:
+        closed = run.journal.closed_at is not None
+        opening = wire.control(head, previous, up_to_date=True, closed=closed)
+
+    def view(batch: Frames) -> bytes:
+        behind = batch.last < head
+        return wire.data(batch.payloads or ()) + wire.control(
+            batch.last, previous, up_to_date=not behind, closed=batch.final
+        )
+
+    await stream_run(
+        request,
+        send,
+        principal,
+        [run.pk],
+        owner=run.team_id,
+        cut=Cut(after, opening),
+        view=view,
+        headers=[],
+    )
