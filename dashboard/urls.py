@@ -4,6 +4,7 @@ from dashboard import shared, views
 from dashboard.account import urls as account_urls
 from dashboard.team import grants, keys, people, rules
 from runs.api.comments import SharedComments
+from runs.api.inspect.outline import SharedOutline
 
 urlpatterns: list[URLPattern] = [
     path("", views.home, name="home"),
@@ -19,6 +20,11 @@ urlpatterns: list[URLPattern] = [
         "shared/<str:token>/runs/<uuid:run_id>/comments",
         SharedComments.as_view(),
         name="shared-comments",
+    ),
+    path(
+        "shared/<str:token>/runs/<uuid:run_id>/outline",
+        SharedOutline.as_view(),
+        name="shared-outline",
     ),
     path("team/", people.team, name="team"),
     path("team/switch", people.switch, name="team-switch"),

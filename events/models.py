@@ -1,4 +1,4 @@
-"""Journal, Event, Finding, Checkpoint: the log of one run, its rows, and records about them.
+"""Journal, Event, Finding, Checkpoint, OutlinePage: the log of a run, and records about it.
 
 Doomed: erased logs whose rows have yet to be deleted.
 """
@@ -93,6 +93,29 @@ class Checkpoint(models.Model):
 
     def __str__(self) -> str:
         return f"{self.journal_id}:{self.seq}"
+
+
+class OutlinePage(models.Model):
+    """Rows of an ended run's outline, one JSON text per line; page 0 says how far they reach.
+
+    ``changed`` is the newest event that changed one of them. Only a shortcut: without it the same
+    rows are made from the events (``events/outlines.py``).
+    """
+
+    pk = models.CompositePrimaryKey("journal_id", "page")
+    journal = models.ForeignKey(
+        Journal,
+        on_delete=models.CASCADE,
+        db_constraint=False,
+        db_index=False,
+        related_name="outline_pages",
+    )
+    page = models.IntegerField()
+    changed = models.IntegerField()
+    rows = models.TextField()
+
+    def __str__(self) -> str:
+        return f"{self.journal_id}: {self.page}"
 
 
 class Doomed(models.Model):

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 
 from backends.postgres import scope
 from events import partitions
-from events.models import Checkpoint, Doomed, Finding, Journal
+from events.models import Checkpoint, Doomed, Finding, Journal, OutlinePage
 from events.partitions import Month
 
 ROWS = 1_000
@@ -30,7 +30,9 @@ def doom(journal_ids: Iterable[UUID]) -> int:
     keys = [row.journal_id for row in rows]
     Finding.objects.filter(journal__in=keys).delete()
     Checkpoint.objects.filter(journal_id__in=keys).delete()
+    # An outline that is being stored has locked its journal: first wait, then delete.
     Journal.objects.filter(pk__in=keys).update(bytes=0)
+    OutlinePage.objects.filter(journal_id__in=keys).delete()
     return sum(journal.bytes for journal in journals)
 
 

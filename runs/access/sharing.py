@@ -162,6 +162,11 @@ def _end(grant: Grant, by: Acting | str) -> None:
             _ring(grant)
 
 
+def grant_of(visitor: Principal) -> Grant:
+    """The grant of a link's visitor, which ``open_link`` has let in."""
+    return Grant.objects.already_found().get(pk=visitor.name)
+
+
 def open_link(token: str, user: User | None) -> Opened:
     """The principal of a link's visitor. ``user`` is the signed-in person, if any.
 

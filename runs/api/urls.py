@@ -1,4 +1,4 @@
-from django.urls import path
+from django.urls import include, path
 
 from runs.api import agents, comments, grants, interrupts, knowledge, limits, runs, threads, tickets
 
@@ -17,6 +17,7 @@ urlpatterns = [
         name="api-comment",
     ),
     path("runs/<uuid:run_id>/feedback", comments.Ratings.as_view(), name="api-feedback"),
+    path("", include("runs.api.inspect.urls")),
     path("threads", threads.Threads.as_view(), name="api-threads"),
     path("threads/<uuid:key>", threads.ThreadDetail.as_view(), name="api-thread"),
     path("grants", grants.GrantList.as_view(), name="api-grants"),

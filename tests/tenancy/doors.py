@@ -89,6 +89,7 @@ DJANGO: dict[str, Door] = {
     "api/v1/runs/<uuid:run_id>/feedback": Door(
         {"GET": OBJECT, "PUT": OBJECT}, "api/v1/runs/{run}/feedback", body={"thumb": "up"}
     ),
+    "api/v1/runs/<uuid:run_id>/outline": Door({"GET": OBJECT}, "api/v1/runs/{run}/outline"),
     "api/v1/threads": Door({"GET": LIST}),
     "api/v1/threads/<uuid:key>": Door(
         {"GET": OBJECT, "PATCH": OBJECT, "DELETE": Who(401, 401, 404, 204)},
@@ -107,6 +108,9 @@ DJANGO: dict[str, Door] = {
     ),
     "shared/<str:token>/runs/<uuid:run_id>/comments": Door(
         {"GET": GONE, "POST": GONE}, "shared/{expired}/runs/{run}/comments", body={"text": "Hm."}
+    ),
+    "shared/<str:token>/runs/<uuid:run_id>/outline": Door(
+        {"GET": GONE}, "shared/{expired}/runs/{run}/outline"
     ),
     "api/v1/interrupts": Door({"GET": LIST}),
     "api/v1/interrupts/<uuid:interrupt_id>": Door({"GET": OBJECT}, "api/v1/interrupts/{question}"),

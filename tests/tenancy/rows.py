@@ -5,7 +5,7 @@ from datetime import timedelta
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from events.models import Checkpoint, Doomed, Event, Finding
+from events.models import Checkpoint, Doomed, Event, Finding, OutlinePage
 from protocol.input import run_agent_input
 from runs.lifecycle import lifecycle
 from runs.models import (
@@ -33,6 +33,7 @@ def fill(team: Team, user: User) -> Run:
     Event.objects.create(journal_id=run.pk, seq=1, type="RUN_STARTED", payload="{}")
     Finding.objects.create(journal_id=run.pk, seq=1, rule="order", action="mended")
     Checkpoint.objects.create(journal_id=run.pk, seq=1, fold="{}")
+    OutlinePage.objects.create(journal_id=run.pk, page=0, changed=0, rows="{}")
     Doomed.objects.create(journal_id=run.pk, last=1)
     ThreadHistory.objects.create(thread=run.thread, fold="{}", through=run.pk)
     TeamUsage.objects.get_or_create(team=team)

@@ -1,0 +1,218 @@
+"""Outlines of runs: folded where somebody looks, in bounded steps, and stored once a run has ended.
+
+A live run's outline stays in the memory of the process that was asked, so each request reads only
+the events since the one before. An ended run's outline is stored in pages, and then a request reads
+the pages that it returns, however long the run was.
+"""
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from json import loads
+from typing import NamedTuple
+from uuid import UUID
+
+import structlog
+from django.db import DatabaseError, connection, transaction
+
+from events.journal import STATE
+from events.models import OutlinePage
+from protocol.fold.outline import FEEDS, FORMAT, Outline
+from protocol.fold.outline_row import Row
+from protocol.strict_json import dumps
+
+log = structlog.get_logger(__name__)
+
+MOST_ROWS = 10_000
+"""Rows in one answer, which also ends after ``MOST_BYTES``."""
+MOST_BYTES = 4_000_000
+SECONDS = 3.0
+"""How long one request folds; a longer log is continued by the next one."""
+BUILDING = threading.BoundedSemaphore(2)
+"""Requests of this process that fold a long log at once; others take a short step."""
+SHORT = 5_000
+STEP_EVENTS, STEP_BYTES = 2_000, 1_000_000
+WORTH_STORING = 2_000
+"""Events: the outline of a shorter log is folded again each time, which takes milliseconds."""
+ROWS_IN_PAGE = 500
+CACHED_ROWS = 200_000
+CACHED = 64
+
+READ = """
+select seq, payload from (
+    select seq, payload,
+           sum(octet_length(payload)) over (order by seq) - octet_length(payload) as before
+      from agui_events(%s, %s, %s, %s)
+) step where before < %s order by seq
+"""
+# Nobody may doom the log while its outline is being stored: that would outlive it.
+CLOSED = (
+    "select from events_journal where id = %s and closed_at is not null and bytes > 0 for share"
+)
+
+
+class Slice(NamedTuple):
+    """Rows as JSON texts, and ``head``, the last event that they take into account."""
+
+    rows: list[str]
+    head: int
+
+
+class Growing:
+    """The outline of a log that was not complete when somebody last asked."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.outline = Outline()
+        self.stored = -1
+
+
+_growing: OrderedDict[UUID, Growing] = OrderedDict()
+_registry = threading.Lock()
+
+
+def read(journal_id: UUID, after: int = 0, *, since: int = 0, limit: int = MOST_ROWS) -> Slice:
+    """The rows with a number above ``after`` that began or changed after the event ``since``.
+
+    Of a log that is too long for one request, ``head`` says how far this one came. The caller has
+    checked access.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(STATE, [journal_id])
+        head, closed = cursor.fetchone() or (0, True)
+    if closed and _stored(journal_id).get("seq") == head:
+        return _taken(_stored_rows(journal_id, after, since), limit, head)
+    growing = _of(journal_id)
+    with growing.lock:
+        if closed and growing.stored < 0:
+            _load(journal_id, growing)
+        outline = growing.outline
+        _advance(journal_id, outline, head)
+        if closed and outline.seq - max(growing.stored, 0) >= WORTH_STORING:
+            _store(journal_id, growing)
+        rows = outline.rows[after:] if not since else outline.since(since)
+        answer = _taken((dumps(row.wire()) for row in rows if row.n > after), limit, outline.seq)
+    _tidy(journal_id, done=closed and answer.head >= head)
+    return answer
+
+
+def _taken(rows: Iterable[str], limit: int, head: int) -> Slice:
+    taken: list[str] = []
+    size = 0
+    for row in rows:
+        if len(taken) == limit or size > MOST_BYTES:
+            break
+        taken.append(row)
+        size += len(row)
+    return Slice(taken, head)
+
+
+def _advance(journal_id: UUID, outline: Outline, head: int) -> None:
+    """Fold what is new, for ``SECONDS`` at most; one step if others are at it."""
+    is_long = head - outline.seq > SHORT
+    alone = is_long and BUILDING.acquire(blocking=False)
+    until = time.monotonic() + (SECONDS if alone or not is_long else 0)
+    try:
+        while outline.seq < head:
+            _step(journal_id, outline, min(outline.seq + STEP_EVENTS, head))
+            if time.monotonic() > until:
+                break
+    finally:
+        if alone:
+            BUILDING.release()
+
+
+def _step(journal_id: UUID, outline: Outline, last: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(READ, [journal_id, outline.seq, last, FEEDS, STEP_BYTES])
+        rows = cursor.fetchall()
+    for seq, payload in rows:
+        outline.feed(seq, loads(payload), len(payload))
+    if sum(len(payload) for _, payload in rows) < STEP_BYTES:
+        outline.seq = last  # what is between is of types that an outline ignores
+
+
+# --- in memory
+
+
+def _of(journal_id: UUID) -> Growing:
+    with _registry:
+        growing = _growing.setdefault(journal_id, Growing())
+        _growing.move_to_end(journal_id)
+        return growing
+
+
+def _tidy(journal_id: UUID, *, done: bool) -> None:
+    """Forget a complete outline, and those that nobody has asked for lately."""
+    with _registry:
+        if done:
+            _growing.pop(journal_id, None)
+        rows = sum(len(growing.outline.rows) for growing in _growing.values())
+        while _growing and (rows > CACHED_ROWS or len(_growing) > CACHED):
+            _, oldest = _growing.popitem(last=False)
+            rows -= len(oldest.outline.rows)
+
+
+# --- stored
+
+
+def _stored(journal_id: UUID) -> dict[str, int]:
+    """What ``Outline.dump`` wrote, in page 0; empty if nothing is stored."""
+    page = OutlinePage.objects.filter(journal_id=journal_id, page=0).first()
+    head: dict[str, int] = loads(page.rows) if page is not None else {}
+    return head if head.get("format") == FORMAT else {}
+
+
+def _stored_rows(journal_id: UUID, after: int, since: int) -> Iterator[str]:
+    pages = OutlinePage.objects.filter(
+        journal_id=journal_id, page__gt=after // ROWS_IN_PAGE, changed__gt=since
+    )
+    skip = after % ROWS_IN_PAGE
+    for page in pages.order_by("page").iterator(chunk_size=2):
+        first = page.page == after // ROWS_IN_PAGE + 1
+        for row in page.rows.split("\n")[skip if first else 0 :]:
+            if not since or Row.load(loads(row)).changed > since:
+                yield row
+
+
+def _load(journal_id: UUID, growing: Growing) -> None:
+    """Continue from what another request has stored of an ended log."""
+    growing.stored = 0
+    if head := _stored(journal_id):
+        rows = map(loads, _stored_rows(journal_id, 0, 0))
+        growing.outline = Outline.load(head, rows)
+        growing.stored = growing.outline.seq
+
+
+def _store(journal_id: UUID, growing: Growing) -> None:
+    """Store the pages that changed; without them, the next request only takes longer."""
+    outline = growing.outline
+    changed: dict[int, int] = {}
+    for row in outline.since(growing.stored):
+        page = (row.n - 1) // ROWS_IN_PAGE
+        changed[page] = max(changed.get(page, 0), row.changed)
+    pages = [OutlinePage(journal_id=journal_id, page=0, changed=0, rows=dumps(outline.dump()))]
+    for page, seq in changed.items():
+        rows = outline.rows[page * ROWS_IN_PAGE : (page + 1) * ROWS_IN_PAGE]
+        text = "\n".join(dumps(row.wire()) for row in rows)
+        pages.append(OutlinePage(journal_id=journal_id, page=page + 1, changed=seq, rows=text))
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(CLOSED, [journal_id])
+            stored = _stored(journal_id)
+            if cursor.rowcount and stored.get("seq", 0) <= growing.stored:
+                _replace(pages)
+                growing.stored = outline.seq
+    except DatabaseError as error:
+        log.warning("outline.not_stored", journal=str(journal_id), error=str(error))
+
+
+def _replace(pages: list[OutlinePage]) -> None:
+    OutlinePage.objects.bulk_create(
+        pages,
+        batch_size=20,
+        update_conflicts=True,
+        unique_fields=["journal_id", "page"],
+        update_fields=["changed", "rows"],
+    )

@@ -1,0 +1,28 @@
+"""The outline for readers who only have a link: it shows nothing that the link view hides."""
+
+from typing import Any
+
+from protocol.fold.outline import INTERRUPT, STEP
+from protocol.fold.outline_row import FAILED, LONGEST_NAME, SUCCEEDED
+from protocol.views.redaction import MASK, Redaction
+
+
+def linked(row: dict[str, Any], redaction: Redaction) -> dict[str, Any]:
+    """A row as a link's readers see it.
+
+    Sizes are left out, since hidden values count. While the grant hides anything, so are the
+    beginnings of texts: a cut text does not show any more where in a document it stood.
+    """
+    row = {**row, "bytes": None}
+    if not redaction:
+        return row
+    row["gist"] = ""
+    if row["kind"] == INTERRUPT:
+        # A name of full length may have been cut, and is not JSON any more.
+        whole = len(row["name"]) < LONGEST_NAME
+        row["name"] = redaction.text(row["name"]) if whole else MASK
+    # The failure of a step stands in its metadata.
+    hides_failures = redaction.hides_above(("metadata", "status"))
+    if row["kind"] == STEP and row["status"] == FAILED and hides_failures:
+        row["status"] = SUCCEEDED
+    return row

@@ -1,0 +1,44 @@
+"""The outline of a run for the caller: all of it, or what a link's readers may see."""
+
+import json
+import re
+from collections.abc import Mapping
+
+from agui_project.errors import BadCursor
+from events import outlines
+from events.outlines import Slice
+from protocol.errors import Invalid
+from protocol.strict_json import dumps
+from protocol.views.outline import linked
+from protocol.views.redaction import Redaction
+from runs.access import cursors
+from runs.models import Run
+
+_NUMBER = re.compile(r"[0-9]{1,9}")
+
+
+def read(run: Run, query: Mapping[str, str], redaction: Redaction | None = None) -> Slice:
+    """The rows that a request asks for by ``after``, ``since`` and ``limit``.
+
+    ``run`` is one that the caller may view; with ``redaction``, by a link. Raises BadCursor,
+    Invalid, and Purged.
+    """
+    cursors.place(run, None)
+    since = cursors.check(_number(query, "since"), run.journal.head)
+    limit = _number(query, "limit", outlines.MOST_ROWS)
+    if not 1 <= limit <= outlines.MOST_ROWS:
+        raise Invalid(f"limit must be 1 to {outlines.MOST_ROWS}.", details={"path": "limit"})
+    part = outlines.read(run.pk, _number(query, "after"), since=since, limit=limit)
+    if redaction is None:
+        return part
+    rows = [dumps(linked(json.loads(row), redaction)) for row in part.rows]
+    return Slice(rows, part.head)
+
+
+def _number(query: Mapping[str, str], name: str, default: int = 0) -> int:
+    value = query.get(name)
+    if value is None:
+        return default
+    if not _NUMBER.fullmatch(value):
+        raise BadCursor(f"{name} must be a number: 0, 1, 2, …", details={"path": name})
+    return int(value)

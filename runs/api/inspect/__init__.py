@@ -1,0 +1,1 @@
+"""Resources that explain one run: its outline, and why it failed."""

@@ -1,0 +1,87 @@
+"""The outline of a run: one row for each thing in it that has a beginning and an end."""
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponse
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from events import outlines
+from events.outlines import Slice
+from protocol.fold.outline import KINDS
+from protocol.fold.outline_row import STATUSES
+from protocol.views.redaction import Redaction
+from runs.access import access, sharing
+from runs.access import outlines as rows
+from runs.api.comments import LinkAuthentication
+from teams.authentication import principal_of
+
+
+class RowSerializer(serializers.Serializer[Any]):
+    """``seq0`` and ``seq1`` are the first and last event, ``t0`` and ``t1`` their milliseconds."""
+
+    n = serializers.IntegerField(help_text="The number of the row; the first is 1.")
+    kind = serializers.ChoiceField(KINDS)
+    id = serializers.CharField(help_text="toolCallId, subagentRunId, messageId, stepName, …")
+    parent = serializers.CharField(  # type: ignore[assignment]  # DRF has an attribute of that name
+        allow_null=True, help_text="The message, tool call or subagent to which it belongs."
+    )
+    lane = serializers.ListField(
+        child=serializers.CharField(), help_text="Its subagents, outermost first."
+    )
+    name = serializers.CharField()
+    seq0 = serializers.IntegerField()
+    seq1 = serializers.IntegerField(allow_null=True, help_text="null while it is open.")
+    t0 = serializers.IntegerField(allow_null=True)
+    t1 = serializers.IntegerField(allow_null=True)
+    bytes = serializers.IntegerField(allow_null=True, help_text="The size of its events.")
+    status = serializers.ChoiceField(STATUSES)
+    result = serializers.IntegerField(
+        allow_null=True, help_text="The seq of a tool call's TOOL_CALL_RESULT."
+    )
+    gist = serializers.CharField(help_text="The beginning of its text, at most 200 characters.")
+
+
+class OutlineSerializer(serializers.Serializer[Any]):
+    """``head`` is the newest event that the rows take into account."""
+
+    rows = RowSerializer(many=True)
+    head = serializers.IntegerField()
+
+
+class RunOutline(APIView):
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("after", int, description="Rows after this ``n``; default 0."),
+            OpenApiParameter(
+                "since", int, description="Only rows that began or changed after this ``seq``."
+            ),
+            OpenApiParameter("limit", int, description=f"At most {outlines.MOST_ROWS}."),
+        ],
+        responses={200: OutlineSerializer},
+    )
+    def get(self, request: Request, run_id: UUID) -> HttpResponse:
+        """The messages, tool calls, steps, subagents, questions and errors of a run, in order."""
+        run = access.find(principal_of(request), run_id)
+        return answer(rows.read(run, request.query_params.dict()))
+
+
+@extend_schema(exclude=True)
+class SharedOutline(APIView):
+    authentication_classes = [LinkAuthentication]
+
+    def get(self, request: Request, run_id: UUID, token: str) -> HttpResponse:
+        """The outline of a shared run, without anything that its link hides."""
+        principal = principal_of(request)
+        run = access.find(principal, run_id)
+        redaction = Redaction(sharing.grant_of(principal).redact)
+        return answer(rows.read(run, request.query_params.dict(), redaction))
+
+
+def answer(part: Slice) -> HttpResponse:
+    """The rows as they are stored: none is encoded again."""
+    body = f'{{"rows":[{",".join(part.rows)}],"head":{part.head}}}'
+    return HttpResponse(body, content_type="application/json")
