@@ -26,7 +26,7 @@ class Migration(migrations.Migration):
                 ),
                 ("page", models.IntegerField()),
                 ("changed", models.IntegerField()),
-                ("rows", models.TextField()),
+                ("rows", models.BinaryField()),
                 (
                     "journal",
                     models.ForeignKey(

@@ -84,7 +84,7 @@ class Outline:
         row = self._row(kind, key_of(event[key]), event)
         if not row.seq0:
             row.seq0, row.t0 = seq, event.get("timestamp")
-        elif row.seq0 == row.result:  # so far only its result was known
+        elif kind == TOOL and not row.name:  # so far only its results were known
             row.seq0, row.t0 = seq, event.get("timestamp")
             self._place(row, event)
         elif kind == TOOL:

@@ -33,7 +33,7 @@ def fill(team: Team, user: User) -> Run:
     Event.objects.create(journal_id=run.pk, seq=1, type="RUN_STARTED", payload="{}")
     Finding.objects.create(journal_id=run.pk, seq=1, rule="order", action="mended")
     Checkpoint.objects.create(journal_id=run.pk, seq=1, fold="{}")
-    OutlinePage.objects.create(journal_id=run.pk, page=0, changed=0, rows="{}")
+    OutlinePage.objects.create(journal_id=run.pk, page=0, changed=0, rows=b"")
     Doomed.objects.create(journal_id=run.pk, last=1)
     ThreadHistory.objects.create(thread=run.thread, fold="{}", through=run.pk)
     TeamUsage.objects.get_or_create(team=team)
