@@ -147,6 +147,14 @@ def refreshed(principal: Principal) -> Principal | None:
     return replace(principal, team=mine.team, role=Role(mine.role))
 
 
+def current(principal: Principal) -> Principal:
+    """``refreshed``, for a caller that asks again later. Raises Unauthenticated."""
+    now = refreshed(principal)
+    if now is None:
+        raise Unauthenticated("Your credential was revoked.")
+    return now
+
+
 def meets_rules(user_id: int, team: Team) -> bool:
     """Whether a person has the second factor that the team may require; codes are not enough."""
     if not team.second_factor:

@@ -3,7 +3,8 @@
 Requests that lead here bypass Django's middleware, so hosts and errors are handled here.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+from contextlib import asynccontextmanager
 from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qs
@@ -18,6 +19,8 @@ from web.scope import App, Receive, Scope, Send, headers_of, host_allowed, schem
 
 SLOT = "agui.slot"
 """Where a scope holds the request's slot (``gated.py``)."""
+GATE = "agui.gate"
+"""Where it holds the gate, for a socket whose requests pass it one by one."""
 log = structlog.get_logger(__name__)
 
 
@@ -56,6 +59,15 @@ class Request:
     def release(self) -> None:
         """Let the next request in: from here on this one only waits or sends."""
         if (slot := self.scope.get(SLOT)) is not None:
+            slot.release()
+
+    @asynccontextmanager
+    async def admitted(self, caller: str, kind: str) -> AsyncIterator[None]:
+        """A slot of the gate for one request of an open socket. Raises Overloaded."""
+        slot = await self.scope[GATE].enter(caller, kind)
+        try:
+            yield
+        finally:
             slot.release()
 
     async def body(self) -> bytes:

@@ -17,6 +17,11 @@ from web.scope import Scope, headers_of
 REMEMBERED = 10_000
 
 
+def of_team(team: UUID) -> str:
+    """What the gate calls a team."""
+    return f"team:{team}"
+
+
 class Callers:
     """The teams of the most recently used credentials."""
 
@@ -26,7 +31,7 @@ class Callers:
     def name(self, scope: Scope) -> str:
         """The credential's team, else the address: invented keys all share their address's part."""
         team = self._team_of.get(_digest(scope))
-        return f"team:{team}" if team else f"address:{network_of(address_of(scope))}"
+        return of_team(team) if team else f"address:{network_of(address_of(scope))}"
 
     def remember(self, scope: Scope, caller: Caller) -> None:
         """Store what was learned about the request's credential."""

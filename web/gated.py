@@ -12,7 +12,7 @@ from agui_project.errors import Overloaded
 from agui_project.logs import sparingly
 from backends.postgres.scope import limited
 from security import requester
-from web.asgi_http import SLOT, refuse
+from web.asgi_http import GATE, SLOT, refuse
 from web.callers import Callers
 from web.gate import Gate
 from web.scope import App, Receive, Scope, Send, headers_of
@@ -36,9 +36,9 @@ class Gated:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] in FREE:
             return await self.app(scope, receive, send)
-        kind = _kind(scope)
+        kind, gate = _kind(scope), self._gate(scope["path"])
         try:
-            slot = await self._gate(scope["path"]).enter(self._callers.name(scope), kind)
+            slot = await gate.enter(self._callers.name(scope), kind)
         except Overloaded as error:
             sparingly(log.warning, "request.refused", kind=kind, path=scope["path"])
             return await refuse(scope, receive, send, error)
@@ -52,7 +52,7 @@ class Gated:
 
         try:
             with limited():
-                await self.app({**scope, SLOT: slot}, receive, sending)
+                await self.app({**scope, SLOT: slot, GATE: gate}, receive, sending)
         finally:
             slot.release()
 

@@ -16,6 +16,7 @@ from web.consumers.events import events
 from web.consumers.shared import shared_events
 from web.consumers.socket import run_socket
 from web.consumers.wait import start_and_wait
+from web.host_socket.socket import host_socket
 from web.scope import App, Receive, Scope, Send
 
 Choice = Callable[[Scope], bool]
@@ -60,8 +61,11 @@ def http(django: Endpoint) -> Endpoint:
 def websocket() -> Endpoint:
     """The WebSocket side."""
     run: Endpoint = run_socket
+    host: Endpoint = host_socket
     unknown: Endpoint = _no_such_socket
-    return URLRouter([path("ws/runs/<uuid:run_id>/", run), re_path(r"", unknown)])
+    return URLRouter(
+        [path("ws/", host), path("ws/runs/<uuid:run_id>/", run), re_path(r"", unknown)]
+    )
 
 
 def _when(choice: Choice, app: App, *, otherwise: App) -> Endpoint:

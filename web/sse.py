@@ -76,9 +76,13 @@ async def piece(send: Send, body: bytes, stall: float) -> None:
         await send({"type": "http.response.body", "body": body, "more_body": True})
 
 
-async def until_disconnect(receive: Receive, *kinds: str) -> None:
-    while (await receive())["type"] not in kinds:
-        pass
+async def until_disconnect(
+    receive: Receive, kind: str, *, answer: Callable[[], Awaitable[None]] | None = None
+) -> None:
+    """Return with the message of that kind; ``answer`` is called for each other one."""
+    while (await receive())["type"] != kind:
+        if answer is not None:
+            await answer()
 
 
 async def beside(

@@ -16,18 +16,24 @@ class Close(IntEnum):
     TOO_SLOW = 4408
 
 
-async def stream(send: Send, frames: AsyncIterator[Frames | None], *, stall: float) -> Close:
+HEARTBEAT = '{"type":"ping"}'
+
+
+async def stream(
+    send: Send, frames: AsyncIterator[Frames | None], *, stall: float, heartbeats: bool = False
+) -> Close:
     """Send ``frames`` until they end; the close code says how.
 
     Frame k (from 0) has ``seq`` cursor + 1 + k: nothing else is ever sent. When idle nothing is
-    sent: ASGI has no ping frames (ADR 0001).
+    sent, since ASGI has no ping frames (ADR 0001), unless the reader wants ``heartbeats``, which it
+    must not count.
     """
     async for batch in frames:
-        if batch is None:
+        if batch is None and not heartbeats:
             continue
         try:
             async with asyncio.timeout(stall):
-                for text in batch.texts:
+                for text in (HEARTBEAT,) if batch is None else batch.texts:
                     await send({"type": "websocket.send", "text": text})
         except TimeoutError:
             return Close.TOO_SLOW

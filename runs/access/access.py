@@ -5,6 +5,7 @@ there are grants (``runs/models/grant.py``). Lists and counts cover the own team
 another team has shared is found by its id.
 """
 
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Any, TypeVar
 from uuid import UUID
@@ -157,8 +158,15 @@ def is_creator(principal: Principal, thread: Thread) -> bool:
 
 def still_readable(principal: Principal, run_id: UUID) -> bool:
     """Checked while a stream is open: the current credential, visibility, grants."""
+    return bool(readable(principal, [run_id]))
+
+
+def readable(principal: Principal, run_ids: Collection[UUID]) -> set[UUID]:
+    """Those of these runs that the principal may read now; none if its credential is gone."""
     now = principal if principal.kind == "link" else authentication.refreshed(principal)
-    return now is not None and now.can("view") and _reachable(now).filter(pk=run_id).exists()
+    if now is None or not now.can("view"):
+        return set()
+    return set(_reachable(now).filter(pk__in=run_ids).values_list("pk", flat=True))
 
 
 def grants_to(principal: Principal) -> QuerySet[Grant]:

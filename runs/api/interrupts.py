@@ -16,7 +16,7 @@ from runs.access import access, start
 from runs.api.serializers import RunSerializer
 from runs.models import Interrupt, InterruptStatus
 from teams.api.pages import NewestFirst
-from teams.authentication import principal_of
+from teams.authentication import Principal, principal_of
 
 ANY_JSON = {"nullable": True, "description": "Any JSON."}
 OBJECT = {"type": "object", "nullable": True}
@@ -125,9 +125,13 @@ class InterruptAnswer(APIView):
     @extend_schema(request=AnswerSerializer, responses={200: AnsweredSerializer})
     def post(self, request: Request, interrupt_id: UUID) -> Response:
         """Answer a question; the last answer that its run waits for starts the next run."""
-        principal = principal_of(request)
-        serializer = AnswerSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        run = start.answer(principal, interrupt_id, serializer.validated_data)
-        question = access.find_interrupt(principal, interrupt_id)
-        return Response(AnsweredSerializer({"interrupt": question, "run": run}).data)
+        return Response(answered(principal_of(request), interrupt_id, request.data))
+
+
+def answered(principal: Principal, interrupt_id: UUID, data: Any) -> dict[str, Any]:
+    """Answer a question as ``data`` says; the fields of ``AnsweredSerializer``."""
+    serializer = AnswerSerializer(data=data)
+    serializer.is_valid(raise_exception=True)
+    run = start.answer(principal, interrupt_id, serializer.validated_data)
+    question = access.find_interrupt(principal, interrupt_id)
+    return dict(AnsweredSerializer({"interrupt": question, "run": run}).data)

@@ -38,6 +38,15 @@ class Door:
     body: Any = None
 
 
+class Codes(NamedTuple):
+    """Codes of errors; empty for none."""
+
+    stranger: str
+    owner: str
+
+
+STAYS_OPEN = 0
+"""In place of a close code."""
 OPEN = Who(200, 200, 200, 200)
 MOVED = Who(301, 301, 301, 301)
 FORGED = Who(403, 403, 403, 403)
@@ -207,9 +216,23 @@ ASGI: dict[str, Door] = {
     "": Door({"GET": GONE}, "nowhere"),
 }
 SOCKETS: dict[str, Door] = {
+    "ws/": Door({"WS": Who(4401, 4401, STAYS_OPEN, STAYS_OPEN)}, "ws/"),
     "ws/runs/<uuid:run_id>/": Door({"WS": Who(4401, 4401, 4404, 1000)}, "ws/runs/{run}/"),
     "": Door({"WS": Who(4404, 4404, 4404, 4404)}, "ws/nowhere/"),
 }
+METHODS: dict[str, tuple[dict[str, Any], Codes]] = {
+    "ping": ({}, Codes("", "")),
+    "ack": ({"subscription": "s1", "seq": 0}, Codes("not_found", "not_found")),
+    "unsubscribe": ({"subscription": "s1"}, Codes("not_found", "not_found")),
+    "run.start": ({"input": {**SAME_NAMES}}, Codes("", "run_exists")),
+    "run.cancel": ({"run": "{queued}"}, Codes("not_found", "")),
+    "interrupt.answer": (
+        {"interrupt": "{question}", "status": "cancelled"}, Codes("not_found", "")
+    ),
+    "run.subscribe": ({"run": "{run}"}, Codes("not_found", "")),
+    "thread.subscribe": ({"thread_id": f"{THREAD}-2"}, Codes("not_found", "")),
+}  # fmt: skip
+"""Requests of ``ws/``: their parameters, and the error that the stranger and the owner get."""
 ADMIN = "admin/"
 """Django's admin is for operators; nobody of the cast is one, so it only leads to its sign-in."""
 

@@ -27,6 +27,7 @@ from tests.tenancy.doors import (
     NOWHERE,
     RUN,
     SOCKETS,
+    STAYS_OPEN,
     THREAD,
     Door,
     asgi_routes,
@@ -35,8 +36,13 @@ from tests.tenancy.doors import (
     http_router,
 )
 from tests.tenancy.doors import DJANGO as OTHERS
+from tests.tenancy.doors import (
+    METHODS as CALLS,
+)
 from tests.tenancy.people_doors import PEOPLE
+from tests.web.calling import calling
 from web import routing
+from web.host_socket import methods, requests
 
 DJANGO = OTHERS | PEOPLE
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -228,9 +234,30 @@ async def test_streams(house: House, bell: None, route: str) -> None:
 async def test_sockets(house: House, bell: None, route: str) -> None:
     door = SOCKETS[route]
     for name, headers in house.askers.items():
+        if getattr(door.answers["WS"], name) == STAYS_OPEN:
+            continue  # what it does there: ``test_requests_of_the_host_socket``
         events, code = await watch(house.url(door, route), {**OWN, **headers})
         assert code == getattr(door.answers["WS"], name), name
         assert bool(events) == (code == 1000)
+
+
+@pytest.mark.parametrize("method", CALLS)
+async def test_requests_of_the_host_socket(house: House, bell: None, method: str) -> None:
+    template, codes = CALLS[method]
+    params = {k: house.named(v) if isinstance(v, str) else v for k, v in template.items()}
+    for name in ("stranger", "owner"):
+        before = await db(house.state)
+        async with calling({**OWN, **house.askers[name]}) as peer:
+            answer = await peer.answer(method, **params)
+            code = answer.get("error", {}).get("data", {}).get("code", "")
+            assert code == getattr(codes, name), name
+            if name == "stranger":
+                assert SECRET not in f"{answer} {peer.notes}"
+                assert await db(house.state) == before
+
+
+def test_every_request_of_the_host_socket_has_a_line() -> None:
+    assert set(CALLS) == {*methods.METHODS, *requests.AT_ONCE_METHODS}
 
 
 async def test_the_operators_admin_only_leads_to_its_sign_in(house: House, bell: None) -> None:

@@ -52,7 +52,7 @@ async def test_a_stalled_reader_that_loses_its_right_is_cut_at_once(takes: int) 
     async with asyncio.timeout(30):
         refused = await sse.beside(
             sse.stream(peer.send, frames(), stall=600),
-            sse.until_disconnect(never.wait),  # type: ignore[arg-type]  # it never returns
+            sse.until_disconnect(never.wait, "http.disconnect"),  # type: ignore[arg-type]  # it never returns
             recheck.until_refused(["access.nobody"], may_read, 0.01),
         )
         assert refused

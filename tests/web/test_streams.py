@@ -16,6 +16,7 @@ from teams import keys
 from teams.models import ApiKey
 from tests.asgi import Exchange, ask, events_of, http_scope, watch
 from tests.cast import Cast, LiveRun, log_of, perform, start
+from tests.web.calling import calling
 from web.asgi import application
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -318,6 +319,33 @@ class TestWebSocket:
 
     async def test_another_teams_run_is_not_there(self, cast: Cast, ended: LiveRun) -> None:
         assert await watch(self.url(ended), cast.charlie.headers) == ([], 4404)
+
+    async def test_a_frame_is_answered_by_an_error_that_is_no_event(
+        self, cast: Cast, live: LiveRun
+    ) -> None:
+        async with calling(cast.vera.headers, url=self.url(live, 3)) as peer:
+            assert (await peer.next())["value"] == "c"
+            for frame in ('{"type": "abort"}', "{", "null", "x" * 100_000):
+                await peer.send(frame)
+                refusal = await peer.next()
+                assert set(refusal) == {"error"}
+                assert refusal["error"]["code"] == "bad_request"
+            await live.end()
+            assert (await peer.next())["type"] == "RUN_FINISHED"
+            assert await peer.closed() == 1000
+        assert (await stored(live))[-1][1]["type"] == "RUN_FINISHED"
+
+    async def test_heartbeats_for_those_who_want_them(
+        self, cast: Cast, live: LiveRun, settings: Settings
+    ) -> None:
+        settings.AGUI_HUB_TICK = 0.05
+        async with calling(cast.vera.headers, url=self.url(live, 3) + "&heartbeat=1") as peer:
+            assert (await peer.next())["value"] == "c"
+            assert await peer.next() == await peer.next() == {"type": "ping"}
+        await live.end()
+        for text in ("0", "-1", "x", "", "3601", "1.5", "٣"):
+            url = self.url(live, 3) + f"&heartbeat={text}"
+            assert await watch(url, cast.vera.headers) == ([], 4400), text
 
     async def test_an_unknown_address(self, cast: Cast, bell: None) -> None:
         for url in (

@@ -1,68 +1,88 @@
 """WS /ws/runs/{id}/?after=: one run's bare events, then a close code that says why it ended."""
 
+import asyncio
+import re
 from contextlib import aclosing
+from typing import Any
 
 from django.conf import settings
 
-from agui_project.errors import Forbidden
 from backends.postgres.bridge import db
 from events.follow import follow
-from protocol.errors import HostError
+from protocol.errors import BadRequest, Invalid
+from protocol.strict_json import dumps
 from runs.access import access, cursors
 from runs.models import Run
 from teams.authentication import Principal
 from web import websocket
-from web.answers import as_host_error, log_failure
 from web.asgi_http import Request
 from web.consumers import arriving
 from web.consumers.opening import opened
+from web.consumers.sockets import socket
 from web.consumers.stream import while_allowed
-from web.scope import Receive, Scope, Send, host_allowed
+from web.pace import Pace
+from web.scope import Send
+
+MOST_HEARTBEAT = 3600
+TAKES_NOTHING = dumps(
+    BadRequest("This socket only sends one run's events; requests go to WS /ws/.").as_json()
+)
+"""The answer to a frame. It has no ``type``, so that it is not taken for an event."""
 
 
-async def run_socket(scope: Scope, receive: Receive, send: Send) -> None:
-    """Accept, check, stream, close. Refusals are accepted first: browsers see no HTTP status."""
-    if (await receive())["type"] != "websocket.connect":
-        return
-    await send({"type": "websocket.accept"})
-    try:
-        code = await _serve(Request(scope, receive), send)
-    except HostError as error:
-        await _close(send, error.close, error.code)
-    except Exception as error:
-        ours = as_host_error(error)
-        log_failure(error, ours, path=scope["path"])
-        await _close(send, ours.close, ours.code)
-    else:
-        if code is not None:
-            await _close(send, code, code.name.lower())
-
-
-async def _serve(request: Request, send: Send) -> websocket.Close | None:
+@socket()
+async def run_socket(request: Request, send: Send) -> websocket.Close | None:
     """The close code, or None if the peer has left."""
+    heartbeat = _heartbeat(request)
     principal, run, after = await _authorize(request)
     code: websocket.Close | None = None
+    one_at_a_time, pace = asyncio.Lock(), Pace()
+
+    async def send_next(message: Any) -> None:
+        async with one_at_a_time:
+            await send(message)
 
     async def sending() -> None:
         nonlocal code
-        async with aclosing(follow(run.pk, after, idle=settings.AGUI_SSE_HEARTBEAT)) as frames:
-            code = await websocket.stream(send, frames, stall=settings.AGUI_STALL_TIMEOUT)
+        idle = heartbeat or settings.AGUI_SSE_HEARTBEAT
+        async with aclosing(follow(run.pk, after, idle=idle)) as frames:
+            code = await websocket.stream(
+                send_next,
+                frames,
+                stall=settings.AGUI_STALL_TIMEOUT,
+                heartbeats=heartbeat is not None,
+            )
+
+    async def answer() -> None:
+        await pace.frame()
+        await send_next({"type": "websocket.send", "text": TAKES_NOTHING})
 
     async with opened(principal):
         refused = await while_allowed(
-            sending(), request, principal, run.pk, run.team_id, leaving="websocket.disconnect"
+            sending(),
+            request,
+            principal,
+            run.pk,
+            run.team_id,
+            leaving="websocket.disconnect",
+            answer=answer,
         )
     return websocket.Close.REVOKED if refused else code
 
 
+def _heartbeat(request: Request) -> int | None:
+    """Seconds of ``?heartbeat=``. Raises Invalid."""
+    text = request.query.get("heartbeat")
+    if text is None:
+        return None
+    if re.fullmatch(r"[1-9][0-9]{0,3}", text) and int(text) <= MOST_HEARTBEAT:
+        return int(text)
+    message = f"heartbeat must be 1 to {MOST_HEARTBEAT} seconds."
+    raise Invalid(message, details={"path": "heartbeat"})
+
+
 async def _authorize(request: Request) -> tuple[Principal, Run, int]:
-    if not host_allowed(request.headers):
-        raise Forbidden
     principal = await arriving.reader(request, again="after" in request.query)
     arriving.refuse_foreign_page(principal, request, json_body=False)
     run = await db(access.find, principal, request.kwargs["run_id"])
     return principal, run, cursors.place(run, cursors.from_request({}, request.query))
-
-
-async def _close(send: Send, code: int, reason: str) -> None:
-    await send({"type": "websocket.close", "code": int(code), "reason": reason})

@@ -1,7 +1,7 @@
 """The one body of every stream of runs: follow, send, notice leavers, re-check access."""
 
 import json
-from collections.abc import AsyncGenerator, Awaitable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
 from uuid import UUID
@@ -84,8 +84,11 @@ async def while_allowed(
     owner: UUID,
     *,
     leaving: str,
+    answer: Callable[[], Awaitable[None]] | None = None,
 ) -> bool:
     """Run ``sending`` until it ends, the reader leaves, or loses access to the run (True).
+
+    ``answer`` is called for each message that is not ``leaving``.
 
     Two teams can take that access away: the principal's own, and the run's ``owner``. From here on
     the request holds no slot of the gate.
@@ -93,7 +96,7 @@ async def while_allowed(
     request.release()
     return await sse.beside(
         sending,
-        sse.until_disconnect(request.receive, leaving),
+        sse.until_disconnect(request.receive, leaving, answer=answer),
         recheck.until_refused(
             {revocation.group(team) for team in (principal.team.pk, owner)},
             partial(db_read, access.still_readable, principal, run_id),

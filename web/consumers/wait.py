@@ -9,7 +9,6 @@ from uuid import UUID
 
 from rest_framework.renderers import JSONRenderer
 
-from agui_project.errors import Unauthenticated
 from backends.postgres.bridge import db
 from events.follow import follow
 from protocol import strict_json
@@ -46,10 +45,7 @@ async def start_and_wait(request: Request, send: Send) -> None:
 
 
 def _render(principal: Principal, run_id: UUID) -> tuple[int, bytes]:
-    now = authentication.refreshed(principal)
-    if now is None:
-        raise Unauthenticated("Your credential was revoked while you were waiting.")
-    run = access.find(now, run_id)
+    run = access.find(authentication.current(principal), run_id)
     body = JSONRenderer().render(RunSerializer(run).data)
     return (200 if run.status in ENDED else 202), body
 

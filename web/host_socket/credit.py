@@ -1,0 +1,79 @@
+"""Credit: how many more events a subscriber takes before it has acknowledged earlier ones."""
+
+import asyncio
+from contextlib import suppress
+from uuid import UUID
+
+from protocol.errors import Invalid
+
+
+class Credit:
+    """Counts the events of a subscription, over all of its runs, in the order in which they go out.
+
+    The event ``seq`` of a run is number ``offset + seq`` of the subscription, so that a run needs
+    one number however many of its events are under way.
+    """
+
+    __slots__ = ("_acknowledged", "_offsets", "_room", "_sent", "_sent_of", "window")
+
+    def __init__(self, window: int) -> None:
+        self.window = window
+        self._sent = 0
+        self._acknowledged = 0
+        self._offsets: dict[UUID, int] = {}
+        self._sent_of: dict[UUID, int] = {}
+        self._room = asyncio.Event()
+        self._room.set()
+
+    @property
+    def left(self) -> int:
+        return self.window - (self._sent - self._acknowledged)
+
+    def begin(self, run: UUID, after: int) -> None:
+        """The next events are those of ``run`` after this position."""
+        self._offsets[run] = self._sent - after
+        self._sent_of[run] = after
+        self._forget()
+
+    def spend(self, run: UUID, events: int) -> None:
+        self._sent += events
+        self._sent_of[run] += events
+        if not self.left:
+            self._room.clear()
+
+    def acknowledge(self, run: UUID | None, seq: int) -> None:
+        """The subscriber has everything up to this event. Raises Invalid for one not yet sent.
+
+        Without ``run`` it is the oldest of the runs that are not yet fully acknowledged.
+        """
+        if run is not None and run not in self._offsets:
+            return  # acknowledged whole, before
+        candidates = self._offsets if run is None else (run,)
+        for each in candidates:
+            if seq <= self._sent_of[each]:
+                self._raise(self._offsets[each] + seq)
+                return
+        raise Invalid(
+            "This event has not been sent yet.",
+            details={"path": "seq", "sent": max(self._sent_of.values(), default=0)},
+        )
+
+    async def wait(self, seconds: float) -> bool:
+        """Whether there is room for another event within this time."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._room.wait()
+        return self.left > 0
+
+    def _raise(self, number: int) -> None:
+        self._acknowledged = max(self._acknowledged, number)
+        self._forget()
+        if self.left > 0:
+            self._room.set()
+
+    def _forget(self) -> None:
+        # All but the newest run, whose next events may come, once they are acknowledged whole.
+        *earlier, _ = self._offsets
+        for run in earlier:
+            if self._offsets[run] + self._sent_of[run] <= self._acknowledged:
+                del self._offsets[run], self._sent_of[run]

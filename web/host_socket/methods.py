@@ -1,0 +1,156 @@
+"""The requests of the socket. Each calls the verbs that the HTTP API calls; no rule stands here."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from agui_project.errors import BadCursor
+from backends.postgres.bridge import db
+from protocol.input.fields import wrong
+from runs.access import access, cursors, following, start
+from runs.access.following import Place
+from runs.api.interrupts import answered
+from runs.api.serializers import RunSerializer
+from runs.lifecycle import lifecycle
+from runs.models import Run
+from web.host_socket import params as read
+from web.host_socket.room import Room
+from web.host_socket.subscriptions import RunSubscription, ThreadSubscription
+
+Params = dict[str, Any]
+
+
+class Opening(NamedTuple):
+    """A subscription that begins behind the answer, and the team that owns what it reads."""
+
+    subscription: RunSubscription
+    owner: UUID
+
+
+class Reply(NamedTuple):
+    """The result of a request, and the subscription that begins behind it, if any."""
+
+    result: dict[str, Any]
+    opening: Opening | None = None
+
+
+class Method(NamedTuple):
+    """A request that needs the database, and its kind at the gate."""
+
+    handle: Callable[[Room, Params], Awaitable[Reply]]
+    kind: str
+
+
+async def start_run(room: Room, params: Params) -> Reply:
+    """``run.start {agent, input, on_busy?, idempotency_key?, subscribe?}``."""
+    if params.get("subscribe") is None:
+        started, _ = await db(_start, room, params, None)
+        room.threads.nudge()
+        return Reply({"run": started})
+    after, window = read.cursor(params["subscribe"]), read.window(params)
+    if after and params.get("idempotency_key") is None:
+        raise BadCursor("A run that begins now has no events to come after: subscribe from 0.")
+    name = room.take_place()
+    try:
+        started, place = await db(_start, room, params, after)
+    except BaseException:
+        room.give_back()
+        raise
+    room.threads.nudge()
+    subscription = RunSubscription(name, room.outgoing, window, place)
+    result = {"run": started, "subscription": name}
+    return Reply(result, Opening(subscription, room.principal.team.pk))
+
+
+def _start(room: Room, params: Params, after: int | None) -> tuple[dict[str, Any], Place]:
+    key = read.optional_text(params, "idempotency_key")
+    body = {name: params.get(name) for name in ("agent", "input", "on_busy")}
+    run = start.start_from_api(room.standing(), body, key=key).run
+    # A run that this request made has no other position; one that an earlier request made may have.
+    return _rendered(run), Place(run.pk, cursors.place(run, after))
+
+
+async def cancel_run(room: Room, params: Params) -> Reply:
+    """``run.cancel {run}``."""
+    return Reply({"run": await db(_cancel, room, read.uuid(params, "run"))})
+
+
+def _cancel(room: Room, run_id: UUID) -> dict[str, Any]:
+    principal = room.standing()
+    lifecycle.cancel(access.find(principal, run_id, "cancel"), principal)
+    return _rendered(access.find(principal, run_id))
+
+
+async def answer_interrupt(room: Room, params: Params) -> Reply:
+    """``interrupt.answer {interrupt, status, payload?, metadata?}``."""
+    key = read.uuid(params, "interrupt")
+    result = await db(lambda: answered(room.standing(), key, params))
+    room.threads.nudge()
+    return Reply(result)
+
+
+async def subscribe_run(room: Room, params: Params) -> Reply:
+    """``run.subscribe {run, after?, window?}``."""
+    run_id, after = read.uuid(params, "run"), read.cursor(params.get("after"))
+    window, name = read.window(params), room.take_place()
+    try:
+        place, owner = await db(_place, room, run_id, after)
+    except BaseException:
+        room.give_back()
+        raise
+    subscription = RunSubscription(name, room.outgoing, window, place)
+    return Reply({"subscription": name}, Opening(subscription, owner))
+
+
+def _place(room: Room, run_id: UUID, after: int | None) -> tuple[Place, UUID]:
+    run = access.find(room.standing(), run_id)
+    return Place(run.pk, cursors.place(run, after)), run.team_id
+
+
+async def subscribe_thread(room: Room, params: Params) -> Reply:
+    """``thread.subscribe {thread_id, after?, window?}``; ``after`` is 0 or ``{run, seq}``."""
+    thread_id, after = read.text(params, "thread_id"), _after(params.get("after"))
+    window, name = read.window(params), room.take_place()
+    try:
+        thread, place, begins = await db(_thread, room, thread_id, after)
+    except BaseException:
+        room.give_back()
+        raise
+    subscription = ThreadSubscription(
+        name, room.outgoing, window, place,
+        thread=thread, begins=begins, standing=room.standing,
+    )  # fmt: skip
+    return Reply({"subscription": name}, Opening(subscription, room.principal.team.pk))
+
+
+def _after(value: Any) -> Place | bool:
+    """Where a reader of a thread begins; True: at its start, False: with the runs of now."""
+    if isinstance(value, dict):
+        return Place(read.uuid(value, "run"), read.cursor(value.get("seq")))
+    if value is not None and read.cursor(value):
+        raise wrong("after", '0, or {"run", "seq"} of the last event')
+    return value is not None
+
+
+def _thread(room: Room, thread_id: str, after: Place | bool) -> tuple[UUID, Place, bool]:
+    principal = room.standing()
+    thread = following.thread_of(principal, thread_id)
+    if isinstance(after, Place):
+        return thread, following.place_in(principal, thread, after), True
+    first = following.first(principal, thread, whole=after)
+    if first is None:
+        return thread, Place(following.newest(principal, thread), 0), False
+    return thread, Place(first, 0), True
+
+
+def _rendered(run: Run) -> dict[str, Any]:
+    return dict(RunSerializer(run).data)
+
+
+METHODS = {
+    "run.start": Method(start_run, "start"),
+    "run.cancel": Method(cancel_run, "start"),
+    "interrupt.answer": Method(answer_interrupt, "start"),
+    "run.subscribe": Method(subscribe_run, "join"),
+    "thread.subscribe": Method(subscribe_thread, "join"),
+}

@@ -1,0 +1,53 @@
+"""Reads the parameters of a request; each error names the one that is wrong."""
+
+from typing import Any
+from uuid import UUID
+
+from agui_project.errors import BadCursor
+from protocol.errors import Invalid
+from protocol.input.fields import wrong
+
+WINDOW = 256
+MOST_WINDOW = 10_000
+"""Events that a subscriber may have without having acknowledged them."""
+
+
+def text(params: dict[str, Any], name: str) -> str:
+    value = params.get(name)
+    if not isinstance(value, str) or not value:
+        raise wrong(name, "a non-empty string")
+    return value
+
+
+def optional_text(params: dict[str, Any], name: str) -> str | None:
+    value = params.get(name)
+    if not isinstance(value, str | None):
+        raise wrong(name, "a string")
+    return value
+
+
+def uuid(params: dict[str, Any], name: str) -> UUID:
+    try:
+        return UUID(text(params, name))
+    except ValueError:
+        raise wrong(name, "the id of an object, a UUID") from None
+
+
+def optional_uuid(params: dict[str, Any], name: str) -> UUID | None:
+    return None if params.get(name) is None else uuid(params, name)
+
+
+def cursor(value: Any) -> int:
+    """A position in a run's log; absent means its start. Raises BadCursor."""
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise BadCursor("A cursor is the seq of an event of this run: 0, 1, 2, …")
+    return value
+
+
+def window(params: dict[str, Any]) -> int:
+    value = params.get("window", WINDOW)
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_WINDOW:
+        raise Invalid(f"window must be 1 to {MOST_WINDOW}.", details={"path": "window"})
+    return value

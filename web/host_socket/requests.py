@@ -1,0 +1,127 @@
+"""Takes the frames of a socket: acknowledgements at once, requests in turn through the gate."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from protocol.errors import BadRequest, HostError
+from web.answers import as_host_error, log_failure
+from web.asgi_http import Request
+from web.callers import of_team
+from web.host_socket import frames
+from web.host_socket import params as read
+from web.host_socket.frames import Call, Refused, UnknownMethod
+from web.host_socket.methods import METHODS, Method, Params
+from web.host_socket.room import Room
+from web.pace import Pace
+
+AT_ONCE = 8
+MOST_WAITING = 256
+MOST_BYTES = 8_000_000
+"""Requests that a socket works on, and the number and bytes of those that wait. With more of them
+nothing is read until some are answered."""
+
+
+async def acknowledge(room: Room, params: Params) -> None:
+    """``ack {subscription, seq, run?}``: the client has everything up to this event."""
+    name, seq = read.text(params, "subscription"), read.cursor(params.get("seq"))
+    room.acknowledge(name, read.optional_uuid(params, "run"), seq)
+
+
+async def unsubscribe(room: Room, params: Params) -> None:
+    """``unsubscribe {subscription}``; ends no run."""
+    await room.end(read.text(params, "subscription"))
+
+
+async def ping(room: Room, params: Params) -> None:
+    """``ping``: the answer is an empty object."""
+
+
+AT_ONCE_METHODS: dict[str, Callable[[Room, Params], Awaitable[None]]] = {
+    "ack": acknowledge,
+    "ping": ping,
+    "unsubscribe": unsubscribe,
+}
+"""What needs no database, and so waits for nothing."""
+
+
+class Requests:
+    """The requests of one socket."""
+
+    def __init__(self, room: Room, request: Request) -> None:
+        self._room = room
+        self._request = request
+        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._bytes = 0
+        self._fewer = asyncio.Event()
+
+    async def read(self) -> None:
+        """Read until the peer leaves."""
+        pace = Pace()
+        while (message := await self._request.receive())["type"] == "websocket.receive":
+            await pace.frame()
+            await self._take(message)
+
+    async def settle(self) -> None:
+        """Let begun requests end: what they write is written whether or not anyone waits."""
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def _take(self, message: Mapping[str, Any]) -> None:
+        try:
+            call = frames.parse(message)
+        except Refused as refusal:
+            return await self._fail(refusal.id, refusal.error)
+        try:
+            if (method := METHODS.get(call.method)) is not None:
+                if not call.wants_answer:
+                    raise BadRequest(f"{call.method} is a request: send an id.")
+                return await self._begin(call, method, len(message["text"]))
+            result = await self._at_once(call)
+        except HostError as error:
+            return await self._fail(call.id, error)
+        if call.wants_answer:
+            await self._room.outgoing.answer(frames.answer(call.id, result))
+
+    async def _at_once(self, call: Call) -> dict[str, Any]:
+        if (handle := AT_ONCE_METHODS.get(call.method)) is None:
+            raise UnknownMethod(details={"method": call.method})
+        await handle(self._room, call.params)
+        return {}
+
+    async def _begin(self, call: Call, method: Method, size: int) -> None:
+        while len(self._tasks) >= MOST_WAITING or self._bytes > MOST_BYTES:
+            self._fewer.clear()
+            await self._fewer.wait()
+        self._bytes += size
+        task = asyncio.create_task(self._work(call, method))
+        self._tasks.add(task)
+        task.add_done_callback(lambda task: self._ended(task, size))
+
+    def _ended(self, task: asyncio.Task[None], size: int) -> None:
+        self._tasks.discard(task)
+        self._bytes -= size
+        self._fewer.set()
+
+    async def _work(self, call: Call, method: Method) -> None:
+        room = self._room
+        async with self._slots:
+            if room.over.done():
+                return
+            try:
+                caller = of_team(room.principal.team.pk)
+                async with self._request.admitted(caller, method.kind):
+                    reply = await method.handle(room, call.params)
+            except Exception as error:
+                ours = as_host_error(error)
+                log_failure(error, ours, method=call.method)
+                return await self._fail(call.id, ours)
+            if room.over.done():
+                return
+            await room.outgoing.answer(frames.answer(call.id, reply.result))
+            if reply.opening is not None:
+                room.begin(*reply.opening)
+
+    async def _fail(self, id_: frames.Id, error: HostError) -> None:
+        await self._room.outgoing.answer(frames.failure(id_, error))

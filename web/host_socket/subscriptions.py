@@ -1,0 +1,181 @@
+"""A subscription: the events of a run, or of a thread's runs, as far as its credit reaches."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import aclosing
+from enum import StrEnum
+from uuid import UUID
+
+from django.conf import settings
+
+from backends.postgres.bridge import db_read
+from events import journal
+from events.follow import follow
+from events.frames import Frames
+from events.journal import Purged
+from runs.access import following
+from runs.access.following import Place
+from teams.authentication import Principal
+from web.host_socket import frames
+from web.host_socket.credit import Credit
+from web.host_socket.outgoing import Outgoing
+
+PIECE = 32
+"""Events that a subscription sends in one turn."""
+PIECE_BYTES = 64 * 1024
+PATIENCE = 1.0
+"""Seconds that a subscription without credit keeps a batch; then it reads the log again."""
+NEVER = float("inf")
+
+
+class End(StrEnum):
+    """Why a subscription ended."""
+
+    FINISHED = "finished"
+    REVOKED = "revoked"
+    PURGED = "purged"
+    SLOW = "slow"
+
+
+class Slow(Exception):
+    """The subscriber has acknowledged nothing for ``AGUI_STALL_TIMEOUT`` seconds."""
+
+
+class RunSubscription:
+    """One run, from a position to its end."""
+
+    def __init__(self, name: str, outgoing: Outgoing, window: int, place: Place) -> None:
+        self.name = name
+        self.credit = Credit(window)
+        self.run, self._after = place
+        self._outgoing = outgoing
+
+    async def follow(self) -> End:
+        """Send the events; returns why no more will come."""
+        try:
+            await self._send_all()
+        except Purged:
+            return End.PURGED
+        except Slow:
+            return End.SLOW
+        return End.FINISHED
+
+    async def _send_all(self) -> None:
+        await self._send_run(self.run, self._after)
+
+    async def _send_run(self, run: UUID, after: int) -> None:
+        """Send a run to its end. Raises Purged and Slow."""
+        self.credit.begin(run, after)
+        position: int | None = after
+        while position is not None:
+            if not await self.credit.wait(settings.AGUI_STALL_TIMEOUT):
+                raise Slow
+            position = await self._send_while_paid(run, position)
+
+    async def _send_while_paid(self, run: UUID, position: int) -> int | None:
+        """Follow while there is credit: the position reached, or None at the end of the run.
+
+        A subscriber that stays without credit gives back its place and its batch, so that it costs
+        no memory while it waits.
+        """
+        async with aclosing(follow(run, position, idle=NEVER)) as batches:
+            async for batch in batches:
+                if batch is None:
+                    continue
+                position = await self._send(run, batch)
+                if position < batch.last:
+                    return position
+                if batch.final:
+                    return None
+                del batch
+        if not await db_read(journal.heads, [run]):
+            raise Purged  # erased, which reads like the end
+        return None
+
+    async def _send(self, run: UUID, batch: Frames) -> int:
+        """Send the batch piece by piece; the position reached."""
+        position, texts = batch.first - 1, batch.texts
+        while position < batch.last:
+            if not self.credit.left and not await self.credit.wait(PATIENCE):
+                break
+            start = position + 1 - batch.first
+            piece = _piece(texts, start, min(self.credit.left, PIECE))
+            # Counted before they go out: the reader may acknowledge them before we are back here.
+            self.credit.spend(run, len(piece))
+            await self._outgoing.frames(
+                [
+                    frames.event(self.name, run, seq, text)
+                    for seq, text in enumerate(piece, position + 1)
+                ]
+            )
+            position += len(piece)
+        return position
+
+
+def _piece(texts: list[str], start: int, most: int) -> list[str]:
+    size, end = 0, start
+    while end < min(len(texts), start + most) and (size < PIECE_BYTES or end == start):
+        size += len(texts[end])
+        end += 1
+    return texts[start:end]
+
+
+class ThreadSubscription(RunSubscription):
+    """The runs of a thread, one after another, and those that come later."""
+
+    def __init__(
+        self,
+        name: str,
+        outgoing: Outgoing,
+        window: int,
+        place: Place,
+        *,
+        thread: UUID,
+        begins: bool,
+        standing: Callable[[], Principal],
+    ) -> None:
+        """``begins``: the run of ``place`` is sent as well, not only those after it."""
+        super().__init__(name, outgoing, window, place)
+        self.thread = thread
+        self.caught_up = False
+        self._begins = begins
+        self._standing = standing
+        self._first = place.run
+        self._seen: set[UUID] = set()
+        self._next: deque[UUID] = deque()
+        self._more = asyncio.Event()
+
+    def offer(self, runs: Iterable[UUID]) -> None:
+        """More runs of the thread; those that were offered before are ignored."""
+        fresh = [run for run in runs if run > self._first and run not in self._seen]
+        self._seen.update(fresh)
+        self._next.extend(fresh)
+        if fresh:
+            self._more.set()
+
+    def forget(self, floor: UUID) -> None:
+        """No run below ``floor`` will be offered any more."""
+        self._seen = {run for run in self._seen if run > floor}
+
+    async def _send_all(self) -> None:
+        if self._begins:
+            await self._send_run(self.run, self._after)
+        last = self.run
+        while page := await db_read(self._page, last):
+            last = page[-1]
+            self.offer(page)
+            await self._send_offered()
+        self.caught_up = True
+        while True:
+            self._more.clear()
+            await self._send_offered()
+            await self._more.wait()
+
+    def _page(self, after: UUID) -> list[UUID]:
+        return following.page(self._standing(), self.thread, after)
+
+    async def _send_offered(self) -> None:
+        while self._next:
+            self.run = self._next.popleft()
+            await self._send_run(self.run, 0)
