@@ -11,6 +11,7 @@ urlpatterns = [
     path("api/v1/", include("runs.api.urls")),
     path("api/v1/", include("teams.api.urls")),
     path("", include("runs.api.copilotkit.urls")),
+    path("", include("runs.api.dialects.urls")),
     path("agents/run", AlpineRun.as_view(), name="alpine-run"),
     path("agents/answer", AlpineAnswer.as_view(), name="alpine-answer"),
     path("api/schema/", Description.as_view(), name="schema"),

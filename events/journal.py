@@ -226,6 +226,14 @@ def read_after(journal_id: UUID, after: int, limit: int = PAGE_ROWS) -> Page:
     return Page(rows, head, closed)
 
 
+def payloads(journal_id: UUID) -> Iterator[str]:
+    """All events of a journal as JSON, read page by page. Raises Purged."""
+    after = 0
+    while page := read_after(journal_id, after).rows:
+        after = page[-1][0]
+        yield from (payload for _, _, payload in page)
+
+
 def heads(journal_ids: Iterable[UUID]) -> dict[UUID, int]:
     """The newest ``seq`` of each journal, in one query."""
     with connection.cursor() as cursor:

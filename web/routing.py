@@ -11,6 +11,7 @@ from web.asgi_http import close_socket
 from web.consumers.agui import agui
 from web.consumers.alpine import alpine
 from web.consumers.connect import connect
+from web.consumers.dialects import ai_sdk
 from web.consumers.durable_streams import durable_stream
 from web.consumers.events import events
 from web.consumers.shared import shared_events
@@ -51,6 +52,13 @@ def http(django: Endpoint) -> Endpoint:
             path(
                 "shared/<str:token>/runs/<uuid:run_id>/events",
                 _when(_is_get, shared_events, otherwise=django),
+            ),
+            re_path(
+                r"^api/chat/(?P<slug>[-\w]+)/?$", _when(_is_post, ai_sdk.chat, otherwise=django)
+            ),
+            re_path(
+                r"^api/chat/(?P<slug>[-\w]+)/(?P<chat>.+)/stream/?$",
+                _when(_is_get, ai_sdk.chat_stream, otherwise=django),
             ),
             path("api/v1/runs", _when(_posts_and_waits, start_and_wait, otherwise=django)),
             re_path(r"", django),

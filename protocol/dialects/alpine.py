@@ -67,7 +67,7 @@ class Alpine:
             "CUSTOM": self._custom,
         }
 
-    def tell(self, event: Event) -> list[Frame]:
+    def feed(self, event: Event) -> list[Frame]:
         """The frames for the next event of the log."""
         stamp = event.get("timestamp", self._now)
         self._now = stamp if 0 <= stamp < YEAR_10000 else self._now  # agents may set it

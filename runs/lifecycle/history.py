@@ -81,11 +81,8 @@ def current(thread_id: UUID, thread: Thread | None = None) -> Fold:
 
 def feed(fold: Fold, run_id: UUID) -> None:
     """Fold a whole stored log, page by page."""
-    after = 0
-    while page := journal.read_after(run_id, after).rows:
-        for _, _, payload in page:
-            fold.feed(json.loads(payload))
-        after = page[-1][0]
+    for payload in journal.payloads(run_id):
+        fold.feed(json.loads(payload))
 
 
 def prepare(run: Run, fold: Fold) -> Prepared:

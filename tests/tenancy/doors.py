@@ -14,8 +14,13 @@ from django.urls import URLPattern, URLResolver
 from web import routing
 
 AGUI = r"^(?:api/)?agui"
+CHAT = r"^api/chat/(?P<slug>[-\w]+)"
 THREAD, RUN = "alice-thread", "alice-run"
 SAME_NAMES = {"threadId": THREAD, "runId": RUN}
+UI_MESSAGES = {
+    "id": f"{THREAD}-3",
+    "messages": [{"id": "u9", "role": "user", "parts": [{"type": "text", "text": "Hi."}]}],
+}
 
 
 NOWHERE = "https://agents.example.com/agui"
@@ -190,8 +195,17 @@ DJANGO: dict[str, Door] = {
     rf"{AGUI}/threads/(?P<thread_id>.+)/state/?$": Door(
         {"GET": LIST}, f"agui/threads/{THREAD}/state"
     ),
+    # The AI SDK's contract: an unknown chat is empty.
+    rf"{CHAT}/(?P<chat>.+?)/stop/?$": Door(
+        {"POST": Who(401, 401, 202, 202)}, f"api/chat/echo/{THREAD}-2/stop"
+    ),
+    rf"{CHAT}/(?P<chat>.+?)/?$": Door({"GET": LIST}, f"api/chat/echo/{THREAD}"),
 }
 ASGI: dict[str, Door] = {
+    rf"{CHAT}/?$": Door({"POST": STREAM}, "api/chat/echo", body=UI_MESSAGES),
+    rf"{CHAT}/(?P<chat>.+)/stream/?$": Door(
+        {"GET": Who(401, 401, 204, 204)}, f"api/chat/echo/{THREAD}/stream"
+    ),
     rf"{AGUI}/?$": Door({"POST": STREAM}, "agui", body=SAME_NAMES),
     rf"{AGUI}/agent/(?P<slug>[-\w]+)/run/?$": Door(
         {"POST": STREAM}, "agui/agent/echo/run", body=SAME_NAMES

@@ -92,7 +92,7 @@ class Teller:
             if seq > self._after and self._late:
                 self._late = False
                 sent += self._named(self._fold.opening())
-            named = self._named(self._fold.tell(json.loads(payload)))
+            named = self._named(self._fold.feed(json.loads(payload)))
             if seq > self._after:
                 # Only the last one carries the id: a reader cut off before it starts again with the
                 # first.

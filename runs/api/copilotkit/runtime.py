@@ -11,9 +11,7 @@ from rest_framework.views import APIView
 
 from protocol.errors import Invalid
 from protocol.input.fields import wrong
-from runs.access import access, capabilities, start
-from runs.lifecycle import lifecycle
-from runs.models import ACTIVE
+from runs.access import access, capabilities, dialects, start
 from teams.authentication import principal_of
 
 STOPPED = {"type": "RUN_ERROR", "message": "Run stopped by user", "code": "STOPPED"}
@@ -37,16 +35,7 @@ class Stop(APIView):
         access.require(principal, "cancel")
         start.find_agent(principal, slug)
         run_id = _run_id(request)
-        runs = access.visible(principal).filter(thread__thread_id=thread_id, status__in=ACTIVE)
-        if run_id is not None:
-            runs = runs.filter(run_id=run_id)
-        # The newest first: when the running one ends, nothing that waits behind it may begin.
-        active = list(runs.order_by("-journal_id"))
-        for run in active:
-            access.require_for(principal, "cancel", run)
-        for run in active:
-            lifecycle.cancel(run, principal)
-        if active:
+        if dialects.stop(principal, thread_id, run_id=run_id):
             return Response({"stopped": True, "interrupt": STOPPED})
         what = "No active run" if run_id is None else f"'{run_id}' is not an active run"
         return Response({"stopped": False, "message": f"{what} of thread '{thread_id}'."})

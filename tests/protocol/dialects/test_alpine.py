@@ -41,7 +41,7 @@ def timed(*events: dict[str, Any]) -> Events:
 def told(events: Iterable[dict[str, Any]], fold: Alpine | None = None) -> Events:
     """The frames of a log, each of them valid."""
     fold = fold or Alpine("run")
-    frames = [frame for event in events for frame in fold.tell(event)]
+    frames = [frame for event in events for frame in fold.feed(event)]
     assert [problem(frame) for frame in frames if problem(frame)] == []
     return frames
 
@@ -248,7 +248,7 @@ def test_who_begins_in_the_middle_is_told_what_is_open() -> None:
     ]  # fmt: skip
     assert (frames[4]["content"], frames[4]["delta"]) == ("Hello", False)
     assert frames[1]["state"]["todo"] == ["a"]
-    assert fold.tell({**TEXT[3], "timestamp": 9_000})[0]["complete"] is True
+    assert fold.feed({**TEXT[3], "timestamp": 9_000})[0]["complete"] is True
 
 
 def test_nothing_is_open_before_the_beginning() -> None:

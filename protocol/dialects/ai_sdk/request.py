@@ -1,0 +1,191 @@
+"""What an AI SDK chat sends, as a RunAgentInput: ``{id, messages, trigger, messageId}``.
+
+The host has the history. Of the messages those of the user count, and texts of the assistant where
+the thread is new here; the last message, if it is the assistant's, brings results of the client's
+tools and answers to questions.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from protocol.errors import BadRequest, Invalid
+from protocol.input.fields import wrong
+from protocol.strict_json import dumps
+
+Json = dict[str, Any]
+TRIGGERS = ("submit-message", "regenerate-message")
+OUTPUTS = ("output-available", "output-error")
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """``input`` is a RunAgentInput. ``continues``: the id of the message that the run goes on with.
+
+    ``calls`` and ``approvals`` are the tool calls and questions that this message holds.
+    """
+
+    input: Json
+    continues: str | None
+    calls: frozenset[str]
+    approvals: frozenset[str]
+
+
+def read(body: Any) -> ChatRequest:
+    """Read the body of a chat's POST. Raises BadRequest or Invalid; nothing is written."""
+    if not isinstance(body, dict):
+        raise BadRequest('The body must be a JSON object: {"id", "messages", "trigger"}.')
+    chat = _text(body, "id", "id")
+    trigger = body.get("trigger", TRIGGERS[0])
+    if trigger not in TRIGGERS:
+        raise wrong("trigger", f"one of {', '.join(TRIGGERS)}")
+    messages = _objects(body.get("messages"), "messages")
+    if not messages:
+        raise wrong("messages", "a list with at least one message")
+    last, where = messages[-1], f"messages.{len(messages) - 1}"
+    data: Json = {"threadId": chat, "forwardedProps": body.get("forwardedProps")}
+    data |= {name: body[name] for name in ("state", "context") if name in body}
+    data["tools"] = _tools(body.get("tools"))
+    data["messages"] = [
+        message
+        for number, each in enumerate(messages)
+        for message in _message(each, f"messages.{number}")
+    ]
+    if trigger == "regenerate-message":
+        data["forwardedProps"] = {**_props(body), "regenerate": True}
+        return ChatRequest(data, None, frozenset(), frozenset())
+    if _role(last, where) != "assistant":
+        if body.get("messageId") is not None:
+            raise Invalid("A message that was sent cannot be changed; send a new one.")
+        return ChatRequest(data, None, frozenset(), frozenset())
+    parts = _tool_parts(last, where)
+    data["messages"] += _results(parts)
+    data["resume"] = _answers(parts, where)
+    if not data["resume"] and data["messages"][-1]["role"] != "tool":
+        raise Invalid("The assistant's message brings no answer and no result of a tool.")
+    return ChatRequest(
+        data,
+        _text(last, "id", where),
+        frozenset(part["toolCallId"] for part in parts),
+        frozenset(part["approval"]["id"] for part in parts if part.get("approval")),
+    )
+
+
+def _message(message: Json, where: str) -> list[Json]:
+    """Zero or one AG-UI message, without tool calls: the host has those of its own threads."""
+    role, parts = _role(message, where), _objects(message.get("parts"), f"{where}.parts")
+    own: Json = {"id": _text(message, "id", where), "role": role}
+    if role == "user":
+        sent = (_user_part(part, f"{where}.parts.{n}") for n, part in enumerate(parts))
+        content = [part for part in sent if part]
+        if [part["type"] for part in content] == ["text"]:
+            return [{**own, "content": content[0]["text"]}]
+        return [{**own, "content": content}]
+    text = "".join(_text(part, "text", where) for part in parts if part.get("type") == "text")
+    return [{**own, "content": text}] if text else []
+
+
+def _user_part(part: Json, where: str) -> Json | None:
+    if part.get("type") == "text":
+        return {"type": "text", "text": _text(part, "text", where)}
+    if part.get("type") != "file":
+        return None
+    kind, url = _text(part, "mediaType", where), _text(part, "url", where)
+    medium = kind.partition("/")[0]
+    medium = medium if medium in ("image", "audio", "video") else "document"
+    source = {"type": "url", "value": url, "mimeType": kind}
+    if url.startswith("data:"):
+        head, comma, data = url.partition(",")
+        if not comma or not head.endswith(";base64"):
+            raise wrong(f"{where}.url", "an address, or a data: URL in base64")
+        source = {"type": "data", "value": data, "mimeType": kind}
+    named = {"metadata": {"filename": part["filename"]}} if part.get("filename") else {}
+    return {"type": medium, "source": source, **named}
+
+
+def _results(parts: list[Json]) -> list[Json]:
+    """The outputs of the client's own tools."""
+    messages = []
+    for part in parts:
+        if part.get("state") in OUTPUTS and not part.get("providerExecuted"):
+            key = part["toolCallId"]
+            output = part.get("output", part.get("errorText", ""))
+            message = {"id": f"{key}-result", "role": "tool", "toolCallId": key}
+            message["content"] = output if isinstance(output, str) else dumps(output)
+            if part["state"] == "output-error":
+                message["error"] = str(part.get("errorText", ""))
+            messages.append(message)
+    return messages
+
+
+def _answers(parts: list[Json], where: str) -> list[Json]:
+    """The approvals that this message brings, as a ``resume``."""
+    answers = []
+    for part in parts:
+        approval = part.get("approval")
+        if approval is None or part.get("state") != "approval-responded":
+            continue
+        if not isinstance(approval.get("approved"), bool):
+            raise wrong(f"{where}.approval.approved", "true or false")
+        answer: Json = {"interruptId": approval["id"], "status": "resolved"}
+        answer["payload"] = {"approved": approval["approved"]}
+        if isinstance(approval.get("reason"), str):
+            answer["metadata"] = {"reason": approval["reason"]}
+        answers.append(answer)
+    return answers
+
+
+def _tool_parts(message: Json, where: str) -> list[Json]:
+    parts = [
+        part
+        for part in _objects(message.get("parts"), f"{where}.parts")
+        if str(part.get("type", "")).startswith(("tool-", "dynamic-tool"))
+    ]
+    for part in parts:
+        _text(part, "toolCallId", where)
+        approval = part.get("approval")
+        if approval is not None:
+            if not isinstance(approval, dict):
+                raise wrong(f"{where}.approval", "an object")
+            _text(approval, "id", f"{where}.approval")
+    return parts
+
+
+def _tools(value: Any) -> list[Json]:
+    """The client's tools: a list as in AG-UI, or an object by name as AI SDK front ends send it."""
+    if not isinstance(value, dict):
+        return _objects(value, "tools")
+    return [
+        {
+            "name": name,
+            "description": tool.get("description") or "",
+            "parameters": tool.get("parameters", tool.get("inputSchema")),
+        }
+        for name, tool in value.items()
+        if isinstance(tool, dict)
+    ]
+
+
+def _props(body: Json) -> Json:
+    props = body.get("forwardedProps")
+    return props if isinstance(props, dict) else {}
+
+
+def _role(message: Json, where: str) -> str:
+    role = message.get("role")
+    if role not in ("user", "assistant", "system"):
+        raise wrong(f"{where}.role", "user, assistant or system")
+    return str(role)
+
+
+def _objects(value: Any, where: str) -> list[Json]:
+    value = [] if value is None else value
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        raise wrong(where, "a list of objects")
+    return value
+
+
+def _text(members: Json, name: str, where: str) -> str:
+    value = members.get(name)
+    if not isinstance(value, str) or (not value and name != "text"):
+        raise wrong(where if where == name else f"{where}.{name}", "a string")
+    return value

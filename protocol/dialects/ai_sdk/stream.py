@@ -1,0 +1,245 @@
+"""The AI SDK's UI message stream: a run, and those that continue it, as chunks of one message.
+
+The chunks are those of ``ai`` 7, whose ``processUIMessageStream`` refuses a delta for a part that
+is not open and a result for a call that it does not know: neither is ever sent.
+"""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any
+
+from protocol.dialects.fold import Activities, Event, Frame, Rules
+from protocol.strict_json import BadJson, loads
+
+NOT_JSON = "The arguments of this call are not JSON."
+SERVER = {"dynamic": True, "providerExecuted": True}
+"""A tool that the agent runs: the client has no type for it, and must not run it."""
+
+
+class Stream:
+    """The fold of one assistant message.
+
+    ``calls`` and ``approvals`` are the tool calls and the questions that the reader's message holds
+    already, when it continues one.
+    """
+
+    def __init__(
+        self, message_id: str, *, calls: Iterable[str] = (), approvals: Iterable[str] = ()
+    ) -> None:
+        self._id = message_id
+        self._began = False
+        self._tools: frozenset[str] = frozenset()
+        self._calls = set(calls)
+        self._approvals = set(approvals)
+        self._args: dict[str, tuple[Frame, list[str]]] = {}
+        self._texts: set[str] = set()
+        self._activities = Activities()
+        self._subagents: dict[str, Frame] = {}
+        self.parts: set[str] = set()
+        """The ids of messages and calls that the log has streamed."""
+        self._rules: Rules = {
+            "RUN_STARTED": self._run_started,
+            "RUN_FINISHED": self._run_finished,
+            "RUN_ERROR": self._run_error,
+            "STEP_STARTED": self._step,
+            "STEP_FINISHED": self._step,
+            "TEXT_MESSAGE_START": self._text_start,
+            "TEXT_MESSAGE_CONTENT": self._text_delta,
+            "TEXT_MESSAGE_END": self._text_end,
+            "REASONING_MESSAGE_START": self._reasoning_start,
+            "REASONING_MESSAGE_CONTENT": self._reasoning_delta,
+            "REASONING_MESSAGE_END": self._reasoning_end,
+            "TOOL_CALL_START": self._call_start,
+            "TOOL_CALL_ARGS": self._call_args,
+            "TOOL_CALL_END": self._call_end,
+            "TOOL_CALL_RESULT": self._call_result,
+            "STATE_SNAPSHOT": self._state_snapshot,
+            "STATE_DELTA": self._state_delta,
+            "ACTIVITY_SNAPSHOT": self._activity,
+            "ACTIVITY_DELTA": self._activity,
+            "SUBAGENT_STARTED": self._subagent,
+            "SUBAGENT_FINISHED": self._subagent,
+            "SUBAGENT_ERROR": self._subagent,
+            "CUSTOM": self._custom,
+        }
+
+    def feed(self, event: Event) -> list[Frame]:
+        """The chunks for the next event of the log."""
+        rule = self._rules.get(event["type"])
+        return rule(event) if rule else []
+
+    # --- the run
+
+    def _run_started(self, event: Event) -> list[Frame]:
+        body = event.get("input") or {}
+        self._tools = frozenset(tool["name"] for tool in body.get("tools") or ())
+        self._args, self._texts = {}, set()
+        metadata = {"messageMetadata": {"runId": event["runId"]}}
+        first = {"type": "message-metadata", **metadata}
+        if not self._began:
+            self._began = True
+            first = {"type": "start", "messageId": self._id, **metadata}
+        answers = (self._answer(entry) for entry in body.get("resume") or ())
+        results = map(self._brought, body.get("messages") or ())
+        return [first, *filter(None, answers), *filter(None, results), {"type": "start-step"}]
+
+    def _brought(self, message: Event) -> Frame | None:
+        """The output of a client's tool that came with this run, as the client had it."""
+        key = message.get("toolCallId")
+        if message["role"] != "tool" or key not in self._calls:
+            return None
+        if message.get("error"):
+            return {"type": "tool-output-error", "toolCallId": key, "errorText": message["error"]}
+        output = message["content"]
+        if isinstance(output, str) and output[:1] in ("{", "["):
+            with suppress(BadJson):
+                output = loads(output.encode())
+        return {"type": "tool-output-available", "toolCallId": key, "output": output}
+
+    def _answer(self, entry: Event) -> Frame | None:
+        """An answer that came with this run, if the message holds its question."""
+        if entry["interruptId"] not in self._approvals:
+            return None
+        payload = entry.get("payload")
+        approved = entry["status"] == "resolved"
+        if isinstance(payload, dict) and isinstance(payload.get("approved"), bool):
+            approved = approved and payload["approved"]
+        frame = {"type": "tool-approval-response", "approvalId": entry["interruptId"]}
+        return {**frame, "approved": approved}
+
+    def _run_finished(self, event: Event) -> list[Frame]:
+        outcome = event.get("outcome") or {"type": "success"}
+        if outcome["type"] == "cancelled":
+            return [{"type": "abort", "reason": "The run was cancelled."}]
+        questions = outcome.get("interrupts") or ()
+        frames = [frame for question in questions for frame in self._question(question)]
+        waits = questions or outcome.get("pendingToolCallIds")
+        finish: Frame = {"type": "finish", "finishReason": "tool-calls" if waits else "stop"}
+        if event.get("usage"):
+            finish["messageMetadata"] = {"usage": event["usage"]}
+        return [*frames, {"type": "finish-step"}, finish]
+
+    def _run_error(self, event: Event) -> list[Frame]:
+        return [{"type": "error", "errorText": event["message"]}]
+
+    def _question(self, question: Event) -> list[Frame]:
+        """An interrupt as a request for approval; of a call of its own, if it is about none."""
+        frames, call_id = [], question.get("toolCallId")
+        if call_id not in self._calls:
+            call_id = f"interrupt-{question['id']}"
+            name = {"toolCallId": call_id, "toolName": question["reason"], **SERVER}
+            asks = {"message": question["message"]} if question.get("message") else {}
+            frames = [{"type": "tool-input-available", **name, "input": asks}]
+            self._calls.add(call_id)
+        self._approvals.add(question["id"])
+        request: Frame = {
+            "type": "tool-approval-request",
+            "approvalId": question["id"],
+            "toolCallId": call_id,
+            "approvalDescriptor": {
+                key: value
+                for key, value in question.items()
+                if key not in ("id", "toolCallId", "message")
+            },
+        }
+        if question.get("message"):
+            request["reason"] = question["message"]
+        return [*frames, request]
+
+    def _step(self, event: Event) -> list[Frame]:
+        status = "started" if event["type"] == "STEP_STARTED" else "finished"
+        return [_data("step", {"stepName": event["stepName"], "status": status}, transient=True)]
+
+    # --- texts and tool calls
+
+    def _text_start(self, event: Event) -> list[Frame]:
+        key = event["messageId"]
+        if event.get("role", "assistant") != "assistant":
+            return []
+        self._texts.add(key)
+        self.parts.add(key)
+        return [{"type": "text-start", "id": key}]
+
+    def _text_delta(self, event: Event) -> list[Frame]:
+        key = event["messageId"]
+        frame = {"type": "text-delta", "id": key, "delta": event["delta"]}
+        return [frame] if key in self._texts else []
+
+    def _text_end(self, event: Event) -> list[Frame]:
+        key = event["messageId"]
+        if key not in self._texts:
+            return []
+        self._texts.remove(key)
+        return [{"type": "text-end", "id": key}]
+
+    def _reasoning_start(self, event: Event) -> list[Frame]:
+        self.parts.add(event["messageId"])
+        return [{"type": "reasoning-start", "id": event["messageId"]}]
+
+    def _reasoning_delta(self, event: Event) -> list[Frame]:
+        return [{"type": "reasoning-delta", "id": event["messageId"], "delta": event["delta"]}]
+
+    def _reasoning_end(self, event: Event) -> list[Frame]:
+        return [{"type": "reasoning-end", "id": event["messageId"]}]
+
+    def _call_start(self, event: Event) -> list[Frame]:
+        key, name = event["toolCallId"], event["toolCallName"]
+        call = {"toolCallId": key, "toolName": name, **({} if name in self._tools else SERVER)}
+        self._args[key] = call, []
+        self._calls.add(key)
+        self.parts.add(key)
+        return [{"type": "tool-input-start", **call}]
+
+    def _call_args(self, event: Event) -> list[Frame]:
+        key, delta = event["toolCallId"], event["delta"]
+        self._args[key][1].append(delta)
+        return [{"type": "tool-input-delta", "toolCallId": key, "inputTextDelta": delta}]
+
+    def _call_end(self, event: Event) -> list[Frame]:
+        call, pieces = self._args.pop(event["toolCallId"])
+        text = "".join(pieces)
+        try:
+            value = loads(text.encode()) if text.strip() else {}
+        except BadJson:
+            return [{"type": "tool-input-error", **call, "input": text, "errorText": NOT_JSON}]
+        return [{"type": "tool-input-available", **call, "input": value}]
+
+    def _call_result(self, event: Event) -> list[Frame]:
+        key, frames = event["toolCallId"], []
+        if key not in self._calls:
+            self._calls.add(key)
+            call = {"toolCallId": key, "toolName": "tool", **SERVER, "input": {}}
+            frames = [{"type": "tool-input-available", **call}]
+        output = {"type": "tool-output-available", "toolCallId": key, "output": event["content"]}
+        return [*frames, output]
+
+    # --- what has no chunk of its own
+
+    def _state_snapshot(self, event: Event) -> list[Frame]:
+        return [_data("state", {"snapshot": event["snapshot"]}, transient=True)]
+
+    def _state_delta(self, event: Event) -> list[Frame]:
+        return [_data("state", {"delta": event["delta"]}, transient=True)]
+
+    def _activity(self, event: Event) -> list[Frame]:
+        change = self._activities.feed(event)
+        return [_data("activity", change[1], id=change[0])] if change else []
+
+    def _subagent(self, event: Event) -> list[Frame]:
+        key = event["subagentRunId"]
+        status = event["type"].removeprefix("SUBAGENT_").lower()
+        members = {
+            name: event[name]
+            for name in ("name", "description", "parentSubagentRunId", "message", "result")
+            if name in event
+        }
+        known = self._subagents.get(key, {})
+        self._subagents[key] = {**known, **members, "status": status}
+        return [_data("subagent", self._subagents[key], id=key)]
+
+    def _custom(self, event: Event) -> list[Frame]:
+        return [{"type": f"data-{event['name']}", "data": event["value"]}]
+
+
+def _data(name: str, data: Any, **members: Any) -> Frame:
+    return {"type": f"data-agui-{name}", **members, "data": data}

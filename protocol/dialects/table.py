@@ -1,0 +1,28 @@
+"""The dialects of this host. Adding one takes a fold, its line here, its addresses, and a judge.
+
+AG-UI itself is no dialect: its readers get the stored bytes.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from protocol.dialects.ai_sdk.stream import Stream
+from protocol.dialects.alpine import Alpine
+from protocol.dialects.fold import Dialect
+
+
+class Entry(NamedTuple):
+    """``fold`` makes the fold of one run for a reader; ``judge`` tests it with its own client."""
+
+    name: str
+    address: str
+    media_type: str
+    fold: Callable[[str], Dialect]
+    judge: str
+
+
+SSE = "text/event-stream"
+DIALECTS = (
+    Entry("Alpine", "GET /runs/{id}/events", SSE, Alpine, "tests/runs/api/test_alpine.py"),
+    Entry("AI SDK", "POST /api/chat/{slug}", SSE, Stream, "tests/conformance/test_ai_sdk.py"),
+)

@@ -1,0 +1,1 @@
+"""What clients of other wire formats ask for besides streams."""

@@ -1,0 +1,30 @@
+"""A chat of the AI SDK: its messages for a page that loads, and the way to stop its run.
+
+The streams are in ``web/consumers/dialects/ai_sdk.py``.
+"""
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from runs.access import dialects, start, ui_messages
+from teams.authentication import principal_of
+
+
+@extend_schema(exclude=True)
+class ChatMessages(APIView):
+    def get(self, request: Request, slug: str, chat: str) -> Response:
+        """The chat as UIMessages, oldest first."""
+        principal = principal_of(request)
+        start.find_agent(principal, slug)
+        return Response(ui_messages.of_thread(principal, chat))
+
+
+@extend_schema(exclude=True)
+class ChatStop(APIView):
+    def post(self, request: Request, slug: str, chat: str) -> Response:
+        """Cancel what runs in the chat; the client's own ``stop()`` only disconnects."""
+        principal = principal_of(request)
+        start.find_agent(principal, slug)
+        return Response({"stopped": dialects.stop(principal, chat) > 0}, status=202)

@@ -1,0 +1,54 @@
+"""Turns: a run, and the runs that continue it with answers or with results of its tools.
+
+Dialects that know one message per answer of the assistant show a turn as one message, whose id is
+that of the turn's first run.
+"""
+
+import json
+from uuid import UUID
+
+from django.db.models.functions import Length
+
+from runs.models import Run
+
+MOST_RUNS = 100
+MAX_BYTES = 8 * 1024 * 1024
+"""How much of a thread is read for one request."""
+
+
+def continues(run: Run) -> bool:
+    """Whether a run goes on with the one before it: it brings answers or tool results, no words."""
+    body = json.loads(run.input or "{}")
+    messages = body.get("messages") or [{}]
+    return bool(body.get("resume")) or messages[-1].get("role") == "tool"
+
+
+def of(run: Run) -> list[Run]:
+    """The runs of a turn, up to ``run``."""
+    return newest(run.thread_id, until=run.pk)[-1]
+
+
+def newest(thread_id: UUID, *, until: UUID | None = None) -> list[list[Run]]:
+    """The newest turns of a thread, oldest first; purged runs are left out.
+
+    At most ``MOST_RUNS`` runs of about ``MAX_BYTES``, but always the last run.
+    """
+    runs = Run.objects.of_one_thread().filter(thread_id=thread_id, purged_at=None)
+    if until is not None:
+        runs = runs.filter(journal_id__lte=until)
+    sizes = runs.order_by("-journal_id").values_list("pk", "journal__bytes", Length("input"))
+    keys: list[UUID] = []
+    size = 0
+    for key, log, text in sizes[:MOST_RUNS]:
+        size += log + text
+        if keys and size > MAX_BYTES:
+            break
+        keys.append(key)
+    turns: list[list[Run]] = []
+    along = runs.filter(pk__in=keys).select_related("journal", "agent").order_by("journal_id")
+    for run in along:
+        if turns and continues(run):
+            turns[-1].append(run)
+        else:
+            turns.append([run])
+    return turns

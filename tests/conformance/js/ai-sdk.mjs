@@ -1,0 +1,256 @@
+// The stock AI SDK against a host: what its Chat makes of each case.
+//
+// stdin:  {"url", "key", "thread": prefix of all chats' ids}
+// stdout: {case: what came of it}, see CASES
+
+import { randomUUID } from "node:crypto";
+import { text } from "node:stream/consumers";
+
+import {
+  AbstractChat,
+  DefaultChatTransport,
+  lastAssistantMessageIsCompleteWithApprovalResponses,
+  lastAssistantMessageIsCompleteWithToolCalls,
+  readUIMessageStream,
+} from "ai";
+
+const { url: host, key, thread } = JSON.parse(await text(process.stdin));
+const DEADLINE = 90_000;
+const headers = { Authorization: `Bearer ${key}` };
+
+class State {
+  status = "ready";
+  error = undefined;
+  constructor(messages = []) {
+    this.messages = messages;
+  }
+  pushMessage = (message) => (this.messages = [...this.messages, message]);
+  popMessage = () => (this.messages = this.messages.slice(0, -1));
+  replaceMessage = (index, message) => (this.messages = this.messages.with(index, message));
+  snapshot = (value) => structuredClone(value);
+}
+
+/** A page: a chat, the requests it made, and the transient parts it got. */
+class Page extends AbstractChat {
+  constructor(agent, id, { cut, body = {}, messages, headers: own = headers, ...options } = {}) {
+    const calls = [];
+    const data = [];
+    const errors = [];
+    const fetch = async (address, init) => {
+      const answer = await globalThis.fetch(address, init);
+      calls.push(`${init.method} ${address.slice(host.length)} ${answer.status}`);
+      return cut && calls.length === 1 ? cutAfter(answer, cut) : answer;
+    };
+    const api = `${host}/api/chat/${agent}`;
+    super({
+      id,
+      state: new State(messages),
+      transport: new DefaultChatTransport({ api, headers: own, body, fetch }),
+      onData: (part) => data.push(part),
+      onError: (error) => errors.push(error.message),
+      ...options,
+    });
+    Object.assign(this, { agent, calls, data, errors });
+  }
+  get texts() {
+    return textsOf(this.messages.filter(({ role }) => role === "assistant"));
+  }
+  /** What a page that loads now gets. */
+  async hydrated() {
+    return (await fetch(`${host}/api/chat/${this.agent}/${this.id}`, { headers })).json();
+  }
+  async seen() {
+    const hydrated = await this.hydrated();
+    const { status, messages, data, errors, calls } = this;
+    return { status, messages: plain(messages), hydrated, data, errors, calls };
+  }
+}
+
+/** An answer whose connection is lost after so many pieces of text. */
+function cutAfter(answer, deltas) {
+  const reader = answer.body.getReader();
+  let seen = "";
+  const body = new ReadableStream({
+    async pull(controller) {
+      if (seen.split('"text-delta"').length > deltas) {
+        reader.cancel().catch(() => {});
+        return controller.error(new TypeError("network lost"));
+      }
+      const { done, value } = await reader.read();
+      if (done) return controller.close();
+      seen += new TextDecoder().decode(value);
+      controller.enqueue(value);
+    },
+  });
+  return new Response(body, { status: answer.status, headers: answer.headers });
+}
+
+const plain = (value) => JSON.parse(JSON.stringify(value));
+const textsOf = (messages) =>
+  messages.flatMap(({ parts }) => parts.filter(({ type }) => type === "text").map((part) => part.text));
+const id = () => `${thread}-${randomUUID()}`;
+const script = (...steps) => ({ body: { forwardedProps: { script: steps } } });
+const emit = (type, members) => ({ emit: { type, ...members } });
+const slow = (steps, seconds) => ({ body: { forwardedProps: { steps, seconds } } });
+
+async function until(condition) {
+  const deadline = Date.now() + 60_000;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error(`never: ${condition}`);
+    await new Promise((soon) => setTimeout(soon, 20));
+  }
+}
+
+const runs = async (chat) => {
+  const query = new URLSearchParams({ thread_id: chat });
+  return (await (await fetch(`${host}/api/v1/runs?${query}`, { headers })).json()).results;
+};
+
+const EVERYTHING = [
+  emit("REASONING_START", { messageId: "r" }),
+  emit("REASONING_MESSAGE_START", { messageId: "r", role: "reasoning" }),
+  emit("REASONING_MESSAGE_CONTENT", { messageId: "r", delta: "Hm." }),
+  emit("REASONING_MESSAGE_END", { messageId: "r" }),
+  emit("REASONING_END", { messageId: "r" }),
+  emit("STEP_STARTED", { stepName: "look" }),
+  emit("TEXT_MESSAGE_START", { messageId: "a", role: "assistant" }),
+  emit("TEXT_MESSAGE_CONTENT", { messageId: "a", delta: "I look\u2028it " }),
+  emit("TEXT_MESSAGE_CONTENT", { messageId: "a", delta: "up." }),
+  emit("TOOL_CALL_START", { toolCallId: "c", toolCallName: "look_up", parentMessageId: "a" }),
+  emit("TOOL_CALL_ARGS", { toolCallId: "c", delta: '{"word":' }),
+  emit("STEP_FINISHED", { stepName: "look" }),
+  emit("TOOL_CALL_ARGS", { toolCallId: "c", delta: ' "run"}' }),
+  emit("TOOL_CALL_END", { toolCallId: "c" }),
+  emit("TEXT_MESSAGE_END", { messageId: "a" }),
+  emit("TOOL_CALL_RESULT", { messageId: "t", toolCallId: "c", content: "a run", role: "tool" }),
+  emit("TOOL_CALL_START", { toolCallId: "d", toolCallName: "broken" }),
+  emit("TOOL_CALL_ARGS", { toolCallId: "d", delta: "{oh" }),
+  emit("TOOL_CALL_END", { toolCallId: "d" }),
+  emit("TOOL_CALL_RESULT", { messageId: "t2", toolCallId: "d", content: "no", role: "tool" }),
+  emit("STATE_SNAPSHOT", { snapshot: { n: 1 } }),
+  emit("STATE_DELTA", { delta: [{ op: "replace", path: "/n", value: 2 }] }),
+  emit("ACTIVITY_SNAPSHOT", { messageId: "v", activityType: "plan", content: { steps: [] } }),
+  emit("ACTIVITY_DELTA", {
+    messageId: "v",
+    activityType: "plan",
+    patch: [{ op: "add", path: "/steps/-", value: "one" }],
+  }),
+  emit("CUSTOM", { name: "mark", value: { at: 7 } }),
+];
+
+const CASES = {
+  /** A text, then another turn. */
+  async text() {
+    const page = new Page("scripted", id(), script({ text: "One." }));
+    await page.sendMessage({ text: "hello" });
+    await page.sendMessage({ text: "again" });
+    await page.resumeStream();
+    return page.seen();
+  },
+  async everything() {
+    const page = new Page("scripted", id(), script(...EVERYTHING));
+    await page.sendMessage({
+      text: "look",
+      files: [{ type: "file", mediaType: "image/png", url: "data:image/png;base64,iVBORw0=" }],
+    });
+    return page.seen();
+  },
+  /** The first connection is lost in the middle of a text; another page comes late. */
+  async cut() {
+    const page = new Page("slow", id(), { ...slow(3, 1), cut: 3 });
+    await page.sendMessage({ text: "hello" });
+    const lost = page.texts.join("");
+    const late = new Page("slow", page.id, { messages: await page.hydrated() });
+    await Promise.all([page.resumeStream(), late.resumeStream()]);
+    return { ...(await page.seen()), lost, late: plain(late.messages) };
+  },
+  async stop() {
+    const page = new Page("slow", id(), slow(1000, 60));
+    const sending = page.sendMessage({ text: "hello" });
+    await until(() => page.texts.join(""));
+    const answer = await fetch(`${host}/api/chat/slow/${page.id}/stop`, { method: "POST", headers });
+    await sending;
+    return { ...(await page.seen()), stop: answer.status, runs: await runs(page.id) };
+  },
+  async error() {
+    const page = new Page("scripted", id(), script({ text: "So far." }, { raise: "no" }));
+    await page.sendMessage({ text: "hello" });
+    return page.seen();
+  },
+  /** The tool is the client's: its output goes back by itself. */
+  async client_tool() {
+    const tools = { place: { description: "where", inputSchema: { type: "object" } } };
+    const steps = [
+      emit("TOOL_CALL_START", { toolCallId: "c1", toolCallName: "place" }),
+      emit("TOOL_CALL_ARGS", { toolCallId: "c1", delta: "{}" }),
+      emit("TOOL_CALL_END", { toolCallId: "c1" }),
+    ];
+    const body = { tools, forwardedProps: { script: steps } };
+    const page = new Page("scripted", id(), {
+      body: () => body,
+      sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithToolCalls,
+      onToolCall: ({ toolCall }) => {
+        body.forwardedProps = { script: [{ text: "Basel, then." }] };
+        page.addToolOutput({ tool: "place", toolCallId: toolCall.toolCallId, output: { at: "Basel" } });
+      },
+    });
+    await page.sendMessage({ text: "where?" });
+    await until(() => page.calls.length === 2 && page.status === "ready");
+    return page.seen();
+  },
+  /** A question, answered; a page that comes while the answer is worked on sees all of it. */
+  async approval() {
+    const page = new Page("approval", id(), {
+      sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
+    });
+    await page.sendMessage({ text: "delete report.txt" });
+    const asked = await page.seen();
+    const part = page.messages.at(-1).parts.find(({ state }) => state === "approval-requested");
+    await page.addToolApprovalResponse({ id: part.approval.id, approved: true });
+    await until(() => page.calls.length === 2 && page.status === "ready");
+    return { ...(await page.seen()), asked };
+  },
+  async regenerate() {
+    const page = new Page("scripted", id(), script({ text: "One.", n: 1 }));
+    await page.sendMessage({ text: "hello" });
+    const before = page.texts;
+    await page.regenerate();
+    return { ...(await page.seen()), before };
+  },
+  async refusals() {
+    const outcomes = {};
+    const unknown = new Page("nobody", id());
+    await unknown.sendMessage({ text: "hello" });
+    outcomes.agent = { calls: unknown.calls, errors: unknown.errors, runs: await runs(unknown.id) };
+    const stranger = new Page("scripted", id(), { headers: {} });
+    await stranger.sendMessage({ text: "hello" });
+    outcomes.key = { calls: stranger.calls, errors: stranger.errors, runs: await runs(stranger.id) };
+    const nothing = new Page("scripted", id());
+    await nothing.resumeStream();
+    outcomes.nothing = await nothing.seen();
+    return outcomes;
+  },
+  /** As one reads a stream without a Chat. */
+  async bare() {
+    const transport = new DefaultChatTransport({ api: `${host}/api/chat/docs`, headers });
+    const chatId = id();
+    const messages = [{ id: "u", role: "user", parts: [{ type: "text", text: "What is a journal?" }] }];
+    const stream = await transport.sendMessages({ chatId, messages, trigger: "submit-message" });
+    let last;
+    for await (const message of readUIMessageStream({ stream })) last = message;
+    const hydrated = await (await fetch(`${host}/api/chat/docs/${chatId}`, { headers })).json();
+    return { message: plain(last), hydrated };
+  },
+};
+
+const outcomes = await Promise.all(
+  Object.entries(CASES).map(async ([name, play]) => {
+    const late = new Promise((_, fail) => setTimeout(() => fail(new Error("took too long")), DEADLINE).unref());
+    try {
+      return [name, await Promise.race([play(), late])];
+    } catch (error) {
+      return [name, { broke: error.stack }];
+    }
+  }),
+);
+process.stdout.write(JSON.stringify(Object.fromEntries(outcomes)), () => process.exit(0));

@@ -1,0 +1,1 @@
+"""Streams of runs in other wire formats."""

@@ -1,0 +1,74 @@
+"""POST /api/chat/{slug}, GET /api/chat/{slug}/{chat}/stream: the AI SDK's UI message stream."""
+
+from backends.postgres.bridge import db, db_read
+from protocol import strict_json
+from protocol.dialects.ai_sdk import request as chat_request
+from protocol.dialects.ai_sdk.stream import Stream
+from protocol.dialects.fold import Frame
+from protocol.encoding import encode
+from runs.access import access, dialects, start
+from runs.access.start import StartOutcome
+from runs.lifecycle import turns
+from runs.models import Run
+from teams import authentication
+from teams.authentication import Principal
+from web.asgi_http import Request, answer, endpoint
+from web.consumers.agui import authenticate
+from web.consumers.dialects.teller import Teller
+from web.consumers.opening import opened
+from web.consumers.stream import stream_run
+from web.scope import Send
+
+DONE = b"data: [DONE]\n\n"
+VERSION = (b"x-vercel-ai-ui-message-stream", b"v1")
+
+
+@endpoint
+async def chat(request: Request, send: Send) -> None:
+    """Start a run from a chat's messages and follow it. Leaving does not cancel it."""
+    principal = await authenticate(request)
+    async with opened(principal):
+        sent = chat_request.read(strict_json.loads(await request.body()))
+        slug, key = request.kwargs["slug"], request.headers.get("idempotency-key")
+        outcome: StartOutcome = await db(dialects.begin, principal, sent.input, agent=slug, key=key)
+        run = outcome.run
+        fold = Stream(sent.continues or str(run.pk), calls=sent.calls, approvals=sent.approvals)
+        del sent  # It must not live as long as the stream.
+        await _stream(request, send, principal, [run], fold)
+
+
+@endpoint
+async def chat_stream(request: Request, send: Send) -> None:
+    """Replay the message that is being made, then follow it; 204 if there is none."""
+    principal = await db(authentication.resolve, request.headers, request.cookies)
+    turn = await db_read(_live_turn, principal, request.kwargs["slug"], request.kwargs["chat"])
+    if not turn:
+        await answer(send, 204)
+        return
+    async with opened(principal):
+        await _stream(request, send, principal, turn, Stream(str(turn[0].pk)))
+
+
+def _live_turn(principal: Principal, slug: str, thread_id: str) -> list[Run]:
+    access.require(principal, "view")
+    start.find_agent(principal, slug)
+    active = dialects.active(principal, thread_id)
+    return turns.of(active[0]) if active else []
+
+
+async def _stream(
+    request: Request, send: Send, principal: Principal, runs: list[Run], fold: Stream
+) -> None:
+    await stream_run(
+        request,
+        send,
+        principal,
+        [run.pk for run in runs],
+        owner=runs[0].team_id,
+        view=Teller(fold, _framed, runs=len(runs), farewell=DONE),
+        headers=[VERSION],
+    )
+
+
+def _framed(number: int, frame: Frame) -> bytes:
+    return b"data: %b\n\n" % encode(frame)
