@@ -17,7 +17,7 @@ MAX_BYTES = 8 * 1024 * 1024
 
 
 def continues(run: Run) -> bool:
-    """Whether a run goes on with the one before it: it brings answers or tool results, no words."""
+    """Whether a run continues the one before it: it brings answers or tool results, no words."""
     body = json.loads(run.input or "{}")
     messages = body.get("messages") or [{}]
     return bool(body.get("resume")) or messages[-1].get("role") == "tool"

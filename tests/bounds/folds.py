@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from protocol.dialects.ai_sdk.stream import Stream
 from protocol.dialects.alpine import Alpine
 from protocol.fold.fold import Fold
 from protocol.fold.prelude import prelude
@@ -126,7 +127,8 @@ FOLDS: dict[str, Callable[[Events], Any]] = {
     "intake": fed(lambda: Intake("t", "r").accept),
     "fold": fed(lambda: Fold().feed),
     "link view": fed(lambda: LinkView(REDACTION).show),
-    "alpine": fed(lambda: Alpine("r").tell),
+    "alpine": fed(lambda: Alpine("r").feed),
+    "ai_sdk": fed(lambda: Stream("r").feed),
 }
 for kind, fold in FOLDS.items():
     for name, make in EVENTS.items():

@@ -10,7 +10,7 @@ from tests.bounds.agents import OTHERS
 from tests.bounds.cases import CASES
 
 HELP = "add its cases to tests/bounds"
-PARTS = ("_asking", "_schema", "durations")
+PARTS = ("_asking", "_schema", "durations", "fold", "table")
 
 
 def test_everything_is_in_the_table() -> None:

@@ -46,7 +46,7 @@ class UIMessage:
             self._data(chunk)
 
     def wire(self) -> Frame:
-        """The message as it stands, including parts that are still open."""
+        """The message so far, including parts that are still open."""
         for part, pieces in self._open.values():
             part["text"] = "".join(pieces)
         metadata = {"metadata": self._metadata} if self._metadata else {}

@@ -19,7 +19,7 @@ OUTPUTS = ("output-available", "output-error")
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """``input`` is a RunAgentInput. ``continues``: the id of the message that the run goes on with.
+    """``input`` is a RunAgentInput. ``continues``: the id of the message that the run adds to.
 
     ``calls`` and ``approvals`` are the tool calls and questions that this message holds.
     """

@@ -1,4 +1,4 @@
-"""What holds for every dialect: docs/dialects.md says what becomes of each event; any log fits.
+"""What holds for every dialect: docs/dialects.md has their frames for each event; any log fits.
 
 ``python -m tests.protocol.dialects.test_table`` prints the matrix of that page.
 """
@@ -94,7 +94,7 @@ def test_the_log_has_every_event_that_is_stored() -> None:
     assert types == {name for name in EVENTS if not name.endswith("_CHUNK")}
 
 
-def test_the_page_says_what_becomes_of_each_event() -> None:
+def test_the_page_has_the_frames_of_each_event() -> None:
     page = DOCS.read_text("utf-8")
     assert "\n".join(matrix()) in page, "print the table with the command above"
     for dialect in DIALECTS:
