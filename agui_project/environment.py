@@ -69,16 +69,18 @@ class Environment:
 
         return self.parsed(name, read, default=default)
 
-    def seconds(self, name: str, *, default: float, least: float = 0) -> float:
-        """Seconds, from ``least`` on."""
+    def seconds(
+        self, name: str, *, default: float, least: float = 0, most: float = LONGEST
+    ) -> float:
+        """Seconds from ``least`` to ``most``."""
 
         def read(value: str) -> float:
             try:
                 number = float(value)
             except ValueError:
                 number = math.nan
-            if not least <= number <= LONGEST:
-                raise ValueError(f"write a number of seconds from {least:g} to {LONGEST}")
+            if not least <= number <= most:
+                raise ValueError(f"write a number of seconds from {least:g} to {most}")
             return number
 
         return self.parsed(name, read, default=default)

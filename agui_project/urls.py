@@ -5,7 +5,7 @@ from django.urls import include, path
 
 from agui_project.api_docs import ApiDocs, Description
 from runs.api.alpine import AlpineAnswer, AlpineRun
-from web.health import health, ready
+from web.health import ready
 
 urlpatterns = [
     path("api/v1/", include("runs.api.urls")),
@@ -17,7 +17,6 @@ urlpatterns = [
     path("api/schema/", Description.as_view(), name="schema"),
     path("api/docs/", ApiDocs.as_view(url_name="schema"), name="docs"),
     path("admin/", admin.site.urls),
-    path("health", health, name="health"),
     path("ready", ready, name="ready"),
     path("", include("dashboard.urls")),
 ]

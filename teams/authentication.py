@@ -17,7 +17,7 @@ from rest_framework.request import Request
 
 from agui_project.errors import Forbidden, Unauthenticated, UnsupportedMediaType
 from security import origins, requester
-from teams import actors, keys
+from teams import actors, keys, recent_keys
 from teams.models import ApiKey, Membership, Role, Team
 from teams.permissions import allowed, within
 
@@ -242,7 +242,7 @@ def _by_key(authorization: str) -> Principal:
     scheme, _, key = authorization.partition(" ")
     if scheme.lower() != "bearer":
         raise _unauthenticated("Send the API key as 'Authorization: Bearer <key>'.")
-    row = keys.find(key.strip())
+    row = recent_keys.find(key.strip())
     if row is None:
         raise _unauthenticated("This API key is unknown, revoked or expired.")
     keys.touch(row)

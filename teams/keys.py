@@ -159,7 +159,7 @@ def find(key: str) -> ApiKey | None:
     )
     valid = (row for row in _with_maker(rows) if row.is_valid(key))  # Compares in constant time.
     row = next(valid, None)
-    return row if row is not None and _opens(row) else None
+    return row if row is not None and opens(row) else None
 
 
 def beginning(key: str) -> str:
@@ -177,7 +177,7 @@ def standing(team: Team, prefix: str) -> ApiKey | None:
     """The team's key with that beginning, if it is usable and its team not archived."""
     rows = ApiKey.objects.for_team(team).select_related("team").filter(prefix=prefix)
     row = _with_maker(rows).first()
-    return row if row is not None and _opens(row) else None
+    return row if row is not None and opens(row) else None
 
 
 def role_of(row: ApiKey) -> Role:
@@ -193,7 +193,8 @@ def _with_maker(rows: QuerySet[ApiKey]) -> QuerySet[ApiKey]:
     return rows.annotate(maker_role=Subquery(makers.values("role")[:1]))
 
 
-def _opens(row: ApiKey) -> bool:
+def opens(row: ApiKey) -> bool:
+    """Whether a key of ``find`` still opens its team."""
     # However a person's membership ended, their keys ended with it.
     orphan = row.created_by_id is not None and getattr(row, "maker_role", None) is None
     return usable(row) and not orphan and row.team.archived_at is None
@@ -215,6 +216,7 @@ def touch(row: ApiKey) -> None:
     stale = Q(last_used_at=None) | Q(last_used_at__lte=now - USED_EVERY)
     noted = ApiKey.objects.already_found().filter(stale, pk=row.pk)
     noted.update(last_used_at=now, last_used_from=_address(ADDRESS.get()))
+    row.last_used_at = now
 
 
 def revoke(row: ApiKey, by: Acting | str = "host") -> None:

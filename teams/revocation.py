@@ -1,11 +1,15 @@
-"""Tells open streams to re-check access after a revocation."""
+"""After a revocation open streams re-check access, and this process reads keys again."""
 
 from functools import partial
+from itertools import count as counter
 from uuid import UUID
 
 from django.db import transaction
 
 from backends import bell
+
+_counter = counter(1)
+_count = 0
 
 
 def group(team_id: UUID) -> str:
@@ -14,11 +18,22 @@ def group(team_id: UUID) -> str:
 
 
 def revoked(team_id: UUID) -> None:
-    """Make every open stream of the team re-check access at once.
+    """Make every open stream of the team, and this process, re-check access at once.
 
     Call it in the transaction that revokes, or after it: it rings after the commit. Ringing may
     fail; then the streams check with their heartbeat.
     """
     topic = group(team_id)
+    transaction.on_commit(_counted)
     ring = partial(bell.ring_now, [(topic, {"type": "access", "topic": topic})])
     transaction.on_commit(ring)
+
+
+def count() -> int:
+    """A number that changes with every revocation committed by this process."""
+    return _count
+
+
+def _counted() -> None:
+    global _count
+    _count = next(_counter)

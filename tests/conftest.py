@@ -66,6 +66,7 @@ def pytest_configure(config: pytest.Config) -> None:
     machine_postgres.install()
     os.environ["AGUI_DATA_DIR"] = str(data)
     settings.AGUI_DATA_DIR = data
+    settings.AGUI_KEY_CACHE_SECONDS = 0  # tests change rows under the host, and ask at once
     wanted = embedded.wanted()
     if wanted["postgres"]:
         settings.DATABASES["default"].update(embedded.database(data))

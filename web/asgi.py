@@ -21,6 +21,7 @@ from web import routing  # noqa: E402
 from web.bodies import Bodies, RefuseNul  # noqa: E402
 from web.cors import Cors  # noqa: E402
 from web.gated import Gated, Whole  # noqa: E402
+from web.health import Alive  # noqa: E402
 from web.request_id import RequestId  # noqa: E402
 from web.scope import Receive, Scope, Send  # noqa: E402
 
@@ -43,7 +44,7 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
 
 application = ProtocolTypeRouter(
     {
-        "http": RequestId(Cors(RefuseNul(Bodies(Gated(routing.http(Whole(django))))))),
+        "http": RequestId(Cors(Alive(RefuseNul(Bodies(Gated(routing.http(Whole(django)))))))),
         "websocket": RequestId(RefuseNul(Gated(routing.websocket()))),
         "lifespan": lifespan,
     }

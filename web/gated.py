@@ -19,8 +19,6 @@ from web.scope import App, Receive, Scope, Send, headers_of
 
 log = structlog.get_logger(__name__)
 
-FREE = ("/health",)
-"""These paths depend on nothing, and have to answer when nothing else does."""
 PROBES = ("/ready",)
 PROBE_SLOTS = 2
 
@@ -34,8 +32,6 @@ class Gated:
         self._gates: WeakKeyDictionary[Any, tuple[Gate, Gate]] = WeakKeyDictionary()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["path"] in FREE:
-            return await self.app(scope, receive, send)
         kind, gate = _kind(scope), self._gate(scope["path"])
         try:
             slot = await gate.enter(self._callers.name(scope), kind)

@@ -7,9 +7,15 @@ from django.db import DatabaseError, InterfaceError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 
+from agui_project.errors import MethodNotAllowed
 from backends import bell
 from embedded import embedded, paths
 from embedded.liveness import LEAVING
+from protocol.strict_json import dumps
+from web.asgi_http import answer, answer_error
+from web.scope import App, Receive, Scope, Send
+
+ALIVE = dumps({"status": "healthy", "protocol": "AG-UI"}).encode()
 
 WORKERS = """
 select count(*) from procrastinate_workers worker
@@ -22,6 +28,25 @@ select count(*) from procrastinate_workers worker
 """
 
 
+class Alive:
+    """ASGI middleware: answers /health before everything that could be busy.
+
+    Liveness depends on no other process, no slot of the gate and no thread.
+    """
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] != "/health":
+            return await self.app(scope, receive, send)
+        if scope["method"] not in ("GET", "HEAD"):
+            return await answer_error(send, MethodNotAllowed(headers={"Allow": "GET, HEAD"}))
+        body = ALIVE if scope["method"] == "GET" else b""
+        length = {"content-type": "application/json", "content-length": str(len(ALIVE))}
+        await answer(send, 200, body, length)
+
+
 class Probes:
     """Middleware: a probe addresses the machine by IP, which is not one of this host's names."""
 
@@ -29,14 +54,7 @@ class Probes:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        view = {"/health": health, "/ready": ready}.get(request.path_info)
-        return view(request) if view else self.get_response(request)
-
-
-@require_safe
-def health(request: HttpRequest) -> JsonResponse:
-    """Liveness: depends on no other process."""
-    return JsonResponse({"status": "healthy", "protocol": "AG-UI"})
+        return ready(request) if request.path_info == "/ready" else self.get_response(request)
 
 
 @require_safe

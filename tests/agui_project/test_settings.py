@@ -108,6 +108,7 @@ WRONG: dict[str, tuple[str | tuple[str, dict[str, str]], ...]] = {
     "AGUI_LOOP_BLOCK_WARN": SPANS,
     "AGUI_LOOP_BLOCK_LIMIT": SPANS,
     "AGUI_SSE_HEARTBEAT": SPANS,
+    "AGUI_KEY_CACHE_SECONDS": (*SECONDS, "3"),
     "AGUI_STALL_TIMEOUT": SPANS,
     "AGUI_HUB_TICK": SPANS,
     "AGUI_LIMIT_CONCURRENT_RUNS": NUMBERS,

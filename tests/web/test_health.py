@@ -1,6 +1,8 @@
 """/health asks nobody; /ready says what is missing, and 503 only when nothing works without it."""
 
+import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.db import OperationalError, connection
@@ -8,6 +10,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from backends import bell
+from tests.asgi import ask
 from web import health
 
 pytestmark = pytest.mark.django_db
@@ -36,11 +39,20 @@ def silence(worker: int, seconds: float) -> None:
         )
 
 
-def test_health_asks_nobody(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "WORKERS", "no SQL at all")
-    monkeypatch.setattr(bell, "reachable", lambda: pytest.fail("the bell was asked"))
-    answer = client.get("/health")
-    assert (answer.status_code, answer.json()) == (200, {"status": "healthy", "protocol": "AG-UI"})
+async def test_health_asks_nobody() -> None:
+    """No thread either: it answers while all of them are busy."""
+
+    async def busy(scope: Any, receive: Any, send: Any) -> None:
+        pytest.fail("the application was asked")
+
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await health.Alive(busy)({"path": "/health", "method": "GET"}, send, send)
+    assert sent[0]["status"] == 200
+    assert json.loads(sent[1]["body"]) == {"status": "healthy", "protocol": "AG-UI"}
 
 
 def test_ready_with_everything(client: Client, worker: int) -> None:
@@ -93,8 +105,8 @@ def test_a_database_without_tables_is_no_database(
 
 
 @pytest.mark.parametrize("url", ["/health", "/ready"])
-def test_only_reading_is_possible(client: Client, url: str) -> None:
-    assert client.head(url).status_code == 200
-    refused = client.post(url)
-    assert refused.status_code == 405
-    assert "GET" in refused["Allow"]
+async def test_only_reading_is_possible(url: str) -> None:
+    assert (await ask("HEAD", url)).status == 200
+    refused = await ask("POST", url)
+    assert refused.status == 405
+    assert "GET" in refused.headers["allow"]
