@@ -3,18 +3,20 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import QueryDict
 
+from dashboard import filters, search
+from dashboard.filters import ListFilter
 from protocol.errors import BadRequest
 from runs.access import access
-from runs.api.filters import RunFilter
+from runs.api.filters import BY_ID
 from runs.models import ACTIVE, Run
 from teams.authentication import Principal
 
 PAGE = 50
 MOST_NEW = 99
-FILTERS = ("status", "agent", "thread_id", "started_by")
+WITHOUT_CONTROL = ("run_id", "created_after", "created_before")
 # An input or result may be megabytes, and no row shows one.
 HEAVY = ("input", "result", "usage", "error_message", "agent__settings")
 
@@ -30,46 +32,91 @@ class Page:
     """The newest run's id, for comparison with later runs; "" without runs; None on other pages."""
 
 
-def matching(principal: Principal, query: QueryDict) -> tuple[QuerySet[Run], RunFilter]:
-    """The team's runs that pass the filters of ``query``; none if a filter is invalid."""
-    run_filter = RunFilter(query, access.visible(principal).defer(*HEAVY))
-    return (run_filter.qs if run_filter.is_valid() else run_filter.queryset.none()), run_filter
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A team's runs that pass the filters of an address; none if a filter makes no sense.
+
+    ``query`` is the address with the tokens of its ``q`` as parameters of their own.
+    """
+
+    runs: QuerySet[Run]
+    query: QueryDict
+    problems: list[str]
+    words: list[str]
+
+
+def matching(principal: Principal, address: QueryDict) -> Search:
+    """Read the filters of an address, and what is typed into its box."""
+    query, box = search.expanded(address, principal.label)
+    run_filter = ListFilter(query, access.visible(principal).defer(*HEAVY))
+    problems = list(box.problems)
+    for name, errors in run_filter.errors.items():
+        problems += [f"{name}: {error}" for error in errors]
+    if problems:
+        return Search(run_filter.queryset.none(), query, problems, [])
+    runs = filters.containing(run_filter.qs, box.words, filters.ordering(query))
+    return Search(runs, query, [], box.words)
 
 
 def filters_of(query: QueryDict) -> QueryDict:
     """The filters of a URL, without the position in the list."""
-    filters = QueryDict(mutable=True)
-    for name in FILTERS:
+    own = QueryDict(mutable=True)
+    for name in filters.NAMES:
         if values := [value for value in query.getlist(name) if value]:
-            filters.setlist(name, values)
-    return filters
+            own.setlist(name, values)
+    return own
 
 
-def page(runs: QuerySet[Run], query: QueryDict) -> Page:
+def without_control(query: QueryDict) -> list[tuple[str, str]]:
+    """The filters of a URL for which the page's form has no field of its own."""
+    return [(name, str(query[name])) for name in WITHOUT_CONTROL if query.get(name)]
+
+
+def page(principal: Principal, matches: Search) -> Page:
     """The page that ``?before=`` or ``?after=`` names: a run's id, exclusive. Raises BadRequest."""
-    before, after = _id("before", query.get("before")), _id("after", query.get("after"))
+    runs, query = matches.runs, matches.query
+    before, after = key_of("before", query.get("before")), key_of("after", query.get("after"))
+    order = filters.ordering(query)
     if after is not None:
-        rows = list(runs.filter(pk__gt=after).order_by("journal_id")[: PAGE + 1])
-        more, shown_runs = len(rows) > PAGE, rows[:PAGE][::-1]
+        upwards = [name.removeprefix("-") for name in order]
+        rows = list(_beyond(principal, runs, order, "gt", after).order_by(*upwards)[: PAGE + 1])
+        more, visible = len(rows) > PAGE, rows[:PAGE][::-1]
         has_older, has_newer = True, more
     else:
-        older = runs if before is None else runs.filter(pk__lt=before)
-        rows = list(older.order_by("-journal_id")[: PAGE + 1])
-        shown_runs = rows[:PAGE]
+        older = runs if before is None else _beyond(principal, runs, order, "lt", before)
+        rows = list(older.order_by(*order)[: PAGE + 1])
+        visible = rows[:PAGE]
         has_older, has_newer = len(rows) > PAGE, before is not None
     first = before is None and not has_newer
-    filters = filters_of(query)
+    own = filters_of(query)
     return Page(
-        shown_runs,
-        _beside(filters, "before", shown_runs[-1]) if shown_runs and has_older else None,
-        _beside(filters, "after", shown_runs[0]) if shown_runs and has_newer else None,
-        (str(shown_runs[0].pk) if shown_runs else "") if first else None,
+        visible,
+        _beside(own, "before", visible[-1]) if visible and has_older else None,
+        _beside(own, "after", visible[0]) if visible and has_newer else None,
+        (str(visible[0].pk) if visible else "") if first else None,
+    )
+
+
+def _beyond(
+    principal: Principal, runs: QuerySet[Run], order: tuple[str, ...], way: str, key: UUID
+) -> QuerySet[Run]:
+    """The runs on one side of another: ``way`` is ``lt`` or ``gt``."""
+    if order == BY_ID:
+        return runs.filter(**{f"pk__{way}": key})
+    anchor = access.visible(principal).filter(pk=key)
+    at = anchor.values_list("created_at", flat=True).first()
+    if at is None:
+        raise BadRequest("There is no such run to start the page from.")
+    # The first condition is what the index reads; the second settles runs of the same moment.
+    same_or_beyond = runs.filter(**{f"created_at__{way}e": at})
+    return same_or_beyond.filter(
+        Q(**{f"created_at__{way}": at}) | Q(**{"created_at": at, f"pk__{way}": key})
     )
 
 
 def count_newer(runs: QuerySet[Run], newest: str) -> int:
     """How many runs are newer than ``newest`` (all of them, if that is empty), at most MOST_NEW."""
-    known = _id("newest", newest)
+    known = key_of("newest", newest)
     later = runs.filter(pk__gt=known) if known else runs
     return later.order_by()[:MOST_NEW].count()
 
@@ -82,7 +129,7 @@ def stamp(run: Run) -> str:
 def outdated(principal: Principal, stamps: list[str]) -> list[Run]:
     """The runs that an open page shows as active and that have changed."""
     known_stamps = set(stamps[:PAGE])
-    ids = [_id("active", value.partition(".")[0]) for value in known_stamps]
+    ids = [key_of("active", value.partition(".")[0]) for value in known_stamps]
     if not ids:
         return []
     rows = access.visible(principal).defer(*HEAVY).filter(pk__in=ids)
@@ -93,16 +140,18 @@ def is_active(run: Run) -> bool:
     return run.status in ACTIVE
 
 
-def _beside(filters: QueryDict, name: str, run: Run) -> str:
-    query = filters.copy()
+def _beside(own: QueryDict, name: str, run: Run) -> str:
+    query = own.copy()
     query[name] = str(run.pk)
     return query.urlencode()
 
 
-def _id(name: str, value: str | None) -> UUID | None:
+def key_of(name: str, value: str | None, noun: str = "a run") -> UUID | None:
+    """The id in the query's ``name``; None without one. Raises BadRequest."""
     if not value:
         return None
     try:
         return UUID(value)
     except ValueError:
-        raise BadRequest(f"{name} is not the id of a run.", details={"path": name}) from None
+        message = f"{name} is not the id of {noun}."
+        raise BadRequest(message, details={"path": name}) from None

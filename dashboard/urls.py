@@ -2,6 +2,7 @@ from django.urls import URLPattern, path
 
 from dashboard import shared, views
 from dashboard.account import urls as account_urls
+from dashboard.inbox import views as questions
 from dashboard.team import grants, keys, people, rules
 from runs.api.comments import SharedComments
 from runs.api.inspect.outline import SharedOutline
@@ -12,7 +13,11 @@ urlpatterns: list[URLPattern] = [
     path("runs/pulse", views.pulse, name="runs-pulse"),
     path("runs/<uuid:run_id>/", views.run, name="run"),
     path("runs/<uuid:run_id>/events", views.run_of_events),
+    path("runs/<uuid:run_id>/questions", questions.of_run, name="run-questions"),
     path("runs/<uuid:run_id>/input", views.run_input, name="run-input"),
+    path("inbox/", questions.listing, name="inbox"),
+    path("inbox/pulse", questions.pulse, name="inbox-pulse"),
+    path("inbox/<uuid:interrupt_id>/answer", questions.answer, name="inbox-answer"),
     path("shared/<str:token>/", shared.link, name="shared"),
     path("shared/<str:token>/runs/<uuid:run_id>/", shared.run, name="shared-run"),
     path("shared/<str:token>/runs/<uuid:run_id>/status", shared.status, name="shared-status"),
@@ -41,6 +46,7 @@ urlpatterns: list[URLPattern] = [
     path("invitations/<str:token>/", people.invitation, name="invitation"),
     path("login", views.with_slash),
     path("signup", views.with_slash),
+    path("inbox", views.with_slash),
     path("team", views.with_slash),
     path("runs", views.with_slash),
     path("runs/<uuid:run_id>", views.with_slash),

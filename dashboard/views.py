@@ -7,10 +7,11 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
 from agui_project.errors import NotFound
-from dashboard import listing
+from dashboard import filters, listing, run_page
 from dashboard.pages import page
+from protocol.errors import RunErrorCode
 from runs.access import access
-from runs.models import Level, Status
+from runs.models import Status
 from runtimes.models import Agent
 from teams.authentication import Principal
 
@@ -36,16 +37,22 @@ def run_of_events(request: HttpRequest, run_id: UUID) -> HttpResponse:
 
 @page
 def runs(request: HttpRequest, principal: Principal) -> HttpResponse:
-    runs_qs, run_filter = listing.matching(principal, request.GET)
-    page = listing.page(runs_qs, request.GET)
+    matches = listing.matching(principal, request.GET)
+    page = listing.page(principal, matches)
     agents = list(Agent.objects.for_team(principal.team).defer("settings", "description"))
     context = {
         "principal": principal,
         "page": page,
-        "filters": listing.filters_of(request.GET),
-        "problems": run_filter.errors,
+        "filters": listing.filters_of(matches.query),
+        "problems": matches.problems,
+        "words": matches.words,
+        "depth": filters.TEXT_DEPTH,
         "statuses": Status.choices,
-        "chosen": set(request.GET.getlist("status")),
+        "chosen": set(matches.query.getlist("status")),
+        "codes": [code.value for code in RunErrorCode],
+        "times": filters.TIMES_IN_WORDS,
+        "words_of_time": [value for value, _ in filters.TIMES_IN_WORDS],
+        "others": listing.without_control(matches.query),
         "agents": agents,
         "startable": [agent for agent in agents if agent.enabled],
         "host": f"{request.scheme}://{request.get_host()}",
@@ -59,8 +66,9 @@ def pulse(request: HttpRequest, principal: Principal) -> HttpResponse:
     changed = listing.outdated(principal, request.GET.getlist("active"))
     seen, new = request.GET.get("seen", "0"), 0
     if "newest" in request.GET:
-        runs_qs, _ = listing.matching(principal, request.GET)
-        new = listing.count_newer(runs_qs, request.GET["newest"])
+        new = listing.count_newer(
+            listing.matching(principal, request.GET).runs, request.GET["newest"]
+        )
     if not changed and str(new) == seen:
         return HttpResponse(status=204)
     context = {
@@ -74,17 +82,8 @@ def pulse(request: HttpRequest, principal: Principal) -> HttpResponse:
 
 @page
 def run(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpResponse:
-    """One run; its events come through the public stream."""
-    run_row = access.find(principal, run_id)
-    context = {
-        "principal": principal,
-        "run": run_row,
-        "active": listing.is_active(run_row),
-        "may_cancel": access.may(principal, "cancel", run_row),
-        "may_share": access.may(principal, "share", run_row),
-        "levels": Level.choices,
-    }
-    return render(request, "runs/run.html", context)
+    """One run."""
+    return run_page.show(request, principal, access.find(principal, run_id))
 
 
 @page

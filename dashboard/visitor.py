@@ -1,5 +1,6 @@
 """The data in the frame of every page: the visitor, and the teams they may switch to."""
 
+from functools import partial
 from typing import Any
 
 from django.db import DatabaseError, InterfaceError
@@ -9,6 +10,7 @@ from django.utils.functional import SimpleLazyObject
 from backends.postgres import scope
 from dashboard.account.adapters import may_sign_up
 from protocol.errors import HostError
+from runs.access import inbox
 from teams import authentication
 from teams.authentication import Principal
 from teams.models import Membership, Team
@@ -23,6 +25,7 @@ def visitor(request: HttpRequest) -> dict[str, Any]:
     return {
         "principal": principal,
         "my_teams": SimpleLazyObject(lambda: _teams(principal)),
+        "open_questions": partial(_open_questions, principal),
         "may_sign_up": SimpleLazyObject(lambda: may_sign_up(request)),
     }
 
@@ -36,6 +39,14 @@ def _principal(request: HttpRequest) -> Principal | None:
         return authentication.resolve({}, request.COOKIES)
     except (HostError, DatabaseError, InterfaceError):
         return None
+
+
+def _open_questions(principal: Any) -> int:
+    # Error pages are shown while the database is away.
+    try:
+        return inbox.count(principal) if principal else 0
+    except (HostError, DatabaseError, InterfaceError):
+        return 0
 
 
 def _teams(principal: Any) -> list[Team]:

@@ -29,6 +29,15 @@ def span(since: datetime | None, until: datetime | None) -> str:
     return spoken(max((until or timezone.now()) - since, timedelta()))
 
 
+@register.filter
+def left(moment: datetime | None) -> str:
+    """How long until ``moment``: ``in 4 m 10 s``; empty for None."""
+    if moment is None:
+        return ""
+    length = moment - timezone.now()
+    return f"in {spoken(length)}" if length > timedelta() else "now"
+
+
 def spoken(length: timedelta) -> str:
     """A length of time in at most two units: ``340 ms``, ``4.2 s``, ``3 m 05 s``, ``2 h 10 m``."""
     seconds = length.total_seconds()

@@ -14,3 +14,10 @@ register.filter("stamp", listing.stamp)
 def can(principal: Principal, action: str) -> bool:
     """``{% if principal|can:"run" %}``: the same table as for requests."""
     return principal.can(action)
+
+
+@register.filter
+def person(label: str) -> str:
+    """The name in a label like ``user:alice``; other kinds keep theirs: ``key abcd1234``."""
+    kind, _, name = label.partition(":")
+    return name if kind == "user" else f"{kind} {name}".strip()

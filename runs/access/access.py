@@ -191,6 +191,21 @@ def grants_to(principal: Principal) -> QuerySet[Grant]:
     return rows.filter(to_me)
 
 
+def grants_for(principal: Principal, action: str) -> QuerySet[Grant]:
+    """The valid grants that let a person or key do ``action``: ``_granted``, as rows."""
+    levels = [level for level, actions in ACTIONS.items() if action in actions]
+    rows = grants_to(principal).filter(level__in=levels)
+    if principal.can(action):
+        return rows
+    return rows.filter(to_user__isnull=False) if principal.kind == "user" else rows.none()
+
+
+def run_interrupts(run: Run) -> QuerySet[Interrupt]:
+    """The questions of a run that the caller may see, in the order asked."""
+    rows = Interrupt.objects.already_found().filter(run=run).order_by("pk")
+    return _asked(rows).select_related("answering_run")
+
+
 def _granted(principal: Principal, where: Q) -> frozenset[str]:
     """What grants allow: a person gets all of their level, others as far as their role goes."""
     allowed: set[str] = set()

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from runs.access import access, start
+from runs.access import access, inbox, start
 from runs.api.serializers import RunSerializer
 from runs.models import Interrupt, InterruptStatus
 from teams.api.pages import NewestFirst
@@ -107,7 +107,7 @@ class InterruptList(generics.ListAPIView[Interrupt]):
         questions = access.visible_interrupts(principal_of(self.request))
         if {"run", "thread_id"} & self.request.query_params.keys():
             return questions
-        return questions.exclude(run__parent__interrupts__status=InterruptStatus.OPEN)
+        return inbox.each_once(questions)
 
 
 class InterruptDetail(generics.RetrieveAPIView[Interrupt]):

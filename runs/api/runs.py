@@ -1,5 +1,6 @@
 """The runs resource. A view validates, calls one verb, renders."""
 
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from events import journal
 from protocol.errors import Invalid
 from protocol.views import raw
 from runs.access import access, context, cursors, start
+from runs.api import filters
 from runs.api.filters import RunFilter
 from runs.api.serializers import RunSerializer, StartSerializer
 from runs.lifecycle import lifecycle
@@ -24,7 +26,17 @@ from teams.authentication import principal_of
 
 
 class NewestFirst(pages.NewestFirst):
+    """In the order of the ids, or of the times that the request filters by: each has its index."""
+
     ordering = "-journal_id"
+
+    def get_ordering(self, request: Request, queryset: Any, view: Any) -> tuple[str, ...]:
+        timed = {"created_after", "created_before"} & request.query_params.keys()
+        return filters.BY_TIME if timed else filters.BY_ID
+
+    def parse_position(self, text: str) -> object:
+        timed = "-created_at" in self.ordering
+        return datetime.fromisoformat(text) if timed else UUID(text)
 
 
 class RunList(generics.ListAPIView[Run]):

@@ -18,11 +18,21 @@ export function span(milliseconds) {
   return minutes < 60 ? `${minutes} m ${two(seconds % 60)} s` : `${Math.floor(minutes / 60)} h ${two(minutes % 60)} m`;
 }
 
+/** The same words as the server's `left`: in 4 m 10 s. */
+export function left(milliseconds) {
+  return milliseconds > 0 ? `in ${span(milliseconds)}` : "now";
+}
+
 export function tick() {
   const now = Date.now() + skew;
   for (const time of document.querySelectorAll("time[data-age]")) {
     const at = Date.parse(time.dateTime);
     time.textContent = age((now - at) / 1000);
+    time.title ||= new Date(at).toLocaleString();
+  }
+  for (const time of document.querySelectorAll("time[data-left]")) {
+    const at = Date.parse(time.dateTime);
+    time.textContent = left(at - now);
     time.title ||= new Date(at).toLocaleString();
   }
   document.querySelectorAll('time[data-until=""]').forEach(spell);

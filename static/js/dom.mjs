@@ -51,3 +51,10 @@ export function showConnection(name, lost) {
   find("connection").dataset.is = name;
   find("connection").textContent = CONNECTION[name] ?? lost;
 }
+
+/** Let htmx poll only while the page can be seen. */
+export function pauseWhenHidden() {
+  document.body.addEventListener("htmx:beforeRequest", (event) => {
+    if (document.hidden) event.preventDefault();
+  });
+}

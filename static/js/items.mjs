@@ -98,7 +98,7 @@ function interrupt(item) {
   const { reason, message: question, responseSchema, expiresAt } = item.interrupt;
   const details = responseSchema && h("details", {}, h("summary", {}, "Expected answer"), h("div", { class: "body" }, JSON.stringify(responseSchema, null, 2)));
   return fixed(h("section", { class: "item notice interrupt" },
-    h("header", {}, h("b", {}, `Waiting for an answer · ${reason}`), at(item)),
+    h("header", {}, h("b", {}, `Question · ${reason}`), at(item)),
     h("p", { class: "text" }, question ?? reason),
     expiresAt && h("p", { class: "hint" }, `Expires ${expiresAt}`),
     details,

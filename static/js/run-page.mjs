@@ -2,7 +2,7 @@
 
 import { spell, startClock } from "./clock.mjs";
 import { Conversation } from "./conversation.mjs";
-import { alertIn, find, perFrame, post, showConnection } from "./dom.mjs";
+import { alertIn, find, pauseWhenHidden, perFrame, post, showConnection } from "./dom.mjs";
 import { EventTable } from "./event-table.mjs";
 import { Fold } from "./fold.mjs";
 import { JsonTree } from "./json-tree.mjs";
@@ -56,8 +56,8 @@ function drawConversation() {
   const { scrollHeight, clientHeight } = document.documentElement;
   const atEnd = scrollY + clientHeight >= scrollHeight - 80;
   conversation.draw();
-  find("waiting").hidden = fold.items.length > 0;
-  if (fold.end) find("waiting").textContent = "This run produced no messages.";
+  find("placeholder").hidden = fold.items.length > 0;
+  if (fold.end) find("placeholder").textContent = "This run produced no messages.";
   if (atEnd && page.active && table.events.length) scrollTo({ top: document.documentElement.scrollHeight });
 }
 
@@ -92,6 +92,7 @@ async function refresh() {
 
 function show(run) {
   const active = run.status === "queued" || run.status === "running";
+  if (run.status === "interrupted" && chip.dataset.status !== run.status) document.body.dispatchEvent(new Event("questions"));
   chip.dataset.status = chip.textContent = run.status;
   chip.toggleAttribute("data-cancelling", active && Boolean(run.cancel_requested_at));
   document.title = document.title.replace(/· \w+ ·/, `· ${run.status} ·`);
@@ -132,6 +133,7 @@ function route() {
 addEventListener("hashchange", route);
 find("follow").checked = Boolean(page.active) && !location.hash.startsWith("#seq=");
 startClock();
+pauseWhenHidden();
 route();
 if (chip.dataset.status === "queued") {
   await readInput();

@@ -1,13 +1,11 @@
 /** The runs list: start a run, filter at once, and poll only while somebody looks. */
 
 import { startClock } from "./clock.mjs";
-import { alertIn, find, post } from "./dom.mjs";
+import { alertIn, find, pauseWhenHidden, post } from "./dom.mjs";
 
 startClock();
 
-document.body.addEventListener("htmx:beforeRequest", (event) => {
-  if (document.hidden) event.preventDefault();
-});
+pauseWhenHidden();
 
 const filters = document.querySelector(".filters");
 filters.addEventListener("submit", () => {
@@ -15,6 +13,11 @@ filters.addEventListener("submit", () => {
 });
 filters.addEventListener("change", () => filters.requestSubmit());
 filters.querySelector("[data-apply]").hidden = true;
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.target.closest("input, textarea, select")) return;
+  event.preventDefault();
+  find("q").focus();
+});
 
 const form = find("start");
 if (form) {

@@ -43,8 +43,8 @@ function draw() {
     const { scrollHeight, clientHeight } = document.documentElement;
     const atEnd = scrollY + clientHeight >= scrollHeight - 80;
     conversation.draw();
-    find("waiting").hidden = fold.items.length > 0;
-    if (fold.end) find("waiting").textContent = "This run produced no messages.";
+    find("placeholder").hidden = fold.items.length > 0;
+    if (fold.end) find("placeholder").textContent = "This run produced no messages.";
     if (atEnd && page.active) scrollTo({ top: scrollHeight });
   }
   if (tabs.shown === "events") table.draw();

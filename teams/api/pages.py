@@ -21,12 +21,16 @@ class NewestFirst(CursorPagination):
     position: Callable[[str], object] = UUID
     """Makes a position of the ordering's field from text, or raises ValueError."""
 
+    def parse_position(self, text: str) -> object:
+        """The position that the text stands for, or ValueError."""
+        return type(self).position(text)
+
     def decode_cursor(self, request: Request) -> Any:
         """Raises BadCursor for a cursor that this host never issued."""
         try:
             cursor = super().decode_cursor(request)
             if cursor is not None:
-                type(self).position(str(cursor.position))
+                self.parse_position(str(cursor.position))
         except (NotFound, ValueError):
             raise BadCursor("This cursor does not belong to this list.") from None
         return cursor

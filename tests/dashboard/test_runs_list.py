@@ -86,12 +86,12 @@ class TestWhatIsShown:
         browser = browse(cast.alice)
         for n in range(12):
             start(cast.alice if n % 2 else cast.bob)
-        with django_assert_num_queries(6 if address == "/runs/" else 4):
+        with django_assert_num_queries(7 if address == "/runs/" else 4):
             assert browser.get(address).status_code == 200
 
     def test_no_row_reads_an_input(self, cast: Cast) -> None:
         start(cast.alice)
-        (row,) = listing.matching(cast.alice.principal, QueryDict())[0]
+        (row,) = listing.matching(cast.alice.principal, QueryDict()).runs
         assert {"input", "result", "usage"} <= row.get_deferred_fields()
 
 

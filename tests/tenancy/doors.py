@@ -81,6 +81,11 @@ DJANGO: dict[str, Door] = {
     "agents/answer": Door(
         {"POST": Who(401, 401, 404, 202)}, body={"run_id": "{asking}", "request_id": "i"}
     ),
+    "runs/<uuid:run_id>/questions": Door({"GET": RUN_PAGE}, "runs/{asking}/questions"),
+    "inbox": Door({"GET": MOVED}),
+    "inbox/": Door({"GET": PAGE}),
+    "inbox/pulse": Door({"GET": PAGE}),
+    "inbox/<uuid:interrupt_id>/answer": Door({"POST": FORGED}, "inbox/{question}/answer"),
     "runs/<uuid:run_id>/input": Door({"GET": RUN_PAGE}, "runs/{run}/input"),
     "health": Door({"GET": OPEN}),
     "ready": Door({"GET": OPEN}),

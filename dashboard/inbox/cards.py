@@ -1,0 +1,121 @@
+"""Questions as templates show them: with a form for those who may answer, else with the outcome."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils import timezone
+
+from dashboard.inbox.form import AnswerForm
+from dashboard.inbox.indented import LONGEST, indented
+from dashboard.inbox.parts import Option, choice_of, parts_of
+from protocol.strict_json import dumps_any
+from runs.access import access
+from runs.models import Interrupt, InterruptStatus, Run
+from teams.authentication import Principal
+
+MOST = 50
+MOST_ENTRIES = 30
+
+
+@dataclass(slots=True)
+class Card:
+    """A question, its state, and what the page's visitor can do about it.
+
+    ``form`` is None if it is no longer open or the visitor may not answer it. ``verdict`` is the
+    word of the button that answered it; ``entries`` are the members of the answer, as text.
+    """
+
+    question: Interrupt
+    state: str
+    form: AnswerForm | None = None
+    verdict: str = ""
+    entries: list[tuple[str, str]] = field(default_factory=list)
+    problem: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        return self.state == InterruptStatus.OPEN
+
+    @property
+    def schema(self) -> str:
+        return indented(json.loads(self.question.response_schema or "{}"))
+
+    @property
+    def metadata(self) -> str:
+        """What the agent sent with the question: for a tool call, the call."""
+        value = json.loads(self.question.question).get("metadata")
+        return indented(value) if value else ""
+
+
+def card(principal: Principal, question: Interrupt, form: AnswerForm | None = None) -> Card:
+    """``form``: one that was sent and comes back with its errors."""
+    state = InterruptStatus.EXPIRED if question.late(timezone.now()) else question.status
+    shape = Card(question, state)
+    if state == InterruptStatus.OPEN:
+        if access.may(principal, "answer", question.run):
+            shape.form = form or AnswerForm(question)
+    elif state == InterruptStatus.ANSWERED:
+        shape.verdict, shape.entries = _outcome(question)
+    return shape
+
+
+def of_run(
+    principal: Principal, run: Run, form: AnswerForm | None = None, problem: str = ""
+) -> list[Card]:
+    """The questions that a run ended with; of one that another run has asked again, none."""
+    return of_rows(principal, access.run_interrupts(run)[:MOST], form, problem)
+
+
+def of_rows(
+    principal: Principal, rows: Iterable[Interrupt], form: AnswerForm | None, problem: str
+) -> list[Card]:
+    own = form.question.pk if form else None
+    cards = [card(principal, row, form if row.pk == own else None) for row in rows]
+    for each in cards:
+        if each.question.pk == own:
+            each.problem = problem
+    return cards
+
+
+def stamp(cards: Iterable[Card]) -> str:
+    """What an open page says it shows: changes with the state of any question."""
+    return ".".join(f"{each.state}{each.question.answering_run_id or ''}" for each in cards)
+
+
+def _outcome(question: Interrupt) -> tuple[str, list[tuple[str, str]]]:
+    answer = json.loads(question.answer or "{}")
+    if "payload" not in answer:
+        return "approved" if question.response_schema is None else "", []
+    payload = answer["payload"]
+    schema = json.loads(question.response_schema or "{}")
+    parts = parts_of(schema)
+    choice = choice_of(parts) if question.response_schema is not None else None
+    if question.response_schema is None and payload is True:
+        return "Approve", []
+    if isinstance(payload, dict):
+        verdict = _word(choice.options, payload.get(choice.name or "")) if choice else ""
+        labels = {part.name: part.label for part in parts}
+        rest = [
+            (str(labels.get(name, name))[:200], _text(value))
+            for name, value in payload.items()
+            if not (verdict and choice and name == choice.name)
+        ]
+        return verdict, rest[:MOST_ENTRIES]
+    verdict = _word(choice.options, payload) if choice else ""
+    return verdict, [] if verdict else [("Answer", _text(payload))]
+
+
+def _word(options: tuple[Option, ...], value: Any) -> str:
+    for option in options:
+        if option.value == value and type(option.value) is type(value):
+            return option.label
+    return ""
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = value if isinstance(value, str) else dumps_any(value)
+    return text[:LONGEST]

@@ -1,0 +1,127 @@
+"""Questions in a real browser: found from the first page, answered with and without JavaScript."""
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.acceptance.browser.test_pages import CONTRAST, Open, open_page, session
+from tests.acceptance.browser.test_team_pages import OUT_OF_REACH
+from tests.acceptance.host import Host
+from tests.runs.asking import APPROVAL
+
+__all__ = ["open_page", "session"]
+
+WIDE = "w" * 200
+NASTY: list[dict[str, Any]] = [
+    {"reason": WIDE, "message": f"{WIDE} \u05e9\u05dc\u05d5\u05dd", "response_schema": APPROVAL,
+     "metadata": {WIDE: [WIDE]}},
+    {"reason": "input_required", "message": "Fill this in", "response_schema": {
+        "type": "object",
+        "required": ["name", "size"],
+        "properties": {
+            "name": {"type": "string", "title": WIDE, "description": WIDE},
+            "size": {"enum": ["small", WIDE]},
+            "day": {"type": "string", "format": "date"},
+            "many": {"type": "array", "items": {"enum": [WIDE, "one", "two"]}},
+            "deep": {"type": "object"},
+        },
+    }},
+]  # fmt: skip
+
+
+def ask(host: Host, **question: Any) -> dict[str, Any]:
+    """A run that has ended with this question."""
+    run = host.begin(
+        script=[{"text": "I looked."}, {"interrupt": {"reason": "confirm", **question}}]
+    )
+    host.wait_status(run["id"], "interrupted")
+    return run
+
+
+def answering(host: Host, run: dict[str, Any]) -> str:
+    with host.client() as client:
+        rows = client.get("/api/v1/interrupts", params={"run": run["id"]}).json()["results"]
+    return str(rows[0]["answering_run"])
+
+
+def card(page: Page, message: str) -> Locator:
+    return page.get_by_role("main").get_by_role("article").filter(has_text=message)
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["javascript", "plain"])
+def test_approve_in_two_clicks(open_page: Open, host: Host, scripts: bool) -> None:
+    message = f"Pay the bill, scripts {scripts}?"
+    run = ask(host, message=message, response_schema=APPROVAL)
+    page = open_page("/", java_script_enabled=scripts)
+    page.get_by_role("link", name=re.compile("^Inbox .*open question")).click()
+    card(page, message).get_by_role("button", name="Approve").click()
+    expect(page.get_by_role("status").first).to_contain_text("Answered. scripted continues")
+    expect(card(page, message)).to_have_count(0)
+    page.goto(f"/runs/{run['id']}/")
+    outcome = card(page, message)
+    expect(outcome).to_contain_text("demo answered: Approve")
+    expect(page.get_by_role("main")).not_to_contain_text(re.compile("wait", re.IGNORECASE))
+    expect(page.get_by_role("button", name="Approve")).to_have_count(0)
+    outcome.get_by_role("link", name="The run that continues").click()
+    assert page.url == f"{host.url}/runs/{answering(host, run)}/"
+
+
+def test_a_live_page_asks_and_learns_that_a_colleague_was_quicker(
+    open_page: Open, host: Host
+) -> None:
+    run = host.begin(script=[{"text": "hm"}, {"sleep": 1}, {"interrupt": {
+        "reason": "confirm", "message": "Go on?", "response_schema": APPROVAL}}])  # fmt: skip
+    page = open_page(f"/runs/{run['id']}/")
+    approve = page.get_by_role("main").get_by_role("button", name="Approve")
+    expect(approve).to_be_visible()
+    other = open_page(f"/runs/{run['id']}/")
+    other.get_by_role("button", name="Deny").click()
+    expect(card(other, "Go on?")).to_contain_text("demo answered: Deny")
+    expect(card(page, "Go on?")).to_contain_text("demo answered: Deny")
+    expect(approve).to_have_count(0)
+
+
+def test_enter_in_a_field_approves_nothing_and_errors_stand_at_the_field(
+    open_page: Open, host: Host
+) -> None:
+    schema = {
+        "type": "object",
+        "required": ["approved"],
+        "properties": {
+            "approved": {"type": "boolean"},
+            "amount": {"type": "integer", "minimum": 1},
+        },
+    }
+    run = ask(host, message="How much?", response_schema=schema)
+    page = open_page(f"/runs/{run['id']}/", quiet=False)
+    amount = page.get_by_label("Amount")
+    amount.fill("0")
+    amount.press("Enter")
+    page.get_by_role("button", name="Approve").click()
+    expect(card(page, "How much?").get_by_role("alert")).to_contain_text("less than the minimum")
+    expect(amount).to_have_value("0")
+    amount.fill("12")
+    page.get_by_role("button", name="Approve").click()
+    expect(card(page, "How much?")).to_contain_text("answered: Approve")
+    expect(card(page, "How much?")).to_contain_text("12")
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(390, "dark"), (1280, "light")], ids=["phone", "desk"]
+)
+def test_nasty_questions_fit_and_can_be_read(
+    open_page: Open, host: Host, width: int, scheme: str
+) -> None:
+    runs = [ask(host, **each) for each in NASTY]
+    page = open_page("/inbox/", color_scheme=scheme, viewport={"width": width, "height": 844})
+    for address in ("/inbox/", *(f"/runs/{run['id']}/" for run in runs)):
+        page.goto(address)
+        for details in page.locator(".question details").all():
+            details.locator("summary").click()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, address
+        outside = page.evaluate(OUT_OF_REACH.replace("main :is", ".question :is"), width)
+        assert outside == [], address
+        ratio, where = page.evaluate(CONTRAST)
+        assert ratio >= 4.5, (address, where)
