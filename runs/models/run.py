@@ -117,6 +117,13 @@ class Run(TeamOwned):
         indexes = [
             # the runs list of a team, newest first, with and without a status filter
             models.Index(fields=["team", "-journal"], name="run_team_newest"),
+            # the same from one time to another, and the failures of one kind
+            models.Index(fields=["team", "-created_at", "-journal"], name="run_team_by_time"),
+            models.Index(
+                fields=["team", "error_code", "-journal"],
+                condition=~Q(error_code=""),
+                name="run_team_failed_by_code",
+            ),
             models.Index(
                 fields=["parent"], condition=Q(parent__isnull=False), name="run_of_parent"
             ),
