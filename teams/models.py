@@ -279,9 +279,10 @@ class Invitation(TeamOwned):
 class StreamTicket(TeamOwned):
     """A browser's pass to one stream, since it cannot send a credential in a header there.
 
-    ``run`` or ``thread`` is what it is for; ``user`` (with the browser's ``session_key``, if one
-    asked) or ``api_key`` is the credential behind it. ``opened_run`` is the run whose stream it has
-    opened, at ``opened_at``.
+    ``run`` or ``thread`` is what it is for; neither: a socket for everything. ``user`` (with the
+    browser's ``session_key``, if one asked) or ``api_key`` is the credential behind it.
+    ``opened_run`` is the run whose stream it has opened, at ``opened_at``; null if it opened a
+    socket for everything.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
@@ -299,15 +300,15 @@ class StreamTicket(TeamOwned):
     class Meta:
         constraints = [
             models.CheckConstraint(
-                condition=models.Q(run=None) ^ models.Q(thread=None), name="ticket_for_one_thing"
+                condition=models.Q(run=None) | models.Q(thread=None),
+                name="ticket_for_one_thing_at_most",
             ),
             models.CheckConstraint(
                 condition=models.Q(user=None) ^ models.Q(api_key=None), name="ticket_of_somebody"
             ),
             models.CheckConstraint(
-                condition=models.Q(opened_at=None, opened_run=None)
-                | models.Q(opened_at__isnull=False, opened_run__isnull=False),
-                name="ticket_opened_for_a_run",
+                condition=models.Q(opened_run=None) | models.Q(opened_at__isnull=False),
+                name="ticket_opened_before_its_run",
             ),
         ]
         indexes = [models.Index(fields=["created_at"], name="ticket_oldest")]

@@ -16,21 +16,23 @@ from teams.authentication import Bound, principal_of
 
 
 class AskTicketSerializer(serializers.Serializer[Any]):
-    """Exactly one of the two."""
+    """Exactly one of the three."""
 
     run = serializers.UUIDField(required=False, help_text="The host's own id of a run.")
     thread_id = serializers.CharField(
         required=False, max_length=255, help_text="The client's name of a thread."
     )
 
+    socket = serializers.BooleanField(required=False, help_text="true: for WS /ws/.")
+
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if len(attrs) != 1:
-            raise serializers.ValidationError("Send either run or thread_id.")
+        if len(attrs) != 1 or attrs.get("socket") is False:
+            raise serializers.ValidationError("Send either run or thread_id, or socket: true.")
         return attrs
 
 
 class TicketSerializer(serializers.Serializer[Any]):
-    """The URLs of the run, with the ticket; null for a thread's ticket."""
+    """The URLs of the run or of the socket, with the ticket; null where there is none."""
 
     ticket = serializers.CharField()
     opens_within = serializers.IntegerField(help_text="Seconds.")
@@ -43,12 +45,14 @@ class TicketSerializer(serializers.Serializer[Any]):
 class TicketMint(APIView):
     @extend_schema(request=AskTicketSerializer, responses={201: TicketSerializer})
     def post(self, request: Request) -> Response:
-        """A ticket for one stream of a run, or of any one run of a thread: ``?ticket=``."""
+        """A ticket for one stream of a run or of any one run of a thread, or for ``WS /ws/``."""
         principal = principal_of(request)
         serializer = AskTicketSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         events_url = websocket_url = ag_ui_stream = None
-        if key := serializer.validated_data.get("run"):
+        if "socket" in serializer.validated_data:
+            bound = Bound()
+        elif key := serializer.validated_data.get("run"):
             bound = Bound(run=access.find(principal, key).pk)
         elif thread := access.find_thread(principal, serializer.validated_data["thread_id"]):
             bound = Bound(thread=thread.pk)
@@ -60,6 +64,8 @@ class TicketMint(APIView):
             events_url = f"/api/v1/runs/{bound.run}/events?{query}"
             websocket_url = f"/ws/runs/{bound.run}/?{query}"
             ag_ui_stream = f"/runs/{bound.run}/events?{query}"
+        elif not bound.thread:
+            websocket_url = f"/ws/?{urlencode({'ticket': text})}"
         ticket_fields = TicketSerializer(
             {
                 "ticket": text,

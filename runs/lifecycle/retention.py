@@ -21,7 +21,7 @@ from django.utils import timezone
 from events import partitions, purge
 from protocol.fold.fold import Fold
 from protocol.ids import uuid7_floor
-from runs.lifecycle import admission, history
+from runs.lifecycle import admission, feed, history
 from runs.models import Comment, Feedback, Interrupt, Run, Thread, ThreadHistory
 from teams.limits import limits_of
 from teams.models import Team
@@ -41,6 +41,8 @@ def run_once(seconds: float = 3000.0) -> None:
         if days := limits_of(team).retention_days:
             _expire(team, timezone.now() - timedelta(days=days), until)
     drop_months()
+    while time.monotonic() < until and feed.sweep():
+        pass
     sweep(until)
 
 

@@ -1,6 +1,7 @@
 """The tables of threads and runs, one module for each thing; import them from here."""
 
 from runs.models.comment import Comment, Feedback, Mention, Thumb
+from runs.models.feed import FeedEntry
 from runs.models.grant import Grant, Level
 from runs.models.interrupt import Interrupt, InterruptStatus
 from runs.models.run import ACTIVE, ENDED, WORKER_GONE, Run, Status
@@ -13,6 +14,7 @@ __all__ = [
     "WORKER_GONE",
     "Comment",
     "EndedRun",
+    "FeedEntry",
     "Feedback",
     "Grant",
     "Interrupt",

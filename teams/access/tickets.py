@@ -16,9 +16,11 @@ from django.db.models.functions import Now
 
 from agui_project.errors import Forbidden, Unauthenticated
 from backends.postgres import scope
+from security import requester
 from teams import authentication
 from teams.authentication import Bound, Principal
 from teams.models import ApiKey, Role, StreamTicket
+from teams.tenancy import TeamQuerySet
 
 OPENS_WITHIN = timedelta(seconds=60)
 REOPENS_FOR = timedelta(minutes=15)
@@ -33,7 +35,10 @@ class TicketRefused(Unauthenticated):
 
 
 def mint(principal: Principal, bound: Bound) -> str:
-    """A ticket for one stream of a run or thread. Raises Forbidden for a link or a ticket."""
+    """A ticket for one stream of a run or thread; bound to neither, for one socket for everything.
+
+    Raises Forbidden for a link or a ticket.
+    """
     behind: dict[str, Any]
     if principal.kind == "key":
         row = ApiKey.objects.for_team(principal.team).only("pk").get(prefix=principal.key_prefix)
@@ -56,6 +61,34 @@ def redeem(text: str, run_id: UUID, *, again: bool) -> Principal:
     The first use must come within OPENS_WITHIN of its making; ``again``, by a reader who has a
     cursor, within REOPENS_FOR of the first and for the same run. The database's clock counts.
     """
+    rows, ticket, behind = _opened_by(text)
+    if ticket.run is None and ticket.thread is None:
+        raise TicketRefused
+    principal = behind.as_ticket(Bound(ticket.run, ticket.thread))
+    if _use_up(rows, opened_run=run_id):
+        return principal
+    if again and rows.filter(opened_run=run_id, opened_at__gt=Now() - REOPENS_FOR).exists():
+        return principal
+    raise TicketRefused
+
+
+def redeem_for_socket(text: str) -> Principal:
+    """The principal that opens a socket for everything, once, within OPENS_WITHIN.
+
+    With a ticket for a socket it is the one that got the ticket; with a run's or a thread's it may
+    read that and nothing else. Raises TicketRefused.
+    """
+    rows, ticket, behind = _opened_by(text)
+    if not _use_up(rows, opened_run=ticket.run):
+        raise TicketRefused
+    requester.identified(ticket.team_id)
+    if ticket.run is None and ticket.thread is None:
+        return behind
+    return behind.as_ticket(Bound(ticket.run, ticket.thread))
+
+
+def _opened_by(text: str) -> tuple[TeamQuerySet[StreamTicket], StreamTicket, Principal]:
+    """The ticket, as a query and as a row, and its principal of today. Raises TicketRefused."""
     try:
         key = UUID(_signer.unsign(text))
     except (signing.BadSignature, ValueError):
@@ -67,13 +100,12 @@ def redeem(text: str, run_id: UUID, *, again: bool) -> Principal:
     behind = authentication.refreshed(_behind(ticket)) if ticket else None
     if ticket is None or behind is None:
         raise TicketRefused
-    principal = behind.as_ticket(Bound(ticket.run, ticket.thread))
+    return rows, ticket, behind
+
+
+def _use_up(rows: TeamQuerySet[StreamTicket], *, opened_run: UUID | None) -> bool:
     fresh = rows.filter(opened_at=None, created_at__gt=Now() - OPENS_WITHIN)
-    if fresh.update(opened_at=Now(), opened_run=run_id):
-        return principal
-    if again and rows.filter(opened_run=run_id, opened_at__gt=Now() - REOPENS_FOR).exists():
-        return principal
-    raise TicketRefused
+    return bool(fresh.update(opened_at=Now(), opened_run=opened_run))
 
 
 def _behind(ticket: StreamTicket) -> Principal:

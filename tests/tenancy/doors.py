@@ -249,6 +249,7 @@ METHODS: dict[str, tuple[dict[str, Any], Codes]] = {
         {"interrupt": "{question}", "status": "cancelled"}, Codes("not_found", "")
     ),
     "run.subscribe": ({"run": "{run}"}, Codes("not_found", "")),
+    "team.subscribe": ({"after": 0}, Codes("", "")),
     "thread.subscribe": ({"thread_id": f"{THREAD}-2"}, Codes("not_found", "")),
 }  # fmt: skip
 """Requests of ``ws/``: their parameters, and the error that the stranger and the owner get."""

@@ -241,19 +241,19 @@ async def test_sockets(house: House, bell: None, route: str) -> None:
         assert bool(events) == (code == 1000)
 
 
-@pytest.mark.parametrize("method", CALLS)
-async def test_requests_of_the_host_socket(house: House, bell: None, method: str) -> None:
-    template, codes = CALLS[method]
-    params = {k: house.named(v) if isinstance(v, str) else v for k, v in template.items()}
+async def test_requests_of_the_host_socket(house: House, bell: None) -> None:
+    before = await db(house.state)
     for name in ("stranger", "owner"):
-        before = await db(house.state)
-        async with calling({**OWN, **house.askers[name]}) as peer:
-            answer = await peer.answer(method, **params)
-            code = answer.get("error", {}).get("data", {}).get("code", "")
-            assert code == getattr(codes, name), name
-            if name == "stranger":
-                assert SECRET not in f"{answer} {peer.notes}"
-                assert await db(house.state) == before
+        for method, (template, codes) in CALLS.items():
+            params = {k: house.named(v) if isinstance(v, str) else v for k, v in template.items()}
+            async with calling({**OWN, **house.askers[name]}) as peer:
+                answer = await peer.answer(method, **params)
+                code = answer.get("error", {}).get("data", {}).get("code", "")
+                assert code == getattr(codes, name), f"{method} by {name}"
+                if name == "stranger":
+                    assert SECRET not in f"{answer} {peer.notes}", method
+        if name == "stranger":
+            assert await db(house.state) == before
 
 
 def test_every_request_of_the_host_socket_has_a_line() -> None:

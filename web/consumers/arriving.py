@@ -18,6 +18,14 @@ async def reader(request: Request, *, again: bool) -> Principal:
     return await db(tickets.redeem, ticket, request.kwargs["run_id"], again=again)
 
 
+async def program(request: Request) -> Principal:
+    """The caller of the socket for everything; the same precedence."""
+    ticket = request.query.get("ticket")
+    if ticket is None or "authorization" in request.headers:
+        return await db(authentication.resolve, request.headers, request.cookies)
+    return await db(tickets.redeem_for_socket, ticket)
+
+
 def refuse_foreign_page(principal: Principal, request: Request, *, json_body: bool) -> None:
     """A cookie alone is not enough to do something: the page must be one of ours."""
     authentication.guard_cookie(

@@ -7,15 +7,16 @@ from uuid import UUID
 from agui_project.errors import BadCursor
 from backends.postgres.bridge import db
 from protocol.input.fields import wrong
-from runs.access import access, cursors, following, start
+from runs.access import access, cursors, feed, following, start
 from runs.access.following import Place
 from runs.api.interrupts import answered
 from runs.api.serializers import RunSerializer
 from runs.lifecycle import lifecycle
 from runs.models import Run
 from web.host_socket import params as read
+from web.host_socket.feed import FeedSubscription
 from web.host_socket.room import Room
-from web.host_socket.subscriptions import RunSubscription, ThreadSubscription
+from web.host_socket.subscriptions import RunSubscription, Subscription, ThreadSubscription
 
 Params = dict[str, Any]
 
@@ -23,7 +24,7 @@ Params = dict[str, Any]
 class Opening(NamedTuple):
     """A subscription that begins behind the answer, and the team that owns what it reads."""
 
-    subscription: RunSubscription
+    subscription: Subscription
     owner: UUID
 
 
@@ -143,6 +144,22 @@ def _thread(room: Room, thread_id: str, after: Place | bool) -> tuple[UUID, Plac
     return thread, Place(first, 0), True
 
 
+async def subscribe_team(room: Room, params: Params) -> Reply:
+    """``team.subscribe {after?, window?}``; without ``after`` from now on."""
+    value = params.get("after")
+    after, window = None if value is None else read.cursor(value), read.window(params)
+    name, team = room.take_place(), room.principal.team.pk
+    try:
+        position = await db(lambda: feed.place(room.standing(), after))
+    except BaseException:
+        room.give_back()
+        raise
+    subscription = FeedSubscription(
+        name, room.outgoing, window, position, team=team, standing=room.standing
+    )
+    return Reply({"subscription": name, "cursor": position}, Opening(subscription, team))
+
+
 def _rendered(run: Run) -> dict[str, Any]:
     return dict(RunSerializer(run).data)
 
@@ -153,4 +170,5 @@ METHODS = {
     "interrupt.answer": Method(answer_interrupt, "start"),
     "run.subscribe": Method(subscribe_run, "join"),
     "thread.subscribe": Method(subscribe_thread, "join"),
+    "team.subscribe": Method(subscribe_team, "join"),
 }

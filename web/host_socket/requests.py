@@ -23,8 +23,12 @@ nothing is read until some are answered."""
 
 
 async def acknowledge(room: Room, params: Params) -> None:
-    """``ack {subscription, seq, run?}``: the client has everything up to this event."""
-    name, seq = read.text(params, "subscription"), read.cursor(params.get("seq"))
+    """``ack {subscription, seq, run?}``: the client has everything up to this event.
+
+    For the feed, ``cursor`` in place of ``seq``.
+    """
+    name = read.text(params, "subscription")
+    seq = read.cursor(params.get("seq", params.get("cursor")))
     room.acknowledge(name, read.optional_uuid(params, "run"), seq)
 
 

@@ -14,7 +14,7 @@ from teams.authentication import Principal
 from teams.limits import LimitReached
 from web.host_socket import frames
 from web.host_socket.outgoing import Outgoing
-from web.host_socket.subscriptions import End, RunSubscription, ThreadSubscription
+from web.host_socket.subscriptions import End, Subscription, ThreadSubscription
 from web.host_socket.threads import Threads
 
 MOST_SUBSCRIPTIONS = 1_000
@@ -36,7 +36,7 @@ class Room:
         self._every = every
         self._number = 0
         self._taken = 0
-        self._subscriptions: dict[str, RunSubscription] = {}
+        self._subscriptions: dict[str, Subscription] = {}
         self._following: dict[str, asyncio.Task[None]] = {}
         self._watched: set[UUID | str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -71,7 +71,7 @@ class Room:
     def give_back(self) -> None:
         self._taken -= 1
 
-    def begin(self, subscription: RunSubscription, owner: UUID) -> None:
+    def begin(self, subscription: Subscription, owner: UUID) -> None:
         """Send its events from now on; ``owner`` is the team that owns what it reads."""
         name = subscription.name
         self._subscriptions[name] = subscription
@@ -102,7 +102,7 @@ class Room:
         subscriptions = self._subscriptions.values()
         return [each for each in subscriptions if isinstance(each, ThreadSubscription)]
 
-    async def _follow(self, subscription: RunSubscription) -> None:
+    async def _follow(self, subscription: Subscription) -> None:
         try:
             reason = await subscription.follow()
         except Unauthenticated:
@@ -144,10 +144,14 @@ class Room:
 
     async def _check(self) -> bool:
         """End the subscriptions that the caller may no longer read; False without a credential."""
-        runs = {name: each.run for name, each in self._subscriptions.items()}
+        runs = {name: each.run for name, each in self._subscriptions.items() if each.run}
         readable = await db_read(self._readable, set(runs.values()))
-        for name, run in runs.items():
-            if name in self._subscriptions and run not in (readable or ()):
+        if readable is None:
+            lost = list(self._subscriptions)
+        else:
+            lost = [name for name, run in runs.items() if run not in readable]
+        for name in lost:
+            if name in self._subscriptions:
                 await self._stop(name)
                 await self._announce_end(name, End.REVOKED)
         return readable is not None

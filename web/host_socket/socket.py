@@ -4,9 +4,6 @@ import asyncio
 
 from django.conf import settings
 
-from backends.postgres.bridge import db
-from teams import authentication
-from teams.authentication import Principal
 from web import websocket
 from web.asgi_http import Request
 from web.consumers import arriving
@@ -22,7 +19,8 @@ from web.scope import Send
 @socket(subprotocol=frames.SUBPROTOCOL)
 async def host_socket(request: Request, send: Send) -> websocket.Close | None:
     """The close code, or None if the peer has left."""
-    principal = await _authenticate(request)
+    principal = await arriving.program(request)
+    arriving.refuse_foreign_page(principal, request, json_body=False)
     async with opened(principal):
         request.release()
         outgoing = Outgoing(
@@ -60,9 +58,3 @@ async def _until_over(room: Room, requests: Requests) -> websocket.Close | None:
     except TimeoutError:
         return websocket.Close.TOO_SLOW
     return websocket.Close.REVOKED
-
-
-async def _authenticate(request: Request) -> Principal:
-    principal = await db(authentication.resolve, request.headers, request.cookies)
-    arriving.refuse_foreign_page(principal, request, json_body=False)
-    return principal

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import aclosing
 from enum import StrEnum
+from typing import Protocol
 from uuid import UUID
 
 from django.conf import settings
@@ -18,7 +19,7 @@ from runs.access import following
 from runs.access.following import Place
 from teams.authentication import Principal
 from web.host_socket import frames
-from web.host_socket.credit import Credit
+from web.host_socket.credit import Credit, RunCredit
 from web.host_socket.outgoing import Outgoing
 
 PIECE = 32
@@ -42,13 +43,31 @@ class Slow(Exception):
     """The subscriber has acknowledged nothing for ``AGUI_STALL_TIMEOUT`` seconds."""
 
 
+class Subscription(Protocol):
+    """What a socket's reader subscribes to."""
+
+    name: str
+    run: UUID | None
+    """The run whose readers may read this; None where only the credential counts."""
+
+    @property
+    def credit(self) -> Credit: ...
+
+    async def follow(self) -> End:
+        """Send what comes, as far as there is credit; returns why no more will come."""
+        ...
+
+
 class RunSubscription:
     """One run, from a position to its end."""
 
+    run: UUID | None
+
     def __init__(self, name: str, outgoing: Outgoing, window: int, place: Place) -> None:
         self.name = name
-        self.credit = Credit(window)
-        self.run, self._after = place
+        self.credit = RunCredit(window)
+        self.run = self._first = place.run
+        self._after = place.after
         self._outgoing = outgoing
 
     async def follow(self) -> End:
@@ -62,7 +81,7 @@ class RunSubscription:
         return End.FINISHED
 
     async def _send_all(self) -> None:
-        await self._send_run(self.run, self._after)
+        await self._send_run(self._first, self._after)
 
     async def _send_run(self, run: UUID, after: int) -> None:
         """Send a run to its end. Raises Purged and Slow."""
@@ -141,7 +160,6 @@ class ThreadSubscription(RunSubscription):
         self.caught_up = False
         self._begins = begins
         self._standing = standing
-        self._first = place.run
         self._seen: set[UUID] = set()
         self._next: deque[UUID] = deque()
         self._more = asyncio.Event()
@@ -160,8 +178,8 @@ class ThreadSubscription(RunSubscription):
 
     async def _send_all(self) -> None:
         if self._begins:
-            await self._send_run(self.run, self._after)
-        last = self.run
+            await self._send_run(self._first, self._after)
+        last = self._first
         while page := await db_read(self._page, last):
             last = page[-1]
             self.offer(page)
@@ -177,5 +195,5 @@ class ThreadSubscription(RunSubscription):
 
     async def _send_offered(self) -> None:
         while self._next:
-            self.run = self._next.popleft()
-            await self._send_run(self.run, 0)
+            self.run = run = self._next.popleft()
+            await self._send_run(run, 0)

@@ -104,7 +104,7 @@ def in_python(text: str, folder: Path) -> "subprocess.CompletedProcess[str]":
 def in_node(text: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     (folder / "node_modules").symlink_to(ready_packages() / "node_modules")
     (folder / "example.mjs").write_text(text)
-    return run_node(["example.mjs"], cwd=folder)
+    return run_node(["--experimental-websocket", "example.mjs"], cwd=folder)
 
 
 def finished(

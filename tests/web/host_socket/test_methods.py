@@ -94,18 +94,21 @@ class TestCancelAndAnswer:
 
 
 class TestRunSubscribe:
-    @pytest.mark.parametrize("after", [None, 0, 2, 4])
-    async def test_a_live_run(self, cast: Cast, live: LiveRun, after: int | None) -> None:
-        cursor = {} if after is None else {"after": after}
+    async def test_a_live_run_from_any_cursor(self, cast: Cast, live: LiveRun) -> None:
+        cursors: list[dict[str, int]] = [{}, {"after": 0}, {"after": 2}, {"after": 4}]
+        run, names = str(live.run.pk), {}
         async with calling(cast.vera.headers) as peer:
-            name = (await peer.call("run.subscribe", run=str(live.run.pk), **cursor))[
-                "subscription"
-            ]
+            for cursor in cursors:
+                name = (await peer.call("run.subscribe", run=run, **cursor))["subscription"]
+                names[name] = cursor.get("after", 0)
             await live.say("d")
             await live.end()
-            events, reason = await peer.until_end(name)
-        assert events == (await stored(live))[after or 0 :]
-        assert reason == "finished"
+            notes = [await peer.note() for _ in range(6 + 6 + 4 + 2 + len(names))]
+        for name, after in names.items():
+            *events, end = [note for note in notes if note["params"]["subscription"] == name]
+            seen = [(note["params"]["seq"], note["params"]["event"]) for note in events]
+            assert seen == (await stored(live))[after:]
+            assert end["params"]["reason"] == "finished"
 
     async def test_an_ended_run_at_its_end(self, cast: Cast, live: LiveRun) -> None:
         await live.end()

@@ -1,6 +1,9 @@
 """What subscriptions of one socket do to each other: nothing; and how they and the socket end."""
 
 import asyncio
+from datetime import timedelta
+from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.utils import timezone
@@ -14,8 +17,8 @@ from runs.access import sharing
 from runs.access.sharing import Terms, To
 from runs.lifecycle import erasure, retention
 from teams import keys
-from teams.models import ApiKey
-from tests.asgi import DEADLINE
+from teams.models import ApiKey, StreamTicket
+from tests.asgi import DEADLINE, ask
 from tests.cast import Cast, LiveRun, start
 from tests.web.calling import Peer, calling
 from web.host_socket import subscriptions
@@ -224,6 +227,57 @@ async def test_credentials(cast: Cast, bell: None) -> None:
             assert await peer.closed() == code, headers
     async with calling({**cast.alice.cookie, **own}) as peer:
         assert await peer.call("ping") == {}
+
+
+class TestTickets:
+    async def mint(self, headers: dict[str, str], **body: Any) -> dict[str, Any]:
+        answer = await ask("POST", "/api/v1/tickets", headers, json=body)
+        assert answer.status == 201, answer.body
+        return dict(answer.json)
+
+    async def test_for_a_socket_it_is_its_owner_once(self, cast: Cast, bell: None) -> None:
+        minted = await self.mint(cast.bob.headers, socket=True)
+        url = minted["websocket_url"]
+        assert url == f"/ws/?ticket={quote(minted['ticket'])}"
+        async with calling(url=url) as peer:
+            run = (await peer.call("run.start", input={}))["run"]
+            assert run["started_by"] == "key:" + cast.bob.key_prefix
+            async with calling(url=url) as other:
+                assert await other.closed() == 4401
+            await db(revoke, cast.bob.key)
+            assert await peer.closed() == 4403
+        for path in ("/ws/?ticket=forged", f"/ws/runs/{run['id']}/?ticket={minted['ticket']}"):
+            async with calling(url=path) as other:
+                assert await other.closed() == 4401
+
+    async def test_for_a_socket_its_times_and_its_session_count(
+        self, cast: Cast, bell: None
+    ) -> None:
+        own = {**cast.alice.cookie, "origin": "http://localhost"}
+        minted = await self.mint(own, socket=True)
+        await db(StreamTicket.objects.update, created_at=timezone.now() - timedelta(seconds=61))
+        async with calling(url=minted["websocket_url"]) as peer:
+            assert await peer.closed() == 4401
+        fresh = await self.mint(own, socket=True)
+        async with calling(url=fresh["websocket_url"]) as peer:
+            assert (await peer.call("run.start", input={}))["run"]["started_by"] == "user:alice"
+        for_run = await ask("POST", "/api/v1/tickets", own, json={"socket": False})
+        assert (for_run.status, for_run.code) == (422, "invalid")
+
+    async def test_for_a_run_or_a_thread_it_reads_only_that(
+        self, cast: Cast, live: LiveRun
+    ) -> None:
+        other = str((await db(start, cast.alice)).pk)
+        run = str(live.run.pk)
+        for body in ({"run": run}, {"thread_id": "t"}):
+            ticket = (await self.mint(cast.alice.headers, **body))["ticket"]
+            async with calling(url=f"/ws/?ticket={ticket}") as peer:
+                await peer.call("run.subscribe", run=run)
+                assert await peer.refused("run.subscribe", run=other) == "not_found"
+                assert await peer.refused("run.start", input={}) == "forbidden"
+                assert await peer.refused("run.cancel", run=run) == "forbidden"
+                assert await peer.refused("team.subscribe") == "forbidden"
+        await live.end()
 
 
 async def test_leaving_forgets_everything_and_cancels_nothing(cast: Cast, live: LiveRun) -> None:

@@ -1,0 +1,83 @@
+"""The feed of a team: its entries in an order that never changes, from a cursor on.
+
+``FeedEntry`` says why entries get their positions late. The one who numbers a team's has a lock, so
+that positions are given out one batch after another; who finds it taken reads what is numbered.
+"""
+
+from datetime import timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import Max, Min
+from django.utils import timezone
+
+from agui_project.errors import BadCursor
+from events.journal import Purged
+from runs.models import FeedEntry
+
+PAGE = 200
+KEPT = timedelta(days=30)
+SWEPT = 1_000
+LOCK = "select pg_try_advisory_xact_lock(hashtextextended('agui.feed.' || %s, 0))"
+NUMBER = """
+update runs_feedentry e set position = n.position
+  from (select id, nextval('runs_feed_position') as position
+          from (select id from runs_feedentry where team_id = %s and position is null
+                 order by id limit 1000 for update skip locked) free) n
+ where e.id = n.id
+"""
+
+
+class Bounds(NamedTuple):
+    """The positions of a team's oldest and newest entries; 0 if there is none."""
+
+    oldest: int
+    newest: int
+
+
+def number(team: UUID) -> None:
+    """Give the team's committed entries their positions."""
+    if not FeedEntry.objects.filter(team=team, position=None).exists():
+        return
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(LOCK, [str(team)])
+        if cursor.fetchone()[0]:
+            cursor.execute(NUMBER, [team])
+
+
+def bounds(team: UUID) -> Bounds:
+    numbered = FeedEntry.objects.filter(team=team, position__isnull=False)
+    ends = numbered.aggregate(oldest=Min("position"), newest=Max("position"))
+    return Bounds(ends["oldest"] or 0, ends["newest"] or 0)
+
+
+def place(team: UUID, cursor: int | None) -> int:
+    """The position to read from; absent means from now on, 0 from the oldest entry.
+
+    Raises BadCursor beyond the newest entry, Purged for one that is no longer there.
+    """
+    number(team)
+    oldest, newest = bounds(team)
+    if cursor is None:
+        return newest
+    if 0 < cursor < oldest or (cursor and not newest):
+        raise Purged.below(oldest)
+    if cursor > newest:
+        raise BadCursor("The cursor is beyond the feed's newest entry.", details={"newest": newest})
+    return cursor
+
+
+def sweep() -> int:
+    """Delete some entries that are older than ``KEPT``; returns how many."""
+    rows = FeedEntry.objects.of_any_team()
+    old = rows.filter(at__lt=timezone.now() - KEPT).order_by("at").values_list("pk", flat=True)
+    return rows.filter(pk__in=list(old[:SWEPT])).delete()[0]
+
+
+def page(team: UUID, after: int) -> list[FeedEntry]:
+    """The next entries, with their runs."""
+    rows = FeedEntry.objects.filter(team=team, position__gt=after)
+    rows = rows.select_related("run__thread", "run__agent")
+    rows = rows.defer("run__input", "run__context", "run__result", "run__usage")
+    return list(rows.order_by("position")[:PAGE])
