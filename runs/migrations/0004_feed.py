@@ -40,7 +40,7 @@ drop sequence runs_feed_position;
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("runs", "0002_sql"),
+        ("runs", "0003_runs_by_time_and_error"),
         ("teams", "0002_sql"),
     ]
 
