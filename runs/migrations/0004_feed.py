@@ -2,7 +2,7 @@ import django.db.models.deletion
 import django.db.models.functions.datetime
 from django.db import migrations, models
 
-# An entry in the transaction of each change of status, whoever makes it (runs/models/feed.py).
+# An entry in the transaction of each change of status, in every process (runs/models/feed.py).
 ENTRIES = """
 create sequence runs_feed_position;
 create function runs_feed_of_run() returns trigger language plpgsql as $$
