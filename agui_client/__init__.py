@@ -2,12 +2,14 @@
 
 ``AGUIClient`` (asyncio) and ``SyncAGUIClient`` speak to any AG-UI server; with the run host they
 also survive restarts and broken networks, without losing or doubling an event. ``AGUIEventEmitter``
-and ``AGUIServer`` are for the other side. Nothing here needs Django.
+and ``AGUIServer`` are for the other side; ``Producer`` feeds a run that its own program executes.
+Nothing here needs Django.
 """
 
 from agui_client.client import AGUIClient
 from agui_client.emitter import AGUIEventEmitter
 from agui_client.errors import AGUIError, ConnectionLost, Refused, RunFailed, Untrusted
+from agui_client.producer import Producer
 from agui_client.server import AGUIServer
 from agui_client.sync import SyncAGUIClient
 
@@ -19,6 +21,7 @@ __all__ = [
     "AGUIEventEmitter",
     "AGUIServer",
     "ConnectionLost",
+    "Producer",
     "Refused",
     "RunFailed",
     "SyncAGUIClient",

@@ -90,6 +90,9 @@ AGUI_WORKER_GRACE: float = env.seconds("AGUI_WORKER_GRACE", default=AGUI_RUN_TIM
 AGUI_CANCEL_GRACE: float = env.seconds("AGUI_CANCEL_GRACE", default=5.0)
 AGUI_HEARTBEAT: float = env.seconds("AGUI_HEARTBEAT", default=3.0, least=0.01)
 AGUI_WORKER_LOST_AFTER: float = env.seconds("AGUI_WORKER_LOST_AFTER", default=20.0, least=0.01)
+AGUI_INGEST_LEASE: float = env.seconds(
+    "AGUI_INGEST_LEASE", default=AGUI_WORKER_LOST_AFTER, least=0.01
+)
 AGUI_REAP_EVERY: float = env.seconds("AGUI_REAP_EVERY", default=10.0, least=0.01)
 AGUI_LIVENESS_SECONDS: float = env.seconds("AGUI_LIVENESS_SECONDS", default=15.0)
 AGUI_LOOP_BLOCK_WARN: float = env.seconds("AGUI_LOOP_BLOCK_WARN", default=5.0, least=0.01)

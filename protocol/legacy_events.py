@@ -37,6 +37,14 @@ class Legacy:
         self._span: str | None = None
         self._message: str | None = None
 
+    def dump(self) -> dict[str, Any]:
+        """The open parts and the forms translated so far, as JSON."""
+        return {"seen": sorted(self._seen), "span": self._span, "message": self._message}
+
+    def load(self, dumped: dict[str, Any]) -> None:
+        self._seen = set(dumped["seen"])
+        self._span, self._message = dumped["span"], dumped["message"]
+
     def event(self, kind: str, members: Members) -> dict[Any, Any] | None:
         """A THINKING_* event as its REASONING_* event; None for any other.
 

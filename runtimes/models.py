@@ -22,10 +22,12 @@ from security.secrets import SealedField, SecretUnreadable, seal, unseal
 from teams.tenancy import TeamOwned
 
 __all__ = [
-    "Agent", "Document", "DocumentChunk", "MediaType", "Policy", "Profile", "Wisdom",
+    "EXTERNAL", "Agent", "Document", "DocumentChunk", "MediaType", "Policy", "Profile", "Wisdom",
 ]  # fmt: skip
 
 
+EXTERNAL = "external"
+"""The kind of an agent that runs elsewhere: its producer feeds its runs."""
 ON_BUSY = [(each.value, each.name.replace("_", " ").title()) for each in OnBusy]
 UNCONFINED = (
     "this host cannot confine a command (it has neither a working bwrap nor a worker that is root "

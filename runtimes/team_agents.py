@@ -1,10 +1,10 @@
-"""A team's agents as the team itself changes them: it can make ``http`` agents only.
+"""A team's agents as the team itself changes them: it can make ``http`` and ``external`` agents.
 
 Agents that are code or processes on the host's machines are the operator's; a team may change the
-rules by which they run (``RULES``), and nothing else.
+rules by which they run (``RULES``), and nothing else. An external agent has nothing but rules.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -14,13 +14,15 @@ from agui_project.errors import Conflict, Forbidden, NotFound
 from protocol.errors import Invalid
 from runtimes.caller import Caller
 from runtimes.kinds.http import RESERVED, Timeouts
-from runtimes.models import Agent
+from runtimes.models import EXTERNAL, Agent, Policy
 from security.addresses import check_url
 from security.secrets import SecretUnreadable
 from teams import audit
 from teams.tenancy import TeamQuerySet
 
 HTTP = "http"
+KINDS = (HTTP, EXTERNAL)
+"""The kinds of which a team makes its own agents."""
 PROTOCOLS = ("auto", "1.0", "0.x")
 RULES = frozenset({
     "name", "description", "on_busy", "policy", "timeout_seconds", "repeatable", "is_default",
@@ -52,14 +54,20 @@ def find(caller: Caller, slug: str) -> Agent:
 
 
 def create(caller: Caller, values: Mapping[str, Any]) -> Agent:
-    """A new remote agent: ``slug``, ``url``, and what ``change`` takes.
+    """A new agent: ``slug``, ``kind``, ``url`` of a remote one, and what ``change`` takes.
 
-    Raises Forbidden, Invalid, AddressRefused, AgentExists.
+    An external one is refused what breaks AG-UI, unless ``policy`` says otherwise: its producer
+    learns it at once. Raises Forbidden, Invalid, AddressRefused, AgentExists.
     """
     caller.require("manage_agents")
     if not caller.may_use(values["slug"]):
         raise Forbidden("This key is for other agents only.")
-    row = Agent(team=caller.team, slug=values["slug"], kind=HTTP)
+    row = Agent(team=caller.team, slug=values["slug"], kind=values.get("kind", HTTP))
+    if row.kind == EXTERNAL:
+        row.policy = Policy.FAIL
+        _refuse_beyond_rules(row, values.keys() - {"slug", "kind"})
+    elif "url" not in values:
+        raise Invalid("A remote agent needs a url.", details={"path": "url"})
     return _save(caller, row, values, "agent.created")
 
 
@@ -73,21 +81,18 @@ def change(caller: Caller, slug: str, values: Mapping[str, Any]) -> Agent:
     caller.require("manage_agents")
     with transaction.atomic():
         row = visible(caller).select_for_update(of=("self",)).get(slug=slug)
-        if row.kind != HTTP and (beyond := sorted(values.keys() - RULES)):
-            raise Forbidden(
-                "This agent belongs to the operator; a team can change its rules only.",
-                details={"fields": beyond},
-            )
+        if row.kind != HTTP:
+            _refuse_beyond_rules(row, values.keys())
         return _save(caller, row, values, "agent.changed")
 
 
 def remove(caller: Caller, slug: str) -> None:
-    """Delete a remote agent; one that has run is disabled and loses its secrets instead."""
+    """Delete an agent of the team; one that has run is disabled and loses its secrets instead."""
     find(caller, slug)
     caller.require("manage_agents")
     with transaction.atomic():
         row = visible(caller).select_for_update(of=("self",)).get(slug=slug)
-        if row.kind != HTTP:
+        if row.kind not in KINDS:
             raise Forbidden("This agent belongs to the operator; a team can only switch it off.")
         audit.record(caller, caller.team, "agent.deleted", slug)
         try:
@@ -97,6 +102,17 @@ def remove(caller: Caller, slug: str) -> None:
             row.enabled = row.is_default = False
             row.secrets = ""  # All of them, including those of its middleware.
             row.save()
+
+
+def _refuse_beyond_rules(row: Agent, fields: Set[str]) -> None:
+    if not (beyond := sorted(fields - RULES)):
+        return
+    details = {"fields": beyond}
+    if row.kind == EXTERNAL:
+        raise Invalid("An external agent has no url, settings or headers.", details=details)
+    raise Forbidden(
+        "This agent belongs to the operator; a team can change its rules only.", details=details
+    )
 
 
 def _save(caller: Caller, row: Agent, values: Mapping[str, Any], action: str) -> Agent:

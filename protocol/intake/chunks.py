@@ -80,6 +80,21 @@ class Chunks:
             return self._chunk(form, event)
         return [*self._closings(kind, event.get("subagentRunId")), dict(event)]
 
+    def dump(self) -> dict[str, Any]:
+        """The open streams, as JSON: the log does not say which of its open parts are chunks."""
+        names = {form.name: name for name, form in FORMS.items()}
+        lanes = [
+            [lane, names[stream.form.name], stream.id, stream.opener]
+            for lane, stream in self.lanes.items()
+        ]
+        return {"lanes": lanes, "last": [[*key, begun] for key, begun in self._last.items()]}
+
+    def load(self, dumped: dict[str, Any]) -> None:
+        self.lanes = {
+            lane: Stream(FORMS[form], id_, opener) for lane, form, id_, opener in dumped["lanes"]
+        }
+        self._last = {(name, owner): begun for name, owner, begun in dumped["last"]}
+
     def _closings(self, kind: str, owner: Owner) -> list[dict[str, Any]]:
         if not self.lanes or kind in CLOSE_NONE:
             return []

@@ -1,7 +1,7 @@
 """Findings: what intake had to mend or refuse in one run's events."""
 
 from collections import Counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 LIMIT = 1000
 """How many findings of a run are stored one by one; further ones are only counted."""
@@ -35,6 +35,14 @@ class Findings:
             self._new.append(Finding(seq, rule, action))
         else:
             self._more[rule, action] += 1
+
+    def dump(self) -> dict[str, Any]:
+        """The counts, as JSON; what ``take`` returns is not part of them."""
+        return {"total": self.total, "more": [[*kind, n] for kind, n in self._more.items()]}
+
+    def load(self, dumped: dict[str, Any]) -> None:
+        self.total = dumped["total"]
+        self._more = Counter({(rule, action): n for rule, action, n in dumped["more"]})
 
     def take(self, end: int | None = None) -> list[Finding]:
         """The findings since the last call; with the run's last ``seq`` also the counted ones."""

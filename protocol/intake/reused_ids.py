@@ -71,6 +71,17 @@ class ReusedIds:
             self._refer(event)
         return event
 
+    def dump(self) -> dict[str, Any]:
+        """The ids that were renamed, as JSON."""
+        return {"messages": self._messages, "calls": self._new_calls}
+
+    def load(self, dumped: dict[str, Any]) -> None:
+        self._messages, self._new_calls = dumped["messages"], dumped["calls"]
+        self._taken |= self._messages.keys()
+        self._calls |= self._new_calls.keys()
+        self._answered |= self._new_calls.keys()
+        self.used |= self._messages.keys() | self._new_calls.keys()
+
     def _mint(self, event: Wire) -> None:
         name = event.get("messageId")
         if name is not None and (name in self._taken or name in self._activities):

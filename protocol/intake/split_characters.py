@@ -20,6 +20,14 @@ class Seams:
     def __init__(self) -> None:
         self.waiting: dict[tuple[str, str], str] = {}
 
+    def dump(self) -> list[list[Any]]:
+        """The waiting halves, as JSON; each as its number, since no text may contain one."""
+        return [[*key, ord(half)] for key, half in self.waiting.items()]
+
+    def load(self, dumped: list[list[Any]]) -> None:
+        self.waiting.clear()
+        self.waiting.update({(kind, part): chr(half) for kind, part, half in dumped})
+
     def join(self, event: dict[str, Any]) -> dict[str, Any] | None:
         """The delta with the waiting half before it, and without a half at its own end.
 

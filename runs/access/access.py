@@ -49,6 +49,16 @@ def find(principal: Principal, run_id: UUID, action: str = "view") -> Run:
     return run
 
 
+def find_to_feed(principal: Principal, run_id: UUID) -> Run:
+    """The team's run, if the principal may feed it; it need not be allowed to view it."""
+    require(principal, "ingest")
+    rows = Run.objects.for_team(principal.team).filter(_runs(principal), _bound(principal))
+    run = _joined(_for_agents(principal, rows, "thread")).filter(pk=run_id).first()
+    if run is None:
+        raise NotFound("There is no such run.")
+    return run
+
+
 def shared_runs(principal: Principal) -> QuerySet[Run]:
     """The runs that a link leads to, newest first."""
     return _joined(_reachable(principal)).order_by("-journal_id")

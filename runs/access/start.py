@@ -14,9 +14,10 @@ from protocol.input.fields import picked, wrong
 from protocol.input.run_agent_input import RunRequest
 from runs.access import access, cursors
 from runs.lifecycle import answers, interrupts, lifecycle
+from runs.lifecycle.ingest import batches
 from runs.models import Run
 from runtimes.kinds.process import worktree
-from runtimes.models import Agent
+from runtimes.models import EXTERNAL, Agent
 from teams.authentication import Principal
 from teams.models import Team
 
@@ -84,7 +85,7 @@ def start_run(
     principal: Principal, request: RunRequest, *, key: str | None, cursor: int | None = None
 ) -> StartOutcome:
     """Check permission, agent and key, then start: everything is written, or nothing."""
-    access.require(principal, "run")
+    _require_start(principal, request)
     access.require_thread(principal, request.thread_id)
     if cursor is not None and (run := _named(principal, request)):
         return StartOutcome(run, cursors.place(run, cursor), created=False)
@@ -103,6 +104,9 @@ def start_run(
         idempotency_key=key,
         displacing=partial(access.require_for, principal, "cancel"),
     )
+    if started.created and agent.kind == EXTERNAL:
+        batches.open_now(started.run)
+        started.run.refresh_from_db()
     if not started.created:
         # Another person's key, or a thread that was made private meanwhile.
         access.find(principal, started.run.pk)
@@ -122,6 +126,13 @@ def answer(principal: Principal, interrupt_id: UUID, answer_fields: dict[str, An
         {"interruptId": name, **picked(answer_fields, ("status", "payload", "metadata"))},
         by=principal,
     )
+
+
+def _require_start(principal: Principal, request: RunRequest) -> None:
+    """Permission to run or, for an agent whose runs are fed, to ingest. Raises Forbidden."""
+    feeds = not principal.can("run") and principal.can("ingest")
+    if not feeds or find_agent(principal, request.agent).kind != EXTERNAL:
+        access.require(principal, "run")
 
 
 def _asker(principal: Principal, request: RunRequest) -> str | None:

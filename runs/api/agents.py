@@ -74,7 +74,11 @@ class AgentChangeSerializer(ChangeSerializer, AgentFieldsSerializer):
 
 class AgentNewSerializer(AgentFieldsSerializer):
     slug = serializers.SlugField(max_length=64)
-    url = serializers.CharField(max_length=500)
+    kind = serializers.ChoiceField(
+        team_agents.KINDS,
+        default=team_agents.HTTP,
+        help_text="http: remote, at ``url``. external: it runs elsewhere and is fed.",
+    )
 
 
 class AgentList(generics.ListAPIView[Agent]):
@@ -87,7 +91,7 @@ class AgentList(generics.ListAPIView[Agent]):
 
     @extend_schema(request=AgentNewSerializer, responses={201: AgentSerializer})
     def post(self, request: Request) -> Response:
-        """Make a remote agent (kind ``http``)."""
+        """Make a remote agent (kind ``http``), or one whose runs are fed (``external``)."""
         serializer = AgentNewSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         row = team_agents.create(principal_of(request), serializer.validated_data)
@@ -116,6 +120,6 @@ class AgentDetail(generics.RetrieveAPIView[Agent]):
 
     @extend_schema(request=None, responses={204: None})
     def delete(self, request: Request, slug: str) -> Response:
-        """Delete a remote agent; one that has run is disabled and loses its secrets."""
+        """Delete an agent of the team; one that has run is disabled and loses its secrets."""
         team_agents.remove(principal_of(request), slug)
         return Response(status=204)

@@ -6,8 +6,7 @@ same. Nothing waits for a team's usage while it has any of these locks (``admiss
 
 ``finish`` runs in the group commit of all runs of a worker. Functions here lock the rows that it
 needs (journal, run, interrupts) for a few statements only; if one of those transactions is frozen,
-the writer's ``lock_timeout`` delays that run only
-(``events.writer.commits``).
+the writer's ``lock_timeout`` delays that run only (``events.writer.commits``).
 """
 
 from collections.abc import Callable, Sequence
@@ -17,6 +16,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from agui_project.errors import Conflict
@@ -31,6 +31,7 @@ from protocol.intake.intake import Intake
 from protocol.strict_json import dumps
 from runs.lifecycle import admission, history, interrupts, jobs, resume, thread_lock
 from runs.lifecycle.history import Prepared
+from runs.lifecycle.ingest import intakes
 from runs.lifecycle.statuses import error_of, move, status_of
 from runs.models import ACTIVE, Run, Status, Thread, Visibility
 from runtimes.models import Agent
@@ -279,8 +280,7 @@ def finish(run_id: UUID, terminal: dict[str, Any]) -> UUID:
 def cancel(run: Run, by: Acting | str = "host") -> None:
     """Cancel a run: end a queued one, signal a running one, do nothing if it has ended.
 
-    ``by``: the principal or process that cancels.
-
+    A run that is fed from elsewhere ends at once. ``by``: the principal or process that cancels.
     A worker may claim the run between our look and our takeover. Then the conditional update finds
     no queued row, the takeover is rolled back with the savepoint, and the run is asked to stop like
     any running one.
@@ -321,21 +321,23 @@ def end_lost(run: Run) -> bool:
         records = intake.fail(
             RunErrorCode.WORKER_LOST, "The worker that executed this run is gone."
         )
-        _append(claimed, records, intake)
+        append(claimed, records, intake)
         jobs.fail(run)
         admission.made_room(run.team_id)
         return True
 
 
 def _end_unclaimed(run: Run) -> bool:
+    """End a run that no worker executes: it is queued, or fed from elsewhere."""
     with transaction.atomic():
         claimed = journal.take_over(run.pk)
-        current = Run.objects.already_found().filter(pk=run.pk, status=Status.QUEUED)
+        here = Q(status=Status.QUEUED) | Q(status=Status.RUNNING, ingest__isnull=False)
+        current = Run.objects.already_found().filter(here, pk=run.pk)
         if claimed is None or not current.update(cancel_requested_at=timezone.now()):
             transaction.set_rollback(True)
             return False
-        intake = _reopened(run, claimed)
-        _append(claimed, intake.cancel(), intake)
+        intake = intakes.restored(run) or _reopened(run, claimed)
+        append(claimed, intake.cancel(), intake)
         return True
 
 
@@ -345,13 +347,13 @@ def _reopened(run: Run, claimed: Claim) -> Intake:
     return Intake.reopened(run.thread.thread_id, run.run_id, head=claimed.head, input=echo)
 
 
-def _append(claimed: Claim, records: Sequence[Record], intake: Intake) -> None:
-    """Append and finish in the caller's transaction; ring once it is committed."""
+def append(claimed: Claim, records: Sequence[Record], intake: Intake) -> None:
+    """Append in the caller's transaction, and store the end if it has come; ring after it."""
     batch = Batch(claimed.journal_id, claimed.generation, claimed.head + 1, records)
     if claimed.journal_id not in journal.append([batch]):
         raise IllegalTransition
-    assert intake.terminal is not None  # noqa: S101
-    finish(claimed.journal_id, intake.terminal)
+    if intake.terminal is not None:
+        finish(claimed.journal_id, intake.terminal)
     transaction.on_commit(lambda: announce.now([batch]))
 
 

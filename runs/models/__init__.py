@@ -3,6 +3,7 @@
 from runs.models.comment import Comment, Feedback, Mention, Thumb
 from runs.models.feed import FeedEntry
 from runs.models.grant import Grant, Level
+from runs.models.ingest import Ingest
 from runs.models.interrupt import Interrupt, InterruptStatus
 from runs.models.run import ACTIVE, ENDED, WORKER_GONE, Run, Status
 from runs.models.thread import Thread, ThreadHistory, Visibility
@@ -17,6 +18,7 @@ __all__ = [
     "FeedEntry",
     "Feedback",
     "Grant",
+    "Ingest",
     "Interrupt",
     "InterruptStatus",
     "Level",

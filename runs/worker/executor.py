@@ -18,6 +18,8 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError
 
 from backends.postgres import scope
+from backends.postgres.bridge import db
+from events import findings
 from events.checkpoints import Checkpointer
 from events.writer import JournalWriter
 from events.writer.lease import Also, AppendFailed, Lease, LostLease
@@ -26,14 +28,14 @@ from protocol.errors import RunErrorCode, RunFailed
 from protocol.intake.intake import Intake
 from runs.access import context
 from runs.lifecycle import history, lifecycle
+from runs.lifecycle.ingest import batches, intakes
 from runs.lifecycle.lifecycle import Claimed
-from runs.worker import findings
 from runs.worker.children import Children
 from runs.worker.pace import Pace
 from runtimes.context.run_context import RunContext
 from runtimes.kinds.table import runtime_for
 from runtimes.middleware.chain import Chain
-from runtimes.models import Policy
+from runtimes.models import EXTERNAL
 from runtimes.options import BadOptions
 from security.secrets import SecretUnreadable
 
@@ -76,9 +78,13 @@ async def execute_claim(
             break
         log.warning("run.claimed_again", error=str(error))
         await asyncio.sleep(CLAIM_PAUSE)
-    if claimed := claiming.result():
+    claimed = claiming.result()
+    if claimed and claimed.run.agent.kind != EXTERNAL:
         await execute(claimed, writer, why, stopped=stopped)
-    elif stopped:
+        return
+    if claimed:
+        await db(batches.begin, claimed)
+    if stopped:
         raise asyncio.CancelledError
 
 
@@ -116,18 +122,8 @@ class Execution:
         self.questions = claimed.questions
         self.input = claimed.prepared.input
         limits = claimed.limits
-        self.intake = Intake(
-            run.thread.thread_id,
-            run.run_id,
-            input=claimed.prepared.echo,
-            max_bytes=min(
-                limits.event_bytes or settings.AGUI_MAX_EVENT_BYTES, settings.AGUI_MAX_EVENT_BYTES
-            ),
-            max_state=settings.AGUI_MAX_STATE_BYTES,
-            max_text=settings.AGUI_MAX_TEXT_BYTES,
-            repair=run.agent.policy == Policy.REPAIR,
-            history=claimed.prepared.history,
-        )
+        prepared = claimed.prepared
+        self.intake = intakes.new(Intake, run, limits, prepared.echo, prepared.history)
         # The run's base is the thread's history, which does not change while the run lives.
         base = functools.partial(history.current, run.thread_id)
         self.checkpoints = Checkpointer(run.pk, base)
@@ -150,10 +146,7 @@ class Execution:
     async def drive(self) -> None:
         """Start, pump the agent, end. LostLease means that another process has ended the run."""
         try:
-            self._append(self.intake.start())
-            if self.input["state"] not in (None, {}):
-                # The client may hold an older state, or none, but deltas need this one.
-                self._append(self.intake.accept(self._state()))
+            self._append(intakes.opening(self.intake, self.input["state"]))
             if self.questions and not self.stopping.done():
                 self._ask_again()
             else:
@@ -179,9 +172,6 @@ class Execution:
         if not self.stopping.done():
             ends.add(self.stopping)
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-
-    def _state(self) -> dict[str, Any]:
-        return {"type": "STATE_SNAPSHOT", "snapshot": self.input["state"]}
 
     def _ask_again(self) -> None:
         # Repeat the thread's open questions, which this run does not answer, without acting.

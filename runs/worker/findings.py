@@ -1,13 +1,10 @@
-"""Findings: what was wrong with agents' events, stored beside their logs and counted."""
+"""Findings: what was wrong with agents' events, counted."""
 
-from collections.abc import Iterable
 from typing import NamedTuple
-from uuid import UUID
 
 from django.db.models import Count, Sum
 
 from events.models import Finding
-from protocol.intake import findings
 from runtimes.models import Agent
 
 
@@ -18,13 +15,6 @@ class Row(NamedTuple):
     action: str
     times: int
     runs: int
-
-
-def store(journal_id: UUID, batch: Iterable[findings.Finding]) -> None:
-    """Store findings; runs in the transaction that stores the events they belong to."""
-    Finding.objects.bulk_create(
-        Finding(journal_id=journal_id, **finding._asdict()) for finding in batch
-    )
 
 
 def report(agent: Agent) -> list[Row]:

@@ -13,6 +13,7 @@ from django.db import connection
 
 from backends.postgres import roles
 from runs.lifecycle import admission, jobs, lifecycle, repetition
+from runs.lifecycle.ingest import batches
 from runs.models import Run
 
 log = structlog.get_logger(__name__)
@@ -25,6 +26,7 @@ select run.journal_id from runs_run run
   left join procrastinate_workers worker on worker.id = job.worker_id
  where run.status in ('queued', 'running')
    and run.job_id is not null -- else it waits to be admitted
+   and not exists (select from runs_ingest ingest where ingest.run_id = run.journal_id)
    and (job.id is null
         or job.status not in ('todo', 'doing')
         or job.status = 'doing' and (
@@ -67,6 +69,9 @@ def run_once() -> list[UUID]:
             lost = {"lost": settings.AGUI_WORKER_LOST_AFTER}
             cursor.execute(ORPHANS, lost)
             ended = [run_id for (run_id,) in cursor.fetchall() if _reap(run_id)]
+            for run_id in batches.sweep():
+                log.warning("reaper.ended_silent_run", run=str(run_id))
+                ended.append(run_id)
             # A worker that was only frozen finds its row gone when it wakes, and stops.
             cursor.execute(PRUNE, lost)
             cursor.execute(LEFT_JOBS, lost)

@@ -226,8 +226,12 @@ ASGI: dict[str, Door] = {
     "api/v1/runs/<uuid:run_id>/events": Door(
         {"GET": OBJECT}, "api/v1/runs/{run}/events", {"accept": "text/event-stream"}
     ),
+    # An ended run of a hosted agent cannot be fed; one that can: tests/web/test_ingest.py.
     "api/v1/runs/<uuid:run_id>/stream": Door(
-        {"GET": OBJECT, "HEAD": OBJECT}, "api/v1/runs/{run}/stream"
+        {"GET": OBJECT, "HEAD": OBJECT, "POST": Who(401, 401, 404, 405)},
+        "api/v1/runs/{run}/stream",
+        {"producer-id": "p", "producer-epoch": "0", "producer-seq": "0"},
+        body=[{"type": "RUN_FINISHED"}],
     ),
     "shared/<str:token>/runs/<uuid:run_id>/events": Door(
         {"GET": GONE}, "shared/{expired}/runs/{run}/events"

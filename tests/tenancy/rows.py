@@ -13,6 +13,7 @@ from runs.models import (
     EndedRun,
     Feedback,
     Grant,
+    Ingest,
     Interrupt,
     Mention,
     Run,
@@ -38,6 +39,10 @@ def fill(team: Team, user: User) -> Run:
     ThreadHistory.objects.create(thread=run.thread, fold="{}", through=run.pk)
     TeamUsage.objects.get_or_create(team=team)
     EndedRun.objects.create(run_id=run.pk, team=team, bytes=1)
+    now = timezone.now()
+    Ingest.objects.create(
+        run=run, generation=1, memory="", seen_at=now, ends_at=now, paced_until=now
+    )
     Interrupt.objects.create(
         team=team, thread=run.thread, run=run, interrupt_id="i", reason="r", question="{}"
     )

@@ -82,7 +82,8 @@ def where(model: type[Model], team: Team, run: Run) -> str:
         return f"team_id = '{team.pk}'"
     if "thread_id" in names:
         return f"thread_id = '{run.thread_id}'"
-    return f"{'journal_id' if 'journal_id' in names else 'id'} = '{run.pk}'"
+    key = next((name for name in ("journal_id", "run_id") if name in names), "id")
+    return f"{key} = '{run.pk}'"
 
 
 @EVERY_TABLE

@@ -1,4 +1,4 @@
-"""GET and HEAD /api/v1/runs/{id}/stream: a run's log for clients of Durable Streams 1.0."""
+"""/api/v1/runs/{id}/stream: a run's log for clients of Durable Streams 1.0."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
@@ -20,7 +20,7 @@ from teams import authentication
 from teams.authentication import Principal
 from web import sse
 from web.asgi_http import Request, answer, endpoint
-from web.consumers import arriving
+from web.consumers import arriving, ingest
 from web.consumers.opening import opened
 from web.consumers.stream import stream_run, while_allowed
 from web.scope import Send
@@ -34,10 +34,16 @@ OPEN = "private, no-cache"
 
 @endpoint
 async def durable_stream(request: Request, send: Send) -> None:
-    """Answer with a page, wait for one (``live=long-poll``), or stream (``live=sse``)."""
+    """Answer a GET with a page, wait for one (``live=long-poll``), or stream (``live=sse``).
+
+    A POST feeds the run (``ingest.py``).
+    """
     method, query = request.scope["method"], request.query
+    if method == "POST":
+        await ingest.ingest(request, send)
+        return
     if method not in ("GET", "HEAD"):
-        raise MethodNotAllowed(headers={"Allow": "GET, HEAD"})
+        raise MethodNotAllowed(headers={"Allow": "GET, HEAD, POST"})
     principal = await arriving.reader(request, again="offset" in query)
     run = await db(access.find, principal, request.kwargs["run_id"])
     closed = run.journal.closed_at is not None

@@ -83,8 +83,9 @@ def test_what_cannot_be_is_refused_without_repeating_it(
     assert not Agent.objects.filter(kind="http").exists()
 
 
-def test_a_kind_cannot_be_chosen(cast: Cast) -> None:
-    assert make(cast, kind="python", target="echo").json["kind"] == "http"
+def test_a_team_chooses_among_its_own_kinds(cast: Cast) -> None:
+    assert make(cast, kind="python", target="echo").code == "invalid"
+    assert make(cast, kind="http", target="echo").json["kind"] == "http"
     assert Agent.objects.get(slug="far").target == URL
 
 

@@ -1,0 +1,1 @@
+"""Runs that are executed elsewhere: their producers hand in the events, batch by batch."""

@@ -1,0 +1,118 @@
+"""Intakes of runs: of one that was just claimed, and of one that is fed batch by batch."""
+
+import json
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from threading import Lock
+from typing import Any, TypeVar
+from uuid import UUID
+
+from django.conf import settings
+
+from events import journal
+from events.models import Journal
+from protocol.encoding import Record
+from protocol.intake.fed import FedIntake
+from protocol.intake.intake import Intake
+from runs.lifecycle import history
+from runs.models import Ingest, Run
+from runtimes.models import Policy
+from teams.limits import Limits, limits_of
+
+I = TypeVar("I", bound=Intake)  # noqa: E741
+
+MOST_INTAKES, MOST_BYTES = 200, 128 * 1024 * 1024
+"""Intakes that a process keeps between batches, and the logs that they stand for together."""
+
+
+def new(
+    kind: type[I],
+    run: Run,
+    limits: Limits,
+    echo: Mapping[str, Any],
+    messages: Iterable[Mapping[str, Any]],
+) -> I:
+    """The intake of a run that begins; ``messages`` are its thread's so far."""
+    return kind(
+        run.thread.thread_id,
+        run.run_id,
+        input=echo,
+        max_bytes=min(
+            limits.event_bytes or settings.AGUI_MAX_EVENT_BYTES, settings.AGUI_MAX_EVENT_BYTES
+        ),
+        max_state=settings.AGUI_MAX_STATE_BYTES,
+        max_text=settings.AGUI_MAX_TEXT_BYTES,
+        repair=run.agent.policy == Policy.REPAIR,
+        history=messages,
+    )
+
+
+def opening(intake: Intake, state: Any) -> list[Record]:
+    """RUN_STARTED and the state: a client may hold an older one, but deltas need this one."""
+    records = intake.start()
+    if state not in (None, {}):
+        records += intake.accept({"type": "STATE_SNAPSHOT", "snapshot": state})
+    return records
+
+
+def fed(run: Run, ingest: Ingest, log: Journal) -> FedIntake:
+    """The intake of a run at the head of its ``log``, for the holder of the ingest's lock.
+
+    Takes it out of the recent ones: a batch that is refused leaves it unusable.
+    """
+    intake = _recent.pop(run.pk)
+    if intake is None or intake.head > log.head:
+        intake = _from_the_start(run)
+    while intake.head < log.head:
+        page = journal.read_after(run.pk, intake.head, min(500, log.head - intake.head))
+        intake.replay(payload for _, _, payload in page.rows)
+    intake.remember(ingest.memory)
+    return intake
+
+
+def restored(run: Run) -> FedIntake | None:
+    """The intake of a run that is fed, for the holder of its journal's lock; None for others."""
+    ingest = Ingest.objects.filter(run=run).first()
+    if ingest is None:
+        return None
+    full = Run.objects.already_found().select_related("thread", "agent").get(pk=run.pk)
+    return fed(full, ingest, Journal.objects.get(pk=run.pk))
+
+
+def keep(run_id: UUID, intake: FedIntake, size: int) -> None:
+    """Keep an intake whose batch was committed; ``size`` is its log's in bytes."""
+    _recent.put(run_id, intake, size)
+
+
+def _from_the_start(run: Run) -> FedIntake:
+    body = json.loads(run.input)
+    past = history.current(run.thread_id).messages
+    messages = [*past, *history.merge(past, body["messages"]).fresh]
+    return new(FedIntake, run, limits_of(run.team_id), {"state": body["state"]}, messages)
+
+
+class _Recent:
+    """The intakes used last, within ``MOST_INTAKES`` and ``MOST_BYTES``; for all threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._intakes: OrderedDict[UUID, tuple[FedIntake, int]] = OrderedDict()
+        self._bytes = 0
+
+    def pop(self, run_id: UUID) -> FedIntake | None:
+        with self._lock:
+            intake, size = self._intakes.pop(run_id, (None, 0))
+            self._bytes -= size
+            return intake
+
+    def put(self, run_id: UUID, intake: FedIntake, size: int) -> None:
+        with self._lock:
+            self._bytes += size - self._intakes.pop(run_id, (None, 0))[1]
+            self._intakes[run_id] = intake, size
+            while len(self._intakes) > 1 and (
+                len(self._intakes) > MOST_INTAKES or self._bytes > MOST_BYTES
+            ):
+                self._bytes -= self._intakes.popitem(last=False)[1][1]
+
+
+_recent = _Recent()

@@ -1,0 +1,65 @@
+"""Which batch of which producer may be appended: the rules of Durable Streams' producers.
+
+A run has one producer at a time. A producer numbers its batches within an epoch, from 0; a
+restarted one, or another that takes over, begins the next epoch. So a batch that was sent twice is
+stored once, and a producer that was replaced learns it.
+"""
+
+from dataclasses import dataclass
+
+from agui_project.errors import Conflict, Forbidden
+from protocol.errors import BadRequest
+
+LONGEST_ID = 255
+MOST = 2**53 - 1
+ID, EPOCH, SEQ = "producer-id", "producer-epoch", "producer-seq"
+EXPECTED, RECEIVED = "producer-expected-seq", "producer-received-seq"
+
+
+class StaleEpoch(Forbidden):
+    """Another producer feeds this run now; take it over with the next epoch, or stop."""
+
+    code = "stale_epoch"
+
+
+class SequenceGap(Conflict):
+    """Batches before this one are missing."""
+
+    code = "sequence_gap"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A batch's place: its producer, its epoch, and its number in it; -1 is before the first."""
+
+    producer: str
+    epoch: int
+    seq: int
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What an accepted batch is answered with."""
+        return {EPOCH: str(self.epoch), SEQ: str(self.seq)} if self.epoch >= 0 else {}
+
+
+def is_new(stored: Place, sent: Place) -> bool:
+    """Whether the batch follows the ``stored`` one; False for one that was stored before.
+
+    Raises StaleEpoch, SequenceGap, and BadRequest for an epoch that does not begin with 0.
+    """
+    replaced = sent.epoch == stored.epoch and sent.producer != stored.producer
+    if sent.epoch < stored.epoch or replaced:
+        raise StaleEpoch(details={"epoch": stored.epoch}, headers={EPOCH: str(stored.epoch)})
+    if sent.epoch > stored.epoch:
+        if sent.seq == 0:
+            return True
+        if stored.epoch >= 0:
+            raise BadRequest("The first Producer-Seq of an epoch is 0.", details={"path": SEQ})
+    last = stored.seq if sent.epoch == stored.epoch else -1
+    if sent.seq > last + 1:
+        raise SequenceGap(details={"expected": last + 1}, headers=gap(last + 1, sent.seq))
+    return sent.seq > last
+
+
+def gap(expected: int, received: int) -> dict[str, str]:
+    return {EXPECTED: str(expected), RECEIVED: str(received)}

@@ -1,0 +1,84 @@
+"""POST /api/v1/runs/{id}/stream: a producer feeds a run that is executed elsewhere."""
+
+import asyncio
+import re
+from typing import Any
+
+from agui_project.errors import UnsupportedMediaType
+from backends.postgres.bridge import db
+from protocol import strict_json
+from protocol.dialects import durable_streams as wire
+from protocol.errors import BadRequest
+from runs.access import access
+from runs.lifecycle.ingest import batches
+from runs.lifecycle.ingest.batches import EMPTY, Fed
+from runs.lifecycle.ingest.producers import EPOCH, ID, LONGEST_ID, MOST, SEQ, Place
+from teams import authentication
+from teams.authentication import Principal
+from web.asgi_http import Request, answer
+from web.consumers import arriving
+from web.scope import Send
+
+_NUMBER = re.compile(r"[0-9]{1,16}")
+
+
+async def ingest(request: Request, send: Send) -> None:
+    """Append a batch: 200, or 204 for one that was stored before; with its place in headers."""
+    principal = await db(authentication.resolve, request.headers, request.cookies)
+    arriving.refuse_foreign_page(principal, request, json_body=True)
+    place, closes = _place(request), request.headers.get(wire.CLOSED, "").lower() == wire.TRUE
+    fed = await db(_feed, principal, request, place, await request.body(), closes=closes)
+    headers = {
+        **fed.place.headers,
+        wire.NEXT_OFFSET: wire.offset(fed.head),
+        **({wire.CLOSED: wire.TRUE} if fed.closed else {}),
+    }
+    if fed.wait:
+        # A producer that waits for its answers is slowed down to its team's pace.
+        request.release()
+        await asyncio.sleep(fed.wait)
+    await answer(send, 200 if fed.new and place is not None else 204, headers=headers)
+
+
+def _feed(
+    principal: Principal, request: Request, place: Place | None, body: bytes, *, closes: bool
+) -> Fed:
+    run = access.find_to_feed(principal, request.kwargs["run_id"])
+    events = _events(request, body, closes) if body.strip() else []
+    if place is None and (events or not closes):
+        raise BadRequest(
+            "Send Producer-Id, Producer-Epoch and Producer-Seq, so that a batch that is sent twice "
+            "is stored once."
+        )
+    return batches.take(run, place, events, closes=closes)
+
+
+def _place(request: Request) -> Place | None:
+    """The batch's place; None without any of the three headers. Raises BadRequest."""
+    headers = request.headers
+    if not any(name in headers for name in (ID, EPOCH, SEQ)):
+        return None
+    producer = headers.get(ID, "")
+    if not 0 < len(producer) <= LONGEST_ID or not producer.isprintable():
+        raise BadRequest(
+            f"Producer-Id must have 1 to {LONGEST_ID} printable characters.", details={"path": ID}
+        )
+    return Place(producer, _number(headers.get(EPOCH), EPOCH), _number(headers.get(SEQ), SEQ))
+
+
+def _number(text: str | None, name: str) -> int:
+    if text is None or not _NUMBER.fullmatch(text) or int(text) > MOST:
+        raise BadRequest(f"{name.title()} must be a whole number.", details={"path": name})
+    return int(text)
+
+
+def _events(request: Request, body: bytes, closes: bool) -> list[Any]:
+    """The events of a batch: an array of them, or one. Raises BadJson, BadRequest."""
+    media_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if media_type != "application/json":
+        raise UnsupportedMediaType
+    value = strict_json.loads(body, any_text=True)
+    events = value if isinstance(value, list) else [value]
+    if not events and not closes:
+        raise BadRequest(EMPTY)
+    return events
