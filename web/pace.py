@@ -1,12 +1,14 @@
-"""Pace: how many frames a second are read from one socket."""
+"""Pace: how many frames a second a process reads from the sockets of one team."""
 
 import asyncio
 import time
+from uuid import UUID
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 MOST = 400
 SECONDS = 0.1
-"""At most ``MOST`` frames in ``SECONDS``: the rest waits in the network, so that a client which
-sends 100,000 a second leaves the process to others."""
+"""At most ``MOST`` frames in ``SECONDS``: the rest waits in the network, so that a program which
+sends 100,000 a second, over however many sockets, leaves the process to others."""
 
 
 class Pace:
@@ -17,11 +19,22 @@ class Pace:
         self._frames = 0
 
     async def frame(self) -> None:
-        """Returns at once, or at the beginning of the next period if this one is used up."""
-        now = time.monotonic()
-        if now - self._since >= SECONDS:
-            self._since, self._frames = now, 0
-        self._frames += 1
-        if self._frames > MOST:
+        """Returns at once, or in a later period if this one is used up."""
+        while True:
+            now = time.monotonic()
+            if now - self._since >= SECONDS:
+                self._since, self._frames = now, 0
+            if self._frames < MOST:
+                self._frames += 1
+                return
             await asyncio.sleep(self._since + SECONDS - now)
-            self._since, self._frames = time.monotonic(), 1
+
+
+_paces: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakValueDictionary[UUID, Pace]]
+_paces = WeakKeyDictionary()
+
+
+def pace_of(team: UUID) -> Pace:
+    """The pace that all sockets of a team share, for as long as one of them is open."""
+    paces = _paces.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
+    return paces.setdefault(team, Pace())

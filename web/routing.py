@@ -16,6 +16,7 @@ from web.consumers.durable_streams import durable_stream
 from web.consumers.events import events
 from web.consumers.shared import shared_events
 from web.consumers.socket import run_socket
+from web.consumers.tanstack_socket import tanstack_socket
 from web.consumers.wait import start_and_wait
 from web.host_socket.socket import host_socket
 from web.scope import App, Receive, Scope, Send
@@ -70,9 +71,15 @@ def websocket() -> Endpoint:
     """The WebSocket side."""
     run: Endpoint = run_socket
     host: Endpoint = host_socket
+    tanstack: Endpoint = tanstack_socket
     unknown: Endpoint = _no_such_socket
     return URLRouter(
-        [path("ws/", host), path("ws/runs/<uuid:run_id>/", run), re_path(r"", unknown)]
+        [
+            path("ws/", host),
+            path("ws/runs/<uuid:run_id>/", run),
+            re_path(r"^(?:api/)?agui/agent/(?P<slug>[-\w]+)/ws/?$", tanstack),
+            re_path(r"", unknown),
+        ]
     )
 
 

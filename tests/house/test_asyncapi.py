@@ -12,11 +12,17 @@ from web import routing
 from web.websocket import Close
 
 
+def address(route: str) -> str:
+    """A route as the description writes it: parameters in braces, without what is optional."""
+    plain = route.removeprefix("^(?:api/)?").removesuffix("/?$")
+    return "/" + re.sub(r"<\w+:(\w+)>|\(\?P<(\w+)>\[-\\w\]\+\)", r"{\1\2}", plain)
+
+
 def test_it_describes_every_socket() -> None:
     told = yaml.safe_load((ROOT / "docs" / "asyncapi.yaml").read_text())
     sockets = {str(route.pattern) for route in routing.websocket().routes} - {""}
     addresses = {channel["address"] for channel in told["channels"].values()}
-    assert addresses == {"/" + re.sub(r"<\w+:(\w+)>", r"{\1}", route) for route in sockets}
+    assert addresses == set(map(address, sockets))
     refusals = (BadCursor, HostError, LimitReached, NotFound, Unauthenticated, Unavailable)
     closes = {error.close for error in refusals}
     assert set(told["x-close-codes"]) == closes | set(Close)

@@ -87,7 +87,6 @@ DJANGO: dict[str, Door] = {
     "inbox/pulse": Door({"GET": PAGE}),
     "inbox/<uuid:interrupt_id>/answer": Door({"POST": FORGED}, "inbox/{question}/answer"),
     "runs/<uuid:run_id>/input": Door({"GET": RUN_PAGE}, "runs/{run}/input"),
-    "health": Door({"GET": OPEN}),
     "ready": Door({"GET": OPEN}),
     "api/schema/": Door({"GET": OPEN}),
     "api/docs/": Door({"GET": OPEN}),
@@ -241,6 +240,9 @@ ASGI: dict[str, Door] = {
 SOCKETS: dict[str, Door] = {
     "ws/": Door({"WS": Who(4401, 4401, STAYS_OPEN, STAYS_OPEN)}, "ws/"),
     "ws/runs/<uuid:run_id>/": Door({"WS": Who(4401, 4401, 4404, 1000)}, "ws/runs/{run}/"),
+    rf"{AGUI}/agent/(?P<slug>[-\w]+)/ws/?$": Door(
+        {"WS": Who(4401, 4401, 4404, 1000)}, f"agui/agent/echo/ws?offset=-1&runId={RUN}"
+    ),
     "": Door({"WS": Who(4404, 4404, 4404, 4404)}, "ws/nowhere/"),
 }
 METHODS: dict[str, tuple[dict[str, Any], Codes]] = {

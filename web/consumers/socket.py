@@ -20,7 +20,7 @@ from web.consumers import arriving
 from web.consumers.opening import opened
 from web.consumers.sockets import socket
 from web.consumers.stream import while_allowed
-from web.pace import Pace
+from web.pace import pace_of
 from web.scope import Send
 
 MOST_HEARTBEAT = 3600
@@ -36,7 +36,7 @@ async def run_socket(request: Request, send: Send) -> websocket.Close | None:
     heartbeat = _heartbeat(request)
     principal, run, after = await _authorize(request)
     code: websocket.Close | None = None
-    one_at_a_time, pace = asyncio.Lock(), Pace()
+    one_at_a_time, pace = asyncio.Lock(), pace_of(principal.team.pk)
 
     async def send_next(message: Any) -> None:
         async with one_at_a_time:

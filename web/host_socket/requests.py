@@ -13,7 +13,7 @@ from web.host_socket import params as read
 from web.host_socket.frames import Call, Refused, UnknownMethod
 from web.host_socket.methods import METHODS, Method, Params
 from web.host_socket.room import Room
-from web.pace import Pace
+from web.pace import pace_of
 
 AT_ONCE = 8
 MOST_WAITING = 256
@@ -62,7 +62,7 @@ class Requests:
 
     async def read(self) -> None:
         """Read until the peer leaves."""
-        pace = Pace()
+        pace = pace_of(self._room.principal.team.pk)
         while (message := await self._request.receive())["type"] == "websocket.receive":
             await pace.frame()
             await self._take(message)

@@ -1,0 +1,225 @@
+"""WS /agui/agent/{slug}/ws: a conversation in TanStack AI's envelope.
+
+The client sends a RunAgentInput for each turn and ``{"type": "abort", "runId"}`` to stop one; the
+host sends ``{"id": seq, "chunk": event}``. With ``?runId=&offset=`` the socket reads one run after
+that offset (-1: all of it) and closes with 1000 behind its end.
+"""
+
+import asyncio
+from collections.abc import Mapping, MutableMapping
+from contextlib import aclosing
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+
+from agui_project.errors import Conflict, NotFound, TooLarge
+from backends.postgres.bridge import db, db_read
+from events import recheck
+from events.follow import follow
+from events.frames import Frames
+from protocol import strict_json
+from protocol.errors import BadRequest
+from runs.access import access, cursors, start
+from runs.lifecycle import lifecycle
+from runs.models import Run
+from teams import authentication, revocation
+from teams.authentication import Principal
+from web import sse, websocket
+from web.answers import as_host_error, log_failure
+from web.asgi_http import Request
+from web.callers import of_team
+from web.consumers import arriving
+from web.consumers.opening import opened
+from web.consumers.sockets import socket
+from web.consumers.stream import while_allowed
+from web.pace import pace_of
+from web.scope import Send
+
+AT_ONCE = 16
+"""Turns that a socket works on; with more of them nothing is read until one has ended."""
+
+
+def enveloped(batch: Frames) -> list[str]:
+    """The events of a batch as TanStack's client reads them; ``id`` is an opaque text there."""
+    return [f'{{"id":"{seq}","chunk":{text}}}' for seq, text in enumerate(batch.texts, batch.first)]
+
+
+@socket()
+async def tanstack_socket(request: Request, send: Send) -> websocket.Close | None:
+    """The close code, or None if the peer has left."""
+    principal = await arriving.program(request)
+    arriving.refuse_foreign_page(principal, request, json_body=False)
+    if "offset" in request.query:
+        return await _replay(request, send, principal)
+    async with opened(principal):
+        request.release()
+        return await Conversation(request, send, principal).serve()
+
+
+async def _replay(request: Request, send: Send, principal: Principal) -> websocket.Close | None:
+    """Send the run that the address names, from its offset to its end."""
+    after = _offset(request.query["offset"])
+    run = await db(_named, principal, request.query.get("runId", ""), request.kwargs["slug"])
+    after = cursors.place(run, after)
+    code: websocket.Close | None = None
+
+    async def sending() -> None:
+        nonlocal code
+        code = await _stream(send, run.pk, after)
+
+    async with opened(principal):
+        refused = await while_allowed(
+            sending(), request, principal, run.pk, run.team_id, leaving="websocket.disconnect"
+        )
+    return websocket.Close.REVOKED if refused else code
+
+
+def _offset(text: str) -> int | None:
+    return 0 if text == "-1" else cursors.from_request({}, {"after": text})
+
+
+def _named(principal: Principal, run_id: str, slug: str) -> Run:
+    """The agent's run of that client's name; the client says no thread. Raises NotFound, Conflict.
+
+    A name that two threads have is ambiguous; of several attempts it is the newest.
+    """
+    runs = access.visible(principal).filter(run_id=run_id, agent__slug=slug)
+    newest = list(runs.order_by("-journal_id")[:2])
+    if not newest:
+        raise NotFound("There is no such run.")
+    if len({run.thread_id for run in newest}) > 1:
+        raise Conflict("Runs of several threads have this runId.", details={"runId": run_id})
+    return access.find(principal, newest[0].pk)
+
+
+async def _stream(send: Send, run: UUID, after: int) -> websocket.Close:
+    async with aclosing(follow(run, after, idle=settings.AGUI_SSE_HEARTBEAT)) as frames:
+        return await websocket.stream(
+            send, frames, stall=settings.AGUI_STALL_TIMEOUT, heartbeats=True, texts=enveloped
+        )
+
+
+async def _never() -> None:
+    await asyncio.Event().wait()
+
+
+class Conversation:
+    """One socket and its turns."""
+
+    def __init__(self, request: Request, send: Send, principal: Principal) -> None:
+        self._request = request
+        self._principal = principal
+        self._raw_send = send
+        self._one_at_a_time = asyncio.Lock()
+        self._over: asyncio.Future[websocket.Close] = asyncio.get_running_loop().create_future()
+        self._turns: set[asyncio.Task[None]] = set()
+        self._runs: dict[str, UUID] = {}
+
+    async def serve(self) -> websocket.Close | None:
+        """Read until the peer leaves, which cancels no run; the close code if it does not."""
+        reading = asyncio.create_task(self._read())
+        either: set[asyncio.Future[Any]] = {reading, self._over}
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if reading.done():
+                reading.result()
+                return None
+            return self._over.result()
+        finally:
+            tasks = [reading, *self._turns]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            self._over.cancel()
+
+    async def _read(self) -> None:
+        pace = pace_of(self._principal.team.pk)
+        while (message := await self._request.receive())["type"] == "websocket.receive":
+            await pace.frame()
+            try:
+                await self._take(message)
+            except Exception as error:
+                await self._fail(error)
+
+    async def _take(self, message: Mapping[str, Any]) -> None:
+        data = (message.get("text") or "").encode(errors="surrogatepass")
+        if len(data) > (limit := settings.AGUI_MAX_BODY_BYTES):
+            raise TooLarge(f"The frame is larger than {limit} bytes.", details={"limit": limit})
+        value = strict_json.loads(data)
+        if not isinstance(value, dict):
+            raise BadRequest("A frame is a RunAgentInput, as a JSON object.")
+        match value.get("type"):
+            case None:
+                await self._begin(data)
+            case "abort":
+                await self._abort(value.get("runId"))
+            case "ping":
+                await self._send({"type": "websocket.send", "text": websocket.HEARTBEAT})
+            case _:
+                raise BadRequest("A frame is a RunAgentInput, or has the type abort or ping.")
+
+    async def _begin(self, data: bytes) -> None:
+        while len(self._turns) >= AT_ONCE:
+            await asyncio.wait(self._turns, return_when=asyncio.FIRST_COMPLETED)
+        turn = asyncio.create_task(self._turn(data))
+        self._turns.add(turn)
+        turn.add_done_callback(self._turns.discard)
+
+    async def _turn(self, data: bytes) -> None:
+        """Start a run and send it; one that is there already is sent from its first event."""
+        try:
+            async with self._request.admitted(of_team(self._principal.team.pk), "start"):
+                run = await db(self._start, data)
+            self._runs[run.run_id] = run.pk
+            code = websocket.Close.FINISHED
+
+            async def sending() -> None:
+                nonlocal code
+                code = await _stream(self._send, run.pk, 0)
+
+            if await sse.beside(sending(), _never(), self._until_refused(run)):
+                code = websocket.Close.REVOKED
+            if code != websocket.Close.FINISHED and not self._over.done():
+                self._over.set_result(code)
+        except Exception as error:
+            await self._fail(error)
+
+    def _start(self, data: bytes) -> Run:
+        return start.start_from_agui(
+            authentication.current(self._principal),
+            data,
+            agent=self._request.kwargs["slug"],
+            on_busy=self._request.query.get("on_busy"),
+            key=None,
+            cursor=None,
+        ).run
+
+    async def _until_refused(self, run: Run) -> None:
+        await recheck.until_refused(
+            {revocation.group(self._principal.team.pk)},
+            partial(db_read, access.still_readable, self._principal, run.pk),
+            settings.AGUI_SSE_HEARTBEAT,
+        )
+
+    async def _abort(self, run_id: Any) -> None:
+        if not isinstance(run_id, str) or (key := self._runs.get(run_id)) is None:
+            raise NotFound("No run of this socket has that runId.")
+        async with self._request.admitted(of_team(self._principal.team.pk), "start"):
+            await db(self._cancel, key)
+
+    def _cancel(self, key: UUID) -> None:
+        principal = authentication.current(self._principal)
+        lifecycle.cancel(access.find(principal, key, "cancel"), principal)
+
+    async def _fail(self, error: Exception) -> None:
+        """Tell the client in the one way in which it understands errors."""
+        ours = as_host_error(error)
+        log_failure(error, ours, path=self._request.scope["path"])
+        event = {"type": "RUN_ERROR", "message": ours.message, "code": ours.code}
+        await self._send({"type": "websocket.send", "text": strict_json.dumps(event)})
+
+    async def _send(self, message: MutableMapping[str, Any]) -> None:
+        async with self._one_at_a_time:
+            await self._raw_send(message)
