@@ -21,6 +21,7 @@ from events.follow import follow
 from events.frames import Frames
 from protocol import strict_json
 from protocol.errors import BadRequest
+from protocol.strict_json import dumps
 from runs.access import access, cursors, start
 from runs.lifecycle import lifecycle
 from runs.models import Run
@@ -218,7 +219,7 @@ class Conversation:
         ours = as_host_error(error)
         log_failure(error, ours, path=self._request.scope["path"])
         event = {"type": "RUN_ERROR", "message": ours.message, "code": ours.code}
-        await self._send({"type": "websocket.send", "text": strict_json.dumps(event)})
+        await self._send({"type": "websocket.send", "text": dumps(event)})
 
     async def _send(self, message: MutableMapping[str, Any]) -> None:
         async with self._one_at_a_time:
