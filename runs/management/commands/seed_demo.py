@@ -1,0 +1,43 @@
+"""``manage.py seed_demo``: runs to look at, in the demo team or another one."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from protocol.errors import HostError
+from runs.lifecycle import interrupts
+from runs.seed import nasty
+from runs.seed.play import perform
+from runtimes.demo import NAME, ensure_demo
+from teams.models import Team
+
+
+class Command(BaseCommand):
+    help = (
+        "Store runs to look at the pages with: failures of yesterday and last month, questions, "
+        "20,000 events, 60 tool calls, nested subagents, 200 keys of state, right-to-left text. "
+        "Their agents are made disabled."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--team", help="A team's slug; by default the demo team's.")
+        parser.add_argument("--nasty", action="store_true", required=True,
+                            help="The only kind there is.")  # fmt: skip
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["team"]:
+            team = Team.objects.filter(slug=options["team"], archived_at=None).first()
+            if team is None:
+                raise CommandError(f"There is no team {options['team']}.")
+        else:
+            ensure_demo()
+            team = Team.objects.get(slug=NAME)
+        now = timezone.now()
+        for play in nasty.plays():
+            try:
+                run = perform(team, play, now)
+            except HostError as error:
+                raise CommandError(f"{play.thread}: {error.message}") from None
+            self.stdout.write(f"{run.pk}  {play.agent}  {play.thread[:40]}")
+        interrupts.expire()

@@ -1,0 +1,103 @@
+"""A run to look at: when it began, its events, and how it ended; and how it is stored."""
+
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from events import journal
+from events.journal import Batch
+from protocol.encoding import Record
+from protocol.errors import RunErrorCode
+from protocol.input import run_agent_input
+from protocol.intake.intake import Intake
+from runs.lifecycle import admission, lifecycle
+from runs.models import Run
+from runtimes.models import Agent
+from teams.models import Team
+
+ROWS = 1000
+"""Events of one append."""
+
+Event = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """``pause``: seconds between two events. ``ago``: how long before now the run began.
+
+    It ends with ``questions``, with an ``error`` (code, message), as ``cancelled``, or else well.
+    """
+
+    agent: str
+    thread: str
+    message: str
+    events: Sequence[Event] = ()
+    ago: timedelta = timedelta()
+    pause: float = 0.2
+    questions: Sequence[Event] = ()
+    error: tuple[RunErrorCode, str] | None = None
+    cancelled: bool = False
+    state: Event = field(default_factory=dict)
+
+
+def perform(team: Team, play: Play, now: datetime) -> Run:
+    """Store the run with its whole log. Raises what a start raises, such as LimitReached."""
+    agent = _agent(team, play.agent)
+    thread = f"{play.thread}-{secrets.token_hex(3)}"  # a thread with open questions takes no run
+    body = {
+        "threadId": thread,
+        "messages": [{"role": "user", "content": play.message}],
+        "state": play.state,
+    }
+    request = run_agent_input.parse(body, agent=agent.slug)
+    with transaction.atomic():
+        # Claimed in the transaction that makes it, so that no worker gets to see it.
+        run = lifecycle.start(team, agent, request, started_by="host").run
+        claimed = lifecycle.claim(run.pk)
+        assert claimed is not None  # noqa: S101
+        began = now - play.ago
+        intake = Intake(thread, run.run_id, input=claimed.prepared.echo)
+        right = claimed.claim
+        _append(right.journal_id, right.generation, right.head, list(_records(intake, play, began)))
+        assert intake.terminal is not None  # noqa: S101
+        lifecycle.finish(run.pk, intake.terminal)
+        ended = began + timedelta(seconds=play.pause * (len(play.events) + 2))
+        Run.objects.already_found().filter(pk=run.pk).update(
+            created_at=began, started_at=began, ended_at=ended
+        )
+    admission.ended([run.pk])
+    return run
+
+
+def _agent(team: Team, slug: str) -> Agent:
+    """The team's agent of that slug; disabled if it is made here, since nothing is behind it."""
+    agent, _ = Agent.objects.get_or_create(
+        team=team, slug=slug, defaults={"name": slug, "target": slug, "enabled": False}
+    )
+    return agent
+
+
+def _records(intake: Intake, play: Play, began: datetime) -> Iterable[Record]:
+    yield from intake.start()
+    for number, event in enumerate(play.events, 1):
+        at = int((began.timestamp() + number * play.pause) * 1000)
+        yield from intake.accept({**event, "timestamp": at})
+    if play.error:
+        yield from intake.fail(*play.error)
+    elif play.cancelled:
+        yield from intake.cancel()
+    elif play.questions:
+        yield from intake.finish({"type": "interrupt", "interrupts": list(play.questions)})
+    else:
+        yield from intake.finish()
+
+
+def _append(key: UUID, generation: int, head: int, records: list[Record]) -> None:
+    for start in range(0, len(records), ROWS):
+        part = records[start : start + ROWS]
+        journal.append([Batch(key, generation, head + start + 1, part)])
