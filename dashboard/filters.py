@@ -70,8 +70,11 @@ def containing(runs: QuerySet[Run], words: list[str], order: tuple[str, ...]) ->
     """Those of the newest runs that contain every word, in what their rows and threads say."""
     if not words:
         return runs
-    newest = runs.order_by(*order).values("pk")[:TEXT_DEPTH]
-    matching = runs.filter(pk__in=newest)
+    # The oldest run to look at is read first: the planner would search them all for the text.
+    column = order[0].removeprefix("-")
+    ordered = runs.order_by(*order).values_list(column, flat=True)
+    oldest = ordered[TEXT_DEPTH - 1 : TEXT_DEPTH].first()
+    matching = runs if oldest is None else runs.filter(**{f"{column}__gte": oldest})
     for word in words:
         matching = matching.filter(
             Q(*((f"{name}__icontains", word) for name in SEARCHED), _connector=Q.OR)

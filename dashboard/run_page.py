@@ -7,7 +7,7 @@ from django.urls import reverse
 from dashboard import listing
 from dashboard.inbox import cards
 from dashboard.inbox.cards import Card
-from runs.access import access
+from runs.access import access, start
 from runs.models import Level, Run, Status
 from teams.authentication import Principal
 
@@ -27,6 +27,7 @@ def show(
         "run": run,
         "active": listing.is_active(run),
         "may_cancel": access.may(principal, "cancel", run),
+        "may_run_again": start.may_run_again(principal, run),
         "may_share": access.may(principal, "share", run),
         "levels": Level.choices,
         "questions": questions,

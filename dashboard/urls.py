@@ -1,6 +1,6 @@
 from django.urls import URLPattern, path
 
-from dashboard import shared, views
+from dashboard import acting, shared, views
 from dashboard.account import urls as account_urls
 from dashboard.inbox import views as questions
 from dashboard.team import grants, keys, people, rules
@@ -13,6 +13,8 @@ urlpatterns: list[URLPattern] = [
     path("runs/pulse", views.pulse, name="runs-pulse"),
     path("runs/<uuid:run_id>/", views.run, name="run"),
     path("runs/<uuid:run_id>/events", views.run_of_events),
+    path("runs/<uuid:run_id>/cancel", acting.cancel, name="run-cancel"),
+    path("runs/<uuid:run_id>/again", acting.run_again, name="run-again"),
     path("runs/<uuid:run_id>/questions", questions.of_run, name="run-questions"),
     path("runs/<uuid:run_id>/input", views.run_input, name="run-input"),
     path("inbox/", questions.listing, name="inbox"),

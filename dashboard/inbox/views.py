@@ -72,6 +72,9 @@ def answer(request: HttpRequest, principal: Principal, interrupt_id: UUID) -> Ht
     else:
         try:
             answering = start.answer(principal, interrupt_id, form.answer())
+        except start.UnknownAgent:
+            problem = f"The agent {question.run.agent.slug} is disabled, so it gets no answer."
+            refusal = Refusal(form, 409, problem)
         except (NotFound, Forbidden):
             raise
         except AnswerInvalid as error:

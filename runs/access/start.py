@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from agui_project.errors import NotFound
+from agui_project.errors import Conflict, NotFound
 from protocol import strict_json
 from protocol.errors import BadRequest, Invalid
 from protocol.input import run_agent_input
@@ -15,7 +15,7 @@ from protocol.input.run_agent_input import RunRequest
 from runs.access import access, cursors
 from runs.lifecycle import answers, interrupts, lifecycle
 from runs.lifecycle.ingest import batches
-from runs.models import Run
+from runs.models import ENDED, Run, Status
 from runtimes.kinds.process import worktree
 from runtimes.models import EXTERNAL, Agent
 from teams.authentication import Principal
@@ -31,6 +31,12 @@ class UnknownAgent(NotFound):
     """This team has no such agent."""
 
     code = "unknown_agent"
+
+
+class NotRepeatable(Conflict):
+    """Only the newest run of a thread can run again, once it has ended without open questions."""
+
+    code = "not_repeatable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +132,51 @@ def answer(principal: Principal, interrupt_id: UUID, answer_fields: dict[str, An
         {"interruptId": name, **picked(answer_fields, ("status", "payload", "metadata"))},
         by=principal,
     )
+
+
+def may_run_again(principal: Principal, run: Run) -> bool:
+    """Whether ``run_again`` would start a run now."""
+    return (
+        run.team_id == principal.team.pk
+        and run.agent.enabled
+        and principal.may_use(run.agent.slug)
+        and _is_repeatable(run)
+        and access.sees_thread(principal, run)
+        and access.may(principal, "run", run)
+    )
+
+
+def run_again(principal: Principal, run_id: UUID) -> Run:
+    """Start a run with the same input, as a regenerate: it replaces the answer in the thread.
+
+    The log of the earlier run stays. Raises NotFound, Forbidden, NotRepeatable, and what a start
+    raises.
+    """
+    run = access.find(principal, run_id, "run")
+    if run.team_id != principal.team.pk or not access.sees_thread(principal, run):
+        raise NotFound("A run of another team cannot run again here.")
+    if not _is_repeatable(run):
+        raise NotRepeatable
+    body = json.loads(run.input)
+    props = body.get("forwardedProps")
+    own = props if isinstance(props, dict) else {}
+    again = {name: body[name] for name in ("tools", "context", "state") if name in body} | {
+        "threadId": run.thread.thread_id,
+        "forwardedProps": {**own, "regenerate": True},
+    }
+    request = run_agent_input.parse(again, agent=run.agent.slug)
+    return start_run(principal, request, key=None).run
+
+
+def _is_repeatable(run: Run) -> bool:
+    """Its answers may have been acted upon, and a later run builds on it: neither is repeated."""
+    if run.status not in ENDED or run.status == Status.INTERRUPTED or run.purged_at is not None:
+        return False
+    # Most inputs need not be parsed to know; they may be megabytes.
+    brings_answers = '"resume"' in run.input and "resume" in json.loads(run.input)
+    if run.parent_id is not None or brings_answers or run.agent.kind == EXTERNAL:
+        return False
+    return not Run.objects.of_one_thread().filter(thread=run.thread_id, pk__gt=run.pk).exists()
 
 
 def _require_start(principal: Principal, request: RunRequest) -> None:

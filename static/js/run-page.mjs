@@ -109,7 +109,8 @@ function problem(text) {
   alertIn(find("problem"), text);
 }
 
-cancel?.addEventListener("click", async () => {
+cancel?.addEventListener("click", async (event) => {
+  event.preventDefault();
   cancel.disabled = true;
   problem(null);
   try {

@@ -81,6 +81,8 @@ DJANGO: dict[str, Door] = {
     "agents/answer": Door(
         {"POST": Who(401, 401, 404, 202)}, body={"run_id": "{asking}", "request_id": "i"}
     ),
+    "runs/<uuid:run_id>/cancel": Door({"POST": FORGED}, "runs/{queued}/cancel"),
+    "runs/<uuid:run_id>/again": Door({"POST": FORGED}, "runs/{run}/again"),
     "runs/<uuid:run_id>/questions": Door({"GET": RUN_PAGE}, "runs/{asking}/questions"),
     "inbox": Door({"GET": MOVED}),
     "inbox/": Door({"GET": PAGE}),

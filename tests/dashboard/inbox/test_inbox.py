@@ -14,6 +14,7 @@ from protocol.errors import RunErrorCode
 from runs.access import access, inbox, sharing
 from runs.lifecycle import interrupts
 from runs.models import Interrupt, InterruptStatus, Level, Run, Thread, Visibility
+from runtimes.models import Agent
 from tests.cast import Cast, fresh
 from tests.dashboard.conftest import Browse
 from tests.dashboard.test_runs_list import HOSTILE
@@ -196,12 +197,13 @@ class TestAnswering:
         row.refresh_from_db()
         assert row.status == InterruptStatus.OPEN
 
-    def test_a_limit_leaves_the_question_open(self, cast: Cast, browse: Browse) -> None:
+    def test_a_disabled_agent_leaves_the_question_open(self, cast: Cast, browse: Browse) -> None:
         run = interrupted(cast.alice, question("i", responseSchema=APPROVAL))
         row = the_question(run)
-        cast.echo.__class__.objects.filter(pk=cast.echo.pk).update(enabled=False)
+        Agent.objects.filter(pk=cast.echo.pk).update(enabled=False)
         answer = send(browse(cast.bob), row, run=run)
-        assert answer.status_code == 404
+        assert answer.status_code == 409
+        assert "The agent echo is disabled" in answer.content.decode()
         row.refresh_from_db()
         assert row.status == InterruptStatus.OPEN
 
