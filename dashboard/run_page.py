@@ -7,7 +7,9 @@ from django.urls import reverse
 from dashboard import listing
 from dashboard.inbox import cards
 from dashboard.inbox.cards import Card
+from dashboard.outline_panel import panel
 from runs.access import access, start
+from runs.access.inspect import failures
 from runs.models import Level, Run, Status
 from teams.authentication import Principal
 
@@ -30,6 +32,9 @@ def show(
         "may_run_again": start.may_run_again(principal, run),
         "may_share": access.may(principal, "share", run),
         "levels": Level.choices,
+        "outline": panel(run, request.GET, reverse("api-run-outline", args=[run.pk])),
+        "events_json": reverse("api-run-events", args=[run.pk]),
+        "failure": failures.for_page(principal, run),
         "questions": questions,
         "stamp": cards.stamp(questions),
     }

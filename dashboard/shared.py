@@ -13,8 +13,10 @@ from django.views.decorators.http import require_safe
 
 from agui_project.errors import Unauthenticated
 from dashboard import listing
+from dashboard.outline_panel import panel
 from dashboard.pages import uncached
 from protocol.errors import HostError
+from protocol.views.redaction import Redaction
 from runs.access import access, sharing
 from runs.access.sharing import Opened
 from runs.models import Run
@@ -74,9 +76,11 @@ def status(request: HttpRequest, opened: Opened, run_id: UUID) -> HttpResponse:
 def _run(request: HttpRequest, opened: Opened, run_id: UUID) -> HttpResponse:
     target: Run = access.find(opened.principal, run_id)
     base = f"/shared/{_token(request)}/runs/{target.pk}"
+    redaction = Redaction(opened.grant.redact)
     context = {
         "opened": opened,
         "run": target,
+        "outline": panel(target, request.GET, f"{base}/outline", redaction),
         "active": listing.is_active(target),
         "events": f"{base}/events",
         "status": f"{base}/status",

@@ -73,11 +73,18 @@ _growing: OrderedDict[UUID, Growing] = OrderedDict()
 _registry = threading.Lock()
 
 
-def read(journal_id: UUID, after: int = 0, *, since: int = 0, limit: int = MOST_ROWS) -> Slice:
+def read(
+    journal_id: UUID,
+    after: int = 0,
+    *,
+    since: int = 0,
+    limit: int = MOST_ROWS,
+    seconds: float | None = None,
+) -> Slice:
     """The rows with a number above ``after`` that began or changed after the event ``since``.
 
-    Of a log that is too long for one request, ``head`` says how far this one came. The caller has
-    checked access.
+    Of a log that is too long to fold in so many ``seconds`` (``SECONDS`` by default), ``head`` says
+    how far this request came. The caller has checked access.
     """
     with connection.cursor() as cursor:
         cursor.execute(STATE, [journal_id])
@@ -89,7 +96,7 @@ def read(journal_id: UUID, after: int = 0, *, since: int = 0, limit: int = MOST_
         if closed and growing.stored < 0:
             _load(journal_id, growing)
         outline = growing.outline
-        _advance(journal_id, outline, head)
+        _advance(journal_id, outline, head, SECONDS if seconds is None else seconds)
         if closed and outline.seq - max(growing.stored, 0) >= WORTH_STORING:
             _store(journal_id, growing)
         rows = outline.rows[after:] if not since else outline.since(since)
@@ -109,11 +116,11 @@ def _taken(rows: Iterable[str], limit: int, head: int) -> Slice:
     return Slice(taken, head)
 
 
-def _advance(journal_id: UUID, outline: Outline, head: int) -> None:
-    """Fold what is new, for ``SECONDS`` at most; one step if others are at it."""
+def _advance(journal_id: UUID, outline: Outline, head: int, seconds: float) -> None:
+    """Fold what is new, for so many seconds at most; one step if others are at it."""
     is_long = head - outline.seq > SHORT
     alone = is_long and BUILDING.acquire(blocking=False)
-    until = time.monotonic() + (SECONDS if alone or not is_long else 0)
+    until = time.monotonic() + (seconds if alone or not is_long else 0)
     try:
         while outline.seq < head:
             _step(journal_id, outline, min(outline.seq + STEP_EVENTS, head))

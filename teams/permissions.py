@@ -47,7 +47,8 @@ ACTIONS: Mapping[str, Action] = {
         "hand in the events of a run that is executed elsewhere", WORKING, Scope.INGEST
     ),
     "manage_agents": _action(
-        "add, change and disable agents, and manage the team's knowledge for them",
+        "add, change and disable agents, see why their runs failed, and manage the team's "
+        "knowledge for them",
         RUNNING_THE_TEAM, Scope.ADMIN,
     ),
     "manage_members": _action(

@@ -30,6 +30,7 @@ WRITES = {
     "runs_run": "select, update",
     "runs_interrupt": "select, insert, update",
     "runs_endedrun": "select, insert",
+    "runs_failure": "select, insert",
     "runs_feedentry": "select, insert",
 }
 """What the journal's writer does: appending, and what goes along with the terminal event."""

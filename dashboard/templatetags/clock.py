@@ -52,6 +52,15 @@ def spoken(length: timedelta) -> str:
 
 
 @register.filter
+def moment(milliseconds: int | None) -> datetime | None:
+    """The time that an event or a log line names, in UTC; None if it is out of range."""
+    try:
+        return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, UTC)
+    except (OverflowError, OSError, ValueError):
+        return None
+
+
+@register.filter
 def iso(moment: datetime | None) -> str:
     """The ``datetime`` attribute of a ``<time>``: UTC, with milliseconds."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds") if moment else ""

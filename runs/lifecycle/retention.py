@@ -22,7 +22,7 @@ from events import partitions, purge
 from protocol.fold.fold import Fold
 from protocol.ids import uuid7_floor
 from runs.lifecycle import admission, feed, history
-from runs.models import Comment, Feedback, Interrupt, Run, Thread, ThreadHistory
+from runs.models import Comment, Failure, Feedback, Interrupt, Run, Thread, ThreadHistory
 from teams.limits import limits_of
 from teams.models import Team
 
@@ -132,7 +132,9 @@ def purge_thread(thread_id: UUID, before: datetime) -> int:
 def _entomb(team_id: UUID, run_ids: list[UUID]) -> None:
     """Reduce these runs to who started them, when, and how they ended."""
     size = purge.doom(run_ids)
-    contents: tuple[type[Interrupt | Comment | Feedback], ...] = (Interrupt, Comment, Feedback)
+    contents: tuple[type[Interrupt | Comment | Feedback | Failure], ...] = (
+        Interrupt, Comment, Feedback, Failure,
+    )  # fmt: skip
     for model in contents:
         model.objects.already_found().filter(run__in=run_ids).delete()
     Run.objects.already_found().filter(pk__in=run_ids).update(

@@ -1,6 +1,7 @@
 """The tables of threads and runs, one module for each thing; import them from here."""
 
 from runs.models.comment import Comment, Feedback, Mention, Thumb
+from runs.models.failure import Failure
 from runs.models.feed import FeedEntry
 from runs.models.grant import Grant, Level
 from runs.models.ingest import Ingest
@@ -15,6 +16,7 @@ __all__ = [
     "WORKER_GONE",
     "Comment",
     "EndedRun",
+    "Failure",
     "FeedEntry",
     "Feedback",
     "Grant",

@@ -30,6 +30,7 @@ from runs.access import context
 from runs.lifecycle import history, lifecycle
 from runs.lifecycle.ingest import batches, intakes
 from runs.lifecycle.lifecycle import Claimed
+from runs.worker import failures
 from runs.worker.children import Children
 from runs.worker.pace import Pace
 from runtimes.context.run_context import RunContext
@@ -128,6 +129,8 @@ class Execution:
         base = functools.partial(history.current, run.thread_id)
         self.checkpoints = Checkpointer(run.pk, base)
         self.chain: Chain | None = None
+        self.ctx: RunContext | None = None
+        self.error: BaseException | None = None
         timeout = run.agent.timeout_seconds or settings.AGUI_RUN_TIMEOUT
         self.limit = min(limits.run_seconds or timeout, timeout)
         self.pace = Pace(limits.events_per_second)
@@ -206,6 +209,7 @@ class Execution:
         """Agent → runtime → middleware → intake → writer; nothing after the terminal event."""
         runtime = runtime_for(self.run.agent)
         lease, pace, ctx = self.lease, self.pace, await self._context()
+        self.ctx = ctx
         accept = self.intake.accept
         if lease.full:
             await lease.room()  # Free the echo: an input may be megabytes.
@@ -260,6 +264,7 @@ class Execution:
             self._rest()
         if self.intake.ended:
             return
+        self.error = how if isinstance(how, BaseException) else None
         match how:
             case None:
                 self._append(self.intake.finish())
@@ -296,8 +301,15 @@ class Execution:
             also.append(functools.partial(findings.store, self.run.pk, new_findings))
         if (terminal := self.intake.terminal) is not None:
             also.append(functools.partial(lifecycle.finish, self.run.pk, terminal))
+            if terminal["type"] == "RUN_ERROR":
+                also.append(self._failure())
         self.lease.append(records, also)
         self.checkpoints.note(records)
+
+    def _failure(self) -> Also:
+        lines = () if self.ctx is None else tuple(self.ctx.log_lines)
+        details = failures.describe(self.run.agent, self.error, lines)
+        return functools.partial(failures.store, self.run.pk, self.run.team_id, details)
 
     async def _context(self) -> RunContext:
         agent = self.run.agent

@@ -1,5 +1,6 @@
 """RunContext, which an agent gets, and Runtime, which runs one. Imports no Django."""
 
+from collections import deque
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import cached_property
@@ -8,6 +9,7 @@ from typing import Any, Literal, NoReturn, Protocol, overload
 import structlog
 
 from protocol.errors import RunErrorCode, RunFailed
+from runtimes.context.log_lines import LINES, Line, LogLines
 from runtimes.context.outbox import Outbox, frozen
 from runtimes.context.request import RunRequest
 from runtimes.context.spans import (
@@ -78,6 +80,7 @@ class RunContext(RunRequest):
         self._spawn = spawn
         self.result: Any = None
         self.outbox = Outbox()
+        self.log_lines: deque[Line] = deque(maxlen=LINES)
         self._interrupts: list[dict[str, Any]] = []
         self._usage: dict[tuple[str | None, str | None], dict[str, Any]] = {}
 
@@ -85,7 +88,8 @@ class RunContext(RunRequest):
     def log(self) -> Any:
         """A structlog logger that names the run; never reaches clients."""
         logger = structlog.get_logger("runtimes.agent")
-        return logger.bind(agent=self.agent, thread=self.thread_id, run=self.run_id)
+        bound = logger.bind(agent=self.agent, thread=self.thread_id, run=self.run_id)
+        return LogLines(bound, self.log_lines)
 
     @property
     def cancelled(self) -> bool:

@@ -6,6 +6,7 @@ import { alertIn, find, pauseWhenHidden, perFrame, post, showConnection } from "
 import { EventTable } from "./event-table.mjs";
 import { Fold } from "./fold.mjs";
 import { JsonTree } from "./json-tree.mjs";
+import { OutlinePanel } from "./outline.mjs";
 import { RunStream } from "./stream.mjs";
 import { Tabs } from "./tabs.mjs";
 
@@ -22,6 +23,11 @@ const table = new EventTable({
 });
 const schedule = perFrame(draw);
 const tabs = new Tabs(document.querySelector("[role=tablist]"), schedule);
+const outline = find("outline") && new OutlinePanel(find("outline"), (seq) => {
+  history.pushState(null, "", `#seq=${seq}`);
+  route();
+  find("log").focus();
+});
 const drawn = { state: -1, input: undefined };
 let reading = null;
 
@@ -31,6 +37,7 @@ const stream = new RunStream({
   onEvent(seq, event, raw) {
     fold.feed(seq, event);
     table.push(event.type, event.timestamp, raw);
+    outline?.notice(seq, event.type);
     if (event.type === "RUN_STARTED" && chip.dataset.status === "queued") refresh();
     if (fold.end && page.active) refresh();
     schedule();

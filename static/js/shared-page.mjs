@@ -6,6 +6,7 @@ import { alertIn, find, perFrame, showConnection } from "./dom.mjs";
 import { EventTable } from "./event-table.mjs";
 import { Fold } from "./fold.mjs";
 import { JsonTree } from "./json-tree.mjs";
+import { OutlinePanel } from "./outline.mjs";
 import { RunStream } from "./stream.mjs";
 import { Tabs } from "./tabs.mjs";
 
@@ -20,6 +21,11 @@ const table = new EventTable({
 });
 const schedule = perFrame(draw);
 const tabs = new Tabs(document.querySelector("[role=tablist]"), schedule);
+const outline = find("outline") && new OutlinePanel(find("outline"), (seq) => {
+  tabs.show("events");
+  table.select(seq);
+  find("log").focus();
+});
 let drawnState = -1;
 
 const stream = new RunStream({
@@ -28,6 +34,7 @@ const stream = new RunStream({
   onEvent(seq, event, raw) {
     fold.feed(seq, event);
     table.push(event.type, event.timestamp, raw);
+    outline?.notice(seq, event.type);
     if (event.type === "RUN_STARTED" || fold.end) refresh();
     schedule();
   },

@@ -67,7 +67,8 @@ STREAM = Who(401, 401, 200, 200)
 
 # ``{run}`` is an ended run of Alice's, ``{queued}`` one that waits for a worker,
 # ``{question}`` an open interrupt that ``{asking}`` asked, ``{apikey}`` a spare key,
-# ``{member}`` Bob's place in the team, ``{expired}`` the token of an expired link;
+# ``{failed}`` a run with failure details, ``{member}`` Bob's place in the team,
+# ``{expired}`` the token of an expired link;
 # ``{comment}`` and ``{grant}`` belong to ``{run}``.
 DJANGO: dict[str, Door] = {
     "": Door({"GET": Who(302, 302, 302, 302)}),
@@ -109,6 +110,7 @@ DJANGO: dict[str, Door] = {
     "api/v1/runs/<uuid:run_id>/feedback": Door(
         {"GET": OBJECT, "PUT": OBJECT}, "api/v1/runs/{run}/feedback", body={"thumb": "up"}
     ),
+    "api/v1/runs/<uuid:run_id>/failure": Door({"GET": OBJECT}, "api/v1/runs/{failed}/failure"),
     "api/v1/runs/<uuid:run_id>/outline": Door({"GET": OBJECT}, "api/v1/runs/{run}/outline"),
     "api/v1/threads": Door({"GET": LIST}),
     "api/v1/threads/<uuid:key>": Door(

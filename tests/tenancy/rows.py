@@ -11,6 +11,7 @@ from runs.lifecycle import lifecycle
 from runs.models import (
     Comment,
     EndedRun,
+    Failure,
     Feedback,
     Grant,
     Ingest,
@@ -38,6 +39,7 @@ def fill(team: Team, user: User) -> Run:
     Doomed.objects.create(journal_id=run.pk, last=1)
     ThreadHistory.objects.create(thread=run.thread, fold="{}", through=run.pk)
     TeamUsage.objects.get_or_create(team=team)
+    Failure.objects.create(team=team, run=run, details="{}")
     EndedRun.objects.create(run_id=run.pk, team=team, bytes=1)
     now = timezone.now()
     Ingest.objects.create(

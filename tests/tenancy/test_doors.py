@@ -12,7 +12,7 @@ from pytest_django import Settings
 from backends.postgres.bridge import db
 from runs.access import comments, sharing
 from runs.lifecycle import lifecycle
-from runs.models import Comment, Feedback, Grant, Interrupt, Run, Thread
+from runs.models import Comment, Failure, Feedback, Grant, Interrupt, Run, Thread
 from runtimes.knowledge import documents, notes
 from runtimes.models import Agent, Document, Wisdom
 from teams import keys
@@ -61,6 +61,7 @@ class House:
     queued: Run
     question: Interrupt
     spare: Run
+    failed: Run
     key: ApiKey
     member: Membership
     comment: Comment
@@ -83,6 +84,7 @@ class House:
             asking=self.question.run_id,
             thread=self.run.thread_id,
             spare=self.spare.thread_id,
+            failed=self.failed.pk,
             team=self.run.team_id,
             apikey=self.key.pk,
             member=self.member.pk,
@@ -130,6 +132,9 @@ def house(cast: Cast, settings: Settings) -> House:
     interrupted(cast.alice, question("i", message=SECRET), thread=f"{THREAD}-3")
     spare = start(cast.alice, threadId=f"{THREAD}-4")
     lifecycle.cancel(spare)
+    failed = start(cast.alice, threadId=f"{THREAD}-5")
+    lifecycle.cancel(failed)
+    Failure.objects.create(team=cast.team, run=failed, details=f'{{"message": "{SECRET}"}}')
     Agent.objects.create(team=cast.team, slug="far", name="Far", kind="http", target=NOWHERE)
     row, revoked = keys.create_key(cast.team, "old", Role.OWNER)
     keys.revoke(row)
@@ -152,8 +157,8 @@ def house(cast: Cast, settings: Settings) -> House:
     document = documents.upload(cast.alice.principal, values)
     wisdom = notes.write(cast.alice.principal, SECRET)
     return House(
-        run, queued, asked, spare, key, member, comment, grant, token, invited, document, wisdom,
-        askers,
+        run, queued, asked, spare, failed, key, member, comment, grant, token, invited, document,
+        wisdom, askers,
     )  # fmt: skip
 
 

@@ -28,6 +28,7 @@ NEEDS: dict[str, dict[str, str]] = {
     "api/v1/runs/<uuid:run_id>": READ,
     "api/v1/runs/<uuid:run_id>/cancel": {"POST": "cancel_others"},
     "api/v1/runs/<uuid:run_id>/events": READ,
+    "api/v1/runs/<uuid:run_id>/failure": {"GET": "manage_agents"},
     "api/v1/runs/<uuid:run_id>/outline": READ,
     "api/v1/runs/<uuid:run_id>/comments": {**READ, "POST": "comment"},
     "api/v1/runs/<uuid:run_id>/comments/<uuid:comment_id>": {"DELETE": "delete"},

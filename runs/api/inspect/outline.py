@@ -15,7 +15,7 @@ from protocol.fold.outline import KINDS
 from protocol.fold.outline_row import STATUSES
 from protocol.views.redaction import Redaction
 from runs.access import access, sharing
-from runs.access import outlines as rows
+from runs.access.inspect import outlines as rows
 from runs.api.comments import LinkAuthentication
 from teams.authentication import principal_of
 

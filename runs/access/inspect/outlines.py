@@ -17,18 +17,24 @@ from runs.models import Run
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
-def read(run: Run, query: Mapping[str, str], redaction: Redaction | None = None) -> Slice:
+def read(
+    run: Run,
+    query: Mapping[str, str],
+    redaction: Redaction | None = None,
+    *,
+    seconds: float | None = None,
+) -> Slice:
     """The rows that a request asks for by ``after``, ``since`` and ``limit``.
 
-    ``run`` is one that the caller may view; with ``redaction``, by a link. Raises BadCursor,
-    Invalid, and Purged.
+    ``run`` is one that the caller may view; with ``redaction``, by a link. ``seconds`` is how long
+    to fold a long log. Raises BadCursor, Invalid, and Purged.
     """
     cursors.place(run, None)
     since = cursors.check(_number(query, "since"), run.journal.head)
     limit = _number(query, "limit", outlines.MOST_ROWS)
     if not 1 <= limit <= outlines.MOST_ROWS:
         raise Invalid(f"limit must be 1 to {outlines.MOST_ROWS}.", details={"path": "limit"})
-    part = outlines.read(run.pk, _number(query, "after"), since=since, limit=limit)
+    part = outlines.read(run.pk, _number(query, "after"), since=since, limit=limit, seconds=seconds)
     if redaction is None:
         return part
     rows = [dumps(linked(json.loads(row), redaction)) for row in part.rows]

@@ -1,0 +1,1 @@
+"""What explains one run to the caller: its outline, and why it failed."""

@@ -1,0 +1,30 @@
+"""Failure: why a run failed, for the people who look after its agent."""
+
+from django.db import models
+
+from runs.models.run import Run
+from teams.models import Team
+from teams.tenancy import TeamOwned
+
+
+class Failure(TeamOwned):
+    """The exception of an agent and the last lines of its log, stored with the run's end.
+
+    ``details`` is JSON as ``runs/worker/failures.py`` makes it, without secrets, of bounded size.
+    Only ``runs/access/inspect/failures.py`` reads it: it is in no run, event, outline, list or
+    shared page.
+    """
+
+    run = models.OneToOneField(
+        Run,
+        primary_key=True,
+        on_delete=models.CASCADE,
+        related_name="failure",
+        db_constraint=False,
+    )
+    # The writer stores it in its group commit, which waits for no lock of another transaction.
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="+", db_constraint=False)
+    details = models.TextField()
+
+    def __str__(self) -> str:
+        return f"failure of {self.run_id}"
