@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("events", "0006_functions"),
+        ("events", "0002_sql"),
     ]
 
     operations = [
