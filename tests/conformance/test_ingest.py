@@ -1,13 +1,24 @@
 """The stock producer of Durable Streams feeds runs of this host."""
 
 import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import httpx
+import pytest
 
-from tests.acceptance.host import Host
-from tests.conformance.node import ready_packages, run_node
+from tests.acceptance.host import Host, wait_for
+from tests.conformance.node import JS, ready_packages, run_node
 from tests.conformance.test_durable_streams import log_of, url_of
+from tests.needs import need
+
+MANY = 20_000
+KILLS = int(os.environ.get("INGEST_KILLS", "2"))
 
 
 def custom(numbers: range) -> list[dict[str, Any]]:
@@ -63,3 +74,54 @@ def test_after_a_cancel_it_stops(packages: None, host: Host) -> None:
     assert late["errors"]
     assert set(late["errors"]) == {"SequenceGapError"}
     assert host.run(run["id"])["status"] == "cancelled"
+
+
+@pytest.mark.slow
+def test_nothing_is_lost_or_doubled_by_kills(packages: None, new_host: Callable[..., Host]) -> None:
+    """Producer and web process are killed in turn; each new producer takes over and continues."""
+    host = new_host(AGUI_INGEST_LEASE="600")
+    run = open_run(host)
+    for kill in range(KILLS + 1):
+        # The first batch of an epoch fences the killed producer off, whatever of it is on its way.
+        marker = {"type": "RAW", "event": kill}
+        feed(host, run, events=[marker], epoch=2 * kill)
+        stored = values(host, run)
+        assert stored == list(range(len(stored)))
+        left = custom(range(len(stored), MANY))
+        if kill == KILLS:
+            feed(host, run, events=left, epoch=2 * kill + 1, close=True)
+            break
+        with feeding(host, run, left, epoch=2 * kill + 1) as producer:
+            wait_for(partial(beyond, host, run, len(stored) + 2_000), "the first of them")
+            host.restart(host.web, signal_=signal.SIGKILL)
+            wait_for(partial(beyond, host, run, head(host, run)), "the next of them")
+            assert producer.poll() is None, "it was done before it was killed"
+    assert values(host, run) == list(range(MANY))
+    assert host.run(run["id"])["status"] == "succeeded"
+
+
+def head(host: Host, run: dict[str, Any]) -> int:
+    return int(host.run(run["id"])["events"])
+
+
+def beyond(host: Host, run: dict[str, Any], seq: int) -> bool:
+    return head(host, run) > seq
+
+
+@contextmanager
+def feeding(
+    host: Host, run: dict[str, Any], events: list[dict[str, Any]], *, epoch: int
+) -> Iterator["subprocess.Popen[str]"]:
+    """A producer in a process of its own, which is killed at the end of the block."""
+    plan = {"url": url_of(host, run), "headers": host.headers, "epoch": epoch, "events": events}
+    plan["batchBytes"] = 2_000
+    script = str(ready_packages() / "ingest.mjs")
+    process = subprocess.Popen([need("node"), script], cwd=JS, stdin=subprocess.PIPE, text=True)
+    assert process.stdin
+    process.stdin.write(json.dumps(plan))
+    process.stdin.close()
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()

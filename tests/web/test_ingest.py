@@ -184,7 +184,9 @@ class TestEpochs:
     async def test_begins_with_0(self, producer: Producer) -> None:
         await producer.feed(0, START)
         answer = await producer.feed(1, END, epoch=1)
-        assert (answer.status, answer.code) == (400, "bad_request")
+        assert (answer.status, answer.code) == (409, "sequence_gap")
+        assert answer.headers["producer-expected-seq"] == "0"
+        assert (await producer.feed(1, END)).status == 200, "nobody has taken over"
 
 
 class TestEnds:

@@ -8,7 +8,6 @@ stored once, and a producer that was replaced learns it.
 from dataclasses import dataclass
 
 from agui_project.errors import Conflict, Forbidden
-from protocol.errors import BadRequest
 
 LONGEST_ID = 255
 MOST = 2**53 - 1
@@ -45,16 +44,13 @@ class Place:
 def is_new(stored: Place, sent: Place) -> bool:
     """Whether the batch follows the ``stored`` one; False for one that was stored before.
 
-    Raises StaleEpoch, SequenceGap, and BadRequest for an epoch that does not begin with 0.
+    Raises StaleEpoch, and SequenceGap, also for a new epoch that does not begin with 0.
     """
     replaced = sent.epoch == stored.epoch and sent.producer != stored.producer
     if sent.epoch < stored.epoch or replaced:
         raise StaleEpoch(details={"epoch": stored.epoch}, headers={EPOCH: str(stored.epoch)})
-    if sent.epoch > stored.epoch:
-        if sent.seq == 0:
-            return True
-        if stored.epoch >= 0:
-            raise BadRequest("The first Producer-Seq of an epoch is 0.", details={"path": SEQ})
+    # Stock producers send several batches at once. If one overtakes the first of a new epoch, the
+    # specification answers 400, and the producer gives up; told of the gap, it sends it again.
     last = stored.seq if sent.epoch == stored.epoch else -1
     if sent.seq > last + 1:
         raise SequenceGap(details={"expected": last + 1}, headers=gap(last + 1, sent.seq))

@@ -1,10 +1,11 @@
 // The stock producer of Durable Streams feeds a run, with a fetch that tries again.
-// In: {url, headers, epoch, events, close, stale}; out: {offset, epoch, errors}.
+// In: {url, headers, epoch, autoClaim, events, close, stale, batchBytes}; out: {offset, epoch, errors}.
 // `stale`: the epoch of another producer of the same name, which sends one event at the end.
 import { DurableStream, IdempotentProducer } from "@durable-streams/client"
 import { readFileSync } from "node:fs"
 
-const { url, headers, epoch, autoClaim, events, close, stale } = JSON.parse(readFileSync(0, "utf8"))
+const { url, headers, epoch, autoClaim, events, close, stale, batchBytes = 20_000 } =
+  JSON.parse(readFileSync(0, "utf8"))
 
 async function retrying(input, init) {
   for (let attempt = 0; ; attempt++) {
@@ -21,7 +22,7 @@ async function retrying(input, init) {
 const stream = new DurableStream({ url, headers, contentType: "application/json" })
 const errors = []
 const options = {
-  fetch: retrying, lingerMs: 1, maxBatchBytes: 20_000, onError: (error) => errors.push(error.name),
+  fetch: retrying, lingerMs: 1, maxBatchBytes: batchBytes, onError: (error) => errors.push(error.name),
 }
 const producer = new IdempotentProducer(stream, "p", { ...options, epoch, autoClaim })
 for (const event of events) {
