@@ -75,8 +75,14 @@ class Request:
         return bytes((await self.receive()).get("body", b""))
 
 
-def endpoint(handle: Callable[[Request, Send], Awaitable[None]]) -> App:
-    """An ASGI app from a handler; a HostError before the first byte becomes its JSON answer."""
+def endpoint(
+    handle: Callable[[Request, Send], Awaitable[None]],
+    body_of: Callable[[HostError], Any] = HostError.as_json,
+) -> App:
+    """An ASGI app from a handler; a HostError before the first byte becomes its JSON answer.
+
+    ``body_of`` gives the errors of a dialect their shape.
+    """
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         started = False
@@ -94,7 +100,7 @@ def endpoint(handle: Callable[[Request, Send], Awaitable[None]]) -> App:
         except HostError as error:
             if started:
                 raise
-            await answer_error(send, error)
+            await answer_error(send, error, body_of)
         except Exception as error:
             if started and isinstance(error, TimeoutError):
                 log.info("stream.too_slow", path=scope["path"])
@@ -103,7 +109,7 @@ def endpoint(handle: Callable[[Request, Send], Awaitable[None]]) -> App:
             log_failure(error, ours, path=scope["path"])
             if started:
                 raise
-            await answer_error(send, ours)
+            await answer_error(send, ours, body_of)
 
     return app
 
@@ -124,9 +130,11 @@ async def answer_json(
     await answer(send, status, body, {"content-type": "application/json", **(headers or {})})
 
 
-async def answer_error(send: Send, error: HostError) -> None:
-    """An error in the shape of DESIGN section 6."""
-    await answer_json(send, error.status, error.as_json(), error.headers)
+async def answer_error(
+    send: Send, error: HostError, body_of: Callable[[HostError], Any] = HostError.as_json
+) -> None:
+    """An error in the shape of DESIGN section 6, or in that of a dialect."""
+    await answer_json(send, error.status, body_of(error), error.headers)
 
 
 async def refuse(scope: Scope, receive: Receive, send: Send, error: HostError) -> None:

@@ -1,7 +1,7 @@
 """Chooses the app that answers, by method, path and Accept; nothing else does so."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from channels.routing import URLRouter
 from django.urls import path, re_path
@@ -11,7 +11,7 @@ from web.asgi_http import close_socket
 from web.consumers.agui import agui
 from web.consumers.alpine import alpine
 from web.consumers.connect import connect
-from web.consumers.dialects import ai_sdk
+from web.consumers.dialects import ai_sdk, openai
 from web.consumers.durable_streams import durable_stream
 from web.consumers.events import events
 from web.consumers.shared import shared_events
@@ -61,10 +61,31 @@ def http(django: Endpoint) -> Endpoint:
                 r"^api/chat/(?P<slug>[-\w]+)/(?P<chat>.+)/stream/?$",
                 _when(_is_get, ai_sdk.chat_stream, otherwise=django),
             ),
+            *_openai(),
             path("api/v1/runs", _when(_posts_and_waits, start_and_wait, otherwise=django)),
             re_path(r"", django),
         ]
     )
+
+
+def _openai() -> list[Any]:
+    """OpenAI's API; what it lacks here is refused in its own shape."""
+    resources: dict[str, dict[str, openai.Handle]] = {
+        "responses": {"POST": openai.create},
+        "responses/<str:response>": {"GET": openai.retrieve, "DELETE": openai.delete},
+        "responses/<str:response>/cancel": {"POST": openai.cancel},
+        "responses/<str:response>/input_items": {"GET": openai.input_items},
+        "conversations": {"POST": openai.new_conversation},
+        "conversations/<str:conversation>": {"GET": openai.conversation},
+        "chat/completions": {"POST": openai.complete},
+        "models": {"GET": openai.models},
+        "models/<str:slug>": {"GET": openai.model},
+    }
+    routes: list[Any] = [
+        path(f"v1/{address}", cast(Endpoint, openai.resource(methods)))
+        for address, methods in resources.items()
+    ]
+    return [*routes, re_path(r"^v1/", cast(Endpoint, openai.nowhere))]
 
 
 def websocket() -> Endpoint:

@@ -9,6 +9,8 @@ from typing import NamedTuple
 from protocol.dialects.ai_sdk.stream import Stream
 from protocol.dialects.alpine import Alpine
 from protocol.dialects.fold import Dialect
+from protocol.dialects.openai.chat import ChatCompletion
+from protocol.dialects.openai.responses import Responses
 
 
 class Entry(NamedTuple):
@@ -21,8 +23,11 @@ class Entry(NamedTuple):
     judge: str
 
 
+OPENAI = "tests/conformance/test_openai.py"
 SSE = "text/event-stream"
 DIALECTS = (
     Entry("Alpine", "GET /runs/{id}/events", SSE, Alpine, "tests/runs/api/test_alpine.py"),
     Entry("AI SDK", "POST /api/chat/{slug}", SSE, Stream, "tests/conformance/test_ai_sdk.py"),
+    Entry("OpenAI Responses", "POST /v1/responses", SSE, Responses, OPENAI),
+    Entry("OpenAI Chat Completions", "POST /v1/chat/completions", SSE, ChatCompletion, OPENAI),
 )

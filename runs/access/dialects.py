@@ -29,7 +29,11 @@ def begin(
 
 def _refuse_strays(thread: Thread | None, request: RunRequest) -> None:
     """AG-UI's clients send whole histories; these bring only what was asked for."""
-    results = [each["toolCallId"] for each in request.body["messages"] if each["role"] == "tool"]
+    messages = request.body["messages"]
+    sent = {call["id"] for each in messages for call in each.get("toolCalls") or ()}
+    results = [each["toolCallId"] for each in messages if each["role"] == "tool"]
+    if thread is None:
+        results = [call for call in results if call not in sent]
     answers = [each["interruptId"] for each in request.body.get("resume", ())]
     if not results and not answers:
         return

@@ -12,7 +12,7 @@ from agui_project.errors import Conflict
 from backends.postgres import scope
 from events import purge
 from events.models import Journal
-from runs.lifecycle import admission, descendants, lifecycle
+from runs.lifecycle import admission, descendants, lifecycle, retention
 from runs.models import ACTIVE, Run, Thread
 from teams import audit
 from teams.actors import Acting
@@ -32,6 +32,33 @@ class TeamBusy(Conflict):
     """Runs of this team are being stopped and have not ended yet; try again."""
 
     code = "team_busy"
+
+
+def erase_run(by: Acting, run: Run) -> None:
+    """Erase what a run sent; the messages of a thread with other runs stay in its history.
+
+    Raises LegalHold, and ThreadBusy while the run has not ended: cancel it first.
+    """
+    with transaction.atomic():
+        thread = (
+            Thread.objects.already_found()
+            .select_for_update(of=("self",))
+            .select_related("team")
+            .filter(pk=run.thread_id)
+            .first()
+        )
+        if thread is None:
+            return  # Another request was faster.
+        _check_hold(thread.team, thread)
+        now = Run.objects.already_found().get(pk=run.pk)
+        if now.status in ACTIVE:
+            raise lifecycle.ThreadBusy(details=lifecycle.address(now))
+        if not Run.objects.filter(thread=thread).exclude(pk=run.pk).exists():
+            erase_thread(by, thread)
+            return
+        retention.purge_run(now)
+        audit.record(by, thread.team, "run.erased", str(run.pk))
+        revoked(thread.team_id)
 
 
 def erase_thread(by: Acting | str, thread: Thread) -> None:

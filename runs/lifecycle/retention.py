@@ -18,6 +18,7 @@ import structlog
 from django.db import transaction
 from django.utils import timezone
 
+from agui_project.errors import Conflict
 from events import partitions, purge
 from protocol.fold.fold import Fold
 from protocol.ids import uuid7_floor
@@ -127,6 +128,19 @@ def purge_thread(thread_id: UUID, before: datetime) -> int:
             stored.update(fold=Fold().dump())
         _entomb(over[0].team_id, [run.pk for run in over])
         return len(over)
+
+
+def purge_run(run: Run) -> None:
+    """Purge one ended run, under its thread's lock; what it said stays in the thread's history.
+
+    Raises Conflict while an earlier run has not ended: the history is made in their order.
+    """
+    history.current(run.thread_id)
+    stored = ThreadHistory.objects.filter(thread_id=run.thread_id)
+    if not stored.filter(through__gte=run.pk).exists():
+        raise Conflict("A run before this one has not ended yet; try again.")
+    if run.purged_at is None:
+        _entomb(run.team_id, [run.pk])
 
 
 def _entomb(team_id: UUID, run_ids: list[UUID]) -> None:

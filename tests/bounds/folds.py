@@ -6,6 +6,8 @@ from typing import Any
 
 from protocol.dialects.ai_sdk.stream import Stream
 from protocol.dialects.alpine import Alpine
+from protocol.dialects.openai.chat import ChatCompletion
+from protocol.dialects.openai.responses import Responses
 from protocol.fold.fold import Fold
 from protocol.fold.prelude import prelude
 from protocol.intake.gate import gate
@@ -129,6 +131,8 @@ FOLDS: dict[str, Callable[[Events], Any]] = {
     "link view": fed(lambda: LinkView(REDACTION).show),
     "alpine": fed(lambda: Alpine("r").feed),
     "ai_sdk": fed(lambda: Stream("r").feed),
+    "openai": fed(lambda: Responses("r").feed),
+    "openai chat": fed(lambda: ChatCompletion("r").feed),
 }
 for kind, fold in FOLDS.items():
     for name, make in EVENTS.items():

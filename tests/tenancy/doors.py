@@ -210,6 +210,32 @@ DJANGO: dict[str, Door] = {
     rf"{CHAT}/(?P<chat>.+?)/?$": Door({"GET": LIST}, f"api/chat/echo/{THREAD}"),
 }
 ASGI: dict[str, Door] = {
+    "v1/responses": Door(
+        {"POST": Who(401, 401, 200, 200)},
+        body={"model": "echo", "input": "Hi.", "background": True},
+    ),
+    "v1/responses/<str:response>": Door(
+        {"GET": OBJECT, "DELETE": OBJECT}, "v1/responses/resp_{run}"
+    ),
+    "v1/responses/<str:response>/cancel": Door(
+        {"POST": OBJECT}, "v1/responses/resp_{queued}/cancel"
+    ),
+    "v1/responses/<str:response>/input_items": Door(
+        {"GET": OBJECT}, "v1/responses/resp_{run}/input_items"
+    ),
+    "v1/conversations": Door({"POST": LIST}, body={}),
+    "v1/conversations/<str:conversation>": Door({"GET": OBJECT}, f"v1/conversations/{THREAD}"),
+    "v1/chat/completions": Door(
+        {"POST": STREAM},
+        body={
+            "model": "echo",
+            "messages": [{"role": "user", "content": "Hi."}],
+            "stream": True,
+        },
+    ),
+    "v1/models": Door({"GET": LIST}),
+    "v1/models/<str:slug>": Door({"GET": LIST}, "v1/models/echo"),
+    r"^v1/": Door({"GET": GONE}, "v1/nowhere"),
     rf"{CHAT}/?$": Door({"POST": STREAM}, "api/chat/echo", body=UI_MESSAGES),
     rf"{CHAT}/(?P<chat>.+)/stream/?$": Door(
         {"GET": Who(401, 401, 204, 204)}, f"api/chat/echo/{THREAD}/stream"

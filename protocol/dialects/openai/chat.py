@@ -1,0 +1,134 @@
+"""OpenAI's Chat Completions: a run as the chunks of one choice, or as one whole message.
+
+Thin on purpose: the texts, the calls of the client's tools, the end. Tools of the agent, state and
+the like have no place in it.
+"""
+
+from typing import Any
+
+from protocol.dialects.fold import Event, Frame, Rules
+from protocol.dialects.openai import items
+
+
+class ChatCompletion:
+    """The fold of one completion; the ``type`` of its frames says what they add, for this host."""
+
+    def __init__(
+        self, run_id: str, *, model: str = "agent", created: int = 0, with_usage: bool = False
+    ) -> None:
+        self._head = {
+            "id": "chatcmpl-" + run_id.replace("-", ""),
+            "object": "chat.completion.chunk",
+            "created": created,
+            "model": model,
+        }
+        self._with_usage = with_usage
+        self._tools: frozenset[str] = frozenset()
+        self._calls: dict[str, tuple[Frame, list[str]]] = {}
+        self._places: dict[str, int] = {}
+        self._texts: set[str] = set()
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._reason: str | None = None
+        self._usage: Frame | None = None
+        self.error: Frame | None = None
+        """The error that the run ended with."""
+        self._rules: Rules = {
+            "RUN_STARTED": self._run_started,
+            "RUN_FINISHED": self._run_finished,
+            "RUN_ERROR": self._run_error,
+            "TEXT_MESSAGE_START": self._text_start,
+            "TEXT_MESSAGE_CONTENT": self._text_delta,
+            "REASONING_MESSAGE_CONTENT": self._reasoning_delta,
+            "TOOL_CALL_START": self._call_start,
+            "TOOL_CALL_ARGS": self._call_args,
+        }
+
+    def feed(self, event: Event) -> list[Frame]:
+        """The chunks for the next event of the log."""
+        rule = self._rules.get(event["type"])
+        return rule(event) if rule else []
+
+    @property
+    def completion(self) -> Frame:
+        """The whole completion."""
+        calls = [
+            {**call, "function": {**call["function"], "arguments": "".join(pieces)}}
+            for call, pieces in self._calls.values()
+        ]
+        message: Frame = {"role": "assistant", "content": "".join(self._text), "refusal": None}
+        if self._reasoning:
+            message["reasoning_content"] = "".join(self._reasoning)
+        if calls:
+            message |= {"content": message["content"] or None, "tool_calls": calls}
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": self._reason}
+        whole = {**self._head, "object": "chat.completion", "choices": [choice]}
+        return {**whole, "usage": self._usage}
+
+    def _chunk(self, kind: str, delta: Frame, reason: str | None = None) -> Frame:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
+        return {"type": kind, **self._head, "choices": [choice]}
+
+    def _run_started(self, event: Event) -> list[Frame]:
+        body = event.get("input") or {}
+        self._tools = frozenset(tool["name"] for tool in body.get("tools") or ())
+        return [self._chunk("role", {"role": "assistant", "content": ""})]
+
+    def _run_finished(self, event: Event) -> list[Frame]:
+        outcome = event.get("outcome") or {}
+        questions = [each.get("message") for each in outcome.get("interrupts") or ()]
+        asks = [frame for text in filter(None, questions) for frame in self._say(text)]
+        self._reason = "tool_calls" if self._calls else "stop"
+        self._usage = items.chat_usage(event.get("usage") or ())
+        frames = [*asks, self._chunk("finish_reason", {}, self._reason)]
+        if self._with_usage:
+            frames.append({"type": "usage", **self._head, "choices": [], "usage": self._usage})
+        return frames
+
+    def _run_error(self, event: Event) -> list[Frame]:
+        self.error = {"message": event["message"], "type": "server_error", "param": None}
+        self.error["code"] = event.get("code")
+        return [{"type": "error", "error": self.error}]
+
+    def _text_start(self, event: Event) -> list[Frame]:
+        if event.get("role", "assistant") == "assistant":
+            self._texts.add(event["messageId"])
+            # Several messages are one content here.
+            if self._text:
+                return self._say("\n\n")
+        return []
+
+    def _text_delta(self, event: Event) -> list[Frame]:
+        return self._say(event["delta"]) if event["messageId"] in self._texts else []
+
+    def _say(self, text: str) -> list[Frame]:
+        self._text.append(text)
+        return [self._chunk("content", {"content": text})]
+
+    def _reasoning_delta(self, event: Event) -> list[Frame]:
+        self._reasoning.append(event["delta"])
+        return [self._chunk("reasoning_content", {"reasoning_content": event["delta"]})]
+
+    def _call_start(self, event: Event) -> list[Frame]:
+        key, name = event["toolCallId"], event["toolCallName"]
+        if name not in self._tools:
+            return []
+        call: Frame = {"id": key, "type": "function", "function": {"name": name, "arguments": ""}}
+        self._places.setdefault(key, len(self._places))
+        self._calls.setdefault(key, (call, []))
+        return [self._of_call({"index": self._places[key], **call})]
+
+    def _call_args(self, event: Event) -> list[Frame]:
+        key, delta = event["toolCallId"], event["delta"]
+        if key not in self._calls:
+            return []
+        self._calls[key][1].append(delta)
+        return [self._of_call({"index": self._places[key], "function": {"arguments": delta}})]
+
+    def _of_call(self, call: Frame) -> Frame:
+        return self._chunk("tool_calls", {"tool_calls": [call]})
+
+
+def without_type(frame: dict[str, Any]) -> dict[str, Any]:
+    """A frame as it is sent: chunks of Chat Completions have no type."""
+    return {name: value for name, value in frame.items() if name != "type"}

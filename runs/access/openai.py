@@ -1,0 +1,176 @@
+"""Runs as OpenAI's responses, and threads as its conversations; who may do what is as elsewhere."""
+
+import json
+import re
+from typing import Any
+from uuid import UUID
+
+import uuid6
+from django.utils import timezone
+
+from agui_project.errors import BadCursor, NotFound
+from events import journal
+from protocol.dialects.fold import PLACES
+from protocol.dialects.openai import items
+from protocol.dialects.openai.chat import ChatCompletion
+from protocol.dialects.openai.request import ChatCompletionRequest, ResponseRequest
+from protocol.dialects.openai.responses import PREFIX, Responses
+from protocol.ids import uuid7_seconds
+from runs.access import access, dialects
+from runs.lifecycle import erasure, lifecycle
+from runs.models import Run
+from runtimes.models import Agent
+from teams.authentication import Principal
+
+Json = dict[str, Any]
+CONVERSATION = "conv_"
+_OURS = re.compile("conv_[0-9a-f]{12}7[0-9a-f]{19}")
+ECHOED = ("instructions", "metadata", "background", "temperature", "top_p", "max_output_tokens")
+"""Members of a request that its response repeats."""
+
+
+def begin(principal: Principal, request: ResponseRequest, key: str | None) -> Run:
+    """Start the run of a response. Raises NotFound for an unknown model, response or run."""
+    data = dict(request.input)
+    data["threadId"] = request.conversation or str(uuid6.uuid7())
+    if request.previous:
+        previous = find(principal, request.previous)
+        data |= {"threadId": previous.thread.thread_id, "parentRunId": previous.run_id}
+    if request.conversation:
+        data["forwardedProps"]["openai"]["conversation"] = request.conversation
+    return dialects.begin(principal, data, agent=request.model, key=key).run
+
+
+def begin_chat(principal: Principal, request: ChatCompletionRequest, key: str | None) -> Run:
+    """Start the run of a completion, in a thread of its own."""
+    return dialects.begin(principal, request.input, agent=request.model, key=key).run
+
+
+def find(principal: Principal, response_id: str, action: str = "view") -> Run:
+    """The run of a response. Raises NotFound for any other text, and for a deleted one."""
+    try:
+        key = UUID(response_id.removeprefix(PREFIX))
+    except ValueError:
+        raise NotFound("There is no such response.") from None
+    run = access.find(principal, key, action)
+    if run.purged_at is not None:
+        raise NotFound("This response was deleted.")
+    return run
+
+
+def cancel(principal: Principal, response_id: str) -> Run:
+    """Ask a run to stop; one that has ended stays as it is."""
+    run = find(principal, response_id, "cancel")
+    lifecycle.cancel(run, principal)
+    return run
+
+
+def delete(principal: Principal, response_id: str) -> Json:
+    """Delete a run's log; its messages stay in its conversation, if that has other runs."""
+    run = find(principal, response_id)
+    access.require_for(principal, "delete", run)
+    erasure.erase_run(principal, run)
+    return {"id": response_id, "object": "response", "deleted": True}
+
+
+def fold(run: Run) -> Responses:
+    """A new fold of the run's response."""
+    body = json.loads(run.input)
+    props = body.get("forwardedProps")
+    options = props.get("openai") if isinstance(props, dict) else None
+    options = options if isinstance(options, dict) else {}
+    head: Json = {name: options[name] for name in ECHOED if options.get(name) is not None}
+    head["tools"] = [
+        {"type": "function", "strict": None, **{n: tool.get(n) for n in _FUNCTION}}
+        for tool in body.get("tools", ())
+    ]
+    if options.get("conversation"):
+        head["conversation"] = {"id": options["conversation"]}
+    head |= {"previous_response_id": _previous(run), "model": run.agent.slug}
+    return Responses(str(run.pk), created_at=int(run.created_at.timestamp()), **head)
+
+
+_FUNCTION = ("name", "description", "parameters")
+
+
+def _previous(run: Run) -> str | None:
+    if run.parent_run_id is None:
+        return None
+    rows = Run.objects.of_one_thread().filter(thread=run.thread_id, run_id=run.parent_run_id)
+    key = rows.order_by("-attempt").values_list("pk", flat=True).first()
+    return None if key is None else PREFIX + key.hex
+
+
+def response(run: Run) -> Json:
+    """The response as far as it has come."""
+    made = fold(run)
+    for payload in journal.payloads(run.pk):
+        made.feed(json.loads(payload))
+    return made.response
+
+
+def chat(run: Run, *, with_usage: bool = False) -> ChatCompletion:
+    """A new fold of the run's completion."""
+    created = int(run.created_at.timestamp())
+    return ChatCompletion(str(run.pk), model=run.agent.slug, created=created, with_usage=with_usage)
+
+
+def completion(run: Run) -> ChatCompletion:
+    """The completion as far as it has come."""
+    made = chat(run)
+    for payload in journal.payloads(run.pk):
+        made.feed(json.loads(payload))
+    return made
+
+
+def after(run: Run, text: str | None) -> int:
+    """The number of ``starting_after``; -1 for all. Raises BadCursor if nobody can have it."""
+    if text is None:
+        return -1
+    if not text.isdecimal() or len(text) > 12 or int(text) >= (run.journal.head + 1) * PLACES:
+        raise BadCursor("starting_after is the sequence_number of an event of this response.")
+    return int(text)
+
+
+def input_items(run: Run) -> list[Json]:
+    """What the run's request brought, newest first as in OpenAI's lists."""
+    first = journal.read_after(run.pk, 0, 1).rows
+    body = json.loads(first[0][2]).get("input") if first else None
+    messages = (body or json.loads(run.input))["messages"]
+    return [item for message in reversed(messages) if (item := items.of_message(message))]
+
+
+def models(principal: Principal) -> list[Json]:
+    """The team's agents that the credential is for."""
+    access.require(principal, "view")
+    rows = Agent.objects.for_team(principal.team).filter(enabled=True).select_related("team")
+    rows = rows.order_by("slug")
+    return [_model(agent) for agent in rows if principal.may_use(agent.slug)]
+
+
+def _model(agent: Agent) -> Json:
+    created = int(agent.created_at.timestamp())
+    owner = {"object": "model", "created": created, "owned_by": agent.team.slug}
+    return {"id": agent.slug, **owner}
+
+
+def new_conversation(principal: Principal, body: Any) -> Json:
+    """A name for a thread, which its first response makes."""
+    access.require(principal, "run")
+    metadata = body.get("metadata") if isinstance(body, dict) else None
+    now = int(timezone.now().timestamp())
+    return _conversation(CONVERSATION + uuid6.uuid7().hex, now, metadata or {})
+
+
+def conversation(principal: Principal, name: str) -> Json:
+    """A conversation: a thread, or a name that was given out for one. Raises NotFound."""
+    thread = access.find_thread(principal, name)
+    if thread is not None:
+        return _conversation(name, int(thread.created_at.timestamp()), {})
+    if not _OURS.fullmatch(name):
+        raise NotFound("There is no such conversation.")
+    return _conversation(name, int(uuid7_seconds(UUID(name.removeprefix(CONVERSATION)))), {})
+
+
+def _conversation(name: str, created: int, metadata: Json) -> Json:
+    return {"id": name, "object": "conversation", "created_at": created, "metadata": metadata}

@@ -1,0 +1,219 @@
+"""/v1: OpenAI's Responses, Conversations, Chat Completions and Models, over the runs of a team.
+
+A response is a run, a conversation is a thread, a model is an agent. Errors have OpenAI's shape.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing, suppress
+from typing import Any, TypeVar
+from uuid import UUID
+
+from agui_project.errors import MethodNotAllowed, NotFound, Unauthenticated
+from backends.postgres.bridge import db, db_read
+from events.follow import follow
+from protocol import strict_json
+from protocol.dialects.fold import Frame
+from protocol.dialects.openai.chat import without_type
+from protocol.dialects.openai.request import read_chat, read_response
+from protocol.encoding import encode
+from protocol.errors import HostError
+from runs.access import access, openai
+from runs.models import Run
+from teams import authentication
+from teams.authentication import Principal
+from web.asgi_http import Request, answer_json, endpoint
+from web.consumers import arriving
+from web.consumers.dialects.teller import Teller
+from web.consumers.opening import opened
+from web.consumers.stream import stream_run, while_allowed
+from web.scope import App, Send
+
+TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    409: "conflict_error",
+    429: "rate_limit_error",
+}
+DONE = b"data: [DONE]\n\n"
+CANCELLED_WITHIN = 10.0
+"""How many seconds the answer to a cancel waits for the run's end."""
+Made = TypeVar("Made")
+Handle = Callable[[Request, Send, Principal], Awaitable[None]]
+
+
+def error_body(error: HostError) -> dict[str, Any]:
+    """An error in OpenAI's shape."""
+    kind = "server_error" if error.status >= 500 else TYPES.get(error.status)
+    return {
+        "error": {
+            "message": error.message,
+            "type": kind or "invalid_request_error",
+            "param": error.details.get("path"),
+            "code": error.code,
+        }
+    }
+
+
+def resource(methods: Mapping[str, Handle]) -> App:
+    """An address of this API, by method; the caller is known before anything else is said."""
+
+    async def handle(request: Request, send: Send) -> None:
+        principal = await db(authentication.resolve, request.headers, request.cookies)
+        method = str(request.scope["method"])
+        if method not in methods:
+            raise MethodNotAllowed
+        if method != "GET":
+            arriving.refuse_foreign_page(principal, request, json_body=method == "POST")
+        await methods[method](request, send, principal)
+
+    return endpoint(handle, error_body)
+
+
+async def _nowhere(request: Request, send: Send) -> None:
+    raise NotFound
+
+
+nowhere = endpoint(_nowhere, error_body)
+
+
+async def create(request: Request, send: Send, principal: Principal) -> None:
+    """POST /v1/responses."""
+    sent = read_response(strict_json.loads(await request.body()))
+    key = request.headers.get("idempotency-key")
+    if sent.background and not sent.stream:
+        run = await db(openai.begin, principal, sent, key)
+        await answer_json(send, 200, await db_read(openai.response, run))
+        return
+    async with opened(principal):
+        run = await db(openai.begin, principal, sent, key)
+        if sent.stream:
+            await _stream_response(request, send, principal, run, -1)
+            return
+        await _until_end(request, principal, run)
+    await answer_json(send, 200, await db_read(_reread, principal, run.pk, openai.response))
+
+
+async def retrieve(request: Request, send: Send, principal: Principal) -> None:
+    """GET /v1/responses/{id}, as it is now or as a stream from ``starting_after``."""
+    run = await db(openai.find, principal, request.kwargs["response"])
+    if request.query.get("stream") != "true":
+        await answer_json(send, 200, await db_read(openai.response, run))
+        return
+    after = openai.after(run, request.query.get("starting_after"))
+    async with opened(principal):
+        await _stream_response(request, send, principal, run, after)
+
+
+async def cancel(request: Request, send: Send, principal: Principal) -> None:
+    """POST /v1/responses/{id}/cancel; answers with the ended response, if it ends in time."""
+    run = await db(openai.cancel, principal, request.kwargs["response"])
+    request.release()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(CANCELLED_WITHIN):
+            await _end(run.pk)
+    await answer_json(send, 200, await db_read(_reread, principal, run.pk, openai.response))
+
+
+async def delete(request: Request, send: Send, principal: Principal) -> None:
+    """DELETE /v1/responses/{id}."""
+    deleted = await db(openai.delete, principal, request.kwargs["response"])
+    await answer_json(send, 200, deleted)
+
+
+async def input_items(request: Request, send: Send, principal: Principal) -> None:
+    """GET /v1/responses/{id}/input_items."""
+    run = await db(openai.find, principal, request.kwargs["response"])
+    await answer_json(send, 200, _list(await db_read(openai.input_items, run)))
+
+
+async def complete(request: Request, send: Send, principal: Principal) -> None:
+    """POST /v1/chat/completions."""
+    sent = read_chat(strict_json.loads(await request.body()))
+    key = request.headers.get("idempotency-key")
+    async with opened(principal):
+        run = await db(openai.begin_chat, principal, sent, key)
+        if sent.stream:
+            fold = openai.chat(run, with_usage=sent.with_usage)
+            view = Teller(fold, _chunk, farewell=DONE)
+            await stream_run(
+                request, send, principal, [run.pk], owner=run.team_id, view=view, headers=[]
+            )
+            return
+        await _until_end(request, principal, run)
+    made = await db_read(_reread, principal, run.pk, openai.completion)
+    if made.error:
+        await answer_json(send, 500, {"error": made.error}, {"x-should-retry": "false"})
+    else:
+        await answer_json(send, 200, made.completion)
+
+
+async def models(request: Request, send: Send, principal: Principal) -> None:
+    """GET /v1/models."""
+    await answer_json(send, 200, _list(await db_read(openai.models, principal)))
+
+
+async def model(request: Request, send: Send, principal: Principal) -> None:
+    """GET /v1/models/{slug}."""
+    for each in await db_read(openai.models, principal):
+        if each["id"] == request.kwargs["slug"]:
+            await answer_json(send, 200, each)
+            return
+    raise NotFound("There is no such model.")
+
+
+async def new_conversation(request: Request, send: Send, principal: Principal) -> None:
+    """POST /v1/conversations."""
+    body = strict_json.loads(await request.body() or b"{}")
+    await answer_json(send, 200, await db(openai.new_conversation, principal, body))
+
+
+async def conversation(request: Request, send: Send, principal: Principal) -> None:
+    """GET /v1/conversations/{id}."""
+    name = request.kwargs["conversation"]
+    await answer_json(send, 200, await db_read(openai.conversation, principal, name))
+
+
+async def _stream_response(
+    request: Request, send: Send, principal: Principal, run: Run, after: int
+) -> None:
+    view = Teller(await db_read(openai.fold, run), _event, after=after)
+    await stream_run(request, send, principal, [run.pk], owner=run.team_id, view=view, headers=[])
+
+
+async def _until_end(request: Request, principal: Principal, run: Run) -> None:
+    """Wait for the end of a run whose answer is sent whole; raises if the caller loses access."""
+    refused = await while_allowed(
+        _end(run.pk), request, principal, run.pk, run.team_id, leaving="http.disconnect"
+    )
+    if refused:
+        raise Unauthenticated("Your credential was revoked while you were waiting.")
+
+
+async def _end(run_id: UUID) -> None:
+    async with aclosing(follow(run_id)) as frames:
+        async for _ in frames:
+            pass
+
+
+def _reread(principal: Principal, run_id: UUID, make: Callable[[Run], Made]) -> Made:
+    now = authentication.refreshed(principal)
+    if now is None:
+        raise Unauthenticated("Your credential was revoked while you were waiting.")
+    return make(access.find(now, run_id))
+
+
+def _event(number: int, frame: Frame) -> bytes:
+    data = encode({**frame, "sequence_number": number})
+    return b"event: %b\ndata: %b\n\n" % (frame["type"].encode(), data)
+
+
+def _chunk(number: int, frame: Frame) -> bytes:
+    return b"data: %b\n\n" % strict_json.dumps(without_type(frame)).encode()
+
+
+def _list(data: list[Frame]) -> Frame:
+    first, last = (data[place]["id"] if data else None for place in (0, -1))
+    whole = {"object": "list", "data": data, "first_id": first, "last_id": last}
+    return {**whole, "has_more": False}
