@@ -51,22 +51,24 @@ async def stream(
     stall: float,
     opening: bytes = b"",
     view: View = whole,
+    retry: bool = True,
 ) -> None:
     """Send ``opening`` (whole frames), then ``view`` of ``frames`` until they end.
 
+    Without ``retry`` no frame lacks data: some clients take one for an event.
     Raises TimeoutError if a reader takes longer than ``stall`` seconds to accept a frame.
     """
-    await piece(send, RETRY + opening, stall)
+    await piece(send, (RETRY if retry else HEARTBEAT) + opening, stall)
     async for batch in frames:
         await piece(send, HEARTBEAT if batch is None else view(batch), stall)
         del batch  # A stalled reader must not keep two pages alive.
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def refuse(send: Send) -> None:
+async def refuse(send: Send, *, retry: bool = True) -> None:
     """End a stream whose reader has lost access; one that takes nothing is simply cut."""
     with suppress(TimeoutError):
-        await piece(send, REVOKED, FAREWELL)
+        await piece(send, REVOKED if retry else b": revoked\n\n", FAREWELL)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

@@ -1,4 +1,4 @@
-"""OpenAI's own clients against the host's ``/v1``: npm's in one process of Node, PyPI's in this one.
+"""OpenAI's own clients against ``/v1``: npm's in a process of Node, PyPI's in this one.
 
 A stream that is cut resumes behind the last number, and adds up to what is stored.
 """

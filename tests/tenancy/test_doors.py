@@ -174,7 +174,7 @@ async def knock(method: str, url: str, headers: dict[str, str], body: Any) -> Se
     async with Exchange(method, url, {**OWN, **headers}, json=sent) as exchange:
         streams = exchange.headers.get("content-type", "").startswith("text/event-stream")
         if streams and method == "POST":
-            shown = await exchange.until(b"retry:")
+            shown = await exchange.until(b":")
         else:
             shown = await exchange.rest()
         exchange.headers.pop("location", None)  # says again what the asker said

@@ -35,6 +35,7 @@ async def stream_run(
     view: sse.View | None = None,
     headers: Sequence[sse.Header] | None = None,
     stall: float | None = None,
+    retry: bool = True,
 ) -> None:
     """Send runs one after another as server-sent events, each up to its stored end.
 
@@ -42,7 +43,8 @@ async def stream_run(
     runs. Of the first run the reader gets what ``cut`` says, else all of it. A ``view`` decides
     what the reader sees of each batch; without one, ``reads`` is the version of a reader of AG-UI
     0.x, and without ``raw`` RAW and ``rawEvent`` are left out. ``stall``: seconds a reader may
-    accept nothing.
+    accept nothing. ``retry``: whether its client
+    knows that field of an event stream.
     """
     first = run_ids[0]
     cut = cut or Cut(0, b"")
@@ -62,12 +64,13 @@ async def stream_run(
             opening=opening,
             stall=stall or settings.AGUI_STALL_TIMEOUT,
             view=view or (sse.whole if raw else sse.rawless),
+            retry=retry,
         )
         refused = await while_allowed(
             sending, request, principal, first, owner, leaving="http.disconnect"
         )
     if refused:
-        await sse.refuse(send)
+        await sse.refuse(send, retry=retry)
 
 
 def _remind(older: Older, run_id: UUID, position: int) -> None:

@@ -137,9 +137,7 @@ async def complete(request: Request, send: Send, principal: Principal) -> None:
         if sent.stream:
             fold = openai.chat(run, with_usage=sent.with_usage)
             view = Teller(fold, _chunk, farewell=DONE)
-            await stream_run(
-                request, send, principal, [run.pk], owner=run.team_id, view=view, headers=[]
-            )
+            await _stream(request, send, principal, run, view)
             return
         await _until_end(request, principal, run)
     made = await db_read(_reread, principal, run.pk, openai.completion)
@@ -179,7 +177,16 @@ async def _stream_response(
     request: Request, send: Send, principal: Principal, run: Run, after: int
 ) -> None:
     view = Teller(await db_read(openai.fold, run), _event, after=after)
-    await stream_run(request, send, principal, [run.pk], owner=run.team_id, view=view, headers=[])
+    await _stream(request, send, principal, run, view)
+
+
+async def _stream(
+    request: Request, send: Send, principal: Principal, run: Run, view: Teller
+) -> None:
+    # OpenAI's Python client parses the data of a frame that has only ``retry:``.
+    await stream_run(
+        request, send, principal, [run.pk], owner=run.team_id, view=view, headers=[], retry=False
+    )
 
 
 async def _until_end(request: Request, principal: Principal, run: Run) -> None:
