@@ -11,7 +11,8 @@ from rest_framework.views import APIView
 
 from protocol.errors import Invalid
 from protocol.input.fields import wrong
-from runs.access import access, capabilities, dialects, start
+from runs.access import access, capabilities, start
+from runs.access.dialects import chats
 from teams.authentication import principal_of
 
 STOPPED = {"type": "RUN_ERROR", "message": "Run stopped by user", "code": "STOPPED"}
@@ -35,7 +36,7 @@ class Stop(APIView):
         access.require(principal, "cancel")
         start.find_agent(principal, slug)
         run_id = _run_id(request)
-        if dialects.stop(principal, thread_id, run_id=run_id):
+        if chats.stop(principal, thread_id, run_id=run_id):
             return Response({"stopped": True, "interrupt": STOPPED})
         what = "No active run" if run_id is None else f"'{run_id}' is not an active run"
         return Response({"stopped": False, "message": f"{what} of thread '{thread_id}'."})

@@ -8,7 +8,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from runs.access import dialects, start, ui_messages
+from runs.access import start
+from runs.access.dialects import chats, ui_messages
 from teams.authentication import principal_of
 
 
@@ -27,4 +28,4 @@ class ChatStop(APIView):
         """Cancel what runs in the chat; the client's own ``stop()`` only disconnects."""
         principal = principal_of(request)
         start.find_agent(principal, slug)
-        return Response({"stopped": dialects.stop(principal, chat) > 0}, status=202)
+        return Response({"stopped": chats.stop(principal, chat) > 0}, status=202)

@@ -6,7 +6,8 @@ from protocol.dialects.ai_sdk import request as chat_request
 from protocol.dialects.ai_sdk.stream import Stream
 from protocol.dialects.fold import Frame
 from protocol.encoding import encode
-from runs.access import access, dialects, start
+from runs.access import access, start
+from runs.access.dialects import chats
 from runs.access.start import StartOutcome
 from runs.lifecycle import turns
 from runs.models import Run
@@ -30,7 +31,7 @@ async def chat(request: Request, send: Send) -> None:
     async with opened(principal):
         sent = chat_request.read(strict_json.loads(await request.body()))
         slug, key = request.kwargs["slug"], request.headers.get("idempotency-key")
-        outcome: StartOutcome = await db(dialects.begin, principal, sent.input, agent=slug, key=key)
+        outcome: StartOutcome = await db(chats.begin, principal, sent.input, agent=slug, key=key)
         run = outcome.run
         fold = Stream(sent.continues or str(run.pk), calls=sent.calls, approvals=sent.approvals)
         del sent  # It must not live as long as the stream.
@@ -52,7 +53,7 @@ async def chat_stream(request: Request, send: Send) -> None:
 def _live_turn(principal: Principal, slug: str, thread_id: str) -> list[Run]:
     access.require(principal, "view")
     start.find_agent(principal, slug)
-    active = dialects.active(principal, thread_id)
+    active = chats.active(principal, thread_id)
     return turns.of(active[0]) if active else []
 
 

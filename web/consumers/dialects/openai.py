@@ -18,7 +18,9 @@ from protocol.dialects.openai.chat import without_type
 from protocol.dialects.openai.request import read_chat, read_response
 from protocol.encoding import encode
 from protocol.errors import HostError
-from runs.access import access, openai
+from protocol.strict_json import dumps
+from runs.access import access
+from runs.access.dialects import openai
 from runs.models import Run
 from teams import authentication
 from teams.authentication import Principal
@@ -217,7 +219,7 @@ def _event(number: int, frame: Frame) -> bytes:
 
 
 def _chunk(number: int, frame: Frame) -> bytes:
-    return b"data: %b\n\n" % strict_json.dumps(without_type(frame)).encode()
+    return b"data: %b\n\n" % dumps(without_type(frame)).encode()
 
 
 def _list(data: list[Frame]) -> Frame:

@@ -16,7 +16,8 @@ from protocol.dialects.openai.chat import ChatCompletion
 from protocol.dialects.openai.request import ChatCompletionRequest, ResponseRequest
 from protocol.dialects.openai.responses import PREFIX, Responses
 from protocol.ids import uuid7_seconds
-from runs.access import access, dialects
+from runs.access import access
+from runs.access.dialects import chats
 from runs.lifecycle import erasure, lifecycle
 from runs.models import Run
 from runtimes.models import Agent
@@ -38,12 +39,12 @@ def begin(principal: Principal, request: ResponseRequest, key: str | None) -> Ru
         data |= {"threadId": previous.thread.thread_id, "parentRunId": previous.run_id}
     if request.conversation:
         data["forwardedProps"]["openai"]["conversation"] = request.conversation
-    return dialects.begin(principal, data, agent=request.model, key=key).run
+    return chats.begin(principal, data, agent=request.model, key=key).run
 
 
 def begin_chat(principal: Principal, request: ChatCompletionRequest, key: str | None) -> Run:
     """Start the run of a completion, in a thread of its own."""
-    return dialects.begin(principal, request.input, agent=request.model, key=key).run
+    return chats.begin(principal, request.input, agent=request.model, key=key).run
 
 
 def find(principal: Principal, response_id: str, action: str = "view") -> Run:

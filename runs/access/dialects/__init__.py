@@ -1,0 +1,1 @@
+"""Runs and threads as the front ends of other wire formats see them."""
