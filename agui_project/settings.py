@@ -100,6 +100,8 @@ AGUI_LOOP_BLOCK_LIMIT: float = env.seconds("AGUI_LOOP_BLOCK_LIMIT", default=60.0
 AGUI_KEY_CACHE_SECONDS: float = env.seconds("AGUI_KEY_CACHE_SECONDS", default=1.0, most=2)
 AGUI_SSE_HEARTBEAT: float = env.seconds("AGUI_SSE_HEARTBEAT", default=15.0, least=0.01)
 AGUI_STALL_TIMEOUT: float = env.seconds("AGUI_STALL_TIMEOUT", default=120.0, least=0.01)
+AGUI_METRICS_KEY: str = env.text("AGUI_METRICS_KEY", rule=validators.api_key, secret=True)
+AGUI_METRICS_ADDRESS: str = env.text("AGUI_METRICS_ADDRESS", rule=validators.address)
 AGUI_HUB_TICK: float = env.seconds("AGUI_HUB_TICK", default=0.5, least=0.01)
 
 # Alpine's dialect, under that document's names (docs/protocol.md#alpines-dialect).

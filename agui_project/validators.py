@@ -158,3 +158,12 @@ def port(parts: SplitResult) -> None:
         number = 0
     if number == 0:
         raise ValueError("its port is invalid: write a number from 1 to 65535")
+
+
+def address(text: str) -> None:
+    """``HOST:PORT``, as for a port that the process listens on."""
+    if not text:
+        return
+    host, _, number = text.rpartition(":")
+    if not host or not number.isdecimal() or not 0 < int(number) < 2**16:
+        raise ValueError("write HOST:PORT, such as 127.0.0.1:9464")

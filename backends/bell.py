@@ -14,6 +14,8 @@ from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
 from channels_redis.pubsub import RedisPubSubChannelLayer
 
+from backends import metrics
+
 log = structlog.get_logger(__name__)
 TIMEOUT = 1.0
 
@@ -50,6 +52,7 @@ async def ring(items: Iterable[tuple[str, Message]]) -> bool:
         async with asyncio.timeout(TIMEOUT):
             await get_channel_layer().group_send_many(items)
     except Exception as error:
+        metrics.lost_bells.inc()
         log.warning("bell.lost", error=repr(error))
         return False
     return True

@@ -1,5 +1,6 @@
 """What the bell says about a journal: positions, and fresh events while they are small."""
 
+import time
 from collections.abc import Iterable
 from uuid import UUID
 
@@ -27,6 +28,7 @@ def message(batch: Batch) -> tuple[str, bell.Message]:
         "first": batch.first,
         "last": batch.last,
         "final": batch.final,
+        "at": time.time(),
         "payloads": [record.payload for record in batch.records] if size < CARRY_BYTES else None,
     }
     return group(batch.journal_id), body

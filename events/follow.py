@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncGenerator
 from uuid import UUID
 
+from backends import metrics
 from events.frames import Frames
 from events.hub import Reader, hub
 
@@ -46,7 +47,7 @@ async def follow(
             elif fresh.last <= reader.position:
                 here.counters["old"] += 1
             elif fresh.first != reader.position + 1 or fresh.payloads is None:
-                here.counters["gap"] += 1
+                metrics.gap_fills.inc()
                 reader.missed = True
             else:
                 reader.position = fresh.last

@@ -23,6 +23,7 @@ import structlog
 from channels.layers import get_channel_layer
 from django.conf import settings
 
+from backends import metrics
 from backends.postgres.bridge import db, db_read
 from events import announce, journal
 from events.frames import Frames
@@ -85,6 +86,8 @@ class Hub:
         """Register a reader; returns once subscribed, or after a second without Valkey."""
         self._start()
         reader = Reader(position)
+        metrics.joins.inc()
+        metrics.readers.inc()
         self.readers.setdefault(journal_id, set()).add(reader)
         try:
             await self._groups.join(announce.group(journal_id))
@@ -95,6 +98,7 @@ class Hub:
 
     def leave(self, journal_id: UUID, reader: Reader) -> None:
         """Forget a reader; the tick ends the subscription when no reader is left."""
+        metrics.readers.dec()
         readers = self.readers[journal_id]
         readers.discard(reader)
         if not readers:
@@ -142,6 +146,7 @@ class Hub:
             return
         readers = self.readers.get(UUID(bytes=message["journal"]))
         if readers:
+            metrics.deliveries.observe(max(0.0, time.time() - message["at"]))
             frames = Frames(
                 message["first"], message["last"], message["payloads"], final=message["final"]
             )

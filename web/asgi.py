@@ -4,7 +4,6 @@ import asyncio
 import gc
 import os
 import warnings
-from contextlib import suppress
 
 from django.core.asgi import get_asgi_application
 
@@ -16,6 +15,7 @@ django = get_asgi_application()
 # Imported only now, because consumers need the app registry.
 from channels.routing import ProtocolTypeRouter  # noqa: E402
 
+from backends import metrics  # noqa: E402
 from runs.worker.worker import reap_forever  # noqa: E402
 from web import routing  # noqa: E402
 from web.bodies import Bodies, RefuseNul  # noqa: E402
@@ -32,13 +32,16 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
     # Nothing imported so far will ever be garbage: a full collection over it took 90 ms.
     gc.collect()
     gc.freeze()
-    reaping = asyncio.create_task(reap_forever(), name="reaper")
+    tasks = [
+        asyncio.create_task(reap_forever(), name="reaper"),
+        asyncio.create_task(metrics.watch_loop(), name="loop-lag"),
+    ]
     await send({"type": "lifespan.startup.complete"})
     while (await receive())["type"] != "lifespan.shutdown":
         pass
-    reaping.cancel()
-    with suppress(asyncio.CancelledError):
-        await reaping
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
     await send({"type": "lifespan.shutdown.complete"})
 
 

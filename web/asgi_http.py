@@ -12,6 +12,7 @@ from urllib.parse import parse_qs
 import structlog
 from django.http import parse_cookie
 
+from backends import metrics
 from protocol.errors import BadRequest, HostError
 from protocol.strict_json import dumps
 from web.answers import as_host_error, log_failure
@@ -103,6 +104,7 @@ def endpoint(
             await answer_error(send, error, body_of)
         except Exception as error:
             if started and isinstance(error, TimeoutError):
+                metrics.stalls.inc()
                 log.info("stream.too_slow", path=scope["path"])
                 return
             ours = as_host_error(error)

@@ -10,6 +10,7 @@ from django.conf import settings
 
 from agui_project.errors import Overloaded
 from agui_project.logs import sparingly
+from backends import metrics
 from backends.postgres.scope import limited
 from security import requester
 from web.asgi_http import GATE, SLOT, refuse
@@ -19,7 +20,7 @@ from web.scope import App, Receive, Scope, Send, headers_of
 
 log = structlog.get_logger(__name__)
 
-PROBES = ("/ready",)
+PROBES = ("/ready", "/metrics")
 PROBE_SLOTS = 2
 
 
@@ -36,6 +37,7 @@ class Gated:
         try:
             slot = await gate.enter(self._callers.name(scope), kind)
         except Overloaded as error:
+            metrics.refusals.labels(kind).inc()
             sparingly(log.warning, "request.refused", kind=kind, path=scope["path"])
             return await refuse(scope, receive, send, error)
         caller = requester.expect()

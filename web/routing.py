@@ -14,6 +14,7 @@ from web.consumers.connect import connect
 from web.consumers.dialects import ai_sdk, openai
 from web.consumers.durable_streams import durable_stream
 from web.consumers.events import events
+from web.consumers.metrics import metrics_page
 from web.consumers.shared import shared_events
 from web.consumers.socket import run_socket
 from web.consumers.tanstack_socket import tanstack_socket
@@ -32,6 +33,7 @@ def http(django: Endpoint) -> Endpoint:
     """The HTTP side: streams go to consumers, everything else to Django."""
     post = _when(_is_post, agui, otherwise=django)
     stream: Endpoint = durable_stream
+    metrics: Endpoint = metrics_page
     return URLRouter(
         [
             re_path(r"^(?:api/)?agui/?$", post),
@@ -62,6 +64,7 @@ def http(django: Endpoint) -> Endpoint:
                 _when(_is_get, ai_sdk.chat_stream, otherwise=django),
             ),
             *_openai(),
+            path("metrics", metrics),
             path("api/v1/runs", _when(_posts_and_waits, start_and_wait, otherwise=django)),
             re_path(r"", django),
         ]

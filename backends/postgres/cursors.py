@@ -11,6 +11,7 @@ from django.db.backends.postgresql import base
 from psycopg import sql
 from psycopg.pq import TransactionStatus
 
+from backends import metrics
 from backends.postgres import scope
 
 if TYPE_CHECKING:  # the stubs know Django's cursors for psycopg 2
@@ -27,6 +28,7 @@ class ScopedCursor(Cursor):
 
     def execute(self, query: Any, params: Any = None, **kwargs: Any) -> Any:
         prefix = _prefix(self.connection) if query != "" else ""
+        metrics.count_statement()
         if not prefix:
             return super().execute(query, params, **kwargs)
         super().execute(_prefixed(prefix, query), params, **kwargs)

@@ -15,7 +15,7 @@ from uuid import UUID
 import structlog
 from django.db import InterfaceError, OperationalError, connection
 
-from backends import bell
+from backends import bell, metrics
 from backends.postgres.base import own_connection
 from events import announce
 from events.journal import Claim
@@ -105,7 +105,9 @@ class JournalWriter:
     async def _commit(self, leases: list[Lease], work: Work, *, alone: bool = False) -> None:
         loop = asyncio.get_running_loop()
         commit = partial(self._committer.commit, work, alone=alone)
-        verdicts = await loop.run_in_executor(self._thread, commit)
+        with metrics.append_seconds.time():
+            verdicts = await loop.run_in_executor(self._thread, commit)
+        metrics.append_events.observe(sum(len(batch.records) for batch, _ in work))
         stored = []
         for lease, (batch, also) in zip(leases, work, strict=True):
             error = verdicts[batch.journal_id]

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from agui_project.errors import Conflict, NotFound
+from backends import metrics
 from protocol import strict_json
 from protocol.errors import BadRequest, Invalid
 from protocol.input import run_agent_input
@@ -91,6 +92,13 @@ def start_run(
     principal: Principal, request: RunRequest, *, key: str | None, cursor: int | None = None
 ) -> StartOutcome:
     """Check permission, agent and key, then start: everything is written, or nothing."""
+    with metrics.timed_start():
+        return _start_run(principal, request, key, cursor)
+
+
+def _start_run(
+    principal: Principal, request: RunRequest, key: str | None, cursor: int | None
+) -> StartOutcome:
     _require_start(principal, request)
     access.require_thread(principal, request.thread_id)
     if cursor is not None and (run := _named(principal, request)):

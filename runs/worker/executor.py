@@ -17,6 +17,7 @@ import structlog
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
 
+from backends import metrics
 from backends.postgres import scope
 from backends.postgres.bridge import db
 from events import findings
@@ -100,6 +101,8 @@ async def execute(
     with scope.limited(claimed.run.team_id):  # tasks and threads of the run take it along
         execution = Execution(claimed, writer)
         task = asyncio.ensure_future(execution.drive())
+        task.add_done_callback(lambda _: metrics.runs.dec())
+        metrics.runs.inc()
     if stopped:
         execution.stop(why())
     while not task.done():

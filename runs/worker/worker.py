@@ -13,6 +13,7 @@ from procrastinate.contrib.django import app as django_app
 from procrastinate.contrib.django.db_cleanup import close_db_connections
 from procrastinate.jobs import DeleteJobCondition
 
+from backends import metrics
 from backends.postgres.base import queue_parameters
 from backends.postgres.bridge import db
 from embedded.liveness import QUICK_GRACE
@@ -38,6 +39,9 @@ async def work(watchdog: Watchdog) -> None:
     # Nothing imported so far will ever be garbage: a full collection over it stops every run.
     gc.collect()
     gc.freeze()
+    metrics.slots.set(settings.AGUI_WORKER_CONCURRENCY)
+    if settings.AGUI_METRICS_ADDRESS:
+        metrics.serve(settings.AGUI_METRICS_ADDRESS)
     writer = JournalWriter(then=admission.ended)
     app = django_app.with_connector(PatientConnector(**queue_parameters()))
     async with app.open_async(), asyncio.TaskGroup() as group:
@@ -54,12 +58,14 @@ async def work(watchdog: Watchdog) -> None:
         )
         heartbeat.start()
         reaping = group.create_task(reap_forever(), name="reaper")
+        watching = group.create_task(metrics.watch_loop(), name="loop-lag")
         try:
             await worker.run()  # type: ignore[no-untyped-call]
         finally:
             watchdog.leave_within(QUICK_GRACE)
             heartbeat.stop()
             reaping.cancel()
+            watching.cancel()
             await hub().close()  # Parents read their children through it.
             writer.close()
 

@@ -255,6 +255,7 @@ ASGI: dict[str, Door] = {
     "api/v1/runs/<uuid:run_id>/events": Door(
         {"GET": OBJECT}, "api/v1/runs/{run}/events", {"accept": "text/event-stream"}
     ),
+    "metrics": Door({"GET": Who(404, 404, 404, 404)}, "metrics"),
     # An ended run of a hosted agent cannot be fed; one that can: tests/web/test_ingest.py.
     "api/v1/runs/<uuid:run_id>/stream": Door(
         {"GET": OBJECT, "HEAD": OBJECT, "POST": Who(401, 401, 404, 405)},

@@ -1,0 +1,104 @@
+"""Metrics: read by the operator alone, documented, and true."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import structlog
+from prometheus_client.parser import text_string_to_metric_families
+from pytest_django import Settings
+
+from backends import metrics
+from tests.acceptance.host import free_port
+from tests.asgi import ask
+from tests.cast import Cast, bell, cast, register
+
+__all__ = ["bell", "cast", "register"]
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ROOT = Path(__file__).parents[2]
+KEY = "k" * 32
+OURS = re.compile(r"\bagui_[a-z_]+")
+
+
+@pytest.fixture
+def _key(settings: Settings) -> None:
+    settings.AGUI_METRICS_KEY = KEY
+
+
+async def scrape() -> dict[tuple[str, str], float]:
+    answer = await ask("GET", "/metrics", {"authorization": f"Bearer {KEY}"})
+    assert answer.status == 200
+    return samples(answer.body.decode())
+
+
+def samples(text: str) -> dict[tuple[str, str], float]:
+    """Values by name and team."""
+    return {
+        (sample.name, sample.labels.get("team", "")): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+async def test_only_the_operator_reads_them(cast: Cast, settings: Settings) -> None:
+    owner: Any = cast.alice.headers
+    assert (await ask("GET", "/metrics", owner)).code == "not_found"
+    settings.AGUI_METRICS_KEY = KEY
+    for headers in ({}, owner, {"authorization": f"Bearer {KEY}x"}):
+        assert (await ask("GET", "/metrics", headers)).status == 401
+    right = {"authorization": f"Bearer {KEY}"}
+    assert (await ask("POST", "/metrics", right)).status == 405
+
+
+@pytest.mark.usefixtures("_key", "bell")
+async def test_a_start_is_counted_and_waits_in_its_queue(cast: Cast) -> None:
+    before = await scrape()
+    for thread in ("one", "two"):
+        body = {"input": {"threadId": thread, "messages": []}}
+        answer = await ask("POST", "/api/v1/runs", cast.alice.headers, json=body)
+        assert answer.status == 202
+    after = await scrape()
+
+    def more(name: str) -> float:
+        return after[name, ""] - before[name, ""]
+
+    assert more("agui_start_seconds_count") == more("agui_start_statements_count") == 2
+    assert 0 < more("agui_start_statements_sum") <= more("agui_statements_total")
+    assert after["agui_queued_runs", cast.team.slug] == 2
+    assert after["agui_oldest_queued_seconds", cast.team.slug] >= 0
+    assert after["agui_pool_size", ""] >= 1
+
+
+@pytest.mark.usefixtures("_key")
+async def test_all_are_documented_and_the_dashboard_names_no_other() -> None:
+    answer = await ask("GET", "/metrics", {"authorization": f"Bearer {KEY}"})
+    families = list(text_string_to_metric_families(answer.body.decode()))
+    names = {sample.name for family in families for sample in family.samples}
+    plain = {family.name + "_total" * (family.type == "counter") for family in families}
+    ours = {name for name in plain if name.startswith("agui_")}
+    text = (ROOT / "docs" / "howto-monitoring.md").read_text()
+    assert set(OURS.findall(text)) == ours
+    panels = json.loads((ROOT / "deploy" / "grafana" / "dashboard.json").read_text())["panels"]
+    asked = {
+        name
+        for panel in panels
+        for target in panel["targets"]
+        for name in OURS.findall(target["expr"])
+    }
+    # Prometheus names no sample of a labelled counter or gauge before its first value.
+    assert asked <= names | ours
+    assert len(panels) > 10
+
+
+def test_a_worker_answers_on_a_port_of_its_own() -> None:
+    port = free_port()
+    metrics.serve(f"127.0.0.1:{port}")
+    answer = httpx.get(f"http://127.0.0.1:{port}/metrics", timeout=10)
+    assert ("agui_worker_runs", "") in samples(answer.text)
+    with structlog.testing.capture_logs() as lines:
+        metrics.serve(f"127.0.0.1:{port}")  # taken: it is logged, and work goes on
+    assert [line["event"] for line in lines] == ["metrics.not_served"]
