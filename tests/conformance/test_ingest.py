@@ -76,7 +76,7 @@ def test_after_a_cancel_it_stops(packages: None, host: Host) -> None:
     assert host.run(run["id"])["status"] == "cancelled"
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_nothing_is_lost_or_doubled_by_kills(packages: None, new_host: Callable[..., Host]) -> None:
     """Producer and web process are killed in turn; each new producer takes over and continues."""
     host = new_host(AGUI_INGEST_LEASE="600")
