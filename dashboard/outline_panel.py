@@ -54,6 +54,8 @@ class Panel:
 
 def panel(run: Run, query: QueryDict, url: str, redaction: Redaction | None = None) -> Panel | None:
     """The panel of a run that the visitor may view; None if the run was purged."""
+    if not run.journal.head:
+        return Panel(url, [], 0, 0, has_more=False)  # a run that waits costs no query
     try:
         part, after = _read(run, query.get(PARAMETER, "0"), redaction)
     except Purged:
