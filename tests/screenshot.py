@@ -66,7 +66,9 @@ def take(page: Page, host: Host, run: str) -> None:
     page.get_by_label("Username").fill(host.login)
     page.get_by_label("Password").fill(host.password)
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_text("only 11 of 12 items")).to_be_visible(timeout=30_000)
+    expect(page.locator("#conversation").get_by_text("only 11 of 12 items")).to_be_visible(
+        timeout=30_000
+    )
     PICTURE.parent.mkdir(exist_ok=True)
     page.screenshot(path=PICTURE)
 

@@ -4,9 +4,11 @@ import json
 import re
 from uuid import uuid4
 
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from runs.lifecycle import lifecycle
+from runs.models import Run
 from tests.cast import Actor, Cast, start
 from tests.dashboard.conftest import Browse
 from tests.dashboard.test_runs_list import HOSTILE, fail
@@ -77,3 +79,18 @@ def test_it_takes_seven_queries(
     run, browser = start(cast.alice), browse(cast.alice)
     with django_assert_num_queries(7):
         assert browser.get(f"/runs/{run.pk}/").status_code == 200
+
+
+def test_its_outline_is_in_the_page_and_every_address_shows_some(
+    cast: Cast, browse: Browse
+) -> None:
+    run = start(cast.alice)
+    lifecycle.cancel(run)
+    for query in ("", "?outline=0", "?outline=x", "?outline=-1", "?outline=99999999999999"):
+        answer = browse(cast.vera).get(f"/runs/{run.pk}/{query}")
+        assert answer.status_code == 200, query
+        assert f'data-url="/api/v1/runs/{run.pk}/outline"' in answer.content.decode()
+    Run.objects.filter(pk=run.pk).update(purged_at=timezone.now())
+    answer = browse(cast.vera).get(f"/runs/{run.pk}/")
+    assert answer.status_code == 200
+    assert 'id="outline"' not in answer.content.decode()

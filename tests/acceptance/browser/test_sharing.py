@@ -82,7 +82,7 @@ def test_bob_watches_by_link_until_alice_takes_it_back(
     bob.on("pageerror", lambda error: complaints.append(str(error)))
     bob.goto(link)
     expect(bob.locator("#connection")).to_have_text("Live")
-    expect(bob.get_by_text("word-1 ")).to_be_visible()
+    expect(bob.locator("#conversation").get_by_text("word-1 ")).to_be_visible()
     seen = bob.locator("#conversation").inner_text()
     expect(bob.locator("#conversation")).not_to_have_text(seen)
     bob.get_by_role("tab", name="Events").click()

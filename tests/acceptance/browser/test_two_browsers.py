@@ -94,7 +94,7 @@ def test_alice_invites_bob_and_shares_a_run_until_she_revokes(
     alice.goto(f"{host.url}/runs/{run}/")
     bob.goto(shared(alice))
     expect(bob.locator("#connection")).to_have_text("Live")
-    expect(bob.get_by_text("word-1 ")).to_be_visible()
+    expect(bob.locator("#conversation").get_by_text("word-1 ")).to_be_visible()
     seen = bob.locator("#conversation").inner_text()
     expect(bob.locator("#conversation")).not_to_have_text(seen)
 
