@@ -248,6 +248,11 @@ SPECTACULAR_SETTINGS = {
         "agui_project.openapi.describe_refusals",
         "agui_project.openapi.close_changes",
     ],
+    "ENUM_NAME_OVERRIDES": {
+        "AgentKind": "runtimes.team_agents.KINDS",
+        "GrantKind": "runs.api.grants.KINDS",
+        "OutlineKind": "protocol.fold.outline.KINDS",
+    },
     "TITLE": "AG-UI run host",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,

@@ -19,13 +19,15 @@ from runs.models import Grant, Level, Run, Thread
 from teams.api.pages import NewestFirst
 from teams.authentication import principal_of
 
+KINDS = ("link", "member", "team")
+
 
 class GrantSerializer(serializers.ModelSerializer[Grant]):
     """A grant on ``thread`` or ``run``, to a ``member``, a ``team`` or the visitors of its link."""
 
     thread = serializers.UUIDField(source="thread_id", read_only=True, allow_null=True)
     run = serializers.UUIDField(source="run_id", read_only=True, allow_null=True)
-    kind = serializers.ChoiceField(["link", "member", "team"], read_only=True)
+    kind = serializers.ChoiceField(KINDS, read_only=True)
     member = serializers.CharField(
         source="to_user.username", read_only=True, default=None, allow_null=True
     )
