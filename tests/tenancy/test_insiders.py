@@ -71,6 +71,7 @@ NEEDS: dict[str, dict[str, str]] = {
 STREAMS: dict[str, dict[str, str]] = {
     "api/v1/runs": {"POST": "run"},
     "api/v1/runs/<uuid:run_id>/events": READ,
+    "api/v1/runs/<uuid:run_id>/stream": {**READ, "HEAD": "view", "POST": "ingest"},
 }
 
 
