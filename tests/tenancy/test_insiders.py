@@ -14,8 +14,9 @@ from teams.models import Role, Scope
 from teams.permissions import allowed, within
 from tests.asgi import watch
 from tests.cast import Cast
-from tests.tenancy.doors import ASGI, DJANGO, SOCKETS, Door
+from tests.tenancy.doors import ASGI, DJANGO, METHODS, SOCKETS, STAYS_OPEN, Door
 from tests.tenancy.test_doors import OWN, House, house, knock
+from tests.web.calling import calling
 
 __all__ = ["house"]
 
@@ -131,6 +132,34 @@ async def test_what_the_table_allows(
 async def test_sockets(house: House, cast: Cast, bell: None, route: str) -> None:
     door = SOCKETS[route]
     owner = door.answers["WS"].owner
+    if owner == STAYS_OPEN:
+        return  # what it lets them do: ``test_requests_of_the_host_socket``
     for headers, has in (await insiders(cast)).values():
         _, code = await watch(house.url(door, route), {**OWN, **headers})
         assert code == (owner if has("view") or owner == 4404 else 4403)
+
+
+REQUESTS = {
+    "run.start": "run",
+    "run.cancel": "cancel_others",
+    "interrupt.answer": "answer",
+    "run.subscribe": "view",
+    "team.subscribe": "view",
+    "thread.subscribe": "view",
+}
+"""The rest of ``METHODS`` is about the socket itself."""
+
+
+async def test_requests_of_the_host_socket(house: House, cast: Cast, bell: None) -> None:
+    for name, (headers, has) in (await insiders(cast)).items():
+        before = await db(house.state)
+        async with calling({**OWN, **headers}) as peer:
+            for method, action in REQUESTS.items():
+                if not has(action):
+                    template, _ = METHODS[method]
+                    params = {
+                        key: house.named(value) if isinstance(value, str) else value
+                        for key, value in template.items()
+                    }
+                    assert await peer.refused(method, **params) == "forbidden", (name, method)
+        assert await db(house.state) == before, name
