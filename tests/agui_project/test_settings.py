@@ -104,6 +104,7 @@ WRONG: dict[str, tuple[str | tuple[str, dict[str, str]], ...]] = {
     "AGUI_HEARTBEAT": SPANS,
     "AGUI_WORKER_LOST_AFTER": SPANS,
     "AGUI_REAP_EVERY": SPANS,
+    "AGUI_INGEST_LEASE": SPANS,
     "AGUI_LIVENESS_SECONDS": SECONDS,
     "AGUI_LOOP_BLOCK_WARN": SPANS,
     "AGUI_LOOP_BLOCK_LIMIT": SPANS,
