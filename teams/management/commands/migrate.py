@@ -4,8 +4,9 @@ from typing import Any
 
 from django.core.management.base import CommandError
 from django.core.management.commands import migrate
-from django.db import DEFAULT_DB_ALIAS
-from django.db.migrations.exceptions import NodeNotFoundError
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 
 from teams import row_security
 
@@ -20,10 +21,9 @@ class Command(migrate.Command):
     """Django's own, with one more step."""
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            super().handle(*args, **options)
-        except NodeNotFoundError as error:  # some of the migrations that ours replace, but not all
-            raise CommandError(TOO_OLD) from error
+        if _is_too_old(options["database"]):
+            raise CommandError(TOO_OLD)
+        super().handle(*args, **options)
         if options["plan"] or options["check_unapplied"]:
             return
         if options["database"] == DEFAULT_DB_ALIAS and (reason := row_security.apply()):
@@ -31,3 +31,18 @@ class Command(migrate.Command):
                 f"Row-level security is off, only the host's own scoping by team is on: {reason}\n"
                 "docs/operations.md#roles says how an administrator makes the roles."
             )
+
+
+def _is_too_old(alias: str) -> bool:
+    """Whether it has some of the migrations that a squashed one replaces, but not all.
+
+    Django would look for the rest, which are no more.
+    """
+    applied = MigrationRecorder(connections[alias]).applied_migrations()
+    loader = MigrationLoader(connections[alias], load=False)
+    loader.load_disk()
+    for migration in loader.disk_migrations.values():
+        gone = [key for key in migration.replaces if key not in loader.disk_migrations]
+        if 0 < sum(key in applied for key in gone) < len(gone):
+            return True
+    return False
