@@ -146,7 +146,8 @@ class Hub:
             return
         readers = self.readers.get(UUID(bytes=message["journal"]))
         if readers:
-            metrics.deliveries.observe(max(0.0, time.time() - message["at"]))
+            # During a deploy a worker of the older version may send no time.
+            metrics.deliveries.observe(max(0.0, time.time() - message.get("at", time.time())))
             frames = Frames(
                 message["first"], message["last"], message["payloads"], final=message["final"]
             )
