@@ -65,3 +65,14 @@ class Activities:
 
 Rules = Mapping[str, Callable[[Event], list[Frame]]]
 """What a fold does with each type of event that its dialect can express."""
+
+
+class RuleFold:
+    """A fold with a rule for each type of event; other events have no frames."""
+
+    _rules: Rules
+
+    def feed(self, event: Event) -> list[Frame]:
+        """The frames for the next event of the log."""
+        rule = self._rules.get(event["type"])
+        return rule(event) if rule else []

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
-from protocol.dialects.fold import Activities, Event, Frame, Rules
+from protocol.dialects.fold import Activities, Event, Frame, RuleFold
 from protocol.strict_json import BadJson, loads
 
 NOT_JSON = "The arguments of this call are not JSON."
@@ -16,7 +16,7 @@ SERVER = {"dynamic": True, "providerExecuted": True}
 """A tool that the agent runs: the client has no type for it, and must not run it."""
 
 
-class Stream:
+class Stream(RuleFold):
     """The fold of one assistant message.
 
     ``calls`` and ``approvals`` are the tool calls and the questions that the reader's message holds
@@ -37,7 +37,7 @@ class Stream:
         self._subagents: dict[str, Frame] = {}
         self.parts: set[str] = set()
         """The ids of messages and calls that the log has streamed."""
-        self._rules: Rules = {
+        self._rules = {
             "RUN_STARTED": self._run_started,
             "RUN_FINISHED": self._run_finished,
             "RUN_ERROR": self._run_error,
@@ -62,11 +62,6 @@ class Stream:
             "SUBAGENT_ERROR": self._subagent,
             "CUSTOM": self._custom,
         }
-
-    def feed(self, event: Event) -> list[Frame]:
-        """The chunks for the next event of the log."""
-        rule = self._rules.get(event["type"])
-        return rule(event) if rule else []
 
     # --- the run
 

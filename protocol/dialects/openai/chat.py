@@ -6,11 +6,11 @@ the like have no place in it.
 
 from typing import Any
 
-from protocol.dialects.fold import Event, Frame, Rules
+from protocol.dialects.fold import Event, Frame, RuleFold
 from protocol.dialects.openai import items
 
 
-class ChatCompletion:
+class ChatCompletion(RuleFold):
     """The fold of one completion; the ``type`` of its frames says what they add, for this host."""
 
     def __init__(
@@ -33,7 +33,7 @@ class ChatCompletion:
         self._usage: Frame | None = None
         self.error: Frame | None = None
         """The error that the run ended with."""
-        self._rules: Rules = {
+        self._rules = {
             "RUN_STARTED": self._run_started,
             "RUN_FINISHED": self._run_finished,
             "RUN_ERROR": self._run_error,
@@ -43,11 +43,6 @@ class ChatCompletion:
             "TOOL_CALL_START": self._call_start,
             "TOOL_CALL_ARGS": self._call_args,
         }
-
-    def feed(self, event: Event) -> list[Frame]:
-        """The chunks for the next event of the log."""
-        rule = self._rules.get(event["type"])
-        return rule(event) if rule else []
 
     @property
     def completion(self) -> Frame:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from protocol.deep_copy import deep_copy
-from protocol.dialects.fold import Event, Frame, Rules, text_of
+from protocol.dialects.fold import Event, Frame, RuleFold, text_of
 from protocol.dialects.openai import items
 from protocol.strict_json import dumps
 
@@ -38,7 +38,7 @@ Open = tuple[int, Frame, list[str]]
 """An item that is being written: its place, itself, and its text or arguments in pieces."""
 
 
-class Responses:
+class Responses(RuleFold):
     """The fold of one response. ``head`` overrides members of ``FIXED``, and has id and model."""
 
     def __init__(self, run_id: str, **head: Any) -> None:
@@ -48,7 +48,7 @@ class Responses:
         self._tools: frozenset[str] = frozenset()
         self._texts: dict[tuple[str, str], Open] = {}
         self._calls: dict[str, Open] = {}
-        self._rules: Rules = {
+        self._rules = {
             "RUN_STARTED": self._run_started,
             "RUN_FINISHED": self._run_finished,
             "RUN_ERROR": self._run_error,
@@ -63,11 +63,6 @@ class Responses:
             "TOOL_CALL_END": self._call_end,
             "TOOL_CALL_RESULT": self._call_result,
         }
-
-    def feed(self, event: Event) -> list[Frame]:
-        """The events of OpenAI's stream for the next event of the log."""
-        rule = self._rules.get(event["type"])
-        return rule(event) if rule else []
 
     @property
     def response(self) -> Frame:
