@@ -22,8 +22,6 @@ from prometheus_client import (
 )
 from prometheus_client.process_collector import ProcessCollector
 
-__all__ = ["CONTENT_TYPE", "REGISTRY", "render"]
-
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 LOOK_EVERY = 0.5
 QUICK = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
