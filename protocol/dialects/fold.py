@@ -11,12 +11,14 @@ from typing import Any, Protocol
 
 from protocol.deep_copy import deep_copy
 from protocol.patch import PatchFailed, apply
+from protocol.strict_json import dumps
 
 Event = Mapping[str, Any]
 Frame = dict[str, Any]
 
 PLACES = 8
 """Frames that one event may become. The event that ends a log may become more: none follows it."""
+MOST_FOLLOWED = 16_000
 
 
 class Dialect(Protocol):
@@ -40,26 +42,42 @@ def text_of(content: Any) -> str:
 
 
 class Activities:
-    """The activities of a log, for dialects that can only send them whole."""
+    """The activities of a log, for dialects that can only send them whole.
+
+    Each delta makes the whole content again, so only one of up to ``MOST_FOLLOWED`` characters is
+    followed: a page of deltas on a large one would become gigabytes.
+    """
 
     def __init__(self) -> None:
         self._contents: dict[str, Any] = {}
+        self._large: set[str] = set()
 
     def feed(self, event: Event) -> tuple[str, Frame] | None:
-        """The id and the new content of an activity; None if the event changes nothing."""
+        """The id and the new content of an activity; None if the event changes nothing.
+
+        A larger one is sent with its snapshot, and not again before the next.
+        """
         key = event["messageId"]
         if event["type"] == "ACTIVITY_SNAPSHOT":
-            if key in self._contents and event.get("replace") is False:
+            known = key in self._contents or key in self._large
+            if known and event.get("replace") is False:
                 return None
-            self._contents[key] = deep_copy(event["content"])
+            content = event["content"]
         elif key not in self._contents:
             return None
         else:
             try:
-                self._contents[key] = apply(deep_copy(self._contents[key]), event["patch"])
+                content = apply(deep_copy(self._contents[key]), event["patch"])
             except PatchFailed:
                 return None
-        content = deep_copy(self._contents[key])
+        if len(dumps(content)) > MOST_FOLLOWED:
+            self._contents.pop(key, None)
+            self._large.add(key)
+            if event["type"] == "ACTIVITY_DELTA":
+                return None
+        else:
+            self._contents[key] = deep_copy(content)
+            self._large.discard(key)
         return key, {"activityType": event["activityType"], "content": content}
 
 
