@@ -1,5 +1,4 @@
-# Pin the base for a release: FROM python:3.13-slim@sha256:…, the digest that is printed by
-#   docker buildx imagetools inspect python:3.13-slim --format '{{.Manifest.Digest}}'
+# deploy/pin_images.py writes its digest behind the tag.
 FROM python:3.13-slim
 
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_NO_CACHE_DIR=1
@@ -21,7 +20,7 @@ RUN SECRET_KEY=signs-nothing-and-is-forgotten-after-this-step \
 # Everything belongs to root. The account writes to /var/lib/agui (mount a volume there: command
 # lines have their directories in it) and to /tmp, and to nothing else.
 RUN useradd --system --uid 10001 --user-group --no-create-home agui \
-    && install --directory --owner=10001 --group=10001 --mode=0711 /var/lib/agui
+    && install --directory --owner=10001 --group=10001 --mode=0711 /var/lib/agui /var/lib/agui/files
 ENV AGUI_DATA_DIR=/var/lib/agui HOME=/var/lib/agui
 VOLUME /var/lib/agui
 USER 10001:10001

@@ -6,6 +6,9 @@ BIN := .venv/bin
 INSTALL := $(BIN)/python requirements/install.py
 JS := tests/conformance/js
 PEER := docs/examples/agent-framework
+GENERATOR := tests/clients/generators
+S3 := tests/backends/s3
+CLIENT := clients/js
 # Two processes, a file at a time, in the order of tests/conftest.py; ARGS=-n0 for one process.
 PARALLEL := -n 2 --dist loadscope --no-loadscope-reorder
 # Debian's oldest that is supported: the journal, recovery, migrations and tenancy on it.
@@ -17,12 +20,12 @@ ON_POSTGRES_15 := tests/backends/test_postgres_version.py tests/events/test_jour
 	tests/runs/worker/test_lost_answers.py tests/runs/worker/test_claiming.py \
 	tests/runs/lifecycle/test_retention.py tests/acceptance/recovery/test_recovery.py \
 	tests/teams/test_tenancy.py tests/tenancy
-BENCHMARKS := intake append latency memory hydration graceful_stop fairness purge overload sockets.one_socket
+BENCHMARKS := intake append latency memory hydration graceful_stop fairness purge overload sockets.one_socket dialects.cost
 
 export PIP_ROOT_USER_ACTION := ignore
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run test test-quick test-postgres-15 soak check bench audit lock picture screenshot
+.PHONY: help run client test test-quick test-postgres-15 soak judges check bench bench-quick bench-peers audit lock counts picture screenshot screenshots
 
 help:
 	@echo "make run          start everything on http://127.0.0.1:8000 (PORT=…, ARGS=--reload)"
@@ -30,11 +33,17 @@ help:
 	@echo "make test-quick   the tests that take less than three minutes together"
 	@echo "make test-postgres-15  those that a PostgreSQL's version matters to, on Debian's 15"
 	@echo "make soak         the long ones"
+	@echo "make judges       every foreign client and verifier, and a line for each"
 	@echo "make check        ruff, mypy, import contracts, migrations, file sizes"
 	@echo "make bench        the benchmarks, one script per promise"
+	@echo "make bench-quick  those that take less than three minutes together"
+	@echo "make bench-peers  this host beside CopilotKit's runtime and bare servers (needs Node)"
+	@echo "make client       clients/js built, and its modules that the host serves copied"
 	@echo "make audit        known holes in the pinned requirements (needs a package index)"
 	@echo "make lock         resolve the pinned requirements again (needs uv)"
+	@echo "make counts       files, lines, docstrings and duplicates by room"
 	@echo "make picture      the picture of imports in docs/architecture.md, drawn again"
+	@echo "make screenshots  every page with nasty data, on a phone and a desk, light and dark"
 	@echo "make screenshot   the picture in the README, taken again (needs Chromium)"
 
 run: .venv/run.stamp
@@ -58,6 +67,9 @@ test-postgres-15: .venv/dev.stamp
 soak: .venv/dev.stamp node
 	$(BIN)/python -m pytest -m soak -rP $(ARGS)
 
+judges: .venv/dev.stamp node
+	$(BIN)/python -m tests.conformance.judges $(ARGS)
+
 check: .venv/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -70,22 +82,43 @@ check: .venv/dev.stamp
 bench: .venv/dev.stamp
 	@set -e; for name in $(BENCHMARKS); do $(BIN)/python -m benchmarks.$$name $(ARGS); done
 
+bench-quick: .venv/dev.stamp
+	@set -e; for name in intake append; do $(BIN)/python -m benchmarks.$$name; done
+
+bench-peers: .venv/dev.stamp
+	$(BIN)/python -m benchmarks.peers $(ARGS)
+
 audit: .venv/dev.stamp
 	$(BIN)/pip-audit --strict --require-hashes --disable-pip --requirement requirements/run.lock
 
 lock:
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate \
-		--no-emit-index-url --extra embedded -o requirements/run.lock pyproject.toml
+		--no-emit-index-url --extra embedded --extra s3 -o requirements/run.lock pyproject.toml
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate \
 		--no-emit-index-url --all-extras -o requirements/dev.lock pyproject.toml
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate --no-emit-index-url -o $(PEER)/requirements.lock $(PEER)/requirements.in
+	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-annotate --no-emit-index-url -o $(GENERATOR)/requirements.lock $(GENERATOR)/requirements.in
+	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-annotate --no-emit-index-url -o $(S3)/requirements.lock $(S3)/requirements.in
+
+counts: .venv/dev.stamp
+	$(BIN)/python -m tests.counts
+
+client:
+	npm --prefix $(CLIENT) ci --no-audit --no-fund --loglevel=error
+	npm --prefix $(CLIENT) run build
+	cp $(addprefix $(CLIENT)/dist/,host-agent.mjs host-frames.mjs citations.mjs) static/js/
 
 picture: .venv/dev.stamp
 	$(BIN)/python -m tests.picture
 
 screenshot: .venv/dev.stamp
 	$(BIN)/python -m tests.screenshot
+
+screenshots: .venv/dev.stamp
+	$(BIN)/python -m tests.acceptance.screenshots .data/screenshots $(ARGS)
 
 # The stamps say which lock file the environment holds, so that a second start installs nothing.
 .venv/run.stamp: requirements/run.lock | .venv/made.stamp

@@ -4,30 +4,38 @@ import asyncio
 import random
 import time
 
+from agui_client.errors import ConnectionLost, raise_untrusted
+
 FIRST, LONGEST = 0.1, 5.0
 
 
 class Backoff:
-    """Tries at growing intervals, with jitter, until ``timeout`` seconds pass without success."""
+    """Tries at growing intervals, with jitter, until ``timeout`` seconds of failures have passed.
+
+    They count from the first failure: a connection that was fine for hours gets all of them.
+    """
 
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout
         self.succeeded()
 
     def succeeded(self) -> None:
-        """The server answered: the timeout starts again."""
+        """The server answered: the timeout starts again with the next failure."""
         self._tries = 0
-        self._since = time.monotonic()
+        self._since: float | None = None
 
-    @property
-    def spent(self) -> bool:
-        """Whether it is time to give up."""
-        return time.monotonic() - self._since >= self._timeout
-
-    async def wait(self, at_least: float = 0.0) -> None:
-        """Sleep before the next try; ``at_least`` seconds, as a server may ask for."""
+    async def again(self, error: Exception) -> None:
+        """Wait before the next try, after ``error``, as long as a server may ask for. Raises
+        Untrusted, and ConnectionLost once the timeout has passed."""
+        raise_untrusted(error)
+        now = time.monotonic()
+        if self._since is None:
+            self._since = now
+        left = self._since + self._timeout - now
+        if left <= 0:
+            why = str(error) or repr(error)
+            raise ConnectionLost(f"no answer for {self._timeout:g} s: {why}") from error
         most = min(LONGEST, FIRST * 2**self._tries)
         self._tries += 1
-        left = self._timeout - (time.monotonic() - self._since)
         jittered = most * (0.5 + random.random() / 2)  # noqa: S311  no secret
-        await asyncio.sleep(max(0.0, min(max(jittered, at_least), left)))
+        await asyncio.sleep(min(max(jittered, getattr(error, "retry_after", 0.0)), left))

@@ -8,22 +8,22 @@ import ssl
 import uuid
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import urljoin
 
 import httpx
 
 from agui_client.backoff import Backoff
+from agui_client.caller import Caller
 from agui_client.conversation import Conversation
-from agui_client.errors import ConnectionLost, RunFailed, raise_untrusted
-from agui_client.reading import TERMINAL, Broken, Event, Transport, check, follow, frames
+from agui_client.errors import Broken, ConnectionLost, RunFailed
+from agui_client.reading import TERMINAL, Event, Transport, check, follow, frames, request
 
 PROTOCOL_VERSION = "1.0"
 DEFAULT_AGENT = "default"
 
 
-class AGUIClient:
+class AGUIClient(Caller):
     """A thread with an agent behind ``endpoint``, such as ``https://host/agui/agent/docs/run``.
 
     ``timeout``: seconds for which the server may be unreachable before ConnectionLost. ``api_key``
@@ -46,17 +46,12 @@ class AGUIClient:
         verify: ssl.SSLContext | bool = True,
         http_client: httpx.AsyncClient | None = None,
     ) -> None:
-        key = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._headers = {**(headers or {}), **key}
+        limits = httpx.Timeout(timeout, connect=min(timeout, 10.0))
+        super().__init__(limits, api_key, headers, verify, http_client)
         self.endpoint = endpoint
         self.transport: Transport = transport
         self._timeout = timeout
-        limits = httpx.Timeout(timeout, connect=min(timeout, 10.0))
         self._verify = verify
-        self._owned = http_client is None
-        self._http = http_client or httpx.AsyncClient(
-            timeout=limits, trust_env=False, verify=verify
-        )
         self._talk = Conversation(thread_id)
         self._log: str | None = None  # where the newest run's events are, if the server keeps them
         self._live: httpx.Response | None = None
@@ -143,34 +138,19 @@ class AGUIClient:
                         yield each
                     return
             except (Broken, httpx.TransportError) as error:
-                await self._try_again(backoff, error)
+                await backoff.again(error)
 
     async def cancel(self) -> bool:
         """Stop the newest run; whether the server was told. Without the run host: hang up."""
         if self._log:
-            await self._post(self._log.removesuffix("/events") + "/cancel")
+            url = self._log.removesuffix("/events") + "/cancel"
+            await request(self._http, "POST", url, self._timeout, headers=self._headers)
             return True
         if self._live is not None:
             self._hung_up = [self._live]
             await self._live.aclose()
             return True
         return False
-
-    async def close(self) -> None:
-        """Leave. A run on the run host continues."""
-        if self._owned:
-            await self._http.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     async def _to_the_end(self, run: AsyncGenerator[Event, None]) -> str:
         async with aclosing(run) as events:
@@ -197,14 +177,14 @@ class AGUIClient:
                         return
                 break
             except httpx.ConnectError as error:
-                await self._try_again(backoff, error)  # Nothing was sent.
+                await backoff.again(error)  # Nothing was sent.
             except (Broken, httpx.TransportError) as error:
                 if self._log is None and not isinstance(error, Broken):
                     raise ConnectionLost(
                         "The server went away before it answered; whether the run began is unknown."
                     ) from error
                 again = True
-                await self._try_again(backoff, error)
+                await backoff.again(error)
         async with aclosing(self._follow(0)) as events:
             async for event in events:
                 yield event
@@ -252,15 +232,6 @@ class AGUIClient:
             async for _, event in reading:
                 yield event
 
-    async def _post(self, url: str) -> None:
-        backoff = Backoff(self._timeout)
-        while True:
-            try:
-                await check(await self._http.post(url, headers=self._headers))
-                return
-            except (Broken, httpx.TransportError) as error:
-                await self._try_again(backoff, error)
-
     def _remember(self, answer: httpx.Response) -> None:
         # A server that keeps the log says where it is.
         if location := answer.headers.get("content-location"):
@@ -269,12 +240,6 @@ class AGUIClient:
     def _base(self) -> str:
         head, separator, _ = self.endpoint.rstrip("/").partition("/agui")
         return head + (separator or "/agui")
-
-    async def _try_again(self, backoff: Backoff, error: Exception) -> None:
-        raise_untrusted(error)
-        if backoff.spent:
-            raise ConnectionLost(f"no answer for {self._timeout:g} s: {error!r}") from error
-        await backoff.wait(getattr(error, "retry_after", 0.0))
 
 
 def _raise_error(event: Event) -> None:

@@ -42,9 +42,11 @@ class AGUIEventEmitter:
         return str(self._encoder.get_content_type())
 
     def emit_run_started(self) -> str:
+        """RUN_STARTED of this run."""
         return self._encode(RunStartedEvent(thread_id=self.thread_id, run_id=self.run_id))
 
     def emit_run_finished(self, result: Any = None) -> str:
+        """RUN_FINISHED, which ends the run; ``result`` is any JSON value."""
         return self._encode(
             RunFinishedEvent(thread_id=self.thread_id, run_id=self.run_id, result=result)
         )
@@ -59,10 +61,12 @@ class AGUIEventEmitter:
         return self._encode(TextMessageStartEvent(message_id=self._message_id, role="assistant"))
 
     def emit_text_content(self, delta: str) -> str:
+        """A piece of the open message's text. Raises RuntimeError if no message is open."""
         open_id = _opened(self._message_id, "emit_text_start")
         return self._encode(TextMessageContentEvent(message_id=open_id, delta=delta))
 
     def emit_text_end(self) -> str:
+        """Close the open message. Raises RuntimeError if none is open."""
         open_id, self._message_id = _opened(self._message_id, "emit_text_start"), None
         return self._encode(TextMessageEndEvent(message_id=open_id))
 
@@ -83,6 +87,7 @@ class AGUIEventEmitter:
         )
 
     def emit_tool_call_args(self, delta: str) -> str:
+        """A piece of the open call's arguments, as JSON. Raises RuntimeError if no call is open."""
         open_id = _opened(self._tool_call_id, "emit_tool_call_start")
         return self._encode(ToolCallArgsEvent(tool_call_id=open_id, delta=delta))
 
@@ -99,6 +104,7 @@ class AGUIEventEmitter:
         )
 
     def emit_state_snapshot(self, state: Any) -> str:
+        """Replace the whole state."""
         return self._encode(StateSnapshotEvent(snapshot=state))
 
     def emit_state_delta(self, delta: Mapping[str, Any] | list[dict[str, Any]]) -> str:

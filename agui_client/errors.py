@@ -44,3 +44,14 @@ class RunFailed(AGUIError):
         super().__init__(f"{code}: {message}" if code else message)
         self.code = code
         self.message = message
+
+
+class Broken(Exception):
+    """The connection is lost or unusable; ``retry_after`` is the delay the server requested.
+
+    Only inside this package: its callers try again, and raise ConnectionLost in the end.
+    """
+
+    def __init__(self, why: object, retry_after: float = 0.0) -> None:
+        super().__init__(str(why))
+        self.retry_after = retry_after

@@ -9,16 +9,14 @@ import asyncio
 import ssl
 from collections.abc import Mapping
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urljoin
 from uuid import uuid4
 
 import httpx
 
-from agui_client.backoff import Backoff
-from agui_client.errors import ConnectionLost, Refused, raise_untrusted
-from agui_client.reading import Broken, Event, check
+from agui_client.errors import ConnectionLost, Refused
+from agui_client.reading import Event, request
 
 HEARTBEAT = 5.0
 CLOSED = "Stream-Closed"
@@ -117,22 +115,13 @@ class Producer:
         }
 
     async def _post(self, url: str, body: Any, headers: Mapping[str, str]) -> httpx.Response:
-        """Send until there is an answer; what it means is the same each time."""
-        backoff = Backoff(self._timeout)
-        while True:
-            try:
-                answer = await self._http.post(url, json=body, headers={**self._headers, **headers})
-                await check(answer)
-                return answer
-            except (httpx.TransportError, Broken) as error:
-                raise_untrusted(error)
-                if backoff.spent:
-                    raise ConnectionLost(str(error)) from error
-                await backoff.wait(getattr(error, "retry_after", 0.0))
-            except Refused as error:
-                if error.code == "stream_closed":
-                    self.ended.set()
-                raise
+        headers = {**self._headers, **headers}
+        try:
+            return await request(self._http, "POST", url, self._timeout, headers=headers, json=body)
+        except Refused as error:
+            if error.code == "stream_closed":
+                self.ended.set()
+            raise
 
     async def _beat(self, every: float) -> None:
         while not self.ended.is_set():
@@ -150,12 +139,7 @@ class Producer:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, _: object) -> None:
         if error is None:
             await self.close()
             return

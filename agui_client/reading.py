@@ -12,11 +12,10 @@ from typing import Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx
-from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from agui_client.backoff import Backoff
-from agui_client.errors import ConnectionLost, Refused, raise_untrusted
+from agui_client.errors import Broken, Refused
+from agui_client.sockets import opened
 from agui_client.sse import Decoder, FrameTooLarge
 
 Event = dict[str, Any]
@@ -26,16 +25,6 @@ Transport = Literal["sse", "websocket"]
 TERMINAL = frozenset({"RUN_FINISHED", "RUN_ERROR"})
 AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses after which the same request may succeed later."""
-CLOSED_FOR_GOOD = range(4400, 4412)
-MAX_MESSAGE = 32 * 1024 * 1024
-
-
-class Broken(Exception):
-    """The connection is lost or unusable; ``retry_after`` is the delay the server requested."""
-
-    def __init__(self, why: object, retry_after: float = 0.0) -> None:
-        super().__init__(str(why))
-        self.retry_after = retry_after
 
 
 async def follow(
@@ -73,10 +62,7 @@ async def follow(
             broken = Broken("the stream ended early")
         except Broken as error:
             broken = error
-        raise_untrusted(broken)
-        if backoff.spent:
-            raise ConnectionLost(f"no answer for {timeout:g} s: {broken}")
-        await backoff.wait(broken.retry_after)
+        await backoff.again(broken)
 
 
 async def _sse(
@@ -108,41 +94,12 @@ async def _socket(
     verify: ssl.SSLContext | bool,
 ) -> AsyncGenerator[Numbered, None]:
     """Frame k of the socket, from 0, has seq after + 1 + k."""
-    address = socket_address(url)
-    sent = {name: text for name, text in headers.items() if name.lower() == "authorization"}
-    try:
-        async with connect(
-            f"{address}?after={after}",
-            additional_headers=sent,
-            ssl=_tls(address, verify),
-            max_size=MAX_MESSAGE,
-            open_timeout=10,
-            close_timeout=1,
-            proxy=None,
-        ) as socket:
-            seq = after
-            async for text in socket:
-                backoff.succeeded()
-                seq += 1
-                yield seq, json.loads(text)
-    except ConnectionClosed as error:
-        code = error.rcvd.code if error.rcvd else 1006
-        if code in CLOSED_FOR_GOOD and code != 4408:
-            raise Refused(code, error.rcvd.reason if error.rcvd else "", "socket closed") from None
-        raise Broken(f"closed with {code}") from error
-    except (OSError, InvalidHandshake, TimeoutError, ValueError) as error:
-        raise Broken(repr(error)) from error
-
-
-def _tls(address: str, verify: ssl.SSLContext | bool) -> ssl.SSLContext | None:
-    if not address.startswith("wss:"):
-        return None
-    if isinstance(verify, ssl.SSLContext):
-        return verify
-    context = ssl.create_default_context()
-    if not verify:
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return context
+    seq = after
+    async with opened(f"{socket_address(url)}?after={after}", headers, verify) as socket:
+        async for text in socket:
+            backoff.succeeded()
+            seq += 1
+            yield seq, json.loads(text)
 
 
 def socket_address(url: str) -> str:
@@ -167,14 +124,38 @@ async def frames(answer: httpx.Response) -> AsyncIterator[tuple[int | None, Even
         raise Broken(f"not a stream of events: {error}") from error
 
 
+async def request(
+    http: httpx.AsyncClient,
+    method: str,
+    url: str,
+    timeout: float,
+    *,
+    headers: Mapping[str, str],
+    params: Mapping[str, Any] | None = None,
+    json: Any = None,
+) -> httpx.Response:
+    """Send until there is an answer: for requests that mean the same each time they are sent.
+
+    Raises Refused, Untrusted, and ConnectionLost after ``timeout`` seconds without an answer.
+    """
+    backoff = Backoff(timeout)
+    while True:
+        try:
+            answer = await http.request(method, url, params=params, json=json, headers=headers)
+            await check(answer)
+            return answer
+        except (Broken, httpx.TransportError) as error:
+            await backoff.again(error)
+
+
 async def check(answer: httpx.Response) -> None:
     """Raises Refused for an answer that is final, Broken for one that may differ later."""
     if answer.is_success:
         return
     body = await answer.aread()
     if answer.status_code in AGAIN:
-        wanted = answer.headers.get("retry-after", "")
-        raise Broken(answer.status_code, float(wanted) if wanted.isdecimal() else 0.0)
+        delay = answer.headers.get("retry-after", "")
+        raise Broken(answer.status_code, float(delay) if delay.isdecimal() else 0.0)
     raise Refused(answer.status_code, *error_of(body))
 
 

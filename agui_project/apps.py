@@ -2,6 +2,8 @@ from django.apps import AppConfig
 
 
 class ProjectConfig(AppConfig):
+    """Registers the project's system checks."""
+
     name = "agui_project"
 
     def ready(self) -> None:

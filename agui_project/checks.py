@@ -10,6 +10,8 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import connections
 
+from backends.postgres import roles
+
 OLDEST = 150_000
 LONGEST_HEARTBEAT = 25
 SHORTEST_LIVENESS = 3
@@ -53,6 +55,20 @@ def numbers(**kwargs: Any) -> list[CheckMessage]:
             )
         )
     return messages
+
+
+@register(Tags.security, deploy=True)
+def database_login(**kwargs: Any) -> list[CheckMessage]:
+    """Warn if code in web and worker could see all teams by SQL of its own."""
+    if not roles.can_be_left(here=False):
+        return []
+    return [
+        Warning(
+            "Web and worker log in as the owner of the database, and only take a smaller role.",
+            hint=f"Set AGUI_DATABASE_APP_PASSWORD, and migrate ({roles.SEE}).",
+            id="agui.W005",
+        )
+    ]
 
 
 @register()

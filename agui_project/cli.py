@@ -96,15 +96,17 @@ def prepare(command: str) -> None:
             embedded.ensure()
         if command not in SHELLS:
             reach()
-    elif command in LONG_LIVED and not embedded.wanted()["postgres"]:
+    elif command in LONG_LIVED and not embedded.own_engines()["postgres"]:
         reach()
 
 
 def tell(text: str) -> None:
+    """Print a line to standard error, which leaves standard output to commands."""
     print(text, file=sys.stderr, flush=True)
 
 
 def usage() -> str:
+    """The help text: each command with its purpose."""
     width = max(map(len, COMMANDS))
     lines = [f"  {name:{width}}  {purpose}" for name, purpose in COMMANDS.items()]
     return "\n".join(

@@ -39,6 +39,12 @@ class NotFound(HostError):
     close = 4404
 
 
+class UnknownMethod(NotFound):
+    """There is no such method here."""
+
+    code = "unknown_method"
+
+
 class MethodNotAllowed(HostError):
     """This URL does not support that method."""
 

@@ -65,6 +65,7 @@ class Outages(logging.Filter):
     """Drops Django's lines about 503: ``answers.log_failure`` reports them, once a second."""
 
     def filter(self, record: logging.LogRecord) -> bool:
+        """Pass every record that is not about an answer of 503."""
         return getattr(record, "status_code", None) != 503
 
 

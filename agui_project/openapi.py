@@ -38,18 +38,18 @@ SHAPES = {
         "required": ["error"],
     },
 }
+ERROR_ANSWER = {"$ref": "#/components/schemas/ErrorAnswer"}
 
 
 def describe_refusals(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """A postprocessing hook of drf-spectacular: every error has the same shape."""
     result["components"]["schemas"] |= SHAPES
-    shape = {"$ref": "#/components/schemas/ErrorAnswer"}
     for operations in result["paths"].values():
         for operation in operations.values():
             for status, meaning in REFUSALS.items():
                 operation["responses"][str(status)] = {
                     "description": meaning,
-                    "content": {"application/json": {"schema": shape}},
+                    "content": {"application/json": {"schema": ERROR_ANSWER}},
                 }
     return result
 

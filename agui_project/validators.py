@@ -12,14 +12,17 @@ from urllib.parse import SplitResult, urlsplit
 
 from environ import Env
 
+from protocol.dialects import durations
 from security.addresses import Allowed
 
 SHORTEST_KEY = 32
+MOST_PAUSES, LONGEST_PAUSE = 40, 7 * 86_400.0
 FEWEST_CHARACTERS = 8
 SAMPLE = "django-insecure-"
 HTTP = ("http", "https")
 WITHOUT_HOST = ("consolemail", "filemail", "memorymail", "dummymail")
 MAKE_KEY = "make one: python -c 'import secrets; print(secrets.token_urlsafe(50))'"
+QUEUE = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 _HOST = re.compile(r"\*|\.?[\w-]+(?:\.[\w-]+)*\.?|\[[0-9A-Fa-f:.]+\]")
 
 
@@ -47,6 +50,20 @@ def host_name(text: str) -> None:
     """A name that requests may be addressed to: no scheme, no port."""
     if not _HOST.fullmatch(text):
         raise ValueError("write a name such as agents.example.com: no scheme, no port")
+
+
+def queue(text: str) -> None:
+    """The name of a queue."""
+    if not QUEUE.fullmatch(text):
+        raise ValueError("write names such as gpu: a-z, 0-9, - and _, 32 at most, commas between")
+
+
+def queues(text: str) -> list[str]:
+    """Names of queues, with commas between them."""
+    names = [part for part in map(str.strip, text.split(",")) if part]
+    for name in names or [""]:
+        queue(name)
+    return list(dict.fromkeys(names))
 
 
 def outbound(text: str) -> None:
@@ -100,6 +117,23 @@ def needs_extra(extra: str, package: str) -> Callable[[str], None]:
     return rule
 
 
+def store(text: str) -> None:
+    """A directory, or a bucket as ``s3://name/prefix``."""
+    scheme, separator, rest = text.partition("://")
+    if not separator:
+        folder(text)
+    elif scheme != "s3" or not rest.partition("/")[0]:
+        raise ValueError("write a directory, or s3://bucket/prefix")
+    else:
+        needs_extra("s3", "obstore")(text)
+
+
+def media(text: str) -> None:
+    """A media type, or a family of them."""
+    if re.fullmatch(r"\*/\*|[\w.+-]+/(\*|[\w.+-]+)", text) is None or text != text.lower():
+        raise ValueError("write media types in lower case: image/*, application/pdf")
+
+
 def guessable(key: str) -> bool:
     """Short, a sample, of few characters, or a pattern, which a compressor detects."""
     squeezed = len(zlib.compress(key.encode(), 9))
@@ -125,6 +159,17 @@ def api_key(key: str) -> None:
     """A string that ``teams/keys.py`` adopts as a key."""
     if len(key) < SHORTEST_KEY or not (key.isascii() and key.isprintable()):
         raise ValueError(f"write {SHORTEST_KEY} printable ASCII characters or more; {MAKE_KEY}")
+
+
+def pauses(text: str) -> list[float]:
+    """Seconds between tries, from durations such as ``5s, 2m, 12h``."""
+    try:
+        values = [durations.seconds(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError("write durations with commas between them: 5s, 2m, 12h") from None
+    if len(values) > MOST_PAUSES or max(values) > LONGEST_PAUSE:
+        raise ValueError(f"write at most {MOST_PAUSES} durations, of at most a week each")
+    return values
 
 
 def email(url: str) -> dict[str, Any]:

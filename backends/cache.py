@@ -1,8 +1,8 @@
 """The cache that all web processes share: in Valkey, never needed for correctness.
 
-It counts attempts to sign in. With Valkey down nobody is counted, and nobody is locked out: an
-attacker who can stop Valkey can do worse than guess passwords, and everybody else must still get
-in.
+It counts attempts to sign in, and pages that were sent an unfinished answer. With Valkey down
+nothing is counted, and nobody is locked out: an attacker who can stop Valkey can do worse than
+guess passwords, and everybody else must still get in.
 """
 
 import json
@@ -28,9 +28,11 @@ class Json:
     """JSON, not Django's pickle: reading the cache must never execute its content."""
 
     def dumps(self, value: Any) -> Any:
+        """JSON as bytes; integers as they are, so that Valkey can count with them."""
         return value if type(value) is int else json.dumps(value).encode()
 
     def loads(self, data: Any) -> Any:
+        """The value of what ``dumps`` wrote."""
         return json.loads(data)
 
 
@@ -55,9 +57,9 @@ def _or(fallback: Any) -> Callable[[Method], Method]:
 
 
 class ForgivingCache(RedisCache):
-    """Django's Redis cache for the methods that rate limits use; it is empty while Valkey is down.
+    """Django's Redis cache for the methods that this host uses; it is empty while Valkey is down.
 
-    ``add`` then returns True, since it is used to take a lock.
+    ``add`` then returns True, since it is used to take a lock, and ``incr`` -1, less than a count.
     """
 
     resting_until = 0.0
@@ -72,6 +74,7 @@ class ForgivingCache(RedisCache):
         super().__init__(server, {**params, "OPTIONS": options})
 
     def get(self, key: str, default: Any = None, version: int | None = None) -> Any:
+        """The value; ``default`` if there is none, or Valkey cannot be reached."""
         value = self._found(key, version)
         return default if value is None else value
 
@@ -81,5 +84,6 @@ class ForgivingCache(RedisCache):
 
     add = _or(True)(RedisCache.add)
     set = _or(None)(RedisCache.set)
+    incr = _or(-1)(RedisCache.incr)
     delete = _or(False)(RedisCache.delete)
     has_key = _or(False)(RedisCache.has_key)

@@ -22,10 +22,10 @@ def main() -> None:
         )
         try:
             host.start(fsync=True)
-            seen = observe(host, backlog=BACKLOG, seconds=1, slots=SLOTS, starts=STARTS)
+            outcome = observe(host, backlog=BACKLOG, seconds=1, slots=SLOTS, starts=STARTS)
         finally:
             host.stop()
-    keep("fairness", [f"A: {BACKLOG} runs of 1 s, {SLOTS} slots; B: one a second", *lines(seen)])
+    keep("fairness", [f"A: {BACKLOG} runs of 1 s, {SLOTS} slots; B: one a second", *lines(outcome)])
 
 
 if __name__ == "__main__":

@@ -87,8 +87,8 @@ def main() -> None:
         host = Host(data, AGUI_LIMIT_RUNS_PER_MINUTE="0", AGUI_LIMIT_QUEUED_RUNS="0")
         try:
             host.start(fsync=True)
-            seen = seed(host, ["busy", "quiet"])
-            busy, quiet = (house_of(host, seen, name) for name in ("busy", "quiet"))
+            teams = seed(host, ["busy", "quiet"])
+            busy, quiet = (house_of(host, teams, name) for name in ("busy", "quiet"))
             idle, attacked, answers = asyncio.run(measure(busy, quiet))
             lines = host.log_of(host.web).count("\n")
         finally:

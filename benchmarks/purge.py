@@ -30,7 +30,7 @@ select %s, seq, 'TEXT_MESSAGE_CONTENT',
 """
 SWEEP = """
 import django; django.setup()
-from runs.lifecycle import retention
+from runs.lifecycle.deletion import retention
 print(retention.sweep(float("inf")))
 from django.db import connection; connection.close_pool()
 """

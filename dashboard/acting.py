@@ -1,14 +1,23 @@
-"""What people do with a run on its page: stop it, or run it again. Forms; no page of their own."""
+"""What people do with a run on its page: stop it, run it again, go on from it. Forms."""
 
+import json
+from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 
-from dashboard.pages import action
-from runs.access import access, start
+from agui_project.errors import Forbidden, NotFound
+from dashboard import run_page
+from dashboard.inbox.indented import LONGEST, indented
+from dashboard.pages import action, both
+from protocol import strict_json
+from protocol.errors import HostError, Invalid
+from runs.access import access, again
 from runs.lifecycle import lifecycle
+from runs.models import Run
+from runtimes.models import Agent
 from teams.authentication import Principal
 
 
@@ -22,6 +31,77 @@ def cancel(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpResp
 @action
 def run_again(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpResponse:
     """Start a run with the same input, and show it."""
-    run = start.run_again(principal, run_id)
+    run = again.run_again(principal, run_id)
     messages.success(request, "This run has the same input. The log of the earlier one stays.")
     return redirect("run", run.pk)
+
+
+@action
+def go_on(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpResponse:
+    """Continue the thread with a message, and show the new run."""
+    text = request.POST.get("message", "")
+    try:
+        run = again.go_on(principal, run_id, text)
+    except (NotFound, Forbidden):
+        raise
+    except HostError as error:
+        run = access.find(principal, run_id)
+        refusal = {"text": text, "problem": error.message}
+        return run_page.show(request, principal, run, status=error.status, refusal=refusal)
+    return redirect("run", run.pk)
+
+
+@both
+def change(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpResponse:
+    """A form with the input of a run; it starts another one with what was changed."""
+    run = access.find(principal, run_id, "run")
+    if not again.may_change(principal, run):
+        raise again.NotChangeable
+    if request.method != "POST":
+        values = {"agent": run.agent.slug, "message": again.last_said(run)}
+        state = indented(json.loads(run.input).get("state") or {})
+        if len(state) < LONGEST:  # a longer one is cut, and stays as it is
+            values["state"] = state
+        return _change_form(request, principal, run, values)
+    fields = ("agent", "message", "state")
+    values = {name: request.POST[name] for name in fields if name in request.POST}
+    try:
+        started = again.changed(
+            principal,
+            run_id,
+            agent=values.get("agent", ""),
+            text=values.get("message", ""),
+            state=_state(values["state"]) if "state" in values else None,
+        )
+    except (NotFound, Forbidden):
+        raise
+    except HostError as error:
+        return _change_form(request, principal, run, values, error)
+    messages.success(request, "This run has a thread of its own.")
+    return redirect("run", started.pk)
+
+
+def _change_form(
+    request: HttpRequest,
+    principal: Principal,
+    run: Run,
+    values: dict[str, str],
+    error: HostError | None = None,
+) -> HttpResponse:
+    enabled = Agent.objects.for_team(principal.team).filter(enabled=True)
+    slugs = filter(principal.may_use, enabled.values_list("slug", flat=True))
+    context = {
+        "principal": principal,
+        "run": run,
+        "values": values,
+        "problem": error.message if error else "",
+        "agents": list(slugs),
+    }
+    return render(request, "runs/change.html", context, status=error.status if error else 200)
+
+
+def _state(text: str) -> Any:
+    try:
+        return strict_json.loads(text.encode()) if text.strip() else {}
+    except HostError as error:
+        raise Invalid(f"State: {error.message}", details={"path": "state"}) from None

@@ -4,6 +4,8 @@ from security import secrets
 
 
 class DashboardConfig(AppConfig):
+    """The pages."""
+
     name = "dashboard"
 
     def ready(self) -> None:

@@ -1,18 +1,25 @@
-"""The filters of the runs list: those of the API, times in words, and text."""
+"""The filters of the runs list: those of the API, times in words, and those that no index has."""
 
-from datetime import datetime
+import re
+from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 import django_filters
-from django.db.models import Q, QuerySet
+from django.core.exceptions import ValidationError
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from dashboard import search
+from events.models import Finding
 from runs.api.filters import BY_ID, BY_TIME, RunFilter
 from runs.models import Run
 from teams.api.datetimes import MomentField
 
-TEXT_DEPTH = 10_000
-"""Text is searched for in that many of the newest runs that pass the other filters."""
+DEPTH = 10_000
+"""What no index has is looked for in that many of the newest runs that pass the other filters."""
+UNINDEXED = ("tag", "took", "findings")
+LENGTH = re.compile(r"([<>])(\d{1,6}(?:\.\d{1,3})?)(ms|s|m|h)")
+UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
 SEARCHED = ("error_message", "run_id", "thread__thread_id", "thread__title")
 TIMES_IN_WORDS = (
     ("1h", "The last hour"),
@@ -40,7 +47,15 @@ class WordyMomentField(MomentField):
 
 
 class WordyMomentFilter(django_filters.IsoDateTimeFilter):  # type: ignore[misc]
+    """A filter by a time, whose field also reads words such as ``yesterday``."""
+
     field_class = WordyMomentField
+
+
+def check_length(value: str) -> None:
+    """Raises ValidationError unless the text is a length such as ``>10s``."""
+    if not LENGTH.fullmatch(value):
+        raise ValidationError("Write >10s, <500ms or >5m.")
 
 
 class ListFilter(RunFilter):
@@ -49,12 +64,17 @@ class ListFilter(RunFilter):
     since = WordyMomentFilter(field_name="created_at", lookup_expr="gte")
     until = WordyMomentFilter(field_name="created_at", lookup_expr="lt")
     q = django_filters.CharFilter(method="pass_on")
+    tag = django_filters.CharFilter(method="pass_on", max_length=60)
+    took = django_filters.CharFilter(method="pass_on", validators=[check_length])
+    findings = django_filters.ChoiceFilter(
+        method="pass_on", choices=[("yes", "With findings"), ("no", "Without findings")]
+    )
 
     class Meta(RunFilter.Meta):
         pass
 
     def pass_on(self, runs: QuerySet[Run], name: str, value: str) -> QuerySet[Run]:
-        """Text comes last (``containing``), since it is searched for in what the others leave."""
+        """What no index has comes last (``narrowed``), in what the others leave."""
         return runs
 
 
@@ -66,17 +86,33 @@ def ordering(query: Any) -> tuple[str, ...]:
     return BY_TIME if any(query.get(name) for name in TIMES) else BY_ID
 
 
-def containing(runs: QuerySet[Run], words: list[str], order: tuple[str, ...]) -> QuerySet[Run]:
-    """Those of the newest runs that contain every word, in what their rows and threads say."""
-    if not words:
+def narrowed(
+    runs: QuerySet[Run], words: list[str], query: Mapping[str, Any], order: tuple[str, ...]
+) -> QuerySet[Run]:
+    """Those of the newest runs that contain every word and pass the filters that no index has."""
+    conditions = [_contains(word) for word in words]
+    conditions += [_condition(name, query[name]) for name in UNINDEXED if query.get(name)]
+    if not conditions:
         return runs
-    # The oldest run to look at is read first: the planner would search them all for the text.
+    # The oldest run to look at is read first: the planner would search them all.
     column = order[0].removeprefix("-")
     ordered = runs.order_by(*order).values_list(column, flat=True)
-    oldest = ordered[TEXT_DEPTH - 1 : TEXT_DEPTH].first()
-    matching = runs if oldest is None else runs.filter(**{f"{column}__gte": oldest})
-    for word in words:
-        matching = matching.filter(
-            Q(*((f"{name}__icontains", word) for name in SEARCHED), _connector=Q.OR)
-        )
-    return matching
+    oldest = ordered[DEPTH - 1 : DEPTH].first()
+    newest = runs if oldest is None else runs.filter(**{f"{column}__gte": oldest})
+    return newest.filter(*conditions)
+
+
+def _contains(word: str) -> Q:
+    return Q(*((f"{name}__icontains", word) for name in SEARCHED), _connector=Q.OR)
+
+
+def _condition(name: str, value: str) -> Q:
+    if name == "tag":
+        return Q(thread__tags__contains=[value])
+    if name == "findings":
+        has_some = Q(Exists(Finding.objects.filter(journal=OuterRef("pk"))))
+        return has_some if value == "yes" else ~has_some
+    length = LENGTH.fullmatch(value)
+    assert length is not None  # noqa: S101  the filter has checked it
+    ended = F("started_at") + timedelta(seconds=float(length[2]) * UNITS[length[3]])
+    return Q(ended_at__gt=ended) if length[1] == ">" else Q(ended_at__lt=ended)

@@ -1,6 +1,6 @@
 """The forms of signing in and up, and of the team page."""
 
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 
 from allauth.account import forms as account
@@ -9,6 +9,7 @@ from django import forms
 from django.utils import timezone
 
 from dashboard.account.adapters import invitation_of
+from runs.models.webhook import EVENTS
 from teams.models import Role, Scope
 
 
@@ -36,6 +37,19 @@ class SignupForm(account.SignupForm):  # type: ignore[misc]
             field.widget.attrs.pop("placeholder", None)
 
 
+class SlugsField(forms.RegexField):
+    """Slugs of agents, with spaces between them."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            label="Agents (empty: all)",
+            regex=r"^[-\w]*(\s+[-\w]+)*\s*$",
+            required=False,
+            max_length=2000,
+            error_messages={"invalid": "Slugs of agents, separated by spaces."},
+        )
+
+
 class KeyForm(forms.Form):
     """A new API key; the verb decides what it may do."""
 
@@ -47,13 +61,7 @@ class KeyForm(forms.Form):
         initial=[Scope.READ, Scope.RUN],
         widget=forms.CheckboxSelectMultiple,
     )
-    agents = forms.RegexField(
-        label="Agents (empty: all)",
-        regex=r"^[-\w]*(\s+[-\w]+)*\s*$",
-        required=False,
-        max_length=2000,
-        error_messages={"invalid": "Slugs of agents, separated by spaces."},
-    )
+    agents = SlugsField()
     until = forms.DateField(
         label="Until", required=False, widget=forms.DateInput(attrs={"type": "date"})
     )
@@ -65,10 +73,59 @@ class KeyForm(forms.Form):
         role.choices = roles
 
     def clean_until(self) -> date | None:
+        """The last day of the key's life, if one is set. Raises ValidationError for a past one."""
         until: date | None = self.cleaned_data["until"]
         if until is not None and until < timezone.now().date():
             raise forms.ValidationError("This day is in the past.")
         return until
+
+
+class WebhookForm(forms.Form):
+    """A new webhook; the verb checks its address and agents."""
+
+    url = forms.CharField(label="Address", max_length=2_000)
+    events = forms.MultipleChoiceField(
+        label="Tell it of",
+        choices=[(event, event) for event in EVENTS],
+        widget=forms.CheckboxSelectMultiple,
+    )
+    agents = SlugsField()
+    contents = forms.BooleanField(label="With results, questions and answers", required=False)
+
+
+class ScheduleForm(forms.Form):
+    """A new schedule; the verb checks its agent, times and thread."""
+
+    name = forms.CharField(label="Name", max_length=120, required=False)
+    agent = forms.SlugField(label="Agent (empty: the default)", max_length=64, required=False)
+    message = forms.CharField(
+        label="Message", max_length=100_000, widget=forms.Textarea(attrs={"rows": 3})
+    )
+    cron = forms.CharField(
+        label="Cron (minute, hour, day, month, weekday)", max_length=200, required=False
+    )
+    run_at = forms.CharField(
+        label="Or once at",
+        required=False,
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}),
+    )
+    time_zone = forms.CharField(label="Time zone", max_length=64, initial="UTC")
+    thread = forms.ChoiceField(
+        label="Thread",
+        choices=[("new", "a new one for each run"), ("fixed", "one for all runs")],
+    )
+    missed = forms.ChoiceField(
+        label="Missed times",
+        choices=[("once", "run once"), ("skip", "skip"), ("all", "run each")],
+    )
+
+    def clean_run_at(self) -> datetime | None:
+        """A time of the schedule's zone. Raises ValidationError."""
+        try:
+            text: str = self.cleaned_data["run_at"]
+            return datetime.fromisoformat(text) if text else None
+        except ValueError:
+            raise forms.ValidationError("This is not a time.") from None
 
 
 class InvitationForm(forms.Form):

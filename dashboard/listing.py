@@ -8,6 +8,7 @@ from django.http import QueryDict
 
 from dashboard import filters, search
 from dashboard.filters import ListFilter
+from dashboard.runs_list import columns
 from protocol.errors import BadRequest
 from runs.access import access
 from runs.api.filters import BY_ID
@@ -16,7 +17,7 @@ from teams.authentication import Principal
 
 PAGE = 50
 MOST_NEW = 99
-WITHOUT_CONTROL = ("run_id", "created_after", "created_before")
+WITHOUT_CONTROL = ("run_id", "tag", "took", "findings", "created_after", "created_before")
 # An input or result may be megabytes, and no row shows one.
 HEAVY = ("input", "result", "usage", "error_message", "agent__settings")
 
@@ -49,21 +50,24 @@ def matching(principal: Principal, address: QueryDict) -> Search:
     """Read the filters of an address, and what is typed into its box."""
     query, box = search.expanded(address, principal.label)
     run_filter = ListFilter(query, access.visible(principal).defer(*HEAVY))
+    run_filter.team = principal.team
     problems = list(box.problems)
     for name, errors in run_filter.errors.items():
         problems += [f"{name}: {error}" for error in errors]
     if problems:
         return Search(run_filter.queryset.none(), query, problems, [])
-    runs = filters.containing(run_filter.qs, box.words, filters.ordering(query))
+    runs = filters.narrowed(run_filter.qs, box.words, query, filters.ordering(query))
     return Search(runs, query, [], box.words)
 
 
 def filters_of(query: QueryDict) -> QueryDict:
-    """The filters of a URL, without the position in the list."""
+    """The filters of a URL and its columns, without the position in the list."""
     own = QueryDict(mutable=True)
     for name in filters.NAMES:
         if values := [value for value in query.getlist(name) if value]:
             own.setlist(name, values)
+    if chosen := columns.parameter(query):
+        own[columns.NAME] = chosen
     return own
 
 
@@ -74,7 +78,8 @@ def without_control(query: QueryDict) -> list[tuple[str, str]]:
 
 def page(principal: Principal, matches: Search) -> Page:
     """The page that ``?before=`` or ``?after=`` names: a run's id, exclusive. Raises BadRequest."""
-    runs, query = matches.runs, matches.query
+    query = matches.query
+    runs = columns.filled(matches.runs, columns.chosen(query))
     before, after = key_of("before", query.get("before")), key_of("after", query.get("after"))
     order = filters.ordering(query)
     if after is not None:
@@ -126,17 +131,20 @@ def stamp(run: Run) -> str:
     return f"{run.pk}.{run.status}.{run.journal.head}"
 
 
-def outdated(principal: Principal, stamps: list[str]) -> list[Run]:
-    """The runs that an open page shows as active and that have changed."""
+def outdated(principal: Principal, stamps: list[str], query: QueryDict) -> list[Run]:
+    """The runs that an open page, with this query, shows as active and that have changed."""
     known_stamps = set(stamps[:PAGE])
     ids = [key_of("active", value.partition(".")[0]) for value in known_stamps]
     if not ids:
         return []
     rows = access.visible(principal).defer(*HEAVY).filter(pk__in=ids)
-    return [run for run in rows if stamp(run) not in known_stamps]
+    return [
+        run for run in columns.filled(rows, columns.chosen(query)) if stamp(run) not in known_stamps
+    ]
 
 
 def is_active(run: Run) -> bool:
+    """Whether the run may still change."""
     return run.status in ACTIVE
 
 

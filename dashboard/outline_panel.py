@@ -1,4 +1,4 @@
-"""The outline on the page of a run: its first rows come with the page, a module updates them."""
+"""The outline on the page of a run: its first rows, for readers without JavaScript."""
 
 import json
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from agui_project.errors import BadCursor
 from dashboard.templatetags.clock import spoken
 from events.journal import Purged
 from events.outlines import Slice
-from protocol.fold.outline import SUBAGENT
+from protocol.fold.outline import STEP, SUBAGENT, TOOL
 from protocol.views.redaction import Redaction
 from runs.access.inspect import outlines
 from runs.models import Run
@@ -20,11 +20,11 @@ from runs.models import Run
 ROWS = 200
 """Rows in the page; more are one link away."""
 SECONDS = 0.3
-"""How long the page waits for the outline of a long log, before the module asks for the rest."""
+"""How long the page waits for the outline of a long log; the timeline asks for the rest."""
 DEEPEST = 6
 PARAMETER = "outline"
-ALONE = frozenset({"message", "reasoning"})
-"""Where there is nothing else, the conversation says it better, and the outline starts closed."""
+LANES = frozenset({TOOL, STEP, SUBAGENT})
+"""A run with more than one of these opens with its timeline, any other with the conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,9 @@ class Panel:
     has_more: bool
 
     @property
-    def is_open(self) -> bool:
-        return any(row["kind"] not in ALONE for row in self.rows)
+    def opens_timeline(self) -> bool:
+        """Whether the timeline has more than one bar to draw."""
+        return sum(row["kind"] in LANES for row in self.rows) > 1
 
     @property
     def earlier(self) -> str:
@@ -63,7 +64,7 @@ def panel(run: Run, query: QueryDict, url: str, redaction: Redaction | None = No
     rows = [json.loads(row) for row in part.rows]
     for row in rows:
         row["depth"] = min(len(row["lane"]) - (row["kind"] == SUBAGENT), DEEPEST)
-        row["took"] = _took(row)
+        row["took"] = took(row)
     return Panel(url, rows[:ROWS], after, part.head, len(rows) > ROWS)
 
 
@@ -76,7 +77,7 @@ def _read(run: Run, value: str, redaction: Redaction | None) -> tuple[Slice, int
         return outlines.read(run, limits, redaction, seconds=SECONDS), 0
 
 
-def _took(row: dict[str, Any]) -> str:
+def took(row: dict[str, Any]) -> str:
     """How long it took by the times of its events, which an agent may have set."""
     if row["seq1"] in (None, row["seq0"]) or row["t0"] is None or row["t1"] is None:
         return ""

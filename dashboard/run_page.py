@@ -4,14 +4,17 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from dashboard import listing
+from dashboard import failure_panel, listing
 from dashboard.inbox import cards
 from dashboard.inbox.cards import Card
 from dashboard.outline_panel import panel
-from runs.access import access, start
-from runs.access.inspect import failures
-from runs.models import Level, Run, Status
+from runs.access import access, again
+from runs.access.inspect import archives, findings, visits
+from runs.models import ENDED, Level, Run, Status
 from teams.authentication import Principal
+
+FINDINGS = 20
+"""Findings on the page; the API has more."""
 
 
 def show(
@@ -20,8 +23,9 @@ def show(
     run: Run,
     questions: list[Card] | None = None,
     status: int = 200,
+    refusal: dict[str, str] | None = None,
 ) -> HttpResponse:
-    """``questions`` come with a form that was sent back; by default they are read."""
+    """``questions`` and ``refusal`` come with a form that was sent back."""
     if questions is None:
         questions = cards.of_run(principal, run) if may_ask(run) else []
     context = {
@@ -29,12 +33,19 @@ def show(
         "run": run,
         "active": listing.is_active(run),
         "may_cancel": access.may(principal, "cancel", run),
-        "may_run_again": start.may_run_again(principal, run),
+        "may_run_again": again.may_run_again(principal, run),
+        "may_continue": again.may_continue(principal, run),
+        "may_change": again.may_change(principal, run),
+        "refusal": refusal,
+        "visits": visits.of(principal, run),
         "may_share": access.may(principal, "share", run),
         "levels": Level.choices,
+        "imported": archives.imported(run) if run.status in ENDED else None,
+        "may_archive": run.status in ENDED and access.sees_thread(principal, run),
         "outline": panel(run, request.GET, reverse("api-run-outline", args=[run.pk])),
         "events_json": reverse("api-run-events", args=[run.pk]),
-        "failure": failures.for_page(principal, run),
+        "findings": findings.of(run, FINDINGS) if run.journal.head else [],
+        "failure": failure_panel.panel(principal, run),
         "questions": questions,
         "stamp": cards.stamp(questions),
     }
@@ -47,4 +58,5 @@ def may_ask(run: Run) -> bool:
 
 
 def address(run: Run) -> str:
+    """The address of the run's page."""
     return reverse("run", args=[run.pk])

@@ -20,6 +20,9 @@ TOKENS = {
     "thread": "thread_id",
     "run": "run_id",
     "by": "started_by",
+    "tag": "tag",
+    "took": "took",
+    "findings": "findings",
     "since": "since",
     "until": "until",
 }

@@ -3,18 +3,28 @@ from django.urls import URLPattern, path
 from dashboard import acting, shared, views
 from dashboard.account import urls as account_urls
 from dashboard.inbox import views as questions
-from dashboard.team import grants, keys, people, rules
+from dashboard.run import comparing, importing
+from dashboard.runs_list import bulk, saved
+from dashboard.team import grants, keys, people, rules, schedules, webhooks
 from runs.api.comments import SharedComments
 from runs.api.inspect.outline import SharedOutline
 
 urlpatterns: list[URLPattern] = [
     path("", views.home, name="home"),
     path("runs/", views.runs, name="runs"),
+    path("runs/import", importing.import_run, name="run-import"),
     path("runs/pulse", views.pulse, name="runs-pulse"),
+    path("runs/act", bulk.act, name="runs-act"),
+    path("runs/views", saved.save, name="runs-views"),
+    path("runs/views/<uuid:view_id>/rename", saved.rename, name="runs-view-rename"),
+    path("runs/views/<uuid:view_id>/remove", saved.remove, name="runs-view-remove"),
     path("runs/<uuid:run_id>/", views.run, name="run"),
     path("runs/<uuid:run_id>/events", views.run_of_events),
     path("runs/<uuid:run_id>/cancel", acting.cancel, name="run-cancel"),
     path("runs/<uuid:run_id>/again", acting.run_again, name="run-again"),
+    path("runs/<uuid:run_id>/continue", acting.go_on, name="run-continue"),
+    path("runs/<uuid:run_id>/change", acting.change, name="run-change"),
+    path("runs/<uuid:run_id>/compare", comparing.compare, name="run-compare"),
     path("runs/<uuid:run_id>/questions", questions.of_run, name="run-questions"),
     path("runs/<uuid:run_id>/input", views.run_input, name="run-input"),
     path("inbox/", questions.listing, name="inbox"),
@@ -43,6 +53,22 @@ urlpatterns: list[URLPattern] = [
     path("team/keys/", keys.keys, name="team-keys"),
     path("team/keys/<uuid:key_id>/rotate", keys.rotate, name="team-key-rotate"),
     path("team/keys/<uuid:key_id>/revoke", keys.revoke, name="team-key-revoke"),
+    path("team/webhooks/", webhooks.listing, name="team-webhooks"),
+    path("team/webhooks/<uuid:webhook_id>/", webhooks.detail, name="team-webhook"),
+    path("team/webhooks/<uuid:webhook_id>/rotate", webhooks.rotate, name="team-webhook-rotate"),
+    path("team/webhooks/<uuid:webhook_id>/switch", webhooks.switch, name="team-webhook-switch"),
+    path("team/webhooks/<uuid:webhook_id>/test", webhooks.send_test, name="team-webhook-test"),
+    path("team/webhooks/<uuid:webhook_id>/remove", webhooks.remove, name="team-webhook-remove"),
+    path(
+        "team/webhooks/<uuid:webhook_id>/deliveries/<uuid:delivery_id>/redeliver",
+        webhooks.redeliver,
+        name="team-webhook-redeliver",
+    ),
+    path("team/schedules/", schedules.listing, name="team-schedules"),
+    path("team/schedules/<uuid:schedule_id>/", schedules.detail, name="team-schedule"),
+    path("team/schedules/<uuid:schedule_id>/switch", schedules.switch, name="team-schedule-switch"),
+    path("team/schedules/<uuid:schedule_id>/run", schedules.run_now, name="team-schedule-run"),
+    path("team/schedules/<uuid:schedule_id>/remove", schedules.remove, name="team-schedule-remove"),
     path("team/shared/", grants.grants, name="team-shared"),
     path("team/shared/<uuid:grant_id>/revoke", grants.revoke, name="team-grant-revoke"),
     path("invitations/<str:token>/", people.invitation, name="invitation"),

@@ -7,8 +7,9 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
 from agui_project.errors import NotFound
-from dashboard import filters, listing, run_page
+from dashboard import filters, histogram, listing, run_page
 from dashboard.pages import page
+from dashboard.runs_list import columns, saved
 from protocol.errors import RunErrorCode
 from runs.access import access
 from runs.models import Status
@@ -37,16 +38,22 @@ def run_of_events(request: HttpRequest, run_id: UUID) -> HttpResponse:
 
 @page
 def runs(request: HttpRequest, principal: Principal) -> HttpResponse:
+    """The list of the team's runs, filtered by the query, a page at a time."""
     matches = listing.matching(principal, request.GET)
     page = listing.page(principal, matches)
+    own = listing.filters_of(matches.query)
     agents = list(Agent.objects.for_team(principal.team).defer("settings", "description"))
     context = {
         "principal": principal,
         "page": page,
-        "filters": listing.filters_of(matches.query),
+        "filters": own,
+        "columns": columns.chosen(own),
+        "every_column": columns.COLUMNS.values(),
+        "saved": saved.shortcuts(principal, own),
+        "histogram": histogram.of(matches.runs, filters.ordering(matches.query), own),
         "problems": matches.problems,
         "words": matches.words,
-        "depth": filters.TEXT_DEPTH,
+        "depth": filters.DEPTH,
         "statuses": Status.choices,
         "chosen": set(matches.query.getlist("status")),
         "codes": [code.value for code in RunErrorCode],
@@ -63,19 +70,21 @@ def runs(request: HttpRequest, principal: Principal) -> HttpResponse:
 @page
 def pulse(request: HttpRequest, principal: Principal) -> HttpResponse:
     """The changes of an open list: how many runs are new, and the active rows as they are now."""
-    changed = listing.outdated(principal, request.GET.getlist("active"))
-    seen, new = request.GET.get("seen", "0"), 0
+    changed = listing.outdated(principal, request.GET.getlist("active"), request.GET)
+    known, new = request.GET.get("seen", "0"), 0
     if "newest" in request.GET:
         new = listing.count_newer(
             listing.matching(principal, request.GET).runs, request.GET["newest"]
         )
-    if not changed and str(new) == seen:
+    if not changed and str(new) == known:
         return HttpResponse(status=204)
     context = {
         "new": new,
         "most": listing.MOST_NEW,
         "filters": listing.filters_of(request.GET),
         "runs": changed,
+        "principal": principal,
+        "columns": columns.chosen(request.GET),
     }
     return render(request, "runs/pulse.html", context)
 

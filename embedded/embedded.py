@@ -25,10 +25,10 @@ __all__ = [
     "data_dir",
     "database",
     "ensure",
+    "own_engines",
     "secret_key",
     "start",
     "valkey_url",
-    "wanted",
 ]
 
 # Without `makemigrations`: it compares with the database and waits 10 s for a missing one.
@@ -66,7 +66,7 @@ class Wanted(TypedDict):
     valkey: bool
 
 
-def wanted() -> Wanted:
+def own_engines() -> Wanted:
     """The engines for which the environment names no other server."""
     return {
         "postgres": not os.environ.get("DATABASE_URL", "").strip(),
@@ -83,10 +83,12 @@ class Engines:
 
     @property
     def postgres(self) -> subprocess.Popen[bytes] | None:
+        """The process of PostgreSQL; None if it is not ours or not running."""
         return self._process("postgres")
 
     @property
     def valkey(self) -> subprocess.Popen[bytes] | None:
+        """The process of Valkey; None if it is not ours or not running."""
         return self._process("valkey")
 
     def add(self, engine: Engine) -> None:
@@ -99,6 +101,7 @@ class Engines:
         self._running[engine.name] = engine
 
     def start_postgres(self) -> None:
+        """Start PostgreSQL and wait until it answers. Raises EngineFailed."""
         self._running["postgres"].start()
 
     def stop_postgres(self) -> None:
@@ -106,10 +109,12 @@ class Engines:
         self._running["postgres"].halt()
 
     def restart_postgres(self) -> None:
+        """Stop PostgreSQL and start it again, on the same data."""
         self.stop_postgres()
         self.start_postgres()
 
     def start_valkey(self) -> None:
+        """Start Valkey and wait until it answers. Raises EngineFailed."""
         self._running["valkey"].start()
 
     def stop_valkey(self) -> None:
@@ -117,6 +122,7 @@ class Engines:
         self._running["valkey"].halt()
 
     def restart_valkey(self) -> None:
+        """Stop Valkey and start it again, empty."""
         self.stop_valkey()
         self.start_valkey()
 
@@ -173,7 +179,7 @@ def ensure() -> Engines:
 
     Engines that another process of the same data directory runs are used as they are.
     """
-    engines, ours = Engines(), wanted()
+    engines, ours = Engines(), own_engines()
     if not any(ours.values()):
         return engines  # Nothing is written: the account may have no place of its own.
     data = data_dir()

@@ -98,6 +98,7 @@ class Engine(abc.ABC):
 
     @property
     def claimed(self) -> bool:
+        """Whether this process holds the lock of the engine's data."""
         return self._lock is not None
 
     @property

@@ -35,9 +35,11 @@ class Postgres(Engine):
 
     @property
     def folder(self) -> Path:
+        """The folder of its data."""
         return self.cluster
 
     def answers(self) -> bool:
+        """Whether it takes part in the protocol's first exchange: not while it starts or stops."""
         try:
             with _connect(self.sockets / ".s.PGSQL.5432") as server:
                 body = struct.pack("!i", 196608) + b"user\0postgres\0database\0postgres\0\0"
@@ -140,9 +142,11 @@ class Valkey(Engine):
 
     @property
     def socket(self) -> Path:
+        """The path of its socket."""
         return self.sockets / "valkey"
 
     def answers(self) -> bool:
+        """Whether it answers a PING."""
         try:
             with _connect(self.socket) as server:
                 server.sendall(b"PING\r\n")

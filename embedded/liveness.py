@@ -65,14 +65,17 @@ class Pulse:
         self.fds: Sequence[int] = [self._writer]
 
     def begin(self) -> None:
+        """Close the child's end, after the child has inherited it."""
         os.close(self._writer)
 
     def beat(self) -> bool:
+        """Whether the child has written since the last call."""
         with suppress(BlockingIOError):
             return bool(os.read(self._reader, 65536))
         return False
 
     def end(self) -> None:
+        """Close our end."""
         os.close(self._reader)
 
 
@@ -90,14 +93,17 @@ class Health:
         self._ended = threading.Event()
 
     def begin(self) -> None:
+        """Ask for the child's health from a thread of its own."""
         threading.Thread(target=self._ask, name="health", daemon=True).start()
 
     def beat(self) -> bool:
+        """Whether the child has answered since the last call."""
         answered = self._answered.is_set()
         self._answered.clear()
         return answered
 
     def end(self) -> None:
+        """Ask no more."""
         self._ended.set()
 
     def _ask(self) -> None:

@@ -49,6 +49,7 @@ class Account:
 
     @property
     def ids(self) -> tuple[int, int]:
+        """User and group, for ``os.chown``."""
         return self.uid, self.gid
 
 

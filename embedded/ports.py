@@ -1,12 +1,21 @@
 """A check that a port is free: granian shares ports, so it would not notice another listener."""
 
 import socket
+from argparse import ArgumentTypeError
 
 from django.core.exceptions import ImproperlyConfigured
 
 from embedded import child
 
+LAST = 65_535
 EXIT_SECONDS = 2.0  # seconds that the web process of a killed start may need to exit
+
+
+def number(text: str) -> int:
+    """A port of the command line, 0 for any free one. Raises ArgumentTypeError."""
+    if not text.isdecimal() or int(text) > LAST:
+        raise ArgumentTypeError(f"{text} is no port: write a number from 0 to {LAST}")
+    return int(text)
 
 
 def claim(port: int, host: str = "127.0.0.1") -> int:
@@ -14,7 +23,7 @@ def claim(port: int, host: str = "127.0.0.1") -> int:
     if not child.wait_until(lambda: can_bind(port, host), EXIT_SECONDS):
         raise ImproperlyConfigured(
             f"PORT: {host}:{port} is taken, or not this machine's. Stop whatever listens there, or "
-            f"choose another one: PORT={port % 65_535 + 1}, or --port {port % 65_535 + 1}."
+            f"choose another one: PORT={port % LAST + 1}, or --port {port % LAST + 1}."
         )
     if port:
         return port
@@ -23,6 +32,7 @@ def claim(port: int, host: str = "127.0.0.1") -> int:
 
 
 def can_bind(port: int, host: str = "127.0.0.1") -> bool:
+    """Whether a server could listen on the port now."""
     try:
         _bound(port, host).close()
     except (OSError, OverflowError):

@@ -53,6 +53,7 @@ class Job:
     drains: bool = False  # lets its work finish at SIGTERM; hurries at SIGINT or a second SIGTERM
 
     def start(self, env: Mapping[str, str]) -> None:
+        """Start the process, with a new sign of life."""
         self.since = time.monotonic()
         self.silence = -START_UP
         sign = self.sign = self.signs() if self.signs else None
@@ -225,6 +226,7 @@ class Supervisor:
             signal.signal(number, self._on_signal)
 
     def start(self) -> None:
+        """Start every job, in order."""
         for job in self.jobs:
             job.start(self.env)
         self._looked = time.monotonic()

@@ -2,4 +2,6 @@ from django.apps import AppConfig
 
 
 class EventsConfig(AppConfig):
+    """The journal."""
+
     name = "events"

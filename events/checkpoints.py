@@ -87,6 +87,7 @@ class Checkpointer:
             self._storing = asyncio.create_task(self._store(), name="checkpoint")
 
     async def close(self) -> None:
+        """Wait for the checkpoint that is being stored, if any."""
         if self._storing is not None:
             await self._storing
 

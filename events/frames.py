@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from events.journal import Page
-from protocol.encoding import encode, type_of
+from protocol.encoding import Delta, delta_of, encode, type_of
 from protocol.schema import TERMINAL
 from protocol.views import raw
 from protocol.views.link import LinkView
@@ -56,12 +56,28 @@ class Frames:
 
     @cached_property
     def types(self) -> frozenset[bytes]:
+        """The types of the events, as bytes."""
         return frozenset(map(type_of, self.payloads or ()))
 
     @cached_property
     def events(self) -> list[dict[str, Any]]:
         """The events as values, parsed once for all readers that need them; nobody changes them."""
         return [json.loads(payload) for payload in self.payloads or ()]
+
+    @cached_property
+    def deltas(self) -> list[Delta | None]:
+        """For each event that is a plain delta its parts; None for the others."""
+        return [delta_of(payload) for payload in self.payloads or ()]
+
+    @cached_property
+    def _parsed(self) -> dict[int, dict[str, Any]]:
+        return {}
+
+    def event(self, place: int) -> dict[str, Any]:
+        """The event at a place of these, parsed once for all readers; nobody changes it."""
+        if (event := self._parsed.get(place)) is None:
+            event = self._parsed[place] = json.loads((self.payloads or ())[place])
+        return event
 
     def linked(self, view: LinkView, after: int = 0) -> bytes:
         """Server-sent events for a reader with a link who has seen those up to ``after``.
@@ -89,8 +105,10 @@ class Frames:
 
     @cached_property
     def texts(self) -> list[str]:
+        """The stored payloads as text."""
         return [payload.decode() for payload in self.payloads or ()]
 
     @cached_property
     def size(self) -> int:
+        """The bytes of all payloads."""
         return sum(map(len, self.payloads or ()))

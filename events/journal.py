@@ -7,9 +7,9 @@ reader never sees 5 before 4.
 """
 
 import struct
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from django.db import DatabaseError, connection, transaction
@@ -21,9 +21,13 @@ from protocol.encoding import Record
 from protocol.errors import HostError
 from protocol.schema import TERMINAL
 
+T = TypeVar("T")
+
 WRITER_APPLICATION = "agui-writer"
 PAGE_ROWS = 500
 PAGE_BYTES = 128 * 1024
+COPY_ROWS = 1000
+"""Events of one append, for a log that is there already."""
 
 FENCE = """
 update events_journal j
@@ -44,6 +48,17 @@ select seq, type, payload from (
            sum(octet_length(payload)) over (order by seq) - octet_length(payload) as before
       from agui_events(%s, %s, %s)
 ) page where before < %s order by seq
+"""
+# In the transaction that has just claimed the journal, so its row is locked: no fence.
+BEGIN = """
+with begun as (
+    update events_journal set head = head + %(begin_number)s, bytes = bytes + %(begin_bytes)s
+     where id = %(begin_journal)s and closed_at is null
+    returning id, head - %(begin_number)s as before)
+insert into events_event (journal_id, seq, at, type, payload)
+select begun.id, begun.before + fresh.number, to_timestamp(fresh.at), fresh.type, fresh.payload
+  from begun, unnest(%(begin_at)s::float8[], %(begin_type)s::text[], %(begin_payload)s::text[])
+              with ordinality as fresh(at, type, payload, number)
 """
 OF_TYPES = "select payload from agui_events(%s, 0, %s, %s)"
 STATE = "select head, closed_at is not null from events_journal where id = %s"
@@ -105,14 +120,17 @@ class Batch:
 
     @property
     def last(self) -> int:
+        """The ``seq`` of the batch's last event."""
         return self.first + len(self.records) - 1
 
     @property
     def bytes(self) -> int:
+        """The bytes of all payloads."""
         return sum(len(record.payload) for record in self.records)
 
     @property
     def final(self) -> bool:
+        """Whether the batch ends the log."""
         return self.records[-1].type in TERMINAL
 
 
@@ -131,20 +149,29 @@ def create() -> Journal:
 
 
 def take_over(journal_id: UUID) -> Claim | None:
-    """Become the journal's only writer; None if it is closed.
+    """Become the journal's only writer; None if it is closed."""
 
-    A worker frozen inside COPY keeps the row's lock, and no server timeout fires there (measured).
-    So we wait briefly for the lock, then terminate the writer's backend that holds it: its
-    transaction rolls back, and nobody ever saw any of it.
+    def attempt() -> Claim | None:
+        with transaction.atomic(), connection.cursor() as cursor:
+            # Three statements in one round trip; we need the rows of the second.
+            cursor.execute(TAKE_OVER, [journal_id])
+            cursor.nextset()
+            row = cursor.fetchone()
+            return Claim(journal_id, *row) if row else None
+
+    return past_a_frozen_writer(journal_id, attempt)
+
+
+def past_a_frozen_writer(journal_id: UUID, attempt: Callable[[], T]) -> T:
+    """The result of ``attempt``, which waits briefly for the journal's lock in a transaction.
+
+    A worker frozen inside COPY keeps that lock, and no server timeout fires there (measured). So we
+    terminate the writer's backend that holds it: its transaction rolls back, and nobody ever saw
+    any of it.
     """
     for last_try in (False, False, True):
         try:
-            with transaction.atomic(), connection.cursor() as cursor:
-                # Three statements in one round trip; we need the rows of the second.
-                cursor.execute(TAKE_OVER, [journal_id])
-                cursor.nextset()
-                row = cursor.fetchone()
-                return Claim(journal_id, *row) if row else None
+            return attempt()
         except DatabaseError as error:
             if last_try or not isinstance(error.__cause__, LockNotAvailable):
                 raise
@@ -158,6 +185,23 @@ def current_claim(journal_id: UUID) -> Claim:
     """The current claim of a journal: only for a caller that knows it is the writer."""
     row = Journal.objects.values_list("writer", "head").get(pk=journal_id)
     return Claim(journal_id, *row)
+
+
+def beginning(journal_id: UUID, records: Sequence[Record]) -> tuple[str, dict[str, Any]]:
+    """A statement that appends a log's first records, and its values.
+
+    For the message of the claim or, in its transaction, right behind it.
+    """
+    values = {
+        "begin_journal": journal_id,
+        "begin_number": len(records),
+        "begin_bytes": sum(len(record.payload) for record in records),
+        "begin_at": [record.at for record in records],
+        "begin_type": [record.type for record in records],
+        "begin_payload": [record.payload.decode() for record in records],
+    }
+    connection.ensure_connection()
+    return roles.as_writer(connection.connection, BEGIN), values
 
 
 def append(batches: Sequence[Batch]) -> set[UUID]:
@@ -181,6 +225,13 @@ def append(batches: Sequence[Batch]) -> set[UUID]:
             with connection.wrap_database_errors, cursor.cursor.copy(COPY) as copy:
                 copy.write(rows)
     return fenced
+
+
+def append_all(claim: Claim, records: Sequence[Record]) -> None:
+    """Append records of any number to a journal of which nobody else writes."""
+    for start in range(0, len(records), COPY_ROWS):
+        part = records[start : start + COPY_ROWS]
+        append([Batch(claim.journal_id, claim.generation, claim.head + start + 1, part)])
 
 
 def confirm(batches: Sequence[Batch]) -> set[UUID]:
@@ -224,6 +275,17 @@ def read_after(journal_id: UUID, after: int, limit: int = PAGE_ROWS) -> Page:
     if head > after and (not rows or rows[0][0] > after + 1):
         raise Purged.below(rows[0][0] if rows else head + 1)
     return Page(rows, head, closed)
+
+
+def read_rest(row: Journal, after: int) -> Page | None:
+    """All that follows ``after`` in a log that has ended, if one page has room for it."""
+    if not 0 < row.head - after <= PAGE_ROWS or row.bytes > PAGE_BYTES:
+        return None
+    with connection.cursor() as cursor:
+        cursor.execute(READ, [row.pk, after, row.head, PAGE_BYTES])
+        rows = cursor.fetchall()
+    whole = len(rows) == row.head - after
+    return Page(rows, row.head, closed=True) if whole else None
 
 
 def payloads(journal_id: UUID) -> Iterator[str]:

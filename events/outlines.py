@@ -9,7 +9,7 @@ import threading
 import time
 import zlib
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from json import loads
 from typing import NamedTuple
 from uuid import UUID
@@ -21,6 +21,7 @@ from events.journal import STATE
 from events.models import OutlinePage
 from protocol.fold.outline import FEEDS, FORMAT, Outline
 from protocol.fold.outline_row import Row
+from protocol.ids import uuid7_seconds
 from protocol.strict_json import dumps
 
 log = structlog.get_logger(__name__)
@@ -63,9 +64,9 @@ class Slice(NamedTuple):
 class Growing:
     """The outline of a log that was not complete when somebody last asked."""
 
-    def __init__(self) -> None:
+    def __init__(self, journal_id: UUID) -> None:
         self.lock = threading.Lock()
-        self.outline = Outline()
+        self.outline = Outline(queued=round(uuid7_seconds(journal_id) * 1000))
         self.stored = -1
 
 
@@ -80,8 +81,11 @@ def read(
     since: int = 0,
     limit: int = MOST_ROWS,
     seconds: float | None = None,
+    show: Callable[[str], str | None] = str,
 ) -> Slice:
     """The rows with a number above ``after`` that began or changed after the event ``since``.
+
+    ``show`` says how the reader sees a row, or None if they do not.
 
     Of a log that is too long to fold in so many ``seconds`` (``SECONDS`` by default), ``head`` says
     how far this request came. The caller has checked access.
@@ -90,7 +94,7 @@ def read(
         cursor.execute(STATE, [journal_id])
         head, closed = cursor.fetchone() or (0, True)
     if closed and _stored(journal_id).get("seq") == head:
-        return _taken(_stored_rows(journal_id, after, since), limit, head)
+        return _taken(map(show, _stored_rows(journal_id, after, since)), limit, head)
     growing = _of(journal_id)
     with growing.lock:
         if closed and growing.stored < 0:
@@ -100,15 +104,18 @@ def read(
         if closed and outline.seq - max(growing.stored, 0) >= WORTH_STORING:
             _store(journal_id, growing)
         rows = outline.rows[after:] if not since else outline.since(since)
-        answer = _taken((dumps(row.wire()) for row in rows if row.n > after), limit, outline.seq)
+        texts = (show(dumps(row.wire())) for row in rows if row.n > after)
+        answer = _taken(texts, limit, outline.seq)
     _tidy(journal_id, done=closed and answer.head >= head)
     return answer
 
 
-def _taken(rows: Iterable[str], limit: int, head: int) -> Slice:
+def _taken(rows: Iterable[str | None], limit: int, head: int) -> Slice:
     taken: list[str] = []
     size = 0
     for row in rows:
+        if row is None:
+            continue
         if len(taken) == limit or size > MOST_BYTES:
             break
         taken.append(row)
@@ -148,7 +155,7 @@ def _step(journal_id: UUID, outline: Outline, last: int) -> None:
 
 def _of(journal_id: UUID) -> Growing:
     with _registry:
-        growing = _growing.setdefault(journal_id, Growing())
+        growing = _growing.setdefault(journal_id, Growing(journal_id))
         _growing.move_to_end(journal_id)
         return growing
 

@@ -41,12 +41,13 @@ class Subscriptions:
             task.add_done_callback(lambda _: self._joining.pop(group, None))
         await asyncio.shield(task)
 
-    async def settle(self, wanted: Set[str]) -> None:
-        """Unsubscribe unused groups, and retry the groups that could not be joined before."""
-        for group in self._held - wanted:
+    async def settle(self, channels: Set[str]) -> None:
+        """Unsubscribe unused groups, retry those that could not be joined, leave a dead Valkey."""
+        await get_channel_layer().hang_up_on_silence()
+        for group in self._held - channels:
             self._held.discard(group)
             await self._ask("group_discard", group, lambda _: None)
-        for group in wanted - self._held:
+        for group in channels - self._held:
             if not await self._add(group):
                 break
 

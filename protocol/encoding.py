@@ -17,6 +17,16 @@ DELTA_IDS = {kind.content: kind.key for kind in STREAMED}
 """The most frequent events, and the field with the id of the part they continue."""
 
 
+_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_TYPES, _KEYS = ("|".join(sorted(set(names))) for names in (DELTA_IDS, DELTA_IDS.values()))
+_DELTA = re.compile(
+    rb'(\{"type":"(?:%b)","(?:%b)":%b),"delta":(%b),"timestamp":[0-9]++\}'
+    % (_TYPES.encode(), _KEYS.encode(), _STRING, _STRING)
+)
+Delta = tuple[bytes, bytes]
+"""What all encoded deltas of one part begin with, and the JSON of one's own text."""
+
+
 class Record(NamedTuple):
     """One event ready for a journal: its type, its wire JSON, its time (epoch seconds)."""
 
@@ -41,6 +51,11 @@ def encode(event: Mapping[str, Any]) -> bytes:
         )
     else:
         text = dumps(event)
+    return text_bytes(text)
+
+
+def text_bytes(text: str) -> bytes:
+    """JSON text as bytes for a stream of lines; a lone surrogate becomes U+FFFD."""
     if not text.isascii():
         text = _LINE_BREAKS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
     try:
@@ -52,6 +67,15 @@ def encode(event: Mapping[str, Any]) -> bytes:
 def type_of(stored: bytes) -> bytes:
     """The type of an encoded event if it comes first in the JSON; else empty."""
     return stored[len(_HEAD) : stored.find(b'"', len(_HEAD))] if stored.startswith(_HEAD) else b""
+
+
+def delta_of(stored: bytes) -> Delta | None:
+    """Takes an encoded delta apart without parsing it; None for any other event.
+
+    One that has more members than most is another event, too.
+    """
+    match = _DELTA.fullmatch(stored)
+    return match.groups() if match else None  # type: ignore[return-value]
 
 
 def size_of(value: Any) -> int:
@@ -78,6 +102,7 @@ def is_whole(text: str) -> bool:
 
 
 def ends_open(text: str) -> bool:
+    """Whether the text ends with the first half of a character, whose second half may follow."""
     return "\ud800" <= text[-1:] <= "\udbff"
 
 

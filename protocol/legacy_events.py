@@ -42,6 +42,7 @@ class Legacy:
         return {"seen": sorted(self._seen), "span": self._span, "message": self._message}
 
     def load(self, dumped: dict[str, Any]) -> None:
+        """Take over what ``dump`` wrote."""
         self._seen = set(dumped["seen"])
         self._span, self._message = dumped["span"], dumped["message"]
 

@@ -27,13 +27,13 @@ WORTH = re.compile(r"ERROR|error:|Error")
 def install(lock: Path, command: Sequence[str] = (), every: float = EVERY) -> int:
     """Run pip on ``lock``; its exit code. What it said comes out only if it failed."""
     total = len(re.findall(r"^[\w.\[\]-]+==", lock.read_text(), re.MULTILINE))
-    began, state = time.monotonic(), {"seen": 0, "now": "asking the package index"}
+    began, state = time.monotonic(), {"collected": 0, "now": "asking the package index"}
     over = threading.Event()
 
     def tell() -> None:
         while not over.wait(every):
             seconds = time.monotonic() - began
-            print(f"  {state['seen']} of {total}: {state['now']}, {seconds:.0f} s", flush=True)
+            print(f"  {state['collected']} of {total}: {state['now']}, {seconds:.0f} s", flush=True)
 
     last: deque[str] = deque(maxlen=30)
     teller = threading.Thread(target=tell, daemon=True)
@@ -43,10 +43,10 @@ def install(lock: Path, command: Sequence[str] = (), every: float = EVERY) -> in
     ) as pip:
         for line in pip.stdout or ():
             last.append(line)
-            if found := COLLECTING.match(line):
-                state.update(seen=int(state["seen"]) + 1, now=f"downloading {found[1]}")
+            if match := COLLECTING.match(line):
+                state.update(collected=int(state["collected"]) + 1, now=f"downloading {match[1]}")
             elif line.startswith("Installing collected packages"):
-                state.update(seen=total, now="writing files")
+                state.update(collected=total, now="writing files")
     over.set()
     teller.join()
     if pip.returncode:

@@ -31,6 +31,8 @@ for model in (Journal, Finding):
 
 @admin.register(Thread)
 class ThreadAdmin(Watched[Thread], HistoryAdmin[Thread]):
+    """Threads, read only; a look at one is a line in its team's audit log."""
+
     list_display = ["thread_id", "team", "created_at"]
     list_select_related = ["team"]
     search_fields = ["thread_id", "team__slug"]

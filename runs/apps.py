@@ -2,12 +2,20 @@ from django.apps import AppConfig
 
 
 class RunsConfig(AppConfig):
+    """Threads and runs."""
+
     name = "runs"
 
     def ready(self) -> None:
-        """Revoke the grants of a person who leaves a team."""
-        from runs.access import sharing  # Models can be imported only now.
+        """End what a person who leaves a team has shared, what calls them, what runs as them, and
+        the views that only they have.
+        """
+        from runs.access import sharing, webhooks  # Models can be imported only now.
+        from runs.access.inspect import saved_views
+        from runs.access.schedules import manage
         from teams import offboarding
 
-        if sharing.withdraw not in offboarding.ENDERS:
-            offboarding.ENDERS.append(sharing.withdraw)
+        enders = (sharing.withdraw, webhooks.withdraw, manage.withdraw, saved_views.withdraw)
+        for ender in enders:
+            if ender not in offboarding.ENDERS:
+                offboarding.ENDERS.append(ender)

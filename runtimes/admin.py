@@ -23,7 +23,7 @@ class AgentAdmin(Audited[Agent]):
     """A team's agents, and the rules by which they run."""
 
     list_display = ["slug", "team", "name", "kind", "on_busy", "policy", "is_default", "enabled"]
-    list_filter = ["kind", "enabled", "on_busy", "policy", "repeatable"]
+    list_filter = ["kind", "enabled", "on_busy", "policy", "queue", "repeatable", "is_tool"]
     list_select_related = ["team"]
     search_fields = ["slug", "name", "team__slug"]
     raw_id_fields = ["team"]
@@ -72,6 +72,7 @@ class DocumentAdmin(Audited[Document]):
         return super().get_queryset(request).defer("text")
 
     def has_change_permission(self, request: HttpRequest, obj: Document | None = None) -> bool:
+        """Nobody: a document is replaced by uploading a new one."""
         return False
 
     def save_model(self, request: HttpRequest, obj: Document, form: Any, change: bool) -> None:

@@ -2,6 +2,8 @@ from django.apps import AppConfig
 
 
 class RuntimesConfig(AppConfig):
+    """Finds the agents that installed apps register."""
+
     name = "runtimes"
 
     def ready(self) -> None:

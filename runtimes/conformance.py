@@ -10,11 +10,12 @@ from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import uuid6
 
+from protocol.encoding import Record
 from protocol.errors import RunErrorCode, RunFailed
 from protocol.intake.findings import Finding
 from protocol.intake.intake import Intake
@@ -22,6 +23,10 @@ from protocol.schema import PROTOCOL_VERSION
 from runtimes import registry
 from runtimes.context.run_context import RunContext
 from runtimes.kinds.python import PythonRuntime
+from runtimes.kinds.table import runtime_for
+
+if TYPE_CHECKING:
+    from runtimes.models import Agent
 
 
 @dataclass(slots=True)
@@ -42,6 +47,14 @@ class Report:
     def find(self, rule: str, action: str) -> None:
         """Add a finding that intake cannot make."""
         self.findings[rule, action] += 1
+
+    def take(self, records: list[Record]) -> None:
+        """Count stored events. An agent that ends with an error fails, however well it says so."""
+        for record in records:
+            self.events[record.type] += 1
+            if record.type == "RUN_ERROR":
+                error = json.loads(record.payload)
+                self.failure = f"{error.get('code') or 'RUN_ERROR'}: {error['message']}"
 
     def add(self, findings: list[Finding]) -> None:
         """Add intake's findings."""
@@ -68,6 +81,19 @@ def local(slug: str, body: dict[str, Any]) -> AsyncGenerator[Any, None]:
     return PythonRuntime(registry.get(slug)).run(RunContext(body, agent=slug))
 
 
+def stored(row: "Agent", body: dict[str, Any]) -> AsyncGenerator[Any, None]:
+    """The events of a team's agent, before its middleware, as a worker on this machine gets them.
+
+    Raises RunFailed.
+    """
+    if row.kind == "process":
+        # A directory of the run alone, which goes with it: the thread is new, and nothing stays.
+        others = {name: value for name, value in row.settings.items() if name != "resume_argv"}
+        row.settings = others | {"directory": "run"}
+    ctx = RunContext(body, agent=row.slug, settings=row.settings, team=str(row.team_id))
+    return runtime_for(row).run(ctx)
+
+
 async def remote(
     url: str,
     body: dict[str, Any],
@@ -75,12 +101,12 @@ async def remote(
     transport: httpx.AsyncBaseTransport | None = None,
 ) -> AsyncGenerator[Any, None]:
     """The events of an AG-UI endpoint. Raises RunFailed for anything a stock client cannot read."""
-    sent = {"Accept": "text/event-stream", **headers}
+    request_headers = {"Accept": "text/event-stream", **headers}
     try:
         # The caller bounds the whole run; an agent may think for long between two events.
         async with (
             httpx.AsyncClient(timeout=None, transport=transport) as client,  # noqa: S113
-            client.stream("POST", url, json=body, headers=sent) as response,
+            client.stream("POST", url, json=body, headers=request_headers) as response,
         ):
             if response.status_code != httpx.codes.OK:
                 raise RunFailed(RunErrorCode.UPSTREAM_HTTP, f"HTTP {response.status_code}")
@@ -130,10 +156,10 @@ async def judge(
                 if intake.ended:
                     report.find("V3", "dropped")
                 else:
-                    report.events.update(record.type for record in intake.accept(event))
+                    report.take(intake.accept(event))
         if alone and not intake.ended:
             report.find("terminal", "added")
-        report.events.update(record.type for record in intake.finish())
+        report.take(intake.finish())
     except RunFailed as failed:
         report.failure = failed.message
     except TimeoutError:

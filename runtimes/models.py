@@ -7,10 +7,11 @@ from typing import Any
 import uuid6
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.core.validators import MinValueValidator
+from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models.functions import Now
 
+from agui_project.validators import QUEUE
 from protocol.input.run_agent_input import OnBusy
 from runtimes.kinds.process.command import BadSettings, Command
 from runtimes.kinds.process.confine import Means, means
@@ -22,10 +23,12 @@ from security.secrets import SealedField, SecretUnreadable, seal, unseal
 from teams.tenancy import TeamOwned
 
 __all__ = [
-    "EXTERNAL", "Agent", "Document", "DocumentChunk", "MediaType", "Policy", "Profile", "Wisdom",
+    "DEFAULT_QUEUE", "EXTERNAL", "Agent", "Document", "DocumentChunk", "MediaType", "Policy",
+    "Profile", "Wisdom",
 ]  # fmt: skip
 
 
+DEFAULT_QUEUE = "default"
 EXTERNAL = "external"
 """The kind of an agent that runs elsewhere: its producer feeds its runs."""
 ON_BUSY = [(each.value, each.name.replace("_", " ").title()) for each in OnBusy]
@@ -106,6 +109,18 @@ class Agent(TeamOwned):
         db_default=False,
         help_text="A run whose worker is lost or stopped may be started again from its beginning.",
     )
+    queue = models.CharField(
+        max_length=32,
+        default=DEFAULT_QUEUE,
+        db_default=DEFAULT_QUEUE,
+        validators=[RegexValidator(rf"^{QUEUE.pattern}\Z")],
+        help_text="Which workers execute its runs: those that serve this queue.",
+    )
+    is_tool = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Clients of MCP may call it as a tool.",
+    )
     is_default = models.BooleanField(default=False)
     enabled = models.BooleanField(default=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
@@ -120,6 +135,9 @@ class Agent(TeamOwned):
             models.CheckConstraint(
                 condition=models.Q(on_busy__in=[value for value, _ in ON_BUSY]),
                 name="agent_on_busy_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(queue__regex=f"^{QUEUE.pattern}$"), name="agent_queue_named"
             ),
             models.CheckConstraint(
                 condition=models.Q(policy__in=Policy.values), name="agent_policy_known"

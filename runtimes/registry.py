@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 DEFAULT_SLUG = "docs"
+EXTRAS = {"ag_ui_langgraph": "langgraph", "langgraph": "langgraph", "pydantic_ai": "llm"}
+"""Packages that an extra of this distribution installs."""
 _agents: "dict[str, Registered]" = {}
 
 
@@ -37,6 +39,7 @@ class Registered:
     hidden: bool
     target: Any
     repeatable: bool = False
+    queue: str = "default"
 
     @property
     def origin(self) -> str:
@@ -54,18 +57,28 @@ def agent(
     default_state: Any = None,
     hidden: bool = False,
     repeatable: bool = False,
+    queue: str = "default",
 ) -> Callable[[T], T]:
     """Register a function, or a class or object with ``run(input)``, as the agent ``slug``.
 
     ``default_state`` is the state of a run whose client sends none. ``repeatable``: a run whose
-    worker was lost may be started again from its beginning. Raises DuplicateAgent if another
+    worker was lost may be started again from its beginning. ``queue``: which workers execute its
+    runs. Both are for the rows that teams get from then on. Raises DuplicateAgent if another
     function has the slug.
     """
 
     def register(target: T) -> T:
         display_name = name or slug.replace("-", " ").replace("_", " ").capitalize()
         entry = Registered(
-            slug, display_name, description, state_schema, default_state, hidden, target, repeatable
+            slug,
+            display_name,
+            description,
+            state_schema,
+            default_state,
+            hidden,
+            target,
+            repeatable,
+            queue,
         )
         other = _agents.get(slug)
         # The same name again is the same module imported twice (a reload), not a clash.
@@ -128,10 +141,13 @@ def _why_not(module_name: str, error: Exception) -> str:
             "correct the name, or put its directory on PYTHONPATH."
         )
     frame = traceback.extract_tb(error.__traceback__)[-1]
+    missing = str(error.name).partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    extra = EXTRAS.get(missing)
+    remedy = f"; pip install 'agui-run-host[{extra}]'" if extra else ""
     reason = " ".join(f"{type(error).__name__}: {error}".split())
     return (
         f"AGUI_AGENT_MODULES names {module_name!r}, which cannot be imported: {reason} "
-        f"(line {frame.lineno} of {frame.filename})."
+        f"(line {frame.lineno} of {frame.filename}){remedy}."
     )
 
 
@@ -152,6 +168,8 @@ def provision(team: "Team") -> "list[Agent]":
                 "description": entry.description,
                 "target": entry.slug,
                 "repeatable": entry.repeatable,
+                "queue": entry.queue,
+                "is_tool": True,
                 "is_default": entry.slug == DEFAULT_SLUG and not has_default,
             },
         )

@@ -25,8 +25,8 @@ KINDS = (HTTP, EXTERNAL)
 """The kinds of which a team makes its own agents."""
 PROTOCOLS = ("auto", "1.0", "0.x")
 RULES = frozenset({
-    "name", "description", "on_busy", "policy", "timeout_seconds", "repeatable", "is_default",
-    "enabled",
+    "name", "description", "on_busy", "policy", "timeout_seconds", "repeatable", "is_tool",
+    "queue", "is_default", "enabled",
 })  # fmt: skip
 LONGEST = 86_400
 MAX_HEADERS, MAX_HEADER = 20, 8_000

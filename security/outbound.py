@@ -85,6 +85,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         raise AddressRefused
 
     async def sleep(self, seconds: float) -> None:
+        """Sleep before the next try, as httpcore asks."""
         await asyncio.sleep(seconds)
 
 

@@ -11,10 +11,12 @@ class Acting(Protocol):
     """A Principal or an Actor."""
 
     @property
-    def label(self) -> str: ...
+    def label(self) -> str:
+        """What people call the actor."""
 
     @property
-    def actor_id(self) -> str: ...
+    def actor_id(self) -> str:
+        """The id that the audit log records."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,6 +180,7 @@ class TeamAdmin(Audited[Team]):
 
     @admin.display(ordering="member_count")
     def members(self, team: Team) -> int:
+        """How many people are in the team."""
         return int(getattr(team, "member_count", 0))
 
 
@@ -220,6 +221,7 @@ class ApiKeyAdmin(Audited[ApiKey]):
     def formfield_for_dbfield(
         self, db_field: "Field[Any, Any]", request: HttpRequest, **kwargs: Any
     ) -> forms.Field | None:
+        """Show scopes as check boxes."""
         if db_field.name == "scopes":
             boxes = forms.CheckboxSelectMultiple
             return forms.MultipleChoiceField(
@@ -240,6 +242,7 @@ class ApiKeyAdmin(Audited[ApiKey]):
 
     @admin.display(boolean=True)
     def usable(self, row: ApiKey) -> bool:
+        """Whether the key still opens anything."""
         return keys.usable(row)
 
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[Any]:

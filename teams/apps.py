@@ -2,6 +2,8 @@ from django.apps import AppConfig
 
 
 class TeamsConfig(AppConfig):
+    """Registers what notices sign-ins and describes authentication."""
+
     name = "teams"
     default_auto_field = "django.db.models.BigAutoField"
 

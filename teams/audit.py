@@ -16,14 +16,21 @@ if TYPE_CHECKING:
 
 
 def record(who: Acting | str, team: Team, action: str, target: str = "", **details: Any) -> None:
-    """Record an act in the team's log, in the caller's transaction.
+    """Record an act in the team's log, in the caller's transaction."""
+    line(who, team, action, target, **details).save(force_insert=True)
+
+
+def line(
+    who: Acting | str, team: Team, action: str, target: str = "", **details: Any
+) -> AuditEntry:
+    """An act as a line of the team's log, for the caller to store in its transaction.
 
     ``who`` is a principal, or the label of a part of the host; ``action`` a name like
     ``key.revoked`` (docs/audit.md lists them all), ``target`` the id or name of the object.
     ``details`` are small JSON values: never secrets, and never the words of people or agents.
     """
     known = actor(who)
-    AuditEntry.objects.create(
+    return AuditEntry(
         team=team,
         who=known.label,
         actor=known.actor_id,

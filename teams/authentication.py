@@ -115,6 +115,16 @@ def resolve(headers: Mapping[str, str], cookies: Mapping[str, str]) -> Principal
     return _by_session(user, session)
 
 
+def at_hand(headers: Mapping[str, str]) -> Principal | None:
+    """``resolve`` without the database, for a key that was resolved a moment ago; else None."""
+    scheme, _, key = headers.get("authorization", "").partition(" ")
+    row = recent_keys.at_hand(key.strip()) if scheme.lower() == "bearer" else None
+    if row is None:
+        return None
+    requester.identified(row.team_id)
+    return _of_key(row)
+
+
 def person(cookies: Mapping[str, str]) -> User | None:
     """The active person who is signed in, in any team or none."""
     return _user_of(_session(cookies.get(settings.SESSION_COOKIE_NAME, "")))
@@ -155,17 +165,28 @@ def current(principal: Principal) -> Principal:
     return now
 
 
+def of_actor(team: Team, actor_id: str) -> Principal | None:
+    """The person or key of that ``actor_id`` with its current rights; None if it has no access.
+
+    For what the host does later in somebody's name. A key that was rotated is its successor.
+    """
+    kind, _, pk = actor_id.partition(":")
+    if kind == "key":
+        row = keys.newest(team, UUID(pk))
+        return _of_key(row) if row else None
+    mine = Membership.objects.for_team(team).select_related("user").filter(user=int(pk)).first()
+    if mine is None:
+        return None
+    user = mine.user
+    return refreshed(Principal("user", user.get_username(), team, Role(mine.role), user.pk))
+
+
 def meets_rules(user_id: int, team: Team) -> bool:
     """Whether a person has the second factor that the team may require; codes are not enough."""
     if not team.second_factor:
         return True
     factors = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
     return bool(Authenticator.objects.filter(user=user_id, type__in=factors).exists())
-
-
-def still_valid(principal: Principal) -> bool:
-    """Whether the principal still has access; open streams check this repeatedly."""
-    return refreshed(principal) is not None
 
 
 def guard_cookie(
@@ -216,6 +237,7 @@ class PrincipalAuthentication(BaseAuthentication):
         return user, principal
 
     def authenticate_header(self, request: Request) -> str:
+        """The challenge of a 401."""
         return CHALLENGE
 
 
@@ -223,6 +245,7 @@ class IsPrincipal(BasePermission):
     """DRF permission: requires that the caller was resolved to a Principal."""
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
+        """Whether the caller is known: any role may enter, each view asks for more."""
         principal_of(request)
         return True
 

@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import cache
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.db import transaction
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
 from agui_project.errors import Conflict
+from backends.postgres.compiled import Compiled
 from protocol.errors import Invalid
 from security.requester import ADDRESS
 from teams import audit, notices, offboarding
@@ -175,8 +177,26 @@ def _place(key: str) -> str:
 
 def standing(team: Team, prefix: str) -> ApiKey | None:
     """The team's key with that beginning, if it is usable and its team not archived."""
-    rows = ApiKey.objects.for_team(team).select_related("team").filter(prefix=prefix)
-    row = _with_maker(rows).first()
+    row = _standing().first(team.pk, prefix)
+    return row if row is not None and opens(row) else None
+
+
+@cache
+def _standing() -> Compiled[ApiKey]:
+    # Each open stream of a key asks again and again.
+    def rows(team: UUID, prefix: str) -> QuerySet[ApiKey]:
+        keys = ApiKey.objects.for_team(Team(pk=team)).select_related("team")
+        return _with_maker(keys.filter(prefix=prefix))
+
+    return Compiled(rows, uuid4(), "a prefix")
+
+
+def newest(team: Team, key_id: UUID) -> ApiKey | None:
+    """``standing`` for the team's key with that id, or the last one that it was rotated to."""
+    rows = ApiKey.objects.for_team(team).select_related("team")
+    row: ApiKey | None = _with_maker(rows.filter(pk=key_id)).first()
+    while row is not None and not row.revoked and not opens(row):
+        row = _with_maker(rows.filter(replaces=row)).first()
     return row if row is not None and opens(row) else None
 
 
@@ -201,7 +221,13 @@ def opens(row: ApiKey) -> bool:
 
 
 def usable(row: ApiKey) -> bool:
+    """Whether a key still opens anything: neither revoked nor expired."""
     return not row.revoked and (row.expiry_date is None or row.expiry_date > timezone.now())
+
+
+def is_to_be_noted(row: ApiKey) -> bool:
+    """Whether ``touch`` would write."""
+    return row.last_used_at is None or row.last_used_at <= timezone.now() - USED_EVERY
 
 
 def touch(row: ApiKey) -> None:
@@ -210,9 +236,9 @@ def touch(row: ApiKey) -> None:
     A request must not cost a write. Of many requests at the turn of a minute one UPDATE finds the
     old time; the others match nothing and wait only briefly.
     """
-    now = timezone.now()
-    if row.last_used_at is not None and row.last_used_at > now - USED_EVERY:
+    if not is_to_be_noted(row):
         return
+    now = timezone.now()
     stale = Q(last_used_at=None) | Q(last_used_at__lte=now - USED_EVERY)
     noted = ApiKey.objects.already_found().filter(stale, pk=row.pk)
     noted.update(last_used_at=now, last_used_from=_address(ADDRESS.get()))

@@ -58,6 +58,11 @@ def limits_of(team: Team | UUID) -> Limits:
     return Limits(**{name: _first(getattr(own, name, None), default(name)) for name in NAMES})
 
 
+def at_hand(team: Team) -> Limits | None:
+    """``limits_of`` a team that was loaded together with its values; else None."""
+    return limits_of(team) if "limits" in team._state.fields_cache else None
+
+
 def _own(team: Team | UUID) -> TeamLimits | None:
     if isinstance(team, Team) and "limits" in team._state.fields_cache:
         came_along: TeamLimits | None = team._state.fields_cache["limits"]

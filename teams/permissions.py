@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from teams.models import Role, Scope
 
@@ -31,7 +32,9 @@ ACTIONS: Mapping[str, Action] = {
         EVERYONE, Scope.READ, Scope.RUN,
     ),
     "run": _action(
-        "start a run, including one that answers with `resume`", WORKING, Scope.RUN
+        "start a run, including one that answers with `resume`, and upload "
+        "[files](howto-files.md) for it",
+        WORKING, Scope.RUN,
     ),
     "answer": _action(
         "answer a question that a run ended with, in the inbox", WORKING, Scope.RUN
@@ -46,6 +49,10 @@ ACTIONS: Mapping[str, Action] = {
     "ingest": _action(
         "hand in the events of a run that is executed elsewhere", WORKING, Scope.INGEST
     ),
+    "schedule": _action(
+        "make, change and remove [schedules](howto-schedules.md), which start runs in one's name",
+        WORKING, Scope.RUN,
+    ),
     "manage_agents": _action(
         "add, change and disable agents, see why their runs failed, and manage the team's "
         "knowledge for them",
@@ -55,6 +62,14 @@ ACTIONS: Mapping[str, Action] = {
         "invite and remove people, change their roles", RUNNING_THE_TEAM, Scope.ADMIN
     ),
     "manage_keys": _action("make, rotate and revoke API keys", RUNNING_THE_TEAM, Scope.ADMIN),
+    "manage_webhooks": _action(
+        "make, change and remove [webhooks](howto-webhooks.md), and see what was delivered",
+        RUNNING_THE_TEAM, Scope.ADMIN,
+    ),
+    "manage_views": _action(
+        "rename and remove [views](howto-inspect.md#keep-a-search) that others saved for the team",
+        RUNNING_THE_TEAM, Scope.ADMIN,
+    ),
     "manage_grants": _action(
         "see and revoke every grant of the team, also on private threads", OWNING, Scope.ADMIN
     ),
@@ -72,7 +87,11 @@ def allowed(role: str, action: str) -> bool:
 
 def within(scopes: Iterable[str]) -> frozenset[str]:
     """The actions that these scopes allow a key, within its role."""
-    granted = frozenset(scopes)
+    return _within(frozenset(scopes))
+
+
+@lru_cache(256)  # Open streams of one key share the set.
+def _within(granted: frozenset[str]) -> frozenset[str]:
     return frozenset(name for name, action in ACTIONS.items() if action.scopes & granted)
 
 

@@ -30,18 +30,22 @@ _found: OrderedDict[bytes, Found] = OrderedDict()
 _guard = threading.Lock()
 
 
+def at_hand(key: str) -> ApiKey | None:
+    """The usable key if it was found a moment ago, and its use was noted: without the database."""
+    row = _recent(key)
+    return row if row is not None and keys.opens(row) and not keys.is_to_be_noted(row) else None
+
+
 def find(key: str) -> ApiKey | None:
     """``keys.find``, or what it returned for this text a moment ago. Callers must not change it."""
     seconds: float = settings.AGUI_KEY_CACHE_SECONDS
     if not seconds:
         return keys.find(key)
-    place = sha256(key.encode(errors="surrogatepass")).digest()
     # Counted before the key is read: a revocation between the two must not be missed.
     revocations, now = revocation.count(), time.monotonic()
-    recent = _found.get(place)
-    if recent is not None and recent.until > now and recent.revocations == revocations:
-        return recent.row if keys.opens(recent.row) else None
-    row = keys.find(key)
+    if (recent := _recent(key)) is not None:
+        return recent if keys.opens(recent) else None
+    place, row = _place(key), keys.find(key)
     with _guard:
         _found.pop(place, None)
         if row is not None:
@@ -49,3 +53,14 @@ def find(key: str) -> ApiKey | None:
         while len(_found) > MOST:
             _found.popitem(last=False)
     return row
+
+
+def _recent(key: str) -> ApiKey | None:
+    recent = _found.get(_place(key))
+    if recent is None or recent.revocations != revocation.count():
+        return None
+    return recent.row if recent.until > time.monotonic() else None
+
+
+def _place(key: str) -> bytes:
+    return sha256(key.encode(errors="surrogatepass")).digest()

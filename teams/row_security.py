@@ -32,6 +32,11 @@ WRITES = {
     "runs_endedrun": "select, insert",
     "runs_failure": "select, insert",
     "runs_feedentry": "select, insert",
+    # Who wants to be called about the end of a run, by the triggers of runs/models/webhook.py.
+    "runs_webhook": "select (id, team_id, events, agents, enabled, creator, task, thread_id)",
+    "runs_webhookdelivery": "insert",
+    "runs_thread": "select (id, visibility, creator)",
+    "runtimes_agent": "select (id, slug)",
 }
 """What the journal's writer does: appending, and what goes along with the terminal event."""
 READ_ONLY = frozenset({"django_migrations", EVENTS})
@@ -224,21 +229,21 @@ def _protect(model: type[Model], application: str, writer: str) -> None:
         cursor.execute(TABLES + " and c.relname = %s", [table])
         if (row := cursor.fetchone()) is None:
             return  # migrated to before it was
-        wanted = {policy.name: policy.sql(table) for policy in policies(model, application, writer)}
+        target = {policy.name: policy.sql(table) for policy in policies(model, application, writer)}
         cursor.execute(POLICIES, [f'"{table}"'])
         there = dict(cursor.fetchall())
-        for statement in _changes(table, wanted, there):
+        for statement in _changes(table, target, there):
             cursor.execute(statement)
         if not row[1]:
             cursor.execute(f'alter table "{table}" enable row level security')
 
 
-def _changes(table: str, wanted: dict[str, str], there: dict[str, str]) -> Iterable[str]:
+def _changes(table: str, target: dict[str, str], there: dict[str, str]) -> Iterable[str]:
     """A policy's comment is the statement that made it: only what differs is made again."""
-    for policy in there.keys() - wanted.keys():
+    for policy in there.keys() - target.keys():
         if policy.startswith("agui_"):
             yield f'drop policy {policy} on "{table}"'
-    for policy, statement in wanted.items():
+    for policy, statement in target.items():
         if there.get(policy) == statement:
             continue
         if policy in there:

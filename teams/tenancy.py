@@ -137,6 +137,7 @@ class TeamQuerySet(models.QuerySet[M]):
             super()._fetch_all()
 
     def iterator(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
+        """The rows one by one. Raises Unscoped before the query unless it names a team."""
         self._guard()
         rows = super().iterator(*args, **kwargs)
         if not self._everywhere:
@@ -147,26 +148,31 @@ class TeamQuerySet(models.QuerySet[M]):
         return chain(first, rows)
 
     def exists(self) -> bool:
+        """Whether there is a row. Raises Unscoped unless the query names a team."""
         self._guard()
         with self._reaching():
             return super().exists()
 
     def count(self) -> int:
+        """How many rows there are. Raises Unscoped unless the query names a team."""
         self._guard()
         with self._reaching():
             return super().count()
 
     def aggregate(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Aggregates over the rows. Raises Unscoped unless the query names a team."""
         self._guard()
         with self._reaching():
             return super().aggregate(*args, **kwargs)
 
     def update(self, **kwargs: Any) -> int:
+        """Change the rows; how many. Raises Unscoped unless the query names a team."""
         self._guard()
         with self._reaching():
             return super().update(**kwargs)
 
     def delete(self) -> tuple[int, dict[str, int]]:
+        """Delete the rows; how many, by model. Raises Unscoped unless the query names a team."""
         self._guard()
         with self._reaching():
             return super().delete()

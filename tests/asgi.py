@@ -135,12 +135,12 @@ class Exchange:
 
     async def until(self, needle: bytes) -> bytes:
         """The body up to the piece that completes ``needle``."""
-        seen = b""
-        while needle not in seen:
+        received = b""
+        while needle not in received:
             chunk = await self.chunk()
-            assert chunk is not None, f"the body ended without {needle!r}: {seen!r}"
-            seen += chunk
-        return seen
+            assert chunk is not None, f"the body ended without {needle!r}: {received!r}"
+            received += chunk
+        return received
 
 
 async def ask(
@@ -153,8 +153,8 @@ async def ask(
 ) -> Answer:
     """A request and its complete answer."""
     async with Exchange(method, url, headers, body=body, json=json) as exchange:
-        found = await exchange.rest()
-        return Answer(exchange.status, exchange.headers, found)
+        answer = await exchange.rest()
+        return Answer(exchange.status, exchange.headers, answer)
 
 
 def ask_now(
@@ -185,14 +185,23 @@ def events_of(body: bytes) -> list[tuple[int | None, dict[str, Any]]]:
 
     Without an id are the events of a prelude before its last one.
     """
-    found: list[tuple[int | None, dict[str, Any]]] = []
+    pairs: list[tuple[int | None, dict[str, Any]]] = []
     seq: int | None = None
     for line in body.decode().splitlines():
         if line.startswith("id: "):
             seq = int(line[4:])
         elif line.startswith("data: "):
-            found.append((seq, json.loads(line[6:])))
-    return found
+            pairs.append((seq, json.loads(line[6:])))
+    return pairs
+
+
+async def never_opens(url: str, headers: Headers | None = None) -> bool:
+    """Whether the host refuses a WebSocket before it is open."""
+    socket = WebsocketCommunicator(
+        application, url, headers=_raw({"host": HOST, **(headers or {})})
+    )
+    accepted, _ = await socket.connect(DEADLINE)
+    return not accepted
 
 
 async def watch(url: str, headers: Headers | None = None) -> tuple[list[dict[str, Any]], int]:

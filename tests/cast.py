@@ -151,8 +151,8 @@ def types_of(run: Run | UUID) -> list[str]:
 
 def fresh(run: Run) -> Run:
     """The run as the database has it now."""
-    found: Run = Run.objects.select_related("journal", "thread").get(pk=run.pk)
-    return found
+    row: Run = Run.objects.select_related("journal", "thread").get(pk=run.pk)
+    return row
 
 
 @pytest.fixture
@@ -175,7 +175,7 @@ async def writer(bell: None) -> AsyncIterator[JournalWriter]:
 
 async def perform(run: Run, writer: JournalWriter) -> Run:
     """Execute a queued run to its end, as the worker does; the ended run."""
-    claimed = await db(lifecycle.claim, run.pk)
+    claimed = await db(lifecycle.claim, run.pk, begins=True)
     assert claimed
     await execute(claimed, writer, lambda: Stop.CANCEL)
     return await db(fresh, run)

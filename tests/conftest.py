@@ -26,8 +26,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PLUMBING = ("teams/tenancy.py", "backends/postgres/bridge.py", "tests/conftest.py")
 NEED_NO_ENGINES = "tests/house/"
 SLOW = (
-    "tests/acceptance/", "tests/agui_client/", "tests/api/", "tests/conformance/", "tests/tenancy/",
-    "tests/bounds/", "tests/house/",  # `make check` runs it
+    "tests/acceptance/", "tests/agui_client/", "tests/api/", "tests/clients/", "tests/conformance/",
+    "tests/tenancy/", "tests/bounds/", "tests/house/",  # `make check` runs it
     "tests/embedded/test_embedded", "tests/agui_project/test_safe_by_default",
     "tests/backends/test_tls_engines",
     "tests/dashboard/test_openid_connect", "tests/runs/api/test_bad_requests",
@@ -65,12 +65,12 @@ def pytest_configure(config: pytest.Config) -> None:
     as_application.install()
     machine_postgres.install()
     os.environ["AGUI_DATA_DIR"] = str(data)
-    settings.AGUI_DATA_DIR = data
+    settings.AGUI_DATA_DIR, settings.AGUI_FILES = data, str(data / "files")
     settings.AGUI_KEY_CACHE_SECONDS = 0  # tests change rows under the host, and ask at once
-    wanted = embedded.wanted()
-    if wanted["postgres"]:
+    ours = embedded.own_engines()
+    if ours["postgres"]:
         settings.DATABASES["default"].update(embedded.database(data))
-    if wanted["valkey"]:
+    if ours["valkey"]:
         settings.REDIS_URL = embedded.valkey_url(data)
         layers: dict[str, Any] = settings.CHANNEL_LAYERS
         layers["default"]["CONFIG"]["hosts"] = [settings.REDIS_URL]
@@ -116,7 +116,7 @@ def engines(request: pytest.FixtureRequest) -> Iterator[embedded.Engines]:
     # Tests stop engines and kill processes, never the machine: fsync would only cost time.
     engines = embedded.start(
         settings.AGUI_DATA_DIR,
-        **embedded.wanted(),
+        **embedded.own_engines(),
         postgres_options=["fsync=off", "full_page_writes=off"],
     )
     yield engines

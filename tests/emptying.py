@@ -43,8 +43,8 @@ def _may() -> bool:
 
 @functools.cache
 def _statements() -> str:
-    found = connection.introspection.django_table_names(only_existing=True, include_views=False)
-    tables = [connection.ops.quote_name(name) for name in sorted(set(found) - KEPT)]
+    names = connection.introspection.django_table_names(only_existing=True, include_views=False)
+    tables = [connection.ops.quote_name(name) for name in sorted(set(names) - KEPT)]
     return "; ".join(
         [
             f"lock table {', '.join(tables)} in access exclusive mode",

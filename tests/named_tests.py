@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-NAME = re.compile(r"`(tests/[\w/]+\.py(?:::\w+)+)`")
-SOAK = "tests/soak/"  # only `make soak` runs these
+LONG = r" \(soak\)"  # what a page says behind a test that only `make soak` runs
+NAME = re.compile(r"`(tests/[\w/]+\.py(?:::\w+)+)`(?!" + LONG + ")")
+SOAK = "tests/soak/"  # all tests of this folder are such
 NARROWING = ("keyword", "deselect", "ignore", "ignore_glob", "lf", "stepwise", "collectonly")
 
 
@@ -36,12 +37,12 @@ class NamedTests:
             self.passed.add(name)
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        asked, source = session.config.getoption, session.config.args_source
-        whole = asked("markexpr") in ("", "not soak") and source is source.TESTPATHS
-        if exitstatus == 0 and whole and not any(asked(name, None) for name in NARROWING):
-            wanted = {name for name in named() if not name.startswith(SOAK)}
-            self.unproven = sorted(wanted & self.skipped)
-            self.absent = sorted(wanted - self.passed - self.skipped)
+        option, source = session.config.getoption, session.config.args_source
+        whole = option("markexpr") in ("", "not soak") and source is source.TESTPATHS
+        if exitstatus == 0 and whole and not any(option(name, None) for name in NARROWING):
+            expected = {name for name in named() if not name.startswith(SOAK)}
+            self.unproven = sorted(expected & self.skipped)
+            self.absent = sorted(expected - self.passed - self.skipped)
             strict = os.environ.get("CI") == "true"
             session.exitstatus = 1 if self.absent or (strict and self.unproven) else 0
 

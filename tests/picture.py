@@ -15,7 +15,8 @@ from tests.house import repository
 
 PICTURE = repository.ROOT / "docs" / "imports.svg"
 STARTING = (
-    "__main__", "cli", "environment", "management", "settings", "startup", "validators",
+    "__main__", "apps", "checks", "cli", "environment", "management", "settings", "startup",
+    "validators",
 )  # fmt: skip
 PARTS = {
     "agui_project.urls": "agui_project: urls",
@@ -72,12 +73,12 @@ def circle(arrows: Mapping[str, set[str]]) -> list[str]:
         if place in done:
             return []
         for other in sorted(arrows.get(place, ())):
-            if found := search(other, [*way, place]):
-                return found
+            if way_back := search(other, [*way, place]):
+                return way_back
         done.add(place)
         return []
 
-    return next((found for place in sorted(arrows) if (found := search(place, []))), [])
+    return next((way_back for place in sorted(arrows) if (way_back := search(place, []))), [])
 
 
 def floors(places: Iterable[str], arrows: Mapping[str, set[str]]) -> list[list[str]]:
@@ -116,15 +117,15 @@ def reduced(arrows: Mapping[str, set[str]]) -> list[tuple[str, str]]:
 
 def folders() -> dict[str, list[str]]:
     """The folders of each room."""
-    found: dict[str, set[str]] = defaultdict(set)
+    by_folder: dict[str, set[str]] = defaultdict(set)
     for path in repository.files():
         if path.suffix != ".py" or path.parts[0] not in repository.PACKAGES:
             continue
         if "migrations" not in path.parts:
             room = room_of(".".join(path.with_suffix("").parts))
             folder = "/".join(path.parts[1:-1]).replace("management/commands", "commands")
-            found[room] |= {folder} - {"", "management"}
-    return {room: sorted(names) for room, names in found.items()}
+            by_folder[room] |= {folder} - {"", "management"}
+    return {room: sorted(names) for room, names in by_folder.items()}
 
 
 def drawn() -> str:

@@ -62,7 +62,7 @@ def ask(host: Host, agent: str, question: str, script: list[dict[str, Any]]) -> 
 
 def take(page: Page, host: Host, run: str) -> None:
     """Sign in, open the run and store the picture."""
-    page.goto(f"{host.url}/login/?next=/runs/{run}/")
+    page.goto(f"{host.url}/login/?next=/runs/{run}/%23messages")
     page.get_by_label("Username").fill(host.login)
     page.get_by_label("Password").fill(host.password)
     page.get_by_role("button", name="Sign in").click()

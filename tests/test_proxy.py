@@ -54,10 +54,10 @@ def test_what_is_late_still_reaches_the_server(proxy: Proxy) -> None:
 def test_a_black_hole_takes_old_connections_and_leaves_new_ones(proxy: Proxy) -> None:
     with link(proxy) as old:
         proxy.swallow()
-        sent = proxy.passed["to_client"]
+        passed_before = proxy.passed["to_client"]
         old.pgconn.send_query(b"select 1")
         with link(proxy) as new:
             assert new.execute("select 1").fetchone() == (1,)
         assert proxy.fired == 1
-        assert proxy.passed["to_client"] > sent
+        assert proxy.passed["to_client"] > passed_before
         old.pgconn.finish()

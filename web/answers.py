@@ -75,10 +75,12 @@ def log_failure(error: Exception, ours: HostError, **values: Any) -> None:
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """Django's handler of 404: a page for browsers, JSON for the API."""
     return _page_or_json(request, NotFound())
 
 
 def permission_denied(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """Django's handler of 403: a page for browsers, JSON for the API."""
     return _page_or_json(request, Forbidden("You do not have permission to do that."))
 
 

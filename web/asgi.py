@@ -16,7 +16,8 @@ django = get_asgi_application()
 from channels.routing import ProtocolTypeRouter  # noqa: E402
 
 from backends import metrics  # noqa: E402
-from runs.worker.worker import reap_forever  # noqa: E402
+from runs.worker import reaper  # noqa: E402
+from runs.worker.scheduler import Scheduler  # noqa: E402
 from web import routing  # noqa: E402
 from web.bodies import Bodies, RefuseNul  # noqa: E402
 from web.cors import Cors  # noqa: E402
@@ -27,13 +28,14 @@ from web.scope import Receive, Scope, Send  # noqa: E402
 
 
 async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
-    """Run the reaper beside the requests, so that runs end even if no worker is left."""
+    """Run reaper and scheduler beside the requests: runs end and begin without a worker, too."""
     await receive()
     # Nothing imported so far will ever be garbage: a full collection over it took 90 ms.
     gc.collect()
     gc.freeze()
     tasks = [
-        asyncio.create_task(reap_forever(), name="reaper"),
+        asyncio.create_task(reaper.run_forever(), name="reaper"),
+        asyncio.create_task(Scheduler().run(), name="schedules"),
         asyncio.create_task(metrics.watch_loop(), name="loop-lag"),
     ]
     await send({"type": "lifespan.startup.complete"})
@@ -45,9 +47,10 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "lifespan.shutdown.complete"})
 
 
+http = Gated(routing.http(Whole(django)))
 application = ProtocolTypeRouter(
     {
-        "http": RequestId(Cors(Alive(RefuseNul(Bodies(Gated(routing.http(Whole(django)))))))),
+        "http": RequestId(Cors(Alive(RefuseNul(Bodies(http, routing.streams_its_body))))),
         "websocket": RequestId(RefuseNul(Gated(routing.websocket()))),
         "lifespan": lifespan,
     }

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import structlog
+from django.conf import settings
 from django.http import parse_cookie
 
 from backends import metrics
@@ -34,10 +35,12 @@ class Request:
 
     @cached_property
     def headers(self) -> Mapping[str, str]:
+        """The headers by lower-case name."""
         return headers_of(self.scope)
 
     @cached_property
     def cookies(self) -> Mapping[str, str]:
+        """The cookies by name."""
         # As lenient as Django's pages: one odd cookie of another site must not hide ours.
         return parse_cookie(self.headers.get("cookie", ""))
 
@@ -57,6 +60,11 @@ class Request:
         """http or https, for sockets too."""
         return scheme_of(self.scope)
 
+    @property
+    def base(self) -> str:
+        """This host's address: the operator's word, else how the caller reached it."""
+        return settings.AGUI_PUBLIC_URL or f"{self.scheme}://{self.headers.get('host', '')}"
+
     def release(self) -> None:
         """Let the next request in: from here on this one only waits or sends."""
         if (slot := self.scope.get(SLOT)) is not None:
@@ -70,6 +78,16 @@ class Request:
             yield
         finally:
             slot.release()
+
+    @asynccontextmanager
+    async def readmitted(self, caller: str, kind: str) -> AsyncIterator[None]:
+        """A slot, for a request that has released its own meanwhile. Raises Overloaded."""
+        slot = self.scope.get(SLOT)
+        if slot is None or not slot.released:
+            yield
+            return
+        async with self.admitted(caller, kind):
+            yield
 
     async def body(self) -> bytes:
         """The whole body, which ``Bodies`` has read and bounded before; can be taken once."""
@@ -119,6 +137,7 @@ def endpoint(
 async def answer(
     send: Send, status: int, body: bytes = b"", headers: Mapping[str, str] | None = None
 ) -> None:
+    """Send a whole answer."""
     pairs = {"content-length": str(len(body)), **(headers or {})}
     raw = [(name.lower().encode(), value.encode("latin-1")) for name, value in pairs.items()]
     await send({"type": "http.response.start", "status": status, "headers": raw})
@@ -128,6 +147,7 @@ async def answer(
 async def answer_json(
     send: Send, status: int, value: Any, headers: Mapping[str, str] | None = None
 ) -> None:
+    """Send a whole answer of JSON; ``value`` may be anything that JSON can express."""
     body = dumps(value).encode(errors="replace")
     await answer(send, status, body, {"content-type": "application/json", **(headers or {})})
 

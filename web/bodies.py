@@ -1,11 +1,13 @@
 """Request bodies, bounded once for every route: by size, by time, and over the whole process.
 
 Django spools a body of any length to disk before a view can refuse it, and waits for the rest for
-ever. So no app sees a request before its whole body has arrived.
+ever. So no app sees a request before its whole body has arrived, but for those that store it piece
+by piece.
 """
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
@@ -30,13 +32,15 @@ class Bodies:
     too much of ``AGUI_BODIES_MAX_BYTES``. A body counts until its answer begins.
     """
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, streamed: Callable[[Scope], bool] = lambda _: False) -> None:
+        """``streamed``: requests whose app reads the body, and has bounds of its own for it."""
         self.app = app
+        self._streamed = streamed
         self._bytes = 0
         self._bytes_of: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] != "http" or self._streamed(scope):
             return await self.app(scope, receive, send)
         body = _Body(network_of(address_of(scope)))
         try:

@@ -17,7 +17,8 @@ from web.scope import App, RawHeaders, Receive, Scope, Send, headers_of
 METHODS = b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 HEADERS = (
     b"Accept, Authorization, Cache-Control, Content-Type, Idempotency-Key, If-None-Match, "
-    b"Last-Event-ID, Producer-Epoch, Producer-Id, Producer-Seq, Stream-Closed, X-Request-ID"
+    b"Last-Event-ID, Producer-Epoch, Producer-Id, Producer-Seq, Stream-Closed, X-Request-ID, "
+    b"X-Run-Id"
 )
 EXPOSED = (
     b"Content-Location, ETag, Producer-Epoch, Producer-Expected-Seq, Producer-Received-Seq, "
@@ -85,11 +86,11 @@ def _adding(granted: RawHeaders, send: Send) -> Send:
     return wrapped
 
 
-def _merged(sent: Any, granted: RawHeaders) -> RawHeaders:
+def _merged(headers: Any, granted: RawHeaders) -> RawHeaders:
     """The answer's headers with ours: one of each name, and one ``Vary`` that names Origin."""
     ours = {name for name, _ in granted} | {b"vary"}
-    vary = [value for name, value in sent if name.lower() == b"vary"]
+    vary = [value for name, value in headers if name.lower() == b"vary"]
     if not any(b"origin" in value.lower() or b"*" in value for value in vary):
         vary.append(b"Origin")
-    theirs = [(name, value) for name, value in sent if name.lower() not in ours]
+    theirs = [(name, value) for name, value in headers if name.lower() not in ours]
     return [*theirs, *granted, (b"vary", b", ".join(vary))]

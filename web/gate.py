@@ -34,11 +34,12 @@ class Slot:
     def __init__(self, gate: "Gate", caller: str, kind: str) -> None:
         self._gate, self._caller, self._kind = gate, caller, kind
         self._since = time.monotonic()
-        self._over = False
+        self.released = False
 
     def release(self) -> None:
-        if not self._over:
-            self._over = True
+        """Give the slot back; again is harmless."""
+        if not self.released:
+            self.released = True
             self._gate.left(self._caller, self._kind, time.monotonic() - self._since)
 
 

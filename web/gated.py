@@ -50,7 +50,8 @@ class Gated:
 
         try:
             with limited():
-                await self.app({**scope, SLOT: slot, GATE: gate}, receive, sending)
+                scope[SLOT], scope[GATE] = slot, gate
+                await self.app(scope, receive, sending)
         finally:
             slot.release()
 

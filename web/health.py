@@ -12,10 +12,14 @@ from backends import bell
 from embedded import embedded, paths
 from embedded.liveness import LEAVING
 from protocol.strict_json import dumps
-from web.asgi_http import answer, answer_error
+from web.asgi_http import answer_error
 from web.scope import App, Receive, Scope, Send
 
 ALIVE = dumps({"status": "healthy", "protocol": "AG-UI"}).encode()
+ALIVE_HEADERS = [
+    (b"content-type", b"application/json"),
+    (b"content-length", str(len(ALIVE)).encode()),
+]
 
 WORKERS = """
 select count(*) from procrastinate_workers worker
@@ -43,8 +47,8 @@ class Alive:
         if scope["method"] not in ("GET", "HEAD"):
             return await answer_error(send, MethodNotAllowed(headers={"Allow": "GET, HEAD"}))
         body = ALIVE if scope["method"] == "GET" else b""
-        length = {"content-type": "application/json", "content-length": str(len(ALIVE))}
-        await answer(send, 200, body, length)
+        await send({"type": "http.response.start", "status": 200, "headers": ALIVE_HEADERS})
+        await send({"type": "http.response.body", "body": body})
 
 
 class Probes:
@@ -65,7 +69,9 @@ def ready(request: HttpRequest) -> JsonResponse:
     full disk nothing can start, and PostgreSQL may be down for that reason.
     """
     workers = _live_workers()
-    full = embedded.wanted()["postgres"] and paths.disk_is_full(settings.AGUI_DATA_DIR / "postgres")
+    full = embedded.own_engines()["postgres"] and paths.disk_is_full(
+        settings.AGUI_DATA_DIR / "postgres"
+    )
     checks = {
         "database": "disk full" if full else "ok" if workers is not None else "down",
         "bell": "ok" if bell.reachable() else "down",

@@ -3,8 +3,8 @@
 The outermost middleware: ``RequestId(Cors(app))``, so that preflights and refusals carry the id.
 """
 
+import os
 import re
-import uuid
 from collections.abc import MutableMapping
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any
@@ -28,8 +28,8 @@ SECURITY: RawHeaders = [
 
 def request_id_of(scope: Scope) -> str:
     """The client's X-Request-ID if it is sane (it ends up in logs and headers), else a new one."""
-    sent = headers_of(scope).get("x-request-id", "")
-    return sent if SANE.fullmatch(sent) else uuid.uuid4().hex
+    value = headers_of(scope).get("x-request-id", "")
+    return value if SANE.fullmatch(value) else os.urandom(16).hex()
 
 
 def address_of(scope: Scope) -> str:
@@ -39,8 +39,8 @@ def address_of(scope: Scope) -> str:
     """
     direct = (scope.get("client") or ("",))[0] or ""
     trusted = settings.AGUI_TRUSTED_PROXIES
-    seen = [part.strip() for part in headers_of(scope).get("x-forwarded-for", "").split(",")]
-    return seen[-trusted] if 0 < trusted <= len(seen) and seen[-trusted] else direct
+    hops = [part.strip() for part in headers_of(scope).get("x-forwarded-for", "").split(",")]
+    return hops[-trusted] if 0 < trusted <= len(hops) and hops[-trusted] else direct
 
 
 def network_of(address: str) -> str:
@@ -71,8 +71,8 @@ class RequestId:
 
         async def named(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                sent = message.get("headers", ())
-                message = {**message, "headers": _merged(sent, own, request_id)}
+                headers = message.get("headers", ())
+                message = {**message, "headers": _merged(headers, own, request_id)}
             await send(message)
 
         ADDRESS.set(address_of(scope))
@@ -87,8 +87,8 @@ def _transport_security(scope: Scope) -> RawHeaders:
     return [(b"strict-transport-security", b"max-age=%d" % settings.SECURE_HSTS_SECONDS)]
 
 
-def _merged(sent: Any, own: RawHeaders, request_id: str) -> RawHeaders:
-    names = {name.lower() for name, _ in sent}
-    others = [(name, value) for name, value in sent if name.lower() != b"x-request-id"]
+def _merged(headers: Any, own: RawHeaders, request_id: str) -> RawHeaders:
+    names = {name.lower() for name, _ in headers}
+    others = [(name, value) for name, value in headers if name.lower() != b"x-request-id"]
     missing = [header for header in own if header[0] not in names]
     return [*others, *missing, (b"x-request-id", request_id.encode())]

@@ -9,11 +9,18 @@ from django.urls import path, re_path
 from agui_project.errors import NotFound
 from web.asgi_http import close_socket
 from web.consumers.agui import agui
-from web.consumers.alpine import alpine
 from web.consumers.connect import connect
-from web.consumers.dialects import ai_sdk, openai
+from web.consumers.dialects import a2a, a2a_push, ai_sdk, mcp, openai
+from web.consumers.dialects.alpine import alpine
+from web.consumers.dialects.intelligence import intelligence_connect, intelligence_run
+from web.consumers.dialects.intelligence_socket import intelligence_socket
+from web.consumers.dialects.protected_resource import protected_resource
+from web.consumers.dialects.tanstack import tanstack_read
 from web.consumers.durable_streams import durable_stream
 from web.consumers.events import events
+from web.consumers.export.exports import export
+from web.consumers.files.content import content
+from web.consumers.files.upload import upload
 from web.consumers.metrics import metrics_page
 from web.consumers.shared import shared_events
 from web.consumers.socket import run_socket
@@ -32,22 +39,30 @@ Endpoint = Any
 def http(django: Endpoint) -> Endpoint:
     """The HTTP side: streams go to consumers, everything else to Django."""
     post = _when(_is_post, agui, otherwise=django)
+    read = _when(_is_get, tanstack_read, otherwise=django)
     stream: Endpoint = durable_stream
+    file: Endpoint = export
+    uploaded: Endpoint = content
     metrics: Endpoint = metrics_page
     return URLRouter(
         [
             re_path(r"^(?:api/)?agui/?$", post),
-            re_path(r"^(?:api/)?agui/agent/(?P<slug>[-\w]+)/run/?$", post),
+            re_path(
+                r"^(?:api/)?agui/agent/(?P<slug>[-\w]+)/run/?$",
+                _when(_is_post, agui, otherwise=read),
+            ),
             re_path(
                 r"^(?:api/)?agui/agent/(?P<slug>[-\w]+)/connect/?$",
                 _when(_is_post, connect, otherwise=django),
             ),
+            *_intelligence(django),
             re_path(r"^$", post),
             path(
                 "api/v1/runs/<uuid:run_id>/events",
                 _when(_wants_event_stream, events, otherwise=django),
             ),
             path("api/v1/runs/<uuid:run_id>/stream", stream),
+            path("api/v1/runs/<uuid:run_id>/export", file),
             path(
                 "runs/<uuid:run_id>/events",
                 _when(_wants_event_stream, alpine, otherwise=django),
@@ -64,6 +79,16 @@ def http(django: Endpoint) -> Endpoint:
                 _when(_is_get, ai_sdk.chat_stream, otherwise=django),
             ),
             *_openai(),
+            *_a2a(),
+            re_path(r"^mcp/?$", cast(Endpoint, mcp.endpoint_of_mcp)),
+            *(
+                path(
+                    f".well-known/oauth-protected-resource{end}", cast(Endpoint, protected_resource)
+                )
+                for end in ("", "/mcp")
+            ),
+            path("api/v1/files", _when(_is_post, upload, otherwise=django)),
+            path("api/v1/files/<uuid:file_id>/content", uploaded),
             path("metrics", metrics),
             path("api/v1/runs", _when(_posts_and_waits, start_and_wait, otherwise=django)),
             re_path(r"", django),
@@ -91,17 +116,60 @@ def _openai() -> list[Any]:
     return [*routes, re_path(r"^v1/", cast(Endpoint, openai.nowhere))]
 
 
+def _intelligence(django: Endpoint) -> list[Any]:
+    """CopilotKit's Intelligence runtime, whose events come through a channel."""
+    agent = r"^(?:api/)?agui/intelligence/agent/(?P<slug>[-\w]+)"
+    return [
+        re_path(agent + r"/run/?$", _when(_is_post, intelligence_run, otherwise=django)),
+        re_path(agent + r"/connect/?$", _when(_is_post, intelligence_connect, otherwise=django)),
+    ]
+
+
+def _a2a() -> list[Any]:
+    """A2A's API, for the team's default agent and below each agent."""
+    resources: dict[str, dict[str, a2a.Handle]] = {
+        "message:send": {"POST": a2a.send_message},
+        "message:stream": {"POST": a2a.stream_message},
+        "tasks": {"GET": a2a.tasks},
+        "tasks/<str:task>:subscribe": {"GET": a2a.subscribe, "POST": a2a.subscribe},
+        "tasks/<str:task>:cancel": {"POST": a2a.cancel},
+        "tasks/<str:task>/pushNotificationConfigs": {
+            "GET": a2a_push.listed,
+            "POST": a2a_push.create,
+        },
+        "tasks/<str:task>/pushNotificationConfigs/<str:name>": {
+            "GET": a2a_push.get,
+            "DELETE": a2a_push.delete,
+        },
+        "tasks/<str:task>": {"GET": a2a.get},
+        ".well-known/agent-card.json": {"GET": a2a.card},
+    }
+    addresses = {
+        f"{root}/{address}": methods
+        for root in ("a2a", "a2a/<slug:slug>")
+        for address, methods in resources.items()
+    }
+    addresses[".well-known/agent-card.json"] = {"GET": a2a.card}
+    routes: list[Any] = [
+        path(address, cast(Endpoint, a2a.resource(methods)))
+        for address, methods in addresses.items()
+    ]
+    return [*routes, re_path(r"^a2a/", cast(Endpoint, a2a.nowhere))]
+
+
 def websocket() -> Endpoint:
     """The WebSocket side."""
     run: Endpoint = run_socket
     host: Endpoint = host_socket
     tanstack: Endpoint = tanstack_socket
+    intelligence: Endpoint = intelligence_socket
     unknown: Endpoint = _no_such_socket
     return URLRouter(
         [
             path("ws/", host),
             path("ws/runs/<uuid:run_id>/", run),
             re_path(r"^(?:api/)?agui/agent/(?P<slug>[-\w]+)/ws/?$", tanstack),
+            path("agui/intelligence/socket/websocket", intelligence),
             re_path(r"", unknown),
         ]
     )
@@ -112,6 +180,11 @@ def _when(choice: Choice, app: App, *, otherwise: App) -> Endpoint:
         await (app if choice(scope) else otherwise)(scope, receive, send)
 
     return negotiated
+
+
+def streams_its_body(scope: Scope) -> bool:
+    """Whether the app reads the body piece by piece, and bounds it itself."""
+    return _is_post(scope) and scope["path"] == "/api/v1/files"
 
 
 def _is_post(scope: Scope) -> bool:

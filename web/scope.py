@@ -1,7 +1,7 @@
 """An ASGI scope: its types, its headers, and the scheme and host that its client named."""
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
@@ -14,19 +14,25 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 RawHeaders = list[tuple[bytes, bytes]]
 
+HEADERS = "agui.headers"
+"""Where a scope keeps its headers once somebody has asked for them."""
 DEBUG_HOSTS = [".localhost", "127.0.0.1", "[::1]"]
 
 
 def headers_of(scope: Scope) -> dict[str, str]:
-    """The headers of an ASGI scope under lower-case names.
+    """The headers of an ASGI scope under lower-case names, which callers must not change.
 
     A repeated header is joined, so that a smuggled second Origin or Authorization matches nothing.
+    Each middleware asks for them, so the scope keeps them.
     """
+    if (known := scope.get(HEADERS)) is not None:
+        return cast("dict[str, str]", known)
     headers: dict[str, str] = {}
     for raw_name, raw_value in scope.get("headers", ()):
         name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
         glue = "; " if name == "cookie" else ", "
         headers[name] = f"{headers[name]}{glue}{value}" if name in headers else value
+    scope[HEADERS] = headers
     return headers
 
 
@@ -34,9 +40,9 @@ def scheme_of(scope: Scope) -> str:
     """``http`` or ``https`` as the client sees it; trusts SECURE_PROXY_SSL_HEADER, if set."""
     if settings.SECURE_PROXY_SSL_HEADER:
         name, secure = settings.SECURE_PROXY_SSL_HEADER
-        sent = headers_of(scope).get(name.removeprefix("HTTP_").replace("_", "-").lower())
-        if sent is not None:
-            return "https" if sent.split(",")[0].strip() == secure else "http"
+        scheme = headers_of(scope).get(name.removeprefix("HTTP_").replace("_", "-").lower())
+        if scheme is not None:
+            return "https" if scheme.split(",")[0].strip() == secure else "http"
     return as_http(str(scope.get("scheme", "http")))
 
 

@@ -8,6 +8,7 @@ notice disconnects while it streams.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import suppress
+from typing import NamedTuple
 
 from events.frames import Frames
 from web.scope import Receive, Send
@@ -16,15 +17,29 @@ Header = tuple[bytes, bytes]
 View = Callable[[Frames], bytes]
 """How a reader sees a batch; the bytes are made once per batch and shared by all with that view."""
 
-HEADERS: tuple[Header, ...] = (
-    (b"content-type", b"text/event-stream; charset=utf-8"),
-    (b"cache-control", b"no-cache"),
-    (b"x-accel-buffering", b"no"),
-)
-RETRY = b"retry: 1000\n\n"
+HEADERS: tuple[Header, ...] = ((b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no"))
 HEARTBEAT = b": heartbeat\n\n"
-REVOKED = b": revoked\n\nretry: 10\n\n"
-"""A browser reconnects at once, and the answer it then gets tells its page why."""
+
+
+class Wire(NamedTuple):
+    """What a stream says besides its events: at its beginning, when idle, when access is lost."""
+
+    media_type: bytes
+    greeting: bytes
+    heartbeat: bytes
+    revoked: bytes
+
+
+# A browser reconnects at once, and the answer it then gets tells its page why.
+EVENTS = Wire(
+    b"text/event-stream; charset=utf-8",
+    b"retry: 1000\n\n",
+    HEARTBEAT,
+    b": revoked\n\nretry: 10\n\n",
+)
+WITHOUT_RETRY = EVENTS._replace(greeting=HEARTBEAT, revoked=b": revoked\n\n")
+"""No frame lacks data: some clients take one for an event."""
+LINES = Wire(b"application/x-ndjson", b"\n", b"\n", b"\n")
 FAREWELL = 1.0
 """How many seconds a reader that has stalled has for the last frame."""
 
@@ -39,9 +54,21 @@ def rawless(frames: Frames) -> bytes:
     return frames.rawless_sse
 
 
-async def begin(send: Send, headers: Iterable[Header]) -> None:
-    """Answer 200: an event stream follows."""
-    await send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, *headers]})
+async def begin(send: Send, headers: Iterable[Header], wire: Wire = EVENTS) -> None:
+    """Answer 200: a stream follows."""
+    kind = (b"content-type", wire.media_type)
+    await send(
+        {"type": "http.response.start", "status": 200, "headers": [kind, *HEADERS, *headers]}
+    )
+
+
+async def whole_answer(
+    send: Send, body: bytes, headers: Iterable[Header], *, stall: float, wire: Wire = EVENTS
+) -> None:
+    """Answer 200 with a stream that is complete: no heartbeats, nothing to wait for."""
+    await begin(send, headers, wire)
+    async with asyncio.timeout(stall):
+        await send({"type": "http.response.body", "body": wire.greeting + body})
 
 
 async def stream(
@@ -51,24 +78,23 @@ async def stream(
     stall: float,
     opening: bytes = b"",
     view: View = whole,
-    retry: bool = True,
+    wire: Wire = EVENTS,
 ) -> None:
     """Send ``opening`` (whole frames), then ``view`` of ``frames`` until they end.
 
-    Without ``retry`` no frame lacks data: some clients take one for an event.
     Raises TimeoutError if a reader takes longer than ``stall`` seconds to accept a frame.
     """
-    await piece(send, (RETRY if retry else HEARTBEAT) + opening, stall)
+    await piece(send, wire.greeting + opening, stall)
     async for batch in frames:
-        await piece(send, HEARTBEAT if batch is None else view(batch), stall)
+        await piece(send, wire.heartbeat if batch is None else view(batch), stall)
         del batch  # A stalled reader must not keep two pages alive.
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def refuse(send: Send, *, retry: bool = True) -> None:
+async def refuse(send: Send, wire: Wire = EVENTS) -> None:
     """End a stream whose reader has lost access; one that takes nothing is simply cut."""
     with suppress(TimeoutError):
-        await piece(send, REVOKED if retry else b": revoked\n\n", FAREWELL)
+        await piece(send, wire.revoked, FAREWELL)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

@@ -52,6 +52,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     _backend: int | None = None
 
     def get_connection_params(self) -> dict[str, Any]:
+        """The parameters of Django, with our cursors and the login of this process's role."""
         params: dict[str, Any] = super().get_connection_params()
         params["cursor_factory"] = cursors.ScopedCursor
         return params | roles.credentials(params.get("dbname", ""))
@@ -62,6 +63,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return commit
 
     def create_cursor(self, name: str | None = None) -> Any:
+        """A cursor that sends the current team's scope along with each statement."""
         if name is None:
             return super().create_cursor()
         cursor = cursors.ScopedServerCursor(
@@ -73,6 +75,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return cursor
 
     def init_connection_state(self) -> None:
+        """Give a new connection its deadline and the bound of its transactions."""
         super().init_connection_state()
         if self.deadline is not None:
             self.connection.deadline = self.deadline

@@ -27,6 +27,7 @@ class ScopedCursor(Cursor):
     """Django's cursor. One round trip per statement, as without it."""
 
     def execute(self, query: Any, params: Any = None, **kwargs: Any) -> Any:
+        """Run a statement in the current team's scope, which goes in front of it in one message."""
         prefix = _prefix(self.connection) if query != "" else ""
         metrics.count_statement()
         if not prefix:
@@ -37,6 +38,7 @@ class ScopedCursor(Cursor):
         return self
 
     def executemany(self, query: Any, params_seq: Iterable[Any], **kwargs: Any) -> None:
+        """Run a statement once for each of ``params_seq``, each in the current team's scope."""
         # psycopg sends these in a pipeline, which takes one statement per message.
         if _prefix(self.connection):
             for params in params_seq:

@@ -68,6 +68,7 @@ class Connection(psycopg.Connection[Any]):
         self.opened_at = time.monotonic()
 
     def wait(self, gen: Any, interval: float = INTERVAL, timeout: float | None = None) -> Any:
+        """Wait for the server until the deadline. Raises OperationalError after it."""
         seconds = self.deadline or current()
         try:
             answer = super().wait(gen, interval, seconds if timeout is None else timeout)
@@ -86,6 +87,7 @@ class Connection(psycopg.Connection[Any]):
             raise _given_up(self, seconds) from None
 
     def execute(self, query: Any, *args: Any, **kwargs: Any) -> Any:
+        """Run a query; a pool's empty one is skipped while the connection is surely alive."""
         if query != "":
             return super().execute(query, *args, **kwargs)
         # A pool checks this way whether a connection is alive.
@@ -112,6 +114,7 @@ class AsyncConnection(psycopg.AsyncConnection[Any]):
     answered_at = 0.0
 
     async def wait(self, gen: Any, interval: float = INTERVAL, timeout: float | None = None) -> Any:
+        """Wait for the server for as long as a queue may take. Raises OperationalError after it."""
         try:
             seconds = QUEUE if timeout is None else timeout
             answer = await waiting.wait_async(gen, self.pgconn.socket, interval, seconds)
@@ -130,6 +133,7 @@ class AsyncConnection(psycopg.AsyncConnection[Any]):
             raise
 
     async def execute(self, query: Any, *args: Any, **kwargs: Any) -> Any:
+        """Run a query; a pool's empty one is skipped while the connection is surely alive."""
         if query == "" and _surely_alive(self):
             return None
         return await super().execute(query, *args, **kwargs)

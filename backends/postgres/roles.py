@@ -4,8 +4,10 @@
 Commands keep the role of DATABASE_URL, which owns everything. ``teams.row_security`` makes both.
 """
 
+import os
+import pwd
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import structlog
@@ -14,6 +16,7 @@ from django.db import connection
 
 from agui_project.logs import sparingly
 from backends.postgres import scope
+from backends.postgres.address import LIBPQ
 
 log = structlog.get_logger(__name__)
 
@@ -54,6 +57,23 @@ def has_login() -> bool:
     return bool(settings.AGUI_EMBEDDED["postgres"] or settings.AGUI_DATABASE_APP_PASSWORD)
 
 
+def can_be_left(*, here: bool) -> bool:
+    """Whether web and worker log in as somebody else and only take their role: SQL may undo it.
+
+    ``here`` says that this process is one of them, so that without a user in the address
+    PostgreSQL takes the account that it runs as.
+    """
+    if not settings.AGUI_DATABASE_ROLES or has_login():
+        return False
+    address = settings.DATABASES["default"]
+    user = address["USER"] or LIBPQ.get("PGUSER", "")
+    if here and not user:
+        with suppress(KeyError):
+            user = pwd.getpwuid(os.geteuid()).pw_name
+    database = address["NAME"] or LIBPQ.get("PGDATABASE", user)
+    return bool(user) and user != name(database, APPLICATION)
+
+
 def credentials(database: str) -> dict[str, str]:
     """Whom to connect as instead of the user of DATABASE_URL."""
     if not (process.serves and process.logs_in):
@@ -68,14 +88,14 @@ def take(raw: Any, part: str) -> None:
 
     Where there is no such role it keeps its own, and the log says so: row-level security is off.
     """
-    wanted = name(raw.info.dbname, part) if process.serves else ""
+    own_role = name(raw.info.dbname, part) if process.serves else ""
     raw.restricted = False
-    row = raw.execute(BECOME, ["" if wanted else scope.ALL, wanted, membership(raw)]).fetchone()
+    row = raw.execute(BECOME, ["" if own_role else scope.ALL, own_role, membership(raw)]).fetchone()
     raw.role = row[1]
     raw.restricted = row[1] is not None and part == APPLICATION
-    if wanted and raw.role is None:
+    if own_role and raw.role is None:
         raw.execute(BECOME, [scope.ALL, "", membership(raw)])
-        sparingly(log.warning, "database.row_security_off", missing=wanted, see=SEE)
+        sparingly(log.warning, "database.row_security_off", missing=own_role, see=SEE)
     if not raw.autocommit:
         raw.commit()
 
@@ -96,6 +116,14 @@ def appending() -> Iterator[None]:
     _switch(name(raw.info.dbname, WRITER))
     yield
     _switch(raw.role)  # after an error the rollback does it
+
+
+def as_writer(raw: Any, statement: str) -> str:
+    """The statement with the right to append to journals (``appending``), in one message."""
+    if not raw.restricted or raw.role is None:
+        return statement
+    writer = _quoted(name(raw.info.dbname, WRITER))
+    return f"set local role {writer}; {statement}; set local role {_quoted(raw.role)}"
 
 
 def as_login(raw: Any, statement: str) -> str:

@@ -16,9 +16,11 @@ class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]
     """allauth's hooks for secrets."""
 
     def encrypt(self, text: str) -> str:
+        """Seal a second factor's secret for its column."""
         return seal(text)
 
     def decrypt(self, encrypted_text: str) -> str:
+        """The secret that ``encrypt`` sealed."""
         return unseal(encrypted_text)
 
 

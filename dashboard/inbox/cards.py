@@ -36,10 +36,12 @@ class Card:
 
     @property
     def is_open(self) -> bool:
+        """Whether the question can still be answered."""
         return self.state == InterruptStatus.OPEN
 
     @property
     def schema(self) -> str:
+        """The schema of the answer as indented JSON."""
         return indented(json.loads(self.question.response_schema or "{}"))
 
     @property
@@ -71,6 +73,7 @@ def of_run(
 def of_rows(
     principal: Principal, rows: Iterable[Interrupt], form: AnswerForm | None, problem: str
 ) -> list[Card]:
+    """A card for each question; that of ``form`` shows it and its ``problem``."""
     own = form.question.pk if form else None
     cards = [card(principal, row, form if row.pk == own else None) for row in rows]
     for each in cards:

@@ -56,6 +56,7 @@ class Part:
 
     @property
     def help(self) -> str:
+        """The schema's description, cut to what fits under a field."""
         text = self.schema.get("description")
         return text[:LONG_HELP] if isinstance(text, str) else ""
 

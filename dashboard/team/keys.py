@@ -27,14 +27,14 @@ def keys(request: HttpRequest, principal: Principal) -> HttpResponse:
     form = _form(principal, request)
     if not form.is_valid():
         return _page(request, principal, form)
-    wanted, until = form.cleaned_data, form.cleaned_data["until"]
+    choices, until = form.cleaned_data, form.cleaned_data["until"]
     try:
         _, text = api_keys.create(
             principal,
-            wanted["name"],
-            Role(wanted["role"]),
-            scopes=[scope for scope in Scope if scope in wanted["scopes"]],
-            agents=wanted["agents"].split() or None,
+            choices["name"],
+            Role(choices["role"]),
+            scopes=[scope for scope in Scope if scope in choices["scopes"]],
+            agents=choices["agents"].split() or None,
             expires=datetime.combine(until, time.max, UTC) if until else None,
         )
     except HostError as error:

@@ -68,10 +68,10 @@ def revoke(request: HttpRequest, principal: Principal, invitation_id: UUID) -> H
 @action
 def change_role(request: HttpRequest, principal: Principal, member_id: int) -> HttpResponse:
     """Give a member another role."""
-    wanted = request.POST.get("role", "")
-    if wanted not in Role.values:
+    role = request.POST.get("role", "")
+    if role not in Role.values:
         raise Invalid("There is no such role.", details={"path": "role"})
-    members.change_role(principal, member_id, Role(wanted))
+    members.change_role(principal, member_id, Role(role))
     return redirect("team")
 
 
@@ -86,10 +86,10 @@ def remove(request: HttpRequest, principal: Principal, member_id: int) -> HttpRe
             "oneself": row.user_id == principal.user_id,
         }
         return render(request, "team/remove.html", context)
-    wanted = request.POST.get("keys", "revoke")
-    if wanted not in ("revoke", "keep"):
+    keys = request.POST.get("keys", "revoke")
+    if keys not in ("revoke", "keep"):
         raise Invalid("keys must be revoke or keep.", details={"path": "keys"})
-    removal = members.remove(principal, member_id, keep_keys=wanted == "keep")
+    removal = members.remove(principal, member_id, keep_keys=keys == "keep")
     verb = "still work" if removal.keys_kept else "are revoked"
     named = ", ".join(f"{key.name} ({key.prefix})" for key in removal.keys)
     messages.success(
@@ -102,13 +102,13 @@ def remove(request: HttpRequest, principal: Principal, member_id: int) -> HttpRe
 def switch(request: HttpRequest, principal: Principal) -> HttpResponse:
     """Switch to another of one's teams; other teams are not found."""
     try:
-        wanted = UUID(request.POST.get("team", ""))
+        team_id = UUID(request.POST.get("team", ""))
     except ValueError:
         raise Invalid("team must be the id of a team.", details={"path": "team"}) from None
     mine = Membership.objects.of_one_person().filter(user=principal.user_id, team__archived_at=None)
-    if not mine.filter(team=wanted).exists():
+    if not mine.filter(team=team_id).exists():
         raise NotFound
-    request.session["team"] = str(wanted)
+    request.session["team"] = str(team_id)
     return redirect("runs")
 
 

@@ -3,11 +3,13 @@
 from django import template
 
 from dashboard import listing
+from dashboard.runs_list import columns
 from teams.authentication import Principal
 
 register = template.Library()
 register.filter("active", listing.is_active)
 register.filter("stamp", listing.stamp)
+register.filter("tokens", columns.tokens)
 
 
 @register.filter

@@ -6,13 +6,14 @@ becomes zero, one or several frames: plain objects with ``type``, ``runId`` and 
 """
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from protocol.deep_copy import deep_copy
 from protocol.dialects.alpine_asking import task_of, what_is_asked
 from protocol.dialects.alpine_schema import EXTENSION_OF, EXTENSIONS, SCHEMA_VERSION
-from protocol.dialects.durations import text_of
+from protocol.dialects.deltas import Part
+from protocol.dialects.durations import YEAR_10000, text_of, timestamp_of
+from protocol.dialects.room import Text, of_run
 from protocol.patch import PatchFailed, apply
 
 Event = Mapping[str, Any]
@@ -23,7 +24,6 @@ Step = tuple[Frame, int]
 CUSTOM_NAMES = frozenset({"feedback", "plan_modification", "agent_message", "resource"})
 PREFIX = "alpine."
 TOLD_OPS = frozenset({"add", "replace", "remove"})
-YEAR_10000 = 253_402_300_800_000
 KEPT = ("runId", "timestamp", "messageId", "toolCallId", "agentId")
 
 
@@ -33,6 +33,7 @@ class Alpine:
     def __init__(self, run_id: str, wants: Iterable[str] = EXTENSIONS) -> None:
         self._run_id = run_id
         self._wants = frozenset(wants)
+        self._room = of_run(run_id)
         self._now = self._began = 0
         self._status = "running"
         self._started: Frame | None = None
@@ -44,8 +45,8 @@ class Alpine:
         self._tag: Frame = {}
         self._owners: dict[str, str] = {}
         self._steps: dict[tuple[str | None, str], Step] = {}
-        self._texts: dict[str, tuple[Frame, list[str]]] = {}
-        self._calls: dict[str, tuple[Frame, list[str]]] = {}
+        self._texts: dict[str, tuple[Frame, Text]] = {}
+        self._calls: dict[str, tuple[Frame, Text]] = {}
         self._rules = {
             "RUN_STARTED": self._run_started,
             "RUN_FINISHED": self._run_finished,
@@ -69,12 +70,31 @@ class Alpine:
 
     def feed(self, event: Event) -> list[Frame]:
         """The frames for the next event of the log."""
-        stamp = event.get("timestamp", self._now)
-        self._now = stamp if 0 <= stamp < YEAR_10000 else self._now  # agents may set it
+        self.move_to(event.get("timestamp", self._now))
         self._tag = self._owner(event) if "multi_agent" in self._wants else {}
         rule = self._rules.get(event["type"])
         frames = rule(event) if rule else []
         return [f for f in frames if EXTENSION_OF.get(f["type"]) in (None, *self._wants)]
+
+    def part(self, event: Event) -> Part | None:
+        """None: each frame has the time of its event, which ``timeless`` leaves open."""
+        return None
+
+    def timeless(self, event: Event, frame: Frame, time: str) -> Part:
+        """What the deltas of a part become, from one and its frame; ``time`` is for theirs."""
+        parts = self._texts if event["type"] == "TEXT_MESSAGE_CONTENT" else self._calls
+        _, text = parts.get(event.get("messageId") or event["toolCallId"], (None, None))
+        return Part(lambda delta: {**frame, "timestamp": time, "content": delta}, text)
+
+    def move_to(self, stamp: int) -> None:
+        """Take the time of the next event, in milliseconds."""
+        if 0 <= stamp < YEAR_10000:  # agents may set it
+            self._now = stamp
+
+    @property
+    def time(self) -> str:
+        """The time of the newest event as its frames have it."""
+        return timestamp_of(self._now) or ""
 
     def _owner(self, event: Event) -> Frame:
         """The owner of an event; a delta or an end may leave it to its START to name the owner."""
@@ -91,17 +111,16 @@ class Alpine:
         self._tag = {}
         frames = [self._started, *self._state()]
         frames += [start for start, _ in self._steps.values()]
-        for start, pieces in self._texts.values():
-            frames += [start, _so_far(start, "text_message_content", pieces)]
+        for start, text in self._texts.values():
+            frames += [start, _so_far(start, "text_message_content", text)]
         if "tool_calls" in self._wants:
-            for start, pieces in self._calls.values():
-                frames += [start, _so_far(start, "tool_call_args", pieces)]
+            for start, arguments in self._calls.values():
+                frames += [start, _so_far(start, "tool_call_args", arguments)]
         return frames
 
     def _frame(self, name: str, /, **members: Any) -> Frame:
         present = {key: value for key, value in members.items() if value is not None}
-        at = datetime.fromtimestamp(self._now / 1_000, UTC)
-        stamp = at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        stamp = timestamp_of(self._now)
         return {"type": name, "runId": self._run_id, "timestamp": stamp, **self._tag, **present}
 
     # --- the run
@@ -174,16 +193,22 @@ class Alpine:
 
     # --- texts and tool calls
 
+    def _new_text(self) -> Text:
+        """A text for readers that join in its middle; texts are only held while they are open."""
+        if not self._texts and not self._calls:
+            self._room = of_run(self._run_id)
+        return Text(self._room)
+
     def _text_start(self, event: Event) -> list[Frame]:
         source = "claude" if event.get("role", "assistant") == "assistant" else "alpine"
         frame = self._frame("text_message_start", messageId=event["messageId"], source=source)
-        self._texts[event["messageId"]] = (frame, [])
+        self._texts[event["messageId"]] = (frame, self._new_text())
         return [frame]
 
     def _text_content(self, event: Event) -> list[Frame]:
         key, delta = event["messageId"], event["delta"]
         if key in self._texts:
-            self._texts[key][1].append(delta)
+            self._texts[key][1].add(delta)
         return [self._frame("text_message_content", messageId=key, content=delta, delta=True)]
 
     def _text_end(self, event: Event) -> list[Frame]:
@@ -193,13 +218,13 @@ class Alpine:
     def _call_start(self, event: Event) -> list[Frame]:
         key = event["toolCallId"]
         frame = self._frame("tool_call_start", toolCallId=key, toolName=event["toolCallName"])
-        self._calls[key] = (frame, [])
+        self._calls[key] = (frame, self._new_text())
         return [frame]
 
     def _call_args(self, event: Event) -> list[Frame]:
         key, delta = event["toolCallId"], event["delta"]
         if key in self._calls:
-            self._calls[key][1].append(delta)
+            self._calls[key][1].add(delta)
         return [self._frame("tool_call_args", toolCallId=key, content=delta, delta=True)]
 
     def _call_end(self, event: Event) -> list[Frame]:
@@ -284,6 +309,6 @@ class Alpine:
         return [{**self._frame("custom", name=event["name"]), "value": value}]
 
 
-def _so_far(start: Frame, name: str, pieces: list[str]) -> Frame:
+def _so_far(start: Frame, name: str, text: Text) -> Frame:
     members = {key: start[key] for key in KEPT if key in start}
-    return {"type": name, **members, "content": "".join(pieces), "delta": False}
+    return {"type": name, **members, "content": str(text), "delta": False}

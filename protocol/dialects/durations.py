@@ -1,9 +1,13 @@
-"""Durations as Go writes them: ``250ms``, ``1.5s``, ``2m30s``, ``1h0m5s``."""
+"""Durations as Go writes them: ``250ms``, ``1.5s``, ``2m30s``, ``1h0m5s``; and points in time."""
 
 import re
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
 
 _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smh])")
+YEAR_10000 = 253_402_300_800_000
 _WHOLE = re.compile(rf"(?:{_PART.pattern})+")
 
 
@@ -29,3 +33,16 @@ def text_of(milliseconds: int) -> str:
     if hours:
         return f"{hours}h{minutes}m{seconds_text}"
     return f"{minutes}m{seconds_text}" if minutes else seconds_text
+
+
+def timestamp_of(milliseconds: Any) -> str | None:
+    """1 → ``1970-01-01T00:00:00.001Z``; None for what is no time, since agents may set it."""
+    if not isinstance(milliseconds, int | float) or not 0 <= milliseconds < YEAR_10000:
+        return None
+    second, rest = divmod(int(milliseconds), 1_000)
+    return f"{_second(second)}.{rest:03d}Z"
+
+
+@lru_cache(maxsize=256)
+def _second(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).isoformat().removesuffix("+00:00")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from protocol.deep_copy import deep_copy
+from protocol.dialects.deltas import Part
 from protocol.patch import PatchFailed, apply
 from protocol.strict_json import dumps
 
@@ -19,6 +20,7 @@ Frame = dict[str, Any]
 PLACES = 8
 """Frames that one event may become. The event that ends a log may become more: none follows it."""
 MOST_FOLLOWED = 16_000
+MOST_REPEATED = 2_000
 
 
 class Dialect(Protocol):
@@ -26,6 +28,10 @@ class Dialect(Protocol):
 
     def feed(self, event: Event) -> list[Frame]:
         """The frames for the next event of the log; each has a ``type``."""
+        ...
+
+    def part(self, event: Event) -> Part | None:
+        """What this delta and those behind it become; None if each has to be fed."""
         ...
 
 
@@ -81,16 +87,54 @@ class Activities:
         return key, {"activityType": event["activityType"], "content": content}
 
 
+class Subagents:
+    """The subagents of a log, for dialects that can only send them whole.
+
+    Each event sends again what is known of its subagent, so only members of up to ``MOST_REPEATED``
+    characters are remembered; a longer one is in the frame of its own event, and in no other.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, Frame] = {}
+
+    def feed(self, event: Event) -> tuple[str, Frame]:
+        """The id of a subagent, and its members with its status."""
+        key = event["subagentRunId"]
+        status = event["type"].removeprefix("SUBAGENT_").lower()
+        brought = {name: event[name] for name in _MEMBERS if name in event}
+        short = {
+            name: value for name, value in brought.items() if len(dumps(value)) <= MOST_REPEATED
+        }
+        known = {name: v for name, v in self._known.get(key, {}).items() if name not in brought}
+        self._known[key] = {**known, **short}
+        return key, {**known, **brought, "status": status}
+
+
+_MEMBERS = ("name", "description", "parentSubagentRunId", "message", "result")
+
+
 Rules = Mapping[str, Callable[[Event], list[Frame]]]
 """What a fold does with each type of event that its dialect can express."""
+
+
+Parts = Mapping[str, Callable[[Event], Part]]
+"""For each type of delta that its dialect can express, what finds the part that one continues."""
 
 
 class RuleFold:
     """A fold with a rule for each type of event; other events have no frames."""
 
     _rules: Rules
+    _parts: Parts
 
     def feed(self, event: Event) -> list[Frame]:
         """The frames for the next event of the log."""
+        if event["type"] in self._parts:
+            return self.part(event).add(event["delta"])
         rule = self._rules.get(event["type"])
         return rule(event) if rule else []
+
+    def part(self, event: Event) -> Part:
+        """What this delta, and all that follow it in its part, become."""
+        find = self._parts.get(event["type"])
+        return find(event) if find else Part()

@@ -11,7 +11,7 @@ from typing import Any
 
 from protocol.deep_copy import deep_copy
 from protocol.fold.messages import Messages
-from protocol.fold.open_parts import ENDS, KEYS, Parts
+from protocol.fold.open_parts import ENDS, KEYS, OpenParts
 from protocol.patch import PatchFailed, apply
 from protocol.strict_json import dumps_any
 from protocol.violation import Event
@@ -43,7 +43,7 @@ class Fold:
         self.raised: list[Event] = []
         self.questions: list[Event] = []
         self.asking: list[Event] = []
-        self.parts = Parts()
+        self.parts = OpenParts()
         self._messages = Messages(messages)
         self._set_state({} if state is UNSET else state)
         self._state_known = state is not UNSET
@@ -128,7 +128,7 @@ class Fold:
         fold = cls(map(json.loads, messages), json.loads(state))
         fold.started, fold.terminal, fold.raised = run["started"], run["terminal"], run["raised"]
         fold.questions, fold.asking = run.get("questions", []), run.get("asking", [])
-        fold.parts = Parts.load(run["parts"])
+        fold.parts = OpenParts.load(run["parts"])
         fold._state_known = run["state_known"]
         return fold
 
@@ -156,7 +156,7 @@ class Fold:
         self._messages.result(event)
 
     def _messages_snapshot(self, event: Event) -> None:
-        self.parts.history(event["messages"], overrides=True)
+        self.parts.owners.learn(event["messages"], overrides=True)
         self._messages.snapshot(event)
 
     def _state_snapshot(self, event: Event) -> None:
@@ -181,8 +181,8 @@ class Fold:
         }
         self.terminal = None
         self.asking = []
-        self.parts = Parts()
-        self.parts.history(echoed.get("messages") or (), overrides=False)
+        self.parts = OpenParts()
+        self.parts.owners.learn(echoed.get("messages") or (), overrides=False)
         self._messages.add_unknown(echoed.get("messages") or ())
         # The client that sent this input holds its state already, and the first delta applies to
         # that.

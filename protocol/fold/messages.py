@@ -32,9 +32,11 @@ class Messages:
         return [message.wire() for message in self._all]
 
     def holds(self, message_id: str) -> bool:
+        """Whether a message has this id."""
         return message_id in self._by_id
 
     def call(self, call_id: str) -> Call | None:
+        """The tool call of this id; None if no message has it."""
         entry = self._by_call.get(call_id)
         return None if entry is None else entry[1]
 

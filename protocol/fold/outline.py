@@ -1,10 +1,13 @@
-"""The outline of a run: one row for each message, tool call, step, subagent, question and error.
+"""The outline of a run: one row for each thing in it that has a beginning and an end.
 
-About one row for twelve events, so everything that shows a long run can start from it. The fold is
-pure, and resumable: ``dump`` and ``load`` at any event give the same rows as one pass.
+Its wait in the queue, the agent's attempt, messages, tool calls, steps, subagents, activities,
+changes of the state, questions, errors: about one row for twelve events, so everything that shows a
+long run can start from it. The fold is pure, and resumable: ``dump`` and ``load`` at any event give
+the same rows as one pass.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from typing import Any
 
 from protocol.fold.outline_row import (
@@ -24,30 +27,49 @@ from protocol.fold.outline_row import (
 from protocol.part_kinds import CALL, SPAN_END, SPAN_START, TEXT, THOUGHT
 from protocol.violation import Event, Owner
 
-FORMAT = 1
+FORMAT = 2
 """The format of the rows; what is stored in any other one is made again."""
 
 MESSAGE, TOOL, REASONING = "message", "tool", "reasoning"
 STEP, SUBAGENT, INTERRUPT, ERROR = "step", "subagent", "interrupt", "error"
-KINDS = (MESSAGE, REASONING, TOOL, STEP, SUBAGENT, INTERRUPT, ERROR)
+QUEUE, ATTEMPT, ACTIVITY, STATE = "queue", "attempt", "activity", "state"
+KINDS = (
+    QUEUE, ATTEMPT, MESSAGE, REASONING, TOOL, STEP, SUBAGENT, ACTIVITY, STATE, INTERRUPT, ERROR,
+)  # fmt: skip
+WHOLE = frozenset({QUEUE, ATTEMPT})
+"""The kinds of which a run has one row each, whatever happened in it."""
+SNAPSHOT, DELTA = "snapshot", "delta"
+"""The names of rows of the state; one row is all snapshots, or all deltas, up to another row."""
+MOST_KEYS = 50
 
 
 class Outline:
     """Feed it every event of one run's log, in order, with its ``seq`` and its size in bytes.
 
     ``seq`` is the last event that it was fed, ``rows`` are in the order in which things began.
+    ``queued`` is when the run began to wait, in ms; without it, the wait has no length.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, queued: int | None = None) -> None:
+        self._clear()
+        row = self._add(QUEUE, "", "", None)
+        row.seq0, row.t0 = 1, queued
+
+    def _clear(self) -> None:
         self.seq = 0
         self.rows: list[Row] = []
         self._index: dict[tuple[str, str], Row] = {}
         self._steps: dict[tuple[Owner, str], Row] = {}
         self._open: dict[int, Row] = {}
         # Owners that snapshots name; those of streamed parts are in their rows.
-        self._owners: dict[str, dict[str, Owner]] = {MESSAGE: {}, TOOL: {}, REASONING: {}}
+        self._owners: dict[str, dict[str, Owner]] = {
+            MESSAGE: {}, TOOL: {}, REASONING: {}, ACTIVITY: {},
+        }  # fmt: skip
         # Open spans and messages of reasoning: those of one id are one row.
         self._thinking: set[tuple[str, str]] = set()
+        # The row that the next change of the state may be part of.
+        self._state: Row | None = None
+        self._has_snapshot = False
 
     def feed(self, seq: int, event: Event, size: int = 0) -> None:
         """Take the next event; those of types that are not in ``FEEDS`` may be left out."""
@@ -70,7 +92,8 @@ class Outline:
         """Restore a fold from ``dump`` and its rows. Raises ValueError for another format."""
         if dumped["format"] != FORMAT:
             raise ValueError(f"not an outline of format {FORMAT}")
-        outline = cls()
+        outline = cls.__new__(cls)
+        outline._clear()
         outline.seq, outline._owners = dumped["seq"], dumped["owners"]
         outline._thinking = {(start, id) for start, id in dumped["thinking"]}
         for values in rows:
@@ -167,10 +190,57 @@ class Outline:
         if failed:
             self._error(seq, event, size)
 
-    # --- how the run ends
+    # --- activities and the state
+
+    def _activity(self, seq: int, event: Event, size: int) -> None:
+        key = key_of(event["messageId"])
+        row = self._index.get((ACTIVITY, key))
+        known = (row is not None and not row.of_input) or key in self._owners[ACTIVITY]
+        of_input = event["type"] == "ACTIVITY_DELTA" and not known
+        if row is None or row.of_input != of_input:
+            owner = event.get("subagentRunId")
+            row = self._add(ACTIVITY, key, event["activityType"], owner, of_input=of_input)
+            row.seq0, row.t0 = seq, event.get("timestamp")
+        row.touch(seq, size)
+        for text in islice(event.get("content", {}).values(), MOST_KEYS):
+            row.mention(text)
+        self._close(row, seq, event, SUCCEEDED)
+
+    def _state_changed(self, seq: int, event: Event, size: int) -> None:
+        name = SNAPSHOT if event["type"] == "STATE_SNAPSHOT" else DELTA
+        owner, row = _key(event.get("subagentRunId")), self._state
+        if row is None or (row.name, row.owner) != (name, owner):
+            of_input = name == DELTA and not self._has_snapshot
+            row = self._add(STATE, "", name, owner, of_input=of_input)
+            row.seq0, row.t0 = seq, event.get("timestamp")
+        row.touch(seq, size)
+        for path in _paths(event):
+            row.mention(path)
+        self._close(row, seq, event, SUCCEEDED)
+
+    # --- how the run begins and ends
+
+    def _started(self, seq: int, event: Event, size: int) -> None:
+        queue = self.rows[0]
+        if queue.status == RUNNING:
+            queue.touch(seq, 0)
+            self._close(queue, seq, event, SUCCEEDED)
+            # Clocks differ, and an imported run was queued after it ended.
+            if queue.t1 is not None and (queue.t0 is None or queue.t0 > queue.t1):
+                queue.t0 = queue.t1
+        row = self._add(ATTEMPT, key_of(event["runId"]), "", None)
+        row.seq0, row.t0 = seq, event.get("timestamp")
+        row.touch(seq, size)
+
+    def _end_attempt(self, seq: int, event: Event, size: int, status: str) -> None:
+        for row in [row for row in self._open.values() if row.kind == ATTEMPT]:
+            row.touch(seq, size)
+            self._close(row, seq, event, status)
 
     def _finished(self, seq: int, event: Event, size: int) -> None:
         outcome = event.get("outcome") or {}
+        status = _OUTCOMES.get(outcome.get("type") or "", SUCCEEDED)
+        self._end_attempt(seq, event, size, status)
         for interrupt in outcome.get("interrupts") or ():
             owner = interrupt.get("subagentRunId")
             row = self._add(INTERRUPT, key_of(interrupt["id"]), interrupt["reason"], owner)
@@ -180,6 +250,7 @@ class Outline:
         self._cut_off(seq, event)
 
     def _run_error(self, seq: int, event: Event, size: int) -> None:
+        self._end_attempt(seq, event, size, FAILED)
         self._error(seq, event, size)
         self._cut_off(seq, event)
 
@@ -200,6 +271,9 @@ class Outline:
 
     def _snapshot(self, seq: int, event: Event, size: int) -> None:
         for message in event["messages"]:
+            if message["role"] == "activity":
+                self._owners[ACTIVITY][key_of(message["id"])] = None
+                continue
             kind = REASONING if message["role"] == "reasoning" else MESSAGE
             owner = _key(message.get("subagentRunId"))
             self._own(kind, key_of(message["id"]), owner)
@@ -241,9 +315,10 @@ class Outline:
         row.lane, row.parent = self._lane(owner), _key(carrier) or owner
         return row
 
-    def _add(self, kind: str, key: str, name: str, owner: Owner) -> Row:
+    def _add(self, kind: str, key: str, name: str, owner: Owner, *, of_input: bool = False) -> Row:
         owner = _key(owner)
         row = Row(len(self.rows) + 1, kind, key, name, self._lane(owner), owner)
+        row.of_input = of_input
         self._put(row)
         return row
 
@@ -251,8 +326,13 @@ class Outline:
         self.rows.append(row)
         if row.kind == STEP and row.status == RUNNING:
             self._steps[row.owner, row.id] = row
-        elif row.kind not in (STEP, INTERRUPT, ERROR):
+        elif row.kind not in (STEP, STATE, INTERRUPT, ERROR):
             self._index[row.kind, row.id] = row
+        if row.kind == STATE:
+            self._state = row
+            self._has_snapshot |= row.name == SNAPSHOT
+        elif not row.of_input:  # links do not show that row, so it divides nothing for them
+            self._state = None
         if row.status == RUNNING:
             self._open[row.n] = row
 
@@ -277,6 +357,16 @@ def _name(kind: str, event: Event) -> str:
     return name
 
 
+def _paths(event: Event) -> Iterable[str]:
+    """The places that a snapshot or a patch of the state sets; the first ones."""
+    if event["type"] == "STATE_DELTA":
+        return (operation["path"] for operation in islice(event["delta"], MOST_KEYS))
+    snapshot = event["snapshot"]
+    names = islice(snapshot, MOST_KEYS) if isinstance(snapshot, dict) else ()
+    return (f"/{name}" for name in names)
+
+
+_OUTCOMES = {"interrupt": INTERRUPTED, "cancelled": UNFINISHED}
 _PARTS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(TEXT[1:], (MESSAGE, TEXT.key)),
     **dict.fromkeys(CALL[1:], (TOOL, CALL.key)),
@@ -294,7 +384,10 @@ _RULES: Mapping[str, _Rule] = {
     "SUBAGENT_STARTED": Outline._subagent_started,
     "SUBAGENT_FINISHED": Outline._subagent_ended,
     "SUBAGENT_ERROR": Outline._subagent_ended,
+    **dict.fromkeys(("ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA"), Outline._activity),
+    **dict.fromkeys(("STATE_SNAPSHOT", "STATE_DELTA"), Outline._state_changed),
     "MESSAGES_SNAPSHOT": Outline._snapshot,
+    "RUN_STARTED": Outline._started,
     "RUN_FINISHED": Outline._finished,
     "RUN_ERROR": Outline._run_error,
 }

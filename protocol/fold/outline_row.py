@@ -18,7 +18,7 @@ STATUSES = (RUNNING, PENDING, SUCCEEDED, FAILED, INTERRUPTED, ASKED, UNFINISHED)
 """``pending``: a tool call without a result; ``unfinished``: it was open when the run ended."""
 FIELDS = (
     "n", "kind", "id", "parent", "lane", "name", "seq0", "seq1", "t0", "t1", "bytes", "status",
-    "result", "gist",
+    "result", "gist", "of_input",
 )  # fmt: skip
 
 
@@ -27,8 +27,8 @@ class Row:
 
     ``seq1`` and ``t1`` are None while it is open. ``lane`` is the chain of subagents in which it
     happened, outermost first; a subagent's own lane ends with itself. ``bytes`` is the size of its
-    events, ``result`` the seq of a tool call's result. ``changed`` is the event that last changed
-    the row.
+    events, ``result`` the seq of a tool call's result. ``of_input``: it changes what only the run's
+    input contains, which links do not show. ``changed`` is the event that last changed the row.
     """
 
     __slots__ = (*FIELDS, "changed")
@@ -45,6 +45,7 @@ class Row:
         self.status = RUNNING
         self.result: int | None = None
         self.gist = ""
+        self.of_input = False
 
     @property
     def owner(self) -> Owner:
@@ -75,6 +76,11 @@ class Row:
         room = LONGEST_GIST - len(self.gist)
         if room > 0 and isinstance(text, str):
             self.gist += text[:room]
+
+    def mention(self, text: Any) -> None:
+        """Add a word to its gist, once."""
+        if isinstance(text, str) and text not in self.gist:
+            self.tell(f" {text}" if self.gist else text)
 
     def end(self, seq: int, at: int | None, status: str) -> None:
         """It ends here, until something opens it again."""

@@ -22,7 +22,7 @@ def prelude(fold: Fold) -> Events:
     if fold.terminal is not None or fold.started is None:
         return finished(fold)
     parts, snapshot = fold.parts, _snapshot(fold)
-    lost = [key for key in parts.open if not _is_held(fold, *key)]
+    lost = [key for key in parts.ids() if not _is_held(fold, *key)]
     return [
         *_opening(fold),
         snapshot,
@@ -34,12 +34,7 @@ def prelude(fold: Fold) -> Events:
         *map(dict, fold.asking),
         *map(dict, parts.steps.values()),
         *(dict(event) for events in parts.subagents.values() for event in events),
-        *(
-            _reopened(fold, *key)
-            for kind in (SPAN, THOUGHT, TEXT, CALL)
-            for key in parts.open
-            if key[0] == kind and key not in lost
-        ),
+        *(_reopened(fold, *key) for key in parts.ids() if key not in lost),
     ]
 
 
@@ -62,25 +57,13 @@ def prelude_frames(fold: Fold, position: int) -> bytes | None:
     one. None if an event would be larger than clients accept (10 MiB): such a reader needs the raw
     log.
     """
-    payloads = _payloads(fold)
-    if payloads is None:
+    payloads = list(map(encode, prelude(fold)))
+    if any(len(payload) > MAX_EVENT_BYTES - FRAMING for payload in payloads):
         return None
     frames = [b"data: %b\n\n" % payload for payload in payloads]
     if frames:
         frames[-1] = b"id: %d\n%b" % (position, frames[-1])
     return b"".join(frames)
-
-
-def prelude_texts(fold: Fold) -> list[str] | None:
-    """The prelude as WebSocket text frames, one event each; None as in ``prelude_frames``."""
-    payloads = _payloads(fold)
-    return None if payloads is None else [payload.decode() for payload in payloads]
-
-
-def _payloads(fold: Fold) -> list[bytes] | None:
-    payloads = list(map(encode, prelude(fold)))
-    limit = MAX_EVENT_BYTES - FRAMING
-    return payloads if all(len(payload) <= limit for payload in payloads) else None
 
 
 def _opening(fold: Fold) -> Iterator[dict[str, Any]]:
@@ -92,7 +75,7 @@ def _opening(fold: Fold) -> Iterator[dict[str, Any]]:
 
 def _snapshot(fold: Fold) -> dict[str, Any]:
     """The messages in a form that clients accept."""
-    opened, messages = fold.parts.open, fold.messages
+    parts, messages = fold.parts, fold.messages
     for message in messages:
         name = message["id"]
         if message["role"] == "activity":
@@ -102,8 +85,8 @@ def _snapshot(fold: Fold) -> dict[str, Any]:
             continue
         # A client learns the owner from here, and rejects the next delta if its owner differs.
         for kind in (SPAN, THOUGHT) if message["role"] == "reasoning" else (TEXT,):
-            if (kind, name) in opened:
-                _tag(message, fold.parts.owner(kind, name))
+            if name in parts.open[kind]:
+                _tag(message, parts.owner(kind, name))
     return {"type": "MESSAGES_SNAPSHOT", "messages": messages}
 
 
@@ -119,7 +102,7 @@ def _reopened(fold: Fold, kind: str, part: str) -> dict[str, Any]:
     It has no metadata: the snapshot contains that already, and repeating it would undo later
     changes.
     """
-    event = dict(fold.parts.open[kind, part])
+    event = dict(fold.parts.open[kind][part])
     _tag(event, fold.parts.owner(kind, part))
     if kind == CALL and (name := fold.call_name(part)) is not None:
         event["toolCallName"] = name

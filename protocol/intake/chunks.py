@@ -90,6 +90,7 @@ class Chunks:
         return {"lanes": lanes, "last": [[*key, begun] for key, begun in self._last.items()]}
 
     def load(self, dumped: dict[str, Any]) -> None:
+        """Take over what ``dump`` wrote."""
         self.lanes = {
             lane: Stream(FORMS[form], id_, opener) for lane, form, id_, opener in dumped["lanes"]
         }

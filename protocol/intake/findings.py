@@ -30,6 +30,7 @@ class Findings:
         self._more: Counter[tuple[str, str]] = Counter()
 
     def add(self, seq: int, rule: str, action: str) -> None:
+        """Note a finding; beyond ``LIMIT`` findings are counted by rule and action only."""
         self.total += 1
         if self.total <= LIMIT:
             self._new.append(Finding(seq, rule, action))
@@ -41,6 +42,7 @@ class Findings:
         return {"total": self.total, "more": [[*kind, n] for kind, n in self._more.items()]}
 
     def load(self, dumped: dict[str, Any]) -> None:
+        """Take over what ``dump`` wrote."""
         self.total = dumped["total"]
         self._more = Counter({(rule, action): n for rule, action, n in dumped["more"]})
 
@@ -53,3 +55,18 @@ class Findings:
             batch += [Finding(end, *kind, times) for kind, times in self._more.items()]
             self._more.clear()
         return batch
+
+
+MEANINGS = {
+    "inserted_start": "A piece of something that was not open; its beginning was put before it.",
+    "dropped": "An event that had no place here; it was left out.",
+    "closed": "Something was still open at the end; it was closed first.",
+    "restated": "A patch that does not apply; the state as it is stands in its place.",
+    "wrapped": "An event of an unknown type; it is stored as RAW.",
+    "translated": "An older or misspelt form; it was translated.",
+    "coerced": "A value of another type; it was made text.",
+    "continued": "A chunk without an id; it continues what was open before.",
+    "renamed": "An id that the thread has used; it got another one.",
+    "failed": "An event that cannot be mended; it ended the run.",
+}
+"""What each action means, for people."""

@@ -21,10 +21,10 @@ from protocol.encoding import DELTA_IDS, Record, clean_text, encode, is_whole
 from protocol.errors import RunErrorCode, RunFailed
 from protocol.intake import response_schema
 from protocol.intake.chunks import Chunks
+from protocol.intake.endings import closings, finished, subagent_ending, subagent_error
 from protocol.intake.findings import Finding, Findings
 from protocol.intake.gate import gate
-from protocol.intake.questions import with_messages
-from protocol.intake.repair import DROP, Fix, mend, subagent_ending, subagent_error
+from protocol.intake.repair import DROP, Fix, mend
 from protocol.intake.replicas import MAX_BYTES as MAX_STATE_BYTES
 from protocol.intake.replicas import NO_TEXT, Replicas
 from protocol.intake.reused_ids import ReusedIds
@@ -37,7 +37,6 @@ from protocol.violation import Violation
 
 MAX_TEXT = 100 * 1024 * 1024
 MAX_MESSAGE = 2000
-
 Batch = list[dict[str, Any]]
 
 _BARE: Mapping[str, Any] = {"type": "RUN_STARTED"}
@@ -62,6 +61,7 @@ class Intake:
         max_state: int = MAX_STATE_BYTES,
         max_text: int = MAX_TEXT,
         repair: bool = True,
+        states: bool = False,
         history: Iterable[Mapping[str, Any]] = (),
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -70,7 +70,7 @@ class Intake:
         ``max_bytes`` bounds one event, ``max_state`` the state and activities of the run,
         ``max_text`` the characters of its messages, calls and reasoning. ``history`` are the
         messages of the thread, whose ids this run must not reuse. Without ``repair`` every
-        violation is refused.
+        violation is refused. ``states``: the log gets the state before its first delta.
         """
         self.terminal: dict[str, Any] | None = None
         self._ids = {"threadId": clean_text(thread_id), "runId": clean_text(run_id)}
@@ -87,7 +87,7 @@ class Intake:
             self._ids["runId"], history, lambda: self._find("reused_id", "renamed")
         )
         self._verifier = Verifier()
-        self._replicas = Replicas({} if input is None else input.get("state", {}), max_state)
+        self._replicas = Replicas((input or {}).get("state", {}), max_state, unstated=states)
         self._max_text = self._room = max_text
         self._seams = Seams()
         self._waiting_halves = self._seams.waiting
@@ -105,14 +105,13 @@ class Intake:
         *,
         head: int,
         input: Mapping[str, Any] | None = None,
-        clock: Callable[[], float] = time.time,
     ) -> "Intake":
         """The intake of a run that lost its worker, whose log has ``head`` events.
 
         A run without events can still start and be cancelled. Otherwise the open parts are unknown,
         and only ``fail``, which may cut everything short, is possible.
         """
-        intake = cls(thread_id, run_id, input=input, clock=clock)
+        intake = cls(thread_id, run_id, input=input)
         intake._head = head
         intake._lost = head > 0
         return intake
@@ -192,7 +191,7 @@ class Intake:
         fields = {"outcome": outcome, "result": result, "usage": usage}
         end = gate({"type": "RUN_FINISHED", **fields}, self._ids)
         closings = self._closings(subagent_ending(end.get("outcome")))
-        return self._commit([*self._unopened(), *closings, self._finished(end)])
+        return self._commit([*self._unopened(), *closings, finished(end, self._verifier.parts)])
 
     def cancel(self) -> list[Record]:
         """Close what is open, then RUN_FINISHED with the outcome ``cancelled``."""
@@ -241,11 +240,11 @@ class Intake:
             # It may cut everything short, but a log with every part closed reads better.
             return [*self._closings(subagent_error(clean["message"][:MAX_MESSAGE])), clean]
         if kind == "RUN_FINISHED":
-            clean = self._finished(clean)
+            clean = finished(clean, self._verifier.parts)
             if "outcome" in clean:
                 outcome = response_schema.usable(clean["outcome"], self._unusable)
                 clean = clean | {"outcome": outcome}
-        return self._chunks.expand(clean)
+        return [*self._replicas.before(clean), *self._chunks.expand(clean)]
 
     def _commit(self, batch: Batch) -> list[Record]:
         """Encode, verify and mend a batch; return its records: all of them or none."""
@@ -273,7 +272,7 @@ class Intake:
         if nothing can be mended. In both cases the verifier has not moved.
         """
         verifier, fresh = self._verifier, self._verifier.ids is None
-        mark = verifier.mark() if len(batch) > 1 else None
+        mark = verifier.parts.mark() if len(batch) > 1 else None
         at = 0
         try:
             for at, event in enumerate(batch):
@@ -286,7 +285,7 @@ class Intake:
             if fresh:
                 self._verifier = Verifier()
             elif mark is not None:
-                verifier.restore(mark)
+                verifier.parts.restore(mark)
             if fix is None:
                 raise
             mended.append(Finding(self._head + 1 + at, rule, fix.action))
@@ -341,26 +340,8 @@ class Intake:
             return [gate(bare, self._ids)]
         return [full]
 
-    def _finished(self, event: dict[str, Any]) -> dict[str, Any]:
-        """List in a success the calls that wait for the application; late joiners cannot."""
-        outcome = event.get("outcome", {"type": "success"})
-        if outcome["type"] == "interrupt":
-            return event | {"outcome": with_messages(outcome)}
-        if outcome["type"] != "success":
-            return event
-        pending = self._verifier.pending_tool_calls()
-        if pending:
-            return event | {"outcome": {"type": "success", "pendingToolCallIds": pending}}
-        return event | {"outcome": {"type": "success"}} if "outcome" in event else event
-
     def _closings(self, subagent: Mapping[str, Any]) -> Batch:
-        """The events that close all open parts; an interrupted step is marked as such."""
-        ends = self._verifier.close_open_parts(subagent)
-        if subagent["type"] == "SUBAGENT_ERROR":
-            for end in ends:
-                if end["type"] == "STEP_FINISHED":
-                    end["metadata"] = {"status": "failed"}
-        return ends
+        return closings(self._verifier.parts, subagent)
 
     def _refuse_after_end(self) -> None:
         if self.ended:

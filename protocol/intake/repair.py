@@ -14,10 +14,10 @@ Everything else contradicts itself (two owners, an id used twice) or asks what o
 knows, and a guess would tell readers something that never happened.
 """
 
-from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from protocol.encoding import DELTA_IDS
+from protocol.intake.endings import subagent_ending
 from protocol.intake.replicas import Replicas
 from protocol.intake.verifier import Verifier
 from protocol.violation import Event, Violation
@@ -55,9 +55,9 @@ def mend(
         return Fix("inserted_start", [_start(verifier, event), event]) if kind in _STARTS else DROP
     match violation.rule, kind:
         case "V8", _:
-            ends = verifier.close_open_parts(subagent_ending(event.get("outcome")))
+            ends = verifier.parts.closings(subagent_ending(event.get("outcome")))
             return Fix("closed", [*ends, event])
-        case "V9", "SUBAGENT_STARTED" if event["subagentRunId"] in verifier.subagents:
+        case "V9", "SUBAGENT_STARTED" if verifier.parts.is_active(event["subagentRunId"]):
             return DROP
         case "V9", "SUBAGENT_FINISHED" | "SUBAGENT_ERROR":
             return DROP
@@ -80,15 +80,3 @@ def _start(verifier: Verifier, event: Event) -> dict[str, Any]:
 
 
 _REOPENING = ("type", "toolCallId", "toolCallName", "parentMessageId", "subagentRunId")
-
-
-def subagent_ending(outcome: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The event that closes a subagent in a run that ends with ``outcome``."""
-    kind: Literal["suspended", "success"]
-    kind = "suspended" if (outcome or {}).get("type") == "interrupt" else "success"
-    return {"type": "SUBAGENT_FINISHED", "outcome": {"type": kind}}
-
-
-def subagent_error(message: str, code: str | None = None) -> dict[str, Any]:
-    """The event that ends a subagent that was cut short."""
-    return {"type": "SUBAGENT_ERROR", "message": message} | ({"code": code} if code else {})

@@ -34,17 +34,22 @@ class Replicas:
         "_most",
         "_restated",
         "_rules",
+        "_unstated",
         "changed",
         "state",
     )
 
-    def __init__(self, state: Any, max_bytes: int = MAX_BYTES) -> None:
-        """``state`` is the input's; it is copied before the first patch."""
+    def __init__(self, state: Any, max_bytes: int = MAX_BYTES, *, unstated: bool = False) -> None:
+        """``state`` is the input's; it is copied before the first patch.
+
+        ``unstated``: the log must get it before that.
+        """
         self.state = state
         self._most = max_bytes
         self._known = self._added = self._restated = 0
         self.changed = True
         self._borrowed = True
+        self._unstated = unstated
         self._activities: dict[str, Any] = {}
         self._rules: dict[str, Callable[[Event], None]] = {
             "STATE_SNAPSHOT": self._state_snapshot,
@@ -67,6 +72,19 @@ class Replicas:
             if self._known + self._added > self._most and self._added > self._most // 8:
                 self._measure()
 
+    def before(self, event: Event) -> list[dict[str, Any]]:
+        """What must come before an event: the state, before the log's first delta of it.
+
+        Nothing if the delta does not apply: it will be mended, or refused.
+        """
+        if not self._unstated or event["type"] != "STATE_DELTA":
+            return []
+        try:
+            grown(deep_copy(self.state), event["delta"])
+        except PatchFailed:
+            return []
+        return [{"type": "STATE_SNAPSHOT", "snapshot": self.state}]
+
     def restated(self) -> dict[str, Any] | None:
         """The state as an event; None if that would not help, or was done too often.
 
@@ -88,6 +106,7 @@ class Replicas:
             )
 
     def _state_snapshot(self, event: Event) -> None:
+        self._unstated = False
         if event["snapshot"] is not self.state:
             self.state, self._borrowed, self.changed = event["snapshot"], False, True
 

@@ -76,6 +76,7 @@ class ReusedIds:
         return {"messages": self._messages, "calls": self._new_calls}
 
     def load(self, dumped: dict[str, Any]) -> None:
+        """Take over what ``dump`` wrote."""
         self._messages, self._new_calls = dumped["messages"], dumped["calls"]
         self._taken |= self._messages.keys()
         self._calls |= self._new_calls.keys()

@@ -25,6 +25,7 @@ class Seams:
         return [[*key, ord(half)] for key, half in self.waiting.items()]
 
     def load(self, dumped: list[list[Any]]) -> None:
+        """Take over what ``dump`` wrote."""
         self.waiting.clear()
         self.waiting.update({(kind, part): chr(half) for kind, part, half in dumped})
 

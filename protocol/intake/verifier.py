@@ -7,66 +7,56 @@ follows a terminal event, not even a late RUN_ERROR (V3).
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from protocol.part_kinds import CALL, SPAN_END, SPAN_KEY, SPAN_START, TEXT, THOUGHT
-from protocol.subagent_owners import Owners, agree
+from protocol.fold.open_parts import CALL, ENDS, KEYS, SPAN, TEXT, THOUGHT, OpenParts
+from protocol.part_kinds import STREAMED
+from protocol.subagent_owners import agree
 from protocol.violation import ABSENT, Event, Owner, Violation, named, refuse_null_tags, tag_of
 
 
-class Mark(NamedTuple):
-    """The open parts at one moment."""
+class Bracket(NamedTuple):
+    """One kind of part that a START opens and an END closes; ``open`` is that of the open parts."""
 
-    parts: list[dict[str, Event]]
-    steps: dict[tuple[Owner, str], Event]
-    subagents: dict[str, Event]
+    name: str
+    rule: str
+    key: str
+    end: str
+    open: dict[str, Event]
+    owners: dict[str, Owner]
 
 
-class Bracket:
-    """One kind of part that a START opens and an END closes.
-
-    ``open`` maps the id of each open part to its START, in the order they opened.
-    """
-
-    __slots__ = ("end", "key", "name", "open", "owners", "rule")
-
-    def __init__(self, name: str, rule: str, key: str, end: str, owners: dict[str, Owner]) -> None:
-        self.name, self.rule, self.key, self.end, self.owners = name, rule, key, end, owners
-        self.open: dict[str, Event] = {}
+_NAMES = {
+    CALL: ("tool call", "V5"),
+    TEXT: ("text message", "V4"),
+    THOUGHT: ("reasoning message", "V6"),
+    SPAN: ("reasoning span", "V6"),
+}
 
 
 class Verifier:
     """Feed it every event of one run in order; if it raises Violation, its state has not changed.
 
-    ``steps``, ``calls``, ``subagents`` and ``ended_subagents`` map each part to its first START;
-    ``ended`` is the type of the terminal event.
+    ``parts`` are the open ones; ``calls`` maps each call to its first START, ``ended`` is the type
+    of the terminal event.
     """
 
     def __init__(self) -> None:
         self.ids: dict[str, str] | None = None
         self.ended: str | None = None
-        self.owners = owners = Owners()
-        self.steps: dict[tuple[Owner, str], Event] = {}
-        self.subagents: dict[str, Event] = {}
-        self.ended_subagents: dict[str, Event] = {}
+        self.parts = parts = OpenParts()
+        self.owners = owners = parts.owners
         self.calls: dict[str, Event] = {}
-        self._answered: set[str] = set()
-        call = Bracket("tool call", "V5", CALL.key, CALL.end, owners.calls)
-        text = Bracket("text message", "V4", TEXT.key, TEXT.end, owners.messages)
-        thought = Bracket("reasoning message", "V6", THOUGHT.key, THOUGHT.end, owners.reasoning)
-        span = Bracket("reasoning span", "V6", SPAN_KEY, SPAN_END, owners.reasoning)
-        self.brackets = (call, text, thought, span)
-        self._starts = {
-            CALL.start: call,
-            TEXT.start: text,
-            THOUGHT.start: thought,
-            SPAN_START: span,
+        brackets = {
+            start: Bracket(
+                *_NAMES[start], KEYS[start], end, parts.open[start], parts.owners_of(start)
+            )
+            for end, start in ENDS.items()
         }
-        self._continuations = {
-            CALL.content: call,
-            TEXT.content: text,
-            THOUGHT.content: thought,
-        } | {bracket.end: bracket for bracket in self.brackets}
+        self._starts = brackets
+        self._continuations = {end: brackets[start] for end, start in ENDS.items()} | {
+            kind.content: brackets[kind.start] for kind in STREAMED
+        }
         self._others: dict[str, Callable[[Event], None]] = {
             "RUN_STARTED": self._run_started,
             "RUN_FINISHED": self._run_finished,
@@ -76,7 +66,7 @@ class Verifier:
             "SUBAGENT_STARTED": self._subagent_started,
             "SUBAGENT_FINISHED": self._subagent_ended,
             "SUBAGENT_ERROR": self._subagent_ended,
-            "TOOL_CALL_RESULT": self._tool_call_result,
+            "TOOL_CALL_RESULT": parts.result,
             "MESSAGES_SNAPSHOT": self._messages_snapshot,
             "ACTIVITY_SNAPSHOT": owners.activity_snapshot,
             "ACTIVITY_DELTA": owners.activity_delta,
@@ -105,61 +95,16 @@ class Verifier:
         elif (rule := self._others.get(kind)) is not None:
             rule(event)
 
-    def mark(self) -> Mark:
-        """The open parts now, for ``restore``."""
-        parts = [bracket.open.copy() for bracket in self.brackets]
-        return Mark(parts, self.steps.copy(), self.subagents.copy())
-
-    def restore(self, mark: Mark) -> None:
-        """Reopen what was closed since ``mark``; nothing but closings can be undone."""
-        for bracket, was_open in zip(self.brackets, mark.parts, strict=True):
-            bracket.open = was_open
-        self.steps, self.subagents = mark.steps, mark.subagents
-        for subagent in mark.subagents:
-            self.ended_subagents.pop(subagent, None)
-
-    def open_parts(self) -> list[Event]:
-        """The START of every open part, outermost first: a legal order in which to reopen them.
-
-        The parent of an open subagent may have ended: see ``ended_subagents``.
-        """
-        parts = [*self.subagents.values(), *self.steps.values()]
-        for bracket in reversed(self.brackets):
-            parts += bracket.open.values()
-        return parts
-
-    def close_open_parts(self, subagent: Event | None = None) -> list[dict[str, Any]]:
-        """The events that close every open part, inner first; feed them to take effect.
-
-        ``subagent`` is the event that ends a subagent, without its id; SUBAGENT_FINISHED by
-        default.
-        """
-        ends: list[dict[str, Any]] = []
-        for bracket in self.brackets:
-            for part in reversed(bracket.open):
-                end = {"type": bracket.end, bracket.key: part}
-                ends.append(end | _tag(bracket.owners.get(part)))
-        for owner, name in reversed(self.steps):
-            ends.append({"type": "STEP_FINISHED", "stepName": name} | _tag(owner))
-        ending = dict(subagent or {"type": "SUBAGENT_FINISHED"})
-        return ends + [ending | _tag(started) for started in reversed(self.subagents)]
-
-    def pending_tool_calls(self) -> list[str]:
-        """The calls of this run that have no result, in call order."""
-        return [call for call in self.calls if call not in self._answered]
-
     def _open(self, bracket: Bracket, event: Event) -> None:
         kind, part = event["type"], event[bracket.key]
         if part in bracket.open:
             raise Violation(bracket.rule, f"{kind}: {bracket.name} '{part}' is already open.")
-        if kind == "TOOL_CALL_START":
-            owner = self.owners.of_call(event)
+        if kind == CALL:
+            self.owners.of_call(event)
             self.calls.setdefault(part, event)
         elif (owner := tag_of(event)) is not ABSENT:
             agree(event, owner, bracket.owners, part, "V10")
-        bracket.open[part] = event
-        # A reopened id keeps its first owner; a tag that disagrees must not replace it.
-        bracket.owners.setdefault(part, None if owner is ABSENT else owner)
+        self.parts.start(event)
 
     def _run_started(self, event: Event) -> None:
         if self.ids is not None:
@@ -173,8 +118,8 @@ class Verifier:
         for key, value in (self.ids or {}).items():
             if event[key] != value:
                 raise Violation("ids", f"RUN_FINISHED: '{key}' differs from RUN_STARTED's.")
-        if parts := self.open_parts():
-            kinds = ", ".join(sorted({part["type"] for part in parts}))
+        if starts := self.parts.starts():
+            kinds = ", ".join(sorted({start["type"] for start in starts}))
             raise Violation("V8", f"RUN_FINISHED: still open: {kinds}.")
         interrupts = (event.get("outcome") or {}).get("interrupts") or ()
         refuse_null_tags(event, interrupts)
@@ -189,40 +134,37 @@ class Verifier:
         refuse_null_tags(event, event["messages"])
         self.owners.learn(event["messages"], overrides=True)
 
-    def _tool_call_result(self, event: Event) -> None:
-        # The event creates the tool message, so the newest result owns that id.
-        self.owners.messages[event["messageId"]] = event.get("subagentRunId")
-        self._answered.add(event["toolCallId"])
-
     def _step_started(self, event: Event) -> None:
         owner, name = event.get("subagentRunId"), event["stepName"]
-        if (owner, name) in self.steps:
+        if (owner, name) in self.parts.steps:
             raise Violation("V7", f"STEP_STARTED: step '{name}' is already open.")
-        self.steps[owner, name] = event
+        self.parts.step_started(event)
 
     def _step_finished(self, event: Event) -> None:
         owner, name = event.get("subagentRunId"), event["stepName"]
-        if self.steps.pop((owner, name), None) is None:
+        if (owner, name) not in self.parts.steps:
             raise Violation("V7", f"STEP_FINISHED: no step '{name}' of {named(owner)} is open.")
+        self.parts.step_finished(event)
 
     def _subagent_started(self, event: Event) -> None:
         _need(event, "subagentRunId", "name")
         optional = ("description", "parentSubagentRunId", "parentToolCallId", "parentMessageId")
         _refuse_nulls(event, *optional)
         subagent, parent = event["subagentRunId"], event.get("parentSubagentRunId")
-        if subagent in self.subagents or subagent in self.ended_subagents:
+        if subagent in self.parts.subagents:
             raise Violation("V9", f"SUBAGENT_STARTED: '{subagent}' was started before.")
-        if not (parent is None or parent in self.subagents or parent in self.ended_subagents):
+        if parent is not None and parent not in self.parts.subagents:
             raise Violation("V9", f"SUBAGENT_STARTED: its parent '{parent}' was never started.")
-        self.subagents[subagent] = event
+        self.parts.subagent(event)
 
     def _subagent_ended(self, event: Event) -> None:
         _need(event, *_ENDING_NEEDS[event["type"]])
         _refuse_nulls(event, "outcome", "code")
         subagent = event["subagentRunId"]
-        if subagent not in self.subagents:
+        if not self.parts.is_active(subagent):
             raise Violation("V9", f"{event['type']}: subagent '{subagent}' is not active.")
-        self.ended_subagents[subagent] = self.subagents.pop(subagent)
+        # That it ended is enough here: its result may be large.
+        self.parts.subagent({"type": event["type"], "subagentRunId": subagent})
 
 
 _ENDING_NEEDS = {
@@ -241,7 +183,3 @@ def _refuse_nulls(event: Event, *keys: str) -> None:
     for key in keys:
         if key in event and event[key] is None:
             raise Violation("V9", f"{event['type']}: '{key}' is null; leave it out instead.")
-
-
-def _tag(owner: Owner) -> dict[str, str]:
-    return {} if owner is None else {"subagentRunId": owner}

@@ -65,10 +65,12 @@ class Frames(Protocol):
     payloads: Sequence[bytes] | None
 
     @property
-    def types(self) -> frozenset[bytes]: ...
+    def types(self) -> frozenset[bytes]:
+        """The types of its events, as bytes."""
 
     @property
-    def sse(self) -> bytes: ...
+    def sse(self) -> bytes:
+        """The whole batch as server-sent events."""
 
 
 class Older:

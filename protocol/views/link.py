@@ -46,6 +46,7 @@ class Buffer:
         return "".join(self._parts)
 
     def add(self, delta: str) -> None:
+        """Add a piece of text; white space alone leaves the part blank."""
         self._parts.append(delta)
         self.blank = self.blank and not delta.strip()
 

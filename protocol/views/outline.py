@@ -2,20 +2,27 @@
 
 from typing import Any
 
-from protocol.fold.outline import INTERRUPT, STEP
+from protocol.fold.outline import ACTIVITY, INTERRUPT, QUEUE, STATE, STEP
 from protocol.fold.outline_row import FAILED, LONGEST_NAME, SUCCEEDED
 from protocol.views.redaction import MASK, Redaction
 
 
-def linked(row: dict[str, Any], redaction: Redaction) -> dict[str, Any]:
-    """A row as a link's readers see it.
+def linked(row: dict[str, Any], redaction: Redaction) -> dict[str, Any] | None:
+    """A row as a link's readers see it; None if they do not.
 
-    Sizes are left out, since hidden values count. While the grant hides anything, so are the
-    beginnings of texts: a cut text does not show any more where in a document it stood.
+    Sizes are left out, since hidden values count; so is how long the run waited. While the grant
+    hides anything, so are the beginnings of texts (a cut text does not show any more where in a
+    document it stood), and rows of the state and of activities, whose events others may replace.
     """
+    if row["of_input"]:
+        return None
     row = {**row, "bytes": None}
+    if row["kind"] == QUEUE:
+        row["t0"] = row["t1"]
     if not redaction:
         return row
+    if row["kind"] in (STATE, ACTIVITY):
+        return None
     row["gist"] = ""
     if row["kind"] == INTERRUPT:
         # A name of full length may have been cut, and is not JSON any more.

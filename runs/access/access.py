@@ -5,10 +5,12 @@ there are grants (``runs/models/grant.py``). Lists and counts cover the own team
 another team has shared is found by its id.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Hashable
+from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any, TypeVar
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -17,7 +19,9 @@ from django.utils import timezone
 
 from agui_project.errors import Forbidden, NotFound
 from backends.postgres import scope
+from backends.postgres.compiled import Compiled
 from protocol.ids import uuid7_floor
+from runs.lifecycle.statements import new_run
 from runs.models import Grant, Interrupt, Run, Thread, Visibility
 from runs.models.grant import ACTIONS, live
 from teams import audit, authentication
@@ -28,6 +32,8 @@ from teams.tenancy import TeamQuerySet
 
 M = TypeVar("M", bound=Model)
 NOTED_EVERY = timedelta(minutes=1)
+READERS = 500
+"""Principals whose queries stay compiled."""
 
 
 def visible(principal: Principal) -> TeamQuerySet[Run]:
@@ -40,7 +46,7 @@ def visible(principal: Principal) -> TeamQuerySet[Run]:
 def find(principal: Principal, run_id: UUID, action: str = "view") -> Run:
     """The run, if the principal may do ``action``. Raises NotFound; Forbidden if it is visible."""
     require(principal, "view")
-    run = _joined(_reachable(principal)).filter(pk=run_id).first()
+    run = _one(principal, run_id)
     if run is None:
         raise NotFound("There is no such run.")
     scope.reach(run.team_id)  # another team's, where it was shared
@@ -82,14 +88,17 @@ def find_thread(principal: Principal, thread_id: str) -> Thread | None:
     return visible_threads(principal).filter(thread_id=thread_id).first()
 
 
-def require_thread(principal: Principal, thread_id: str) -> None:
-    """Check that a run may be started under that name. Raises NotFound if it is private.
+def require_thread(principal: Principal, thread_id: str) -> bool:
+    """Check that a run may be started under that name; whether there is such a thread.
 
-    Raises Forbidden if the principal sees only a part of it, or may only read it.
+    Raises NotFound if it is private, and Forbidden if the principal sees only a part of it, or may
+    only read it.
     """
+    if not new_run.knows_thread(principal.team.pk, thread_id):
+        return False  # the usual start costs no more than that
     thread = Thread.objects.for_team(principal.team).filter(thread_id=thread_id).first()
     if thread is None:
-        return
+        return False
     if not _is_own(principal, thread):
         actions = _granted(principal, Q(thread=thread))
         if not actions:
@@ -98,6 +107,7 @@ def require_thread(principal: Principal, thread_id: str) -> None:
             raise Forbidden("What was shared with you does not include permission to run.")
     if not visible_threads(principal).filter(pk=thread.pk).exists():
         raise Forbidden("You cannot continue this thread, because you can see only a part of it.")
+    return True
 
 
 def visible_interrupts(principal: Principal) -> TeamQuerySet[Interrupt]:
@@ -176,6 +186,8 @@ def readable(principal: Principal, run_ids: Collection[UUID]) -> set[UUID]:
     now = principal if principal.kind == "link" else authentication.refreshed(principal)
     if now is None or not now.can("view"):
         return set()
+    if now.kind != "link" and len(run_ids) == 1:
+        return {run_id for run_id in run_ids if _readable(_Reader.of(now)).first(run_id)}
     return set(_reachable(now).filter(pk__in=run_ids).values_list("pk", flat=True))
 
 
@@ -256,6 +268,36 @@ def note_use(grant: Grant, who: Acting | str, action: str, **details: Any) -> No
         rows = Grant.objects.already_found().filter(stale, pk=grant.pk)
         rows.update(last_used_at=now)
         audit.record(who, grant.team, action, str(grant.pk), **details)
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """A principal, and all of it that decides which runs it may read."""
+
+    principal: Principal = field(compare=False)
+    key: Hashable
+
+    @classmethod
+    def of(cls, principal: Principal) -> "_Reader":
+        who = (principal.kind, principal.team.pk, principal.actor_id, principal.user_id)
+        return cls(principal, (*who, principal.bound, principal.agents))
+
+
+def _one(principal: Principal, run_id: UUID) -> Run | None:
+    """The run if the principal may read it. A link's query depends on who is signed in."""
+    if principal.kind == "link":
+        return _joined(_reachable(principal)).filter(pk=run_id).first()
+    return _whole(_Reader.of(principal)).first(run_id)
+
+
+@lru_cache(READERS)
+def _whole(reader: _Reader) -> Compiled[Run]:
+    return Compiled(lambda pk: _joined(_reachable(reader.principal)).filter(pk=pk), uuid4())
+
+
+@lru_cache(READERS)
+def _readable(reader: _Reader) -> Compiled[Run]:
+    return Compiled(lambda pk: _reachable(reader.principal).filter(pk=pk).only("pk"), uuid4())
 
 
 def _reachable(principal: Principal) -> QuerySet[Run]:

@@ -19,8 +19,11 @@ SHOWN_SETTINGS = ("profile", "goal", "constraints")
 Json = dict[str, Any]
 
 
-def info(principal: Principal) -> Json:
-    """The agents that the credential is for, in the shape of CopilotKit's runtime info."""
+def info(principal: Principal, socket: str | None = None) -> Json:
+    """The agents that the credential is for, in the shape of CopilotKit's runtime info.
+
+    ``socket``: the address of the channels of its Intelligence runtime.
+    """
     rows = Agent.objects.for_team(principal.team).filter(enabled=True)
     agents = [agent for agent in rows if principal.may_use(agent.slug)]
     agents_info = {agent.slug: describe(agent) for agent in agents}
@@ -28,7 +31,10 @@ def info(principal: Principal) -> Json:
     if default and DEFAULT not in agents_info:
         agents_info[DEFAULT] = {**describe(default), "id": DEFAULT}
     version = settings.SPECTACULAR_SETTINGS["VERSION"]
-    return {"service": SERVICE, "version": version, **_RUNTIME, "agents": agents_info}
+    runtime = _RUNTIME
+    if socket is not None:
+        runtime = {**runtime, "mode": "intelligence", "intelligence": {"wsUrl": socket}}
+    return {"service": SERVICE, "version": version, **runtime, "agents": agents_info}
 
 
 _RUNTIME: Json = {

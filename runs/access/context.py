@@ -68,8 +68,8 @@ def apart(run: Run, entries: Any) -> tuple[Any, list[ContextEntry]]:
     added = json.loads(stored)["added"]
     values = [each["value"] for each in added]
     current = [_value(each) for each in entries]
-    sent = [each for each in entries if _value(each) not in values]
-    return sent, [each for each in added if each["value"] in current]
+    own = [each for each in entries if _value(each) not in values]
+    return own, [each for each in added if each["value"] in current]
 
 
 def hand_on(run: Run, added: list[ContextEntry]) -> None:
@@ -93,9 +93,9 @@ def describe(principal: Principal, run_id: UUID) -> Wire:
     if run.team_id != principal.team.pk:
         raise NotFound("There is no such run.")
     documents.require_inside(principal)
-    sent = [
+    from_caller = [
         {"provider": None, "description": each["description"], "value": each["value"]}
         for each in json.loads(run.input).get("context") or []
     ]
     stored = json.loads(run.context) if run.context else {"added": [], "failed": []}
-    return {"context": [*sent, *stored["added"]], "failed": stored["failed"]}
+    return {"context": [*from_caller, *stored["added"]], "failed": stored["failed"]}

@@ -6,7 +6,9 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from agui_project.errors import Conflict, NotFound
+from django.db import connection
+
+from agui_project.errors import NotFound
 from backends import metrics
 from protocol import strict_json
 from protocol.errors import BadRequest, Invalid
@@ -14,9 +16,10 @@ from protocol.input import run_agent_input
 from protocol.input.fields import picked, wrong
 from protocol.input.run_agent_input import RunRequest
 from runs.access import access, cursors
+from runs.access.files import files
 from runs.lifecycle import answers, interrupts, lifecycle
 from runs.lifecycle.ingest import batches
-from runs.models import ENDED, Run, Status
+from runs.models import Run
 from runtimes.kinds.process import worktree
 from runtimes.models import EXTERNAL, Agent
 from teams.authentication import Principal
@@ -26,18 +29,19 @@ MAX_KEY = 255
 PROCESS = "process"
 DEFAULT = "default"
 """CopilotKit's name for the agent if the front end did not name one."""
+AGENT_FIELDS = ["team_id", "id", "slug", "name", "kind", "on_busy"]  # in the model's order
+AGENT = f"""
+select {", ".join(AGENT_FIELDS)} from runtimes_agent
+ where team_id = %(team)s and enabled and (slug = %(slug)s or %(any)s and is_default)
+   and (%(only)s::text[] is null or slug = any (%(only)s::text[]))
+ order by slug = %(slug)s desc limit 1
+"""  # noqa: S608
 
 
 class UnknownAgent(NotFound):
     """This team has no such agent."""
 
     code = "unknown_agent"
-
-
-class NotRepeatable(Conflict):
-    """Only the newest run of a thread can run again, once it has ended without open questions."""
-
-    code = "not_repeatable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +104,14 @@ def _start_run(
     principal: Principal, request: RunRequest, key: str | None, cursor: int | None
 ) -> StartOutcome:
     _require_start(principal, request)
-    access.require_thread(principal, request.thread_id)
+    thread_exists = access.require_thread(principal, request.thread_id)
     if cursor is not None and (run := _named(principal, request)):
         return StartOutcome(run, cursors.place(run, cursor), created=False)
     if cursor:
         raise BadRequest("A cursor requires the threadId and runId of an existing run.")
     if key is not None and not (0 < len(key) <= MAX_KEY and key.isprintable()):
         raise Invalid(f"An Idempotency-Key must have 1 to {MAX_KEY} printable characters.")
+    files.check(principal, request)
     agent = find_agent(principal, request.agent or _asker(principal, request))
     if agent.kind == PROCESS:
         worktree.requested(request.body["forwardedProps"])
@@ -117,6 +122,7 @@ def _start_run(
         started_by=principal,
         idempotency_key=key,
         displacing=partial(access.require_for, principal, "cancel"),
+        is_new_thread=not thread_exists,
     )
     if started.created and agent.kind == EXTERNAL:
         batches.open_now(started.run)
@@ -142,51 +148,6 @@ def answer(principal: Principal, interrupt_id: UUID, answer_fields: dict[str, An
     )
 
 
-def may_run_again(principal: Principal, run: Run) -> bool:
-    """Whether ``run_again`` would start a run now."""
-    return (
-        run.team_id == principal.team.pk
-        and run.agent.enabled
-        and principal.may_use(run.agent.slug)
-        and _is_repeatable(run)
-        and access.sees_thread(principal, run)
-        and access.may(principal, "run", run)
-    )
-
-
-def run_again(principal: Principal, run_id: UUID) -> Run:
-    """Start a run with the same input, as a regenerate: it replaces the answer in the thread.
-
-    The log of the earlier run stays. Raises NotFound, Forbidden, NotRepeatable, and what a start
-    raises.
-    """
-    run = access.find(principal, run_id, "run")
-    if run.team_id != principal.team.pk or not access.sees_thread(principal, run):
-        raise NotFound("A run of another team cannot run again here.")
-    if not _is_repeatable(run):
-        raise NotRepeatable
-    body = json.loads(run.input)
-    props = body.get("forwardedProps")
-    own = props if isinstance(props, dict) else {}
-    again = {name: body[name] for name in ("tools", "context", "state") if name in body} | {
-        "threadId": run.thread.thread_id,
-        "forwardedProps": {**own, "regenerate": True},
-    }
-    request = run_agent_input.parse(again, agent=run.agent.slug)
-    return start_run(principal, request, key=None).run
-
-
-def _is_repeatable(run: Run) -> bool:
-    """Its answers may have been acted upon, and a later run builds on it: neither is repeated."""
-    if run.status not in ENDED or run.status == Status.INTERRUPTED or run.purged_at is not None:
-        return False
-    # Most inputs need not be parsed to know; they may be megabytes.
-    brings_answers = '"resume"' in run.input and "resume" in json.loads(run.input)
-    if run.parent_id is not None or brings_answers or run.agent.kind == EXTERNAL:
-        return False
-    return not Run.objects.of_one_thread().filter(thread=run.thread_id, pk__gt=run.pk).exists()
-
-
 def _require_start(principal: Principal, request: RunRequest) -> None:
     """Permission to run or, for an agent whose runs are fed, to ingest. Raises Forbidden."""
     feeds = not principal.can("run") and principal.can("ingest")
@@ -207,15 +168,19 @@ def find_agent(principal: Principal, slug: str | None) -> Agent:
 
 
 def _agent_of(team: Team, slug: str | None, only: frozenset[str] | None) -> Agent:
-    agents = Agent.objects.for_team(team).filter(enabled=True)
-    if only is not None:
-        agents = agents.filter(slug__in=only)
-    agent = agents.filter(slug=slug).first() if slug else None
-    if agent is None and slug in (None, "", DEFAULT):
-        agent = agents.filter(is_default=True).first()
-    if agent is None:
+    # Written by hand for every start: only what a start needs of the agent, in one statement.
+    values: dict[str, Any] = {
+        "team": team.pk,
+        "slug": slug or "",
+        "any": slug in (None, "", DEFAULT),
+        "only": None if only is None else list(only),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(AGENT, values)
+        row = cursor.fetchone()
+    if row is None:
         raise UnknownAgent(details={"agent": slug} if slug else {})
-    return agent
+    return Agent.from_db(connection.alias, AGENT_FIELDS, row)
 
 
 def _named(principal: Principal, request: RunRequest) -> Run | None:

@@ -8,12 +8,16 @@ from django.db import transaction
 from django.utils import timezone
 
 from agui_project.errors import Forbidden, NotFound
+from protocol.errors import Invalid
 from runs.access import access
 from runs.lifecycle import descendants
 from runs.models import Thread, Visibility
 from teams import audit
 from teams.authentication import Principal
 from teams.revocation import revoked
+
+LONGEST_TAG = 60
+MOST_TAGS = 20
 
 
 def find(principal: Principal, key: UUID) -> Thread:
@@ -51,3 +55,25 @@ def change(principal: Principal, key: UUID, changes: Mapping[str, Any]) -> Threa
                 principal, thread.team, "thread.visibility", str(thread.pk), visibility=visibility
             )
     return thread
+
+
+def retag(principal: Principal, key: UUID, *, add: str = "", remove: str = "") -> bool:
+    """Add a tag to a thread, or remove one; False if nothing is to be done.
+
+    Raises NotFound, Forbidden, and Invalid for more than 20 tags.
+    """
+    with transaction.atomic():
+        # Two people who tag a thread at once both have their tag.
+        rows = access.visible_threads(principal).select_for_update(of=("self",))
+        tags = rows.filter(pk=key).values_list("tags", flat=True).first()
+        if tags is None:
+            raise NotFound("There is no such thread.")
+        left = [tag for tag in tags if tag != remove]
+        result = [*left, add] if add and add not in left else left
+        if len(result) > MOST_TAGS:
+            raise Invalid(f"A thread has at most {MOST_TAGS} tags.", details={"path": "tag"})
+        if result == tags:
+            access.require(principal, "run")
+            return False
+        change(principal, key, {"tags": result})
+    return True

@@ -8,6 +8,7 @@ from rest_framework import generics, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from agui_project.validators import QUEUE
 from runtimes import team_agents
 from runtimes.models import ON_BUSY, Agent, Policy
 from teams.api.changes import ChangeSerializer
@@ -15,7 +16,7 @@ from teams.api.pages import NewestFirst
 from teams.authentication import principal_of
 
 SHOWN = ["id", "slug", "name", "description", "kind", "url", "settings", "headers", "on_busy",
-         "policy", "timeout_seconds", "repeatable", "is_default", "enabled",
+         "policy", "timeout_seconds", "repeatable", "queue", "is_tool", "is_default", "enabled",
          "created_at"]  # fmt: skip
 
 
@@ -32,14 +33,17 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
         read_only_fields = fields
 
     def get_url(self, row: Agent) -> str | None:
+        """The URL of a remote agent; null for other kinds."""
         return row.target if row.kind == team_agents.HTTP else None
 
     @extend_schema_field({"type": "array", "items": {"type": "string"}})
     def get_headers(self, row: Agent) -> list[str]:
+        """The names of the headers that are sent; their values stay sealed."""
         return sorted(team_agents.secrets_of(row).get("headers", {}))
 
     @extend_schema_field({"type": "object", "nullable": True})
     def get_settings(self, row: Agent) -> Any:
+        """The settings of a remote agent; null for other kinds."""
         # An operator may have put secrets into them that the team must not see.
         return row.settings if row.kind == team_agents.HTTP else None
 
@@ -64,15 +68,25 @@ class AgentFieldsSerializer(serializers.Serializer[Any]):
     repeatable = serializers.BooleanField(
         required=False, help_text="A run whose worker is lost or stopped is started again."
     )
+    queue = serializers.RegexField(
+        rf"^{QUEUE.pattern}\Z",
+        required=False,
+        help_text="Its runs are executed by the workers that serve this queue.",
+    )
+    is_tool = serializers.BooleanField(
+        required=False, help_text="Clients of MCP may call it as a tool."
+    )
     is_default = serializers.BooleanField(required=False)
     enabled = serializers.BooleanField(required=False)
 
 
 class AgentChangeSerializer(ChangeSerializer, AgentFieldsSerializer):
-    pass
+    """Changes to an agent; what is absent stays as it is."""
 
 
 class AgentNewSerializer(AgentFieldsSerializer):
+    """A new agent."""
+
     slug = serializers.SlugField(max_length=64)
     kind = serializers.ChoiceField(
         team_agents.KINDS,
@@ -82,6 +96,8 @@ class AgentNewSerializer(AgentFieldsSerializer):
 
 
 class AgentList(generics.ListAPIView[Agent]):
+    """The team's agents."""
+
     serializer_class = AgentSerializer
     pagination_class = NewestFirst
     queryset = Agent.objects.none()
@@ -99,6 +115,8 @@ class AgentList(generics.ListAPIView[Agent]):
 
 
 class AgentDetail(generics.RetrieveAPIView[Agent]):
+    """One agent of the team."""
+
     serializer_class = AgentSerializer
     queryset = Agent.objects.none()
 

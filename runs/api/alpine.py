@@ -50,6 +50,8 @@ class AlpineAnswerSerializer(AnswerSerializer):
 
 @extend_schema(exclude=True)
 class AlpineRun(APIView):
+    """Starts a run as Alpine does."""
+
     def post(self, request: Request) -> Response:
         """Start a run of the named agent, else of the team's default."""
         run_request, streams = read(request.data)
@@ -60,6 +62,8 @@ class AlpineRun(APIView):
 
 @extend_schema(exclude=True)
 class AlpineAnswer(APIView):
+    """Answers a question as Alpine does."""
+
     def post(self, request: Request) -> Response:
         """Answer the question ``requestId`` of a run; the last answer starts the next run."""
         if not isinstance(request.data, dict):

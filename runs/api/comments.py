@@ -4,7 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser, User
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.permissions import SAFE_METHODS
@@ -32,21 +32,29 @@ class CommentSerializer(serializers.ModelSerializer[Comment]):
         read_only_fields = fields
 
     def get_mentions(self, comment: Comment) -> list[str]:
+        """The sign-in names of the people whom the comment mentions."""
         return sorted(mention.user.get_username() for mention in comment.mentions.all())
 
 
 class WriteSerializer(serializers.Serializer[Any]):
+    """A comment to write; ``seq`` is the event that it is about."""
+
     text = serializers.CharField(max_length=LONGEST)
     seq = serializers.IntegerField(
         min_value=1, max_value=2**31 - 1, required=False, allow_null=True
     )
 
 
+@extend_schema_serializer(component_name="CommentList")
 class CommentsSerializer(serializers.Serializer[Any]):
+    """The comments of a run."""
+
     comments = CommentSerializer(many=True)
 
 
 class Comments(APIView):
+    """The comments of a run."""
+
     @extend_schema(responses={200: CommentsSerializer})
     def get(self, request: Request, run_id: UUID) -> Response:
         """A run's comments, oldest first."""
@@ -100,6 +108,8 @@ class SharedComments(Comments):
 
 
 class CommentDetail(APIView):
+    """One comment."""
+
     @extend_schema(responses={204: None})
     def delete(self, request: Request, run_id: UUID, comment_id: UUID) -> Response:
         """Delete a comment."""
@@ -108,6 +118,8 @@ class CommentDetail(APIView):
 
 
 class FeedbackSerializer(serializers.ModelSerializer[Feedback]):
+    """One person's rating of a run."""
+
     run = serializers.UUIDField(source="run_id", read_only=True)
 
     class Meta:
@@ -117,15 +129,21 @@ class FeedbackSerializer(serializers.ModelSerializer[Feedback]):
 
 
 class RateSerializer(serializers.Serializer[Any]):
+    """A rating to give."""
+
     thumb = serializers.ChoiceField(Thumb.choices)
     text = serializers.CharField(max_length=LONGEST, required=False, default="", allow_blank=True)
 
 
 class RatingsSerializer(serializers.Serializer[Any]):
+    """The ratings of a run."""
+
     feedback = FeedbackSerializer(many=True)
 
 
 class Ratings(APIView):
+    """The ratings of a run; each person has one."""
+
     @extend_schema(responses={200: RatingsSerializer})
     def get(self, request: Request, run_id: UUID) -> Response:
         """People's ratings of a run."""

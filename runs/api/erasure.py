@@ -9,11 +9,13 @@ from rest_framework.views import APIView
 
 from agui_project.errors import NotFound
 from runs.access import access
-from runs.lifecycle import erasure
+from runs.lifecycle.deletion import erasure
 from teams.authentication import principal_of
 
 
 class ThreadErasure(APIView):
+    """The end of a thread, with all that it holds."""
+
     @extend_schema(responses={204: None})
     def delete(self, request: Request, key: UUID) -> Response:
         """Erase a thread with all its runs, for good; 409 while a run has not ended."""

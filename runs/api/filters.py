@@ -1,17 +1,25 @@
 """Filters of the runs list; the queryset keeps each one inside the team."""
 
+from functools import cached_property
+
 import django_filters
+from django.db.models import QuerySet
 
 from runs.models import Run, Status
+from runtimes.models import Agent
 from teams.api.datetimes import MomentFilter
+from teams.authentication import principal_of
+from teams.models import Team
 
 BY_ID = ("-journal_id",)
 BY_TIME = ("-created_at", "-journal_id")
 
 
 class RunFilter(django_filters.FilterSet):
+    """The query of the list of runs."""
+
     status = django_filters.MultipleChoiceFilter(choices=Status.choices)
-    agent = django_filters.CharFilter(field_name="agent__slug")
+    agent = django_filters.CharFilter(method="of_agent")
     thread_id = django_filters.CharFilter(field_name="thread__thread_id")
     run_id = django_filters.CharFilter()
     started_by = django_filters.CharFilter()
@@ -24,3 +32,13 @@ class RunFilter(django_filters.FilterSet):
     class Meta:
         model = Run
         fields: list[str] = []
+
+    @cached_property
+    def team(self) -> Team:
+        """The team whose runs they are."""
+        return principal_of(self.request).team
+
+    def of_agent(self, runs: QuerySet[Run], name: str, value: str) -> QuerySet[Run]:
+        """With the agent's id the planner knows how many runs it has; by its slug it guesses."""
+        agent = Agent.objects.for_team(self.team).filter(slug=value).only("pk").first()
+        return runs.none() if agent is None else runs.filter(agent=agent.pk)

@@ -90,6 +90,8 @@ class ShareSerializer(serializers.Serializer[Any]):
 
 
 class GrantFilter(django_filters.FilterSet):
+    """The query of the list of grants."""
+
     run = django_filters.UUIDFilter()
     thread = django_filters.UUIDFilter()
 
@@ -99,10 +101,14 @@ class GrantFilter(django_filters.FilterSet):
 
 
 class NewestGrantFirst(NewestFirst):
+    """Pages of grants, which are numbered in the order they were made."""
+
     ordering = "-id"
 
 
 class GrantList(generics.ListAPIView[Grant]):
+    """The grants that the caller may see."""
+
     serializer_class = GrantSerializer
     pagination_class = NewestGrantFirst
     filterset_class = GrantFilter
@@ -168,6 +174,8 @@ class GrantList(generics.ListAPIView[Grant]):
 
 
 class GrantDetail(APIView):
+    """One grant."""
+
     @extend_schema(responses={200: GrantSerializer})
     def get(self, request: Request, grant_id: UUID) -> Response:
         """One grant."""

@@ -62,18 +62,23 @@ class InterruptSerializer(serializers.ModelSerializer[Interrupt]):
 
     @extend_schema_field(OBJECT)
     def get_response_schema(self, row: Interrupt) -> Any:
+        """The JSON Schema that an answer must satisfy; null if any will do."""
         return None if row.response_schema is None else json.loads(row.response_schema)
 
     @extend_schema_field(OBJECT)
     def get_metadata(self, row: Interrupt) -> Any:
+        """What the agent attached to the question."""
         return json.loads(row.question).get("metadata")
 
     @extend_schema_field(ANY_JSON)
     def get_payload(self, row: Interrupt) -> Any:
+        """The payload of the answer; null without one."""
         return None if row.answer is None else json.loads(row.answer).get("payload")
 
 
 class AnswerSerializer(serializers.Serializer[Any]):
+    """An answer to one question."""
+
     status = serializers.ChoiceField(["resolved", "cancelled"])
     payload = serializers.JSONField(required=False, allow_null=True)
     metadata = serializers.DictField(required=False)
@@ -87,6 +92,8 @@ class AnsweredSerializer(serializers.Serializer[Any]):
 
 
 class InterruptFilter(django_filters.FilterSet):
+    """The query of the list of questions."""
+
     status = django_filters.MultipleChoiceFilter(choices=InterruptStatus.choices)
     thread_id = django_filters.CharFilter(field_name="thread__thread_id")
     run = django_filters.UUIDFilter()
@@ -97,6 +104,8 @@ class InterruptFilter(django_filters.FilterSet):
 
 
 class InterruptList(generics.ListAPIView[Interrupt]):
+    """The questions of the runs that the caller may see."""
+
     serializer_class = InterruptSerializer
     pagination_class = NewestFirst
     filterset_class = InterruptFilter
@@ -111,6 +120,8 @@ class InterruptList(generics.ListAPIView[Interrupt]):
 
 
 class InterruptDetail(generics.RetrieveAPIView[Interrupt]):
+    """One question."""
+
     serializer_class = InterruptSerializer
     queryset = Interrupt.objects.none()
 
@@ -122,6 +133,8 @@ class InterruptDetail(generics.RetrieveAPIView[Interrupt]):
 
 
 class InterruptAnswer(APIView):
+    """The answer to one question."""
+
     @extend_schema(request=AnswerSerializer, responses={200: AnsweredSerializer})
     def post(self, request: Request, interrupt_id: UUID) -> Response:
         """Answer a question; the last answer that its run waits for starts the next run."""

@@ -26,6 +26,8 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
 
 
 class UploadSerializer(serializers.Serializer[Any]):
+    """A document to store."""
+
     title = serializers.CharField(max_length=200)
     media_type = serializers.ChoiceField(MediaType.choices, default=MediaType.MARKDOWN)
     text = serializers.CharField(trim_whitespace=False)
@@ -50,6 +52,8 @@ class DocumentList(generics.ListAPIView[Document]):
 
 
 class DocumentDetail(generics.RetrieveAPIView[Document]):
+    """One document of the team."""
+
     serializer_class = DocumentSerializer
     queryset = Document.objects.none()
 
@@ -67,6 +71,8 @@ class DocumentDetail(generics.RetrieveAPIView[Document]):
 
 
 class WisdomSerializer(serializers.ModelSerializer[Wisdom]):
+    """A note that every agent with this context gets."""
+
     class Meta:
         model = Wisdom
         fields = ["id", "text", "written_by", "created_at"]
@@ -92,6 +98,8 @@ class WisdomList(generics.ListAPIView[Wisdom]):
 
 
 class WisdomDetail(APIView):
+    """One note of the team."""
+
     @extend_schema(request=None, responses={204: None})
     def delete(self, request: Request, note_id: UUID) -> Response:
         """Delete a note."""
@@ -100,10 +108,14 @@ class WisdomDetail(APIView):
 
 
 class ProfileSerializer(serializers.Serializer[Any]):
+    """What the caller wrote about themselves."""
+
     about = serializers.CharField(allow_blank=True)
 
 
 class ProfileDetail(APIView):
+    """The caller's own profile in this team."""
+
     @extend_schema(responses={200: ProfileSerializer})
     def get(self, request: Request) -> Response:
         """What you wrote about yourself for this team's agents. Keys have no profile."""

@@ -19,4 +19,5 @@ class StrictJSONParser(BaseParser):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
+        """The body as JSON. Raises BadRequest where other parsers would guess."""
         return strict_json.loads(stream.read())

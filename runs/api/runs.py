@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 from django.http import HttpResponse
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_serializer
 from rest_framework import generics, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -31,15 +31,19 @@ class NewestFirst(pages.NewestFirst):
     ordering = "-journal_id"
 
     def get_ordering(self, request: Request, queryset: Any, view: Any) -> tuple[str, ...]:
+        """By time if the query names one, since ids and times may differ; else by id."""
         timed = {"created_after", "created_before"} & request.query_params.keys()
         return filters.BY_TIME if timed else filters.BY_ID
 
     def parse_position(self, text: str) -> object:
+        """The value that a cursor holds, of the type that the list is ordered by."""
         timed = "-created_at" in self.ordering
         return datetime.fromisoformat(text) if timed else UUID(text)
 
 
 class RunList(generics.ListAPIView[Run]):
+    """The runs that the caller may see."""
+
     serializer_class = RunSerializer
     pagination_class = NewestFirst
     filterset_class = RunFilter
@@ -63,6 +67,8 @@ class RunList(generics.ListAPIView[Run]):
 
 
 class RunDetail(generics.RetrieveAPIView[Run]):
+    """One run."""
+
     serializer_class = RunSerializer
     queryset = Run.objects.none()
 
@@ -73,6 +79,8 @@ class RunDetail(generics.RetrieveAPIView[Run]):
 
 
 class RunCancel(APIView):
+    """Stops a run."""
+
     @extend_schema(request=None, responses={202: RunSerializer})
     def post(self, request: Request, run_id: UUID) -> Response:
         """Stop a run on purpose. An ended run stays as it is: cancelling twice is fine."""
@@ -82,22 +90,31 @@ class RunCancel(APIView):
 
 
 class ContextEntrySerializer(serializers.Serializer[Any]):
+    """An entry of the context that the agent got."""
+
     provider = serializers.CharField(allow_null=True, help_text="null: sent by the client.")
     description = serializers.CharField()
     value = serializers.CharField()
 
 
 class ContextFailureSerializer(serializers.Serializer[Any]):
+    """A context provider that gave nothing, and why."""
+
     provider = serializers.CharField()
     reason = serializers.ChoiceField(["error", "timeout"])
 
 
+@extend_schema_serializer(component_name="RunContext")
 class ContextSerializer(serializers.Serializer[Any]):
+    """The context of a run."""
+
     context = ContextEntrySerializer(many=True)  # type: ignore[assignment]
     failed = ContextFailureSerializer(many=True)
 
 
 class RunContext(APIView):
+    """The context that a run's agent got."""
+
     @extend_schema(responses={200: ContextSerializer})
     def get(self, request: Request, run_id: UUID) -> Response:
         """What the agent was told besides the messages: the client's context, and the team's."""
@@ -105,13 +122,15 @@ class RunContext(APIView):
 
 
 class RunEvents(APIView):
+    """The stored events of a run, in pages."""
+
     @extend_schema(
         parameters=[
             OpenApiParameter("after", int, description="Events after this seq; default 0."),
             OpenApiParameter("limit", int, description=f"At most {journal.PAGE_ROWS}."),
             OpenApiParameter("raw", bool, description="false leaves out RAW and rawEvent."),
         ],
-        responses={200: {"type": "object"}},
+        responses={200: {"$ref": "#/components/schemas/EventPage"}},
     )
     def get(self, request: Request, run_id: UUID) -> HttpResponse:
         """A page of the log; with ``Accept: text/event-stream`` the same URL streams."""

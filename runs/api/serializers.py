@@ -11,6 +11,8 @@ from runtimes.models import ON_BUSY
 
 
 class RunErrorSerializer(serializers.Serializer[Any]):
+    """Why a run failed."""
+
     code = serializers.CharField()
     message = serializers.CharField()
 
@@ -58,26 +60,32 @@ class RunSerializer(serializers.ModelSerializer[Run]):
         read_only_fields = fields
 
     def get_events_url(self, run: Run) -> str:
+        """Where its events are, as a page or a stream."""
         return f"/api/v1/runs/{run.pk}/events"
 
     def get_websocket_url(self, run: Run) -> str:
+        """The address of its socket."""
         return f"/ws/runs/{run.pk}/"
 
     def get_stream_url(self, run: Run) -> str:
+        """Where clients of Durable Streams read it, and feed it if its agent is external."""
         return f"/api/v1/runs/{run.pk}/stream"
 
     @extend_schema_field(RunErrorSerializer(allow_null=True))
     def get_error(self, run: Run) -> dict[str, str] | None:
+        """Code and message of a run that failed; null for any other."""
         if not run.error_code:
             return None
         return {"code": run.error_code, "message": run.error_message}
 
     @extend_schema_field({"description": "Any JSON that the agent returned."})
     def get_result(self, run: Run) -> Any:
+        """The ``result`` of its RUN_FINISHED."""
         return None if run.result is None else json.loads(run.result)
 
     @extend_schema_field({"type": "array", "items": {"type": "object"}, "nullable": True})
     def get_usage(self, run: Run) -> Any:
+        """The tokens that the agent reported, by provider and model."""
         return None if run.usage is None else json.loads(run.usage)
 
 

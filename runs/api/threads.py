@@ -42,13 +42,18 @@ class ThreadSerializer(serializers.ModelSerializer[Thread]):
         read_only_fields = fields
 
     def get_archived(self, thread: Thread) -> bool:
+        """Whether the thread is left out of lists."""
         return thread.archived_at is not None
 
 
 class ChangeThreadSerializer(ChangeSerializer):
+    """Changes to a thread; what is absent stays as it is."""
+
     title = serializers.CharField(max_length=200, required=False, allow_blank=True)
     tags = serializers.ListField(
-        child=serializers.CharField(max_length=60), max_length=20, required=False
+        child=serializers.CharField(max_length=threads.LONGEST_TAG),
+        max_length=threads.MOST_TAGS,
+        required=False,
     )
     archived = serializers.BooleanField(required=False)
     visibility = serializers.ChoiceField(Visibility.choices, required=False)
@@ -62,6 +67,8 @@ class ThreadsSerializer(serializers.Serializer[Any]):
 
 
 class Threads(APIView):
+    """The threads that the caller may see."""
+
     @extend_schema(
         operation_id="api_v1_threads_list",
         parameters=[
@@ -94,6 +101,8 @@ class Threads(APIView):
 
 
 class ThreadDetail(ThreadErasure):
+    """One thread."""
+
     @extend_schema(responses={200: ThreadSerializer})
     def get(self, request: Request, key: UUID) -> Response:
         """One thread."""

@@ -43,6 +43,8 @@ class TicketSerializer(serializers.Serializer[Any]):
 
 
 class TicketMint(APIView):
+    """Makes tickets, for readers that cannot send headers."""
+
     @extend_schema(request=AskTicketSerializer, responses={201: TicketSerializer})
     def post(self, request: Request) -> Response:
         """A ticket for one stream of a run or of any one run of a thread, or for ``WS /ws/``."""

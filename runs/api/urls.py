@@ -37,5 +37,8 @@ urlpatterns = [
     path("wisdom", knowledge.WisdomList.as_view(), name="api-wisdom"),
     path("wisdom/<uuid:note_id>", knowledge.WisdomDetail.as_view(), name="api-wisdom-note"),
     path("profile", knowledge.ProfileDetail.as_view(), name="api-profile"),
+    path("", include("runs.api.files.urls")),
+    path("", include("runs.api.webhooks.urls")),
+    path("", include("runs.api.schedules.urls")),
     path("limits", limits.TeamLimits.as_view(), name="api-limits"),
 ]

@@ -23,14 +23,15 @@ of a busy one, and nobody saves up idle time.
 
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from uuid import UUID
 
+import psycopg
 import structlog
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 
 from protocol.ids import uuid7_floor, uuid7_seconds
 from runs.lifecycle import jobs
@@ -41,79 +42,22 @@ log = structlog.get_logger(__name__)
 
 BATCH = 1_000
 """How many runs are admitted at once if there is no limit."""
-LEAST_PRIORITY = -(2**31)
+TOO_MANY_WAIT, TOO_MUCH_STORED, TOO_MANY_STARTED = "AG001", "AG003", "AG004"
 
-MAKE = "insert into runs_teamusage (team_id) values (%s) on conflict do nothing"
-LOCK = """
-select greatest(stamp, (select last_value from runs_virtual_time)),
-       exists (select from runs_endedrun ended where ended.team_id = usage.team_id)
-  from runs_teamusage usage where team_id = %s for no key update of usage skip locked
+# The functions are in the migrations 0007, 0012 and 0014.
+PLACE = """
+select agui_place(%(team)s, %(run)s, %(default)s, %(batch)s, %(queue)s, %(task)s,
+                  %(at_once)s, %(queued)s)
+"""
+ADMIT = """
+select runs, jobs, changed from agui_admit(%(team)s, %(default)s, %(batch)s, %(queue)s, %(task)s)
 """
 # A server crash may lose job and sum, but only together with the rows that they count.
 LAZY = "set local synchronous_commit = off"
-# In a thread only the first run that has not ended may go: its number is its time. The order is
-# that of the index ``run_waiting``: by the primary key alone, a planner would walk over all ended
-# runs, since it cannot know that the waiting ones are the newest.
-WAITING_FIRST = """
-select run.journal_id, run.thread_id from runs_run run
- where run.team_id = {team} and run.status = 'queued' and run.job_id is null
-   and not exists (
-       select from runs_run earlier
-        where earlier.thread_id = run.thread_id and earlier.status in ('queued', 'running')
-          and earlier.journal_id < run.journal_id)
- order by run.created_at, run.journal_id
- limit greatest(0, coalesce(nullif(coalesce((
-       select concurrent_runs from teams_teamlimits own where own.team_id = {team}),
-       %(default)s), 0), %(batch)s) - (
-       select count(distinct going.job_id) from runs_run going -- children share their parent's
-        where going.team_id = {team} and going.status in ('queued', 'running')
-          and going.job_id is not null))
-"""
-PICK = f"{WAITING_FIRST.format(team='%(team)s')} for no key update of run skip locked"
-LOOK = f"""
-select (%(count)s and exists (select from runs_endedrun where team_id = %(team)s))
-    or exists ({WAITING_FIRST.format(team="%(team)s")})
-"""  # noqa: S608
-TEAMS_WITH_NEXT = f"""
-select team.id
-  from (select distinct team_id as id from runs_run where journal_id = any(%(runs)s)) team
- where exists ({WAITING_FIRST.format(team="team.id")})
-"""  # noqa: S608
-# Admits, adds up what the team's ended runs stored, and moves its stamp on.
-SETTLE = """
-with admitted as (
-    update runs_run run set job_id = job.id
-      from unnest(%(runs)s::uuid[], %(jobs)s::int8[]) as job(run, id)
-     where run.journal_id = job.run),
-ended as (delete from runs_endedrun where team_id = %(team)s returning bytes)
-update runs_teamusage
-   set stamp = greatest(stamp, %(stamp)s),
-       stored_bytes = greatest(0, stored_bytes - %(freed)s
-                                  + (select coalesce(sum(bytes), 0) from ended))
- where team_id = %(team)s
-"""
-NOTHING: dict[str, Any] = {"runs": [], "jobs": [], "stamp": 0, "freed": 0}
-END = """
-insert into runs_endedrun (run_id, team_id, bytes)
-select run.journal_id, run.team_id, journal.bytes
-  from runs_run run join events_journal journal on journal.id = run.journal_id
- where run.journal_id = %s
-"""
-WAITING = """
-select count(*) from (
-    select from runs_run where team_id = %s and status = 'queued' and job_id is null limit %s) run
-"""
-# The newest run but ``skip`` of the last minute: ids are times, so the index suffices.
-OLDEST_IN_THE_WAY = """
-select (select stored_bytes from runs_teamusage where team_id = %(team)s)
-           + (select coalesce(sum(bytes), 0) from runs_endedrun where team_id = %(team)s),
-       (select journal_id from runs_run where team_id = %(team)s and journal_id > %(since)s
-         order by journal_id desc offset %(skip)s limit 1)
-"""
-TICK = """
-select setval('runs_virtual_time', greatest(clock.last_value, -job.priority))
-  from runs_virtual_time clock, procrastinate_jobs job where job.id = %s
-"""
+LOOK = "select agui_has_next(%(team)s, %(default)s, %(batch)s, %(count)s)"
+TEAMS_WITH_NEXT = "select agui_teams_with_next(%(runs)s, %(default)s, %(batch)s)"
+FREE = "select agui_settle(%(team)s, 0, %(freed)s)"
+CHECK = "select agui_check(%(team)s, %(most_bytes)s, %(most_runs)s, %(since)s)"
 # One statement, so one snapshot: a run summed up here is not counted again.
 RECOUNT = """
 with ended as (delete from runs_endedrun where team_id = %(team)s)
@@ -139,69 +83,92 @@ def check(team_id: UUID, limits: Limits) -> None:
 
     Starts that are not committed yet are invisible, so a few more may slip through.
     """
-    now = time.time()
-    values: dict[str, Any] = {
+    with refusing(limits), connection.cursor() as cursor:
+        cursor.execute(CHECK, check_of(team_id, limits))
+
+
+def check_of(team_id: UUID, limits: Limits) -> dict[str, Any]:
+    """The values of ``CHECK``, which refuses as ``check`` does (``refusing``)."""
+    return {
         "team": team_id,
-        "since": uuid7_floor(now - MINUTE),
-        "skip": max(0, limits.runs_per_minute - 1),
+        "most_bytes": limits.stored_bytes,
+        "most_runs": limits.runs_per_minute,
+        "since": uuid7_floor(time.time() - MINUTE),
     }
-    with connection.cursor() as cursor:
-        cursor.execute(OLDEST_IN_THE_WAY, values)
-        stored, oldest = cursor.fetchone()
-    if limits.stored_bytes and (stored or 0) >= limits.stored_bytes:
-        raise LimitReached.of("stored_bytes", limits.stored_bytes, after=3600)
-    if limits.runs_per_minute and oldest:
-        after = uuid7_seconds(oldest) + MINUTE - now
-        raise LimitReached.of("runs_per_minute", limits.runs_per_minute, after=after)
 
 
-def admit_or_queue(run: Run, limits: Limits) -> None:
-    """Admit a new run, or leave it queued; last in the transaction that creates it.
+def place(run: Run, limits: Limits) -> None:
+    """Admit a new run, or leave it queued. Raises LimitReached if too many runs wait already."""
+    with refusing(limits), connection.cursor() as cursor:
+        cursor.execute(PLACE, place_of(run, limits))
+        run.job_id = cursor.fetchone()[0]
 
-    Raises LimitReached if too many runs wait already. Starts that are not committed yet are
+
+def place_of(run: Run, limits: Limits) -> dict[str, Any]:
+    """The values of ``PLACE``, the last statement of the transaction that makes a run.
+
+    It refuses if too many runs wait already (``refusing``). Starts that are not committed yet are
     invisible, so a few more may slip through.
     """
-    admitted = made_room(run.team_id)
-    run.job_id = admitted.jobs.get(run.pk) if admitted else None
-    if run.job_id is None and limits.queued_runs:
-        most = limits.queued_runs
-        # Another process is admitting just now: that many of these may start yet.
-        if admitted is None:
-            most += limits.concurrent_runs or BATCH
-        with connection.cursor() as cursor:
-            cursor.execute(WAITING, [run.team_id, most + 1])
-            if cursor.fetchone()[0] > most:
-                raise LimitReached.of("queued_runs", limits.queued_runs, after=5)
+    return {
+        **_waiting(run.team_id),
+        "run": run.pk,
+        # How many more may start yet while another process is admitting.
+        "at_once": limits.concurrent_runs or BATCH,
+        "queued": limits.queued_runs,
+    }
 
 
 @contextmanager
-def starting(team_id: UUID) -> Iterator[None]:
-    """A transaction that starts a run.
+def refusing(limits: Limits | None) -> Iterator[None]:
+    """Raises LimitReached where the database refuses ``CHECK`` or ``PLACE``."""
+    try:
+        yield
+    except DatabaseError as error:
+        if limits is None or (refusal := _refusal(error.__cause__, limits)) is None:
+            raise
+        raise refusal from None
+
+
+def _refusal(error: BaseException | None, limits: Limits) -> LimitReached | None:
+    if not isinstance(error, psycopg.Error):
+        return None
+    if error.sqlstate == TOO_MANY_WAIT:
+        return LimitReached.of("queued_runs", limits.queued_runs, after=5)
+    if error.sqlstate == TOO_MUCH_STORED:
+        return LimitReached.of("stored_bytes", limits.stored_bytes, after=3600)
+    if error.sqlstate == TOO_MANY_STARTED:
+        oldest = UUID(error.diag.message_detail)
+        after = uuid7_seconds(oldest) + MINUTE - time.time()
+        return LimitReached.of("runs_per_minute", limits.runs_per_minute, after=after)
+    return None
+
+
+@contextmanager
+def starting(team_id: UUID, *, one_message: bool = False) -> Iterator[None]:
+    """A transaction that starts a run; ``one_message`` is one by itself.
 
     If the start is refused, it may have held the lock: its admissions are rolled back, and others,
     who could not get the lock, left theirs to it. So it admits once more, as after a commit.
     """
+    alone = one_message and not connection.in_atomic_block
     try:
-        with transaction.atomic():
+        with nullcontext() if alone else transaction.atomic():
             yield
     except LimitReached:
-        _admit_safely(team_id)
+        look_again(team_id)
         raise
 
 
-def made_room(team_id: UUID) -> Admitted | None:
-    """Admit in the caller's transaction if the lock is free, and again after its commit.
+def made_room(team_id: UUID) -> None:
+    """Admit in the caller's transaction if the lock is free, and again after its commit."""
+    look_again(team_id)
+    _admit(team_id)
 
-    None if another process is admitting.
-    """
+
+def look_again(team_id: UUID) -> None:
+    """Admit after the caller's commit, for those who could not get the lock meanwhile."""
     transaction.on_commit(partial(_admit_safely, team_id))
-    return _admit(team_id)
-
-
-def record_end(run_id: UUID) -> None:
-    """Record what a run stored; in the transaction that ends it, once per run."""
-    with connection.cursor() as cursor:
-        cursor.execute(END, [run_id])
 
 
 def ended(run_ids: Iterable[UUID]) -> None:
@@ -237,12 +204,6 @@ def admit_next(team_id: UUID, *, count: bool = False) -> int:
     return total
 
 
-def started(run: Run) -> None:
-    """Move virtual time on, as a worker takes this run."""
-    with connection.cursor() as cursor:
-        cursor.execute(TICK, [run.job_id])
-
-
 def sweep() -> int:
     """Admit waiting runs and add up ended ones, team by team; the number of admitted runs."""
     waiting = Run.objects.of_any_team().filter(status="queued", job_id=None)
@@ -259,7 +220,7 @@ def recount() -> None:
 
 def freed(team_id: UUID, size: int) -> None:
     """Subtract purged or erased bytes from the team's sum; last in that transaction."""
-    _change(team_id, SETTLE, **{**NOTHING, "freed": size})
+    _change(team_id, FREE, freed=size)
 
 
 def _change(team_id: UUID, statement: str, **values: Any) -> None:
@@ -288,36 +249,19 @@ def _has_next(team_id: UUID, count: bool) -> bool:
 
 
 def _admit(team_id: UUID) -> Admitted | None:
-    """Give jobs to the next runs of a team; None if another process has its lock.
-
-    The count and the pick are statements of their own after the lock, so they see everything
-    committed before.
-    """
+    """Give jobs to the next runs of a team; None if another process has its lock."""
     with connection.cursor() as cursor:
-        cursor.execute(LOCK, [team_id])
+        cursor.execute(ADMIT, _waiting(team_id))
         if (row := cursor.fetchone()) is None:
-            # This waits only for another of a team's first starts ever.
-            cursor.execute(MAKE, [team_id])
-            if not cursor.rowcount:
-                return None
-            cursor.execute(LOCK, [team_id])
-            row = cursor.fetchone()
-        stamp, uncounted = row
-        cursor.execute(PICK, _waiting(team_id))
-        assigned = {
-            run: jobs.defer(run, thread, max(LEAST_PRIORITY, -(stamp + number)))
-            for number, (run, thread) in enumerate(cursor.fetchall())
-        }
-        if not assigned and not uncounted:
-            return Admitted({}, changed=False)
-        values = {
-            "runs": list(assigned),
-            "jobs": list(assigned.values()),
-            "stamp": stamp + len(assigned),
-        }
-        cursor.execute(SETTLE, {**NOTHING, **values, "team": team_id})
-        return Admitted(assigned, changed=True)
+            return None
+        return Admitted(dict(zip(row[0], row[1], strict=True)), row[2])
 
 
 def _waiting(team_id: UUID) -> dict[str, Any]:
-    return {"team": team_id, "default": default("concurrent_runs"), "batch": BATCH}
+    return {
+        "team": team_id,
+        "default": default("concurrent_runs"),
+        "batch": BATCH,
+        "queue": jobs.QUEUE,
+        "task": jobs.TASK,
+    }

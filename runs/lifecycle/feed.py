@@ -47,6 +47,7 @@ def number(team: UUID) -> None:
 
 
 def bounds(team: UUID) -> Bounds:
+    """The oldest and newest position of the team's feed; 0 for an empty one."""
     numbered = FeedEntry.objects.filter(team=team, position__isnull=False)
     ends = numbered.aggregate(oldest=Min("position"), newest=Max("position"))
     return Bounds(ends["oldest"] or 0, ends["newest"] or 0)

@@ -110,7 +110,7 @@ def echo(run: Run) -> Wire:
     return {**body, "messages": merged.fresh}
 
 
-def merge(stored: list[Wire], sent: list[Wire], keep: int | None = None) -> Merged:
+def merge(stored: list[Wire], incoming: list[Wire], keep: int | None = None) -> Merged:
     """Client messages joined to the stored ones by id.
 
     Known ids keep their stored form, whatever the client sends for them. Unknown messages are
@@ -120,7 +120,7 @@ def merge(stored: list[Wire], sent: list[Wire], keep: int | None = None) -> Merg
     known = {message["id"] for message in stored}
     fresh = [
         message
-        for message in sent
+        for message in incoming
         if message["id"] not in known and not (stored and message["role"] in OURS)
     ]
     retained = stored[:keep]
@@ -137,18 +137,18 @@ def regenerates(stored: list[Wire], body: Wire) -> tuple[int, bool] | None:
     leaves the messages it does not mention in place.
     """
     places = {message["id"]: index for index, message in enumerate(stored)}
-    sent = [message for message in body["messages"] if message["role"] not in NOT_SENT]
+    incoming = [message for message in body["messages"] if message["role"] not in NOT_SENT]
     props = body.get("forwardedProps")
     if isinstance(props, dict) and props.get("regenerate") is True:
         roles = {place: stored[place]["role"] for place in places.values()}
-        last = [places[message["id"]] for message in sent if message["id"] in places]
-        if not sent:
+        last = [places[message["id"]] for message in incoming if message["id"] in places]
+        if not incoming:
             last = [place for place, role in roles.items() if role == "user"]
         return (max(last) + 1, True) if last else None
-    brings = any(each["id"] not in places and each["role"] not in OURS for each in sent)
-    if not sent or brings or body.get("resume") or sent[-1]["id"] not in places:
+    brings = any(each["id"] not in places and each["role"] not in OURS for each in incoming)
+    if not incoming or brings or body.get("resume") or incoming[-1]["id"] not in places:
         return None
-    place = places[sent[-1]["id"]]
+    place = places[incoming[-1]["id"]]
     return (place + 1, False) if stored[place]["role"] == "user" else None
 
 
@@ -158,10 +158,10 @@ def _number_to_keep(run: Run, stored: list[Wire], body: Wire) -> int | None:
     Such an input comes from a tab that was left open, and asks for the last answer that the tab
     has.
     """
-    wanted = regenerates(stored, body)
-    if wanted is None:
+    regeneration = regenerates(stored, body)
+    if regeneration is None:
         return None
-    keep, explicit = wanted
+    keep, explicit = regeneration
     user_messages = {message["id"] for message in stored[keep:] if message["role"] == "user"}
     return keep if explicit or not _by_others(run, user_messages) else None
 
@@ -197,6 +197,7 @@ def _store(thread_id: UUID, fold: Fold, *, before: UUID | None, through: UUID) -
 
 
 def first_and_last(run_id: UUID, head: int) -> tuple[Wire, Wire]:
+    """The first and the last event of a log of ``head`` events."""
     first = journal.read_after(run_id, 0, 1).rows[0][2]
     last = journal.read_after(run_id, head - 1, 1).rows[0][2]
     return json.loads(first), json.loads(last)

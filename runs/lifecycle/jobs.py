@@ -1,21 +1,23 @@
-"""The run's job in Procrastinate, changed in the caller's transaction."""
+"""The run's job in Procrastinate, changed in the caller's transaction.
 
-from uuid import UUID
+``agui_admit`` makes it (``admission.py``); the highest priority goes first.
+"""
 
 from django.db import connection
 from procrastinate.contrib.django import app
 from procrastinate.jobs import Status as JobStatus
 
 from runs.models import Run
+from runtimes.models import DEFAULT_QUEUE
 
 QUEUE = "runs"
+"""Procrastinate's queue of the host's own tasks, and of the runs of agents in the default queue."""
 TASK = "runs.tasks.execute_run"
 
 
-def defer(run_id: UUID, thread_id: UUID, priority: int) -> int:
-    """Enqueue an admitted run; the job's id. The highest priority goes first."""
-    task = app.configure_task(TASK, queue=QUEUE, lock=str(thread_id), priority=priority)
-    return task.defer(run_id=str(run_id))
+def queue_of(name: str) -> str:
+    """Procrastinate's queue for the runs of agents in queue ``name``, as in ``agui_admit``."""
+    return QUEUE if name == DEFAULT_QUEUE else f"{QUEUE}:{name}"
 
 
 def cancel(run: Run) -> None:

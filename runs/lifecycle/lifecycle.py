@@ -1,50 +1,37 @@
 """The only writer of a run's status: start, claim, finish, cancel, and the end of a lost run.
 
+A start is here, a claim in ``statements/claims.py``, each end in ``ending.py``.
+
 Order of locks, everywhere: thread → journal → run → interrupts → job → the team's usage. The writer
 locks a journal (fence) before it touches the run (``finish``), so every function here does the
 same. Nothing waits for a team's usage while it has any of these locks (``admission.py``).
-
-``finish`` runs in the group commit of all runs of a worker. Functions here lock the rows that it
-needs (journal, run, interrupts) for a few statements only; if one of those transactions is frozen,
-the writer's ``lock_timeout`` delays that run only (``events.writer.commits``).
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
-from uuid import UUID
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q
-from django.utils import timezone
 
 from agui_project.errors import Conflict
 from backends.postgres import turns
-from events import announce, journal
-from events.journal import Batch, Claim
-from protocol.encoding import Record
-from protocol.errors import RunErrorCode
-from protocol.fold.fold import Fold
+from events.models import Journal
 from protocol.input.run_agent_input import OnBusy, RunRequest
-from protocol.intake.intake import Intake
 from protocol.strict_json import dumps
-from runs.lifecycle import admission, history, interrupts, jobs, resume, thread_lock
-from runs.lifecycle.history import Prepared
-from runs.lifecycle.ingest import intakes
-from runs.lifecycle.statuses import error_of, move, status_of
+from runs.lifecycle import admission, ending, resume, thread_lock
+from runs.lifecycle.ending import IllegalTransition as IllegalTransition
+from runs.lifecycle.ending import cancel as cancel
+from runs.lifecycle.ending import end_lost as end_lost
+from runs.lifecycle.ending import finish as finish
+from runs.lifecycle.files import references
+from runs.lifecycle.statements import new_run
+from runs.lifecycle.statements.claims import Claimed as Claimed
+from runs.lifecycle.statements.claims import claim as claim
 from runs.models import ACTIVE, Run, Status, Thread, Visibility
 from runtimes.models import Agent
 from teams import audit
 from teams.actors import Acting, Actor, actor
-from teams.limits import Limits, limits_of
+from teams.limits import LimitReached, Limits, limits_of
 from teams.models import Team
-
-
-class IllegalTransition(Conflict):
-    """The run is no longer in a state that allows this."""
-
-    code = "illegal_transition"
 
 
 class RunExists(Conflict):
@@ -73,20 +60,6 @@ class Started:
     created: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Claimed:
-    """What an executor needs to work on a run: its right to append, the run, its input.
-
-    If there are ``questions`` (interrupts in wire form), it must not act, but end with them again.
-    """
-
-    claim: Claim
-    run: Run
-    prepared: Prepared
-    limits: Limits
-    questions: list[dict[str, Any]] = field(default_factory=list)
-
-
 def start(
     team: Team,
     agent: Agent,
@@ -95,23 +68,28 @@ def start(
     started_by: Acting | str,
     idempotency_key: str | None = None,
     displacing: Callable[[Run], None] | None = None,
+    is_new_thread: bool = False,
 ) -> Started:
     """Make thread, journal, run and, if it is admitted, its job in one transaction.
 
     ``displacing`` is called for each run that the request, rather than the agent's setting, wants
-    to cancel to make way, and raises if that is not allowed. Raises RunExists, ThreadBusy,
-    IdempotencyConflict, LimitReached, and what ``resume.plan`` raises. The same Idempotency-Key
-    with the same request, or the same answers to the same questions, return the run that the first
-    request made. If both arrive at once, the second waits on the thread's lock or on the unique
-    index, and then finds the first one's row.
+    to cancel to make way, and raises if that is not allowed. ``is_new_thread``: the caller has just
+    seen that there is no such thread. Raises RunExists, ThreadBusy, IdempotencyConflict,
+    LimitReached, and what ``resume.plan`` raises. The same Idempotency-Key with the same request,
+    or the same answers to the same questions, return the run that the first request made. If both
+    arrive at once, the second waits on the thread's lock or on the unique index, and then finds the
+    first one's row.
     """
+    starter = actor(started_by)
+    if is_new_thread and "resume" not in request.body and not references.of_input(request):
+        run = _start_thread(team, agent, request, starter, idempotency_key)
+        if run is not None:
+            return Started(run, created=True)
     checked = _checked(team, request)
 
     def attempt() -> Started:
         with admission.starting(team.pk):
-            return make(
-                team, agent, request, actor(started_by), idempotency_key, checked, displacing
-            )
+            return make(team, agent, request, starter, idempotency_key, checked, displacing)
 
     try:
         return turns.wait(attempt)
@@ -121,6 +99,31 @@ def start(
         raise
 
 
+def _start_thread(
+    team: Team, agent: Agent, request: RunRequest, starter: Actor, key: str | None
+) -> Run | None:
+    """``start`` in a fresh thread, by one message; None if only the longer way can tell.
+
+    Then somebody else makes the thread at this moment, or the key may belong to an earlier run.
+    """
+    thread = Thread(
+        team=team,
+        thread_id=request.thread_id,
+        created_by=starter.label,
+        creator=starter.actor_id,
+    )
+    limits, answers = limits_of(team), resume.ResumePlan()
+    try:
+        with admission.starting(team.pk, one_message=True):
+            return insert(team, thread, agent, request, starter, answers, limits=limits, key=key)
+    except (new_run.ThreadExists, IntegrityError):
+        return None
+    except LimitReached:
+        if key is None:
+            raise
+        return None
+
+
 def spawn(parent: Run, agent: Agent, request: RunRequest) -> Claimed:
     """Start a child of a running run, claimed at once: it lives in the job of its parent.
 
@@ -128,6 +131,7 @@ def spawn(parent: Run, agent: Agent, request: RunRequest) -> Claimed:
     children could otherwise wait for ever. Other limits count. Raises as ``start``.
     """
     checked = _checked(parent.team, request)
+    references.check(parent.thread, request)
     with transaction.atomic():
         starter = Actor(parent.started_by, parent.starter)
         run = make(parent.team, agent, request, starter, None, checked, parent=parent).run
@@ -178,6 +182,7 @@ def make(
     may_displace = displacing if request.on_busy else None
     if not is_new:
         _make_way(thread, policy, starter, may_displace)
+    references.record(thread, request)
     run = insert(
         team, thread, agent, request, starter, answers,
         limits=limits, attempt=attempt, key=key, parent=parent, repeats=repeats,
@@ -201,10 +206,11 @@ def insert(
 ) -> Run:
     """Write the run, its journal, the answers it brings and its place in the queue.
 
-    Call it in a transaction that has the thread's lock, after all that could refuse the run.
+    Call it in a transaction that has the thread's lock, after all that could refuse the run; or
+    with a thread that is not stored yet. Raises new_run.ThreadExists if somebody has stored it.
     """
     run = Run(
-        journal=journal.create(),
+        journal=Journal(),
         team=team,
         thread=thread,
         agent=agent,
@@ -222,139 +228,17 @@ def insert(
         starter=starter.actor_id,
         job_id=parent.job_id if parent else None,
     )
-    run.save(force_insert=True)
     again = {"repeats": str(repeats.pk)} if repeats else {}
-    audit.record(starter, team, "run.started", str(run.pk), agent=agent.slug, **again)
-    answers.record(run)
+    line = audit.line(starter, team, "run.started", str(run.pk), agent=agent.slug, **again)
+    # Questions are locked before the team's usage.
+    at_once = None if parent or answers.covered else limits
+    new_run.insert(run, line, at_once)
+    if answers.covered:
+        answers.record(run)
+        admission.place(run, limits)
     if parent is None:
-        admission.admit_or_queue(run, limits)
+        admission.look_again(team.pk)
     return run
-
-
-def claim(run_id: UUID, at: datetime | None = None) -> Claimed | None:
-    """Claim a queued run for execution; None if the run is no longer queued.
-
-    Its input joins the thread only now, because the thread may have grown while the run was queued.
-    A caller that tries again after an error passes the same ``at`` each time: the claim may have
-    been committed although the answer was lost, and ``at`` identifies it.
-    """
-    along = ("agent", "thread__history", "team__limits")
-    run: Run = Run.objects.already_found().select_related(*along).get(pk=run_id)
-    past = history.current(run.thread_id, run.thread)
-    now = at or timezone.now()
-    with transaction.atomic():
-        claimed = journal.take_over(run_id)
-        if claimed and move(run_id, Status.RUNNING, started_at=now):
-            return _claimed(run, claimed, now, past)
-        transaction.set_rollback(True)  # The generation is not ours to keep.
-    # Checked only now: an earlier attempt of ours may have been committed during the takeover.
-    ours = Run.objects.already_found().filter(pk=run_id, status=Status.RUNNING)
-    if at is None or not ours.filter(started_at=at).exists():
-        return None
-    with transaction.atomic():
-        return _claimed(run, journal.current_claim(run_id), now, past)
-
-
-def _claimed(run: Run, right: Claim, now: datetime, past: Fold) -> Claimed:
-    run.status, run.started_at = Status.RUNNING, now
-    admission.started(run)
-    prepared, questions = history.prepare(run, past), interrupts.to_repeat(run)
-    return Claimed(right, run, prepared, limits_of(run.team), questions)
-
-
-def finish(run_id: UUID, terminal: dict[str, Any]) -> UUID:
-    """Store how a run ended; runs in the transaction that stores its terminal event.
-
-    Returns the run's id, which ``admission.ended`` takes after that commit.
-    """
-    status = status_of(terminal)
-    error = error_of(terminal) if status is Status.FAILED else {}
-    columns = {name: dumps(terminal[name]) for name in ("result", "usage") if name in terminal}
-    if not move(run_id, status, ended_at=timezone.now(), **error, **columns):
-        raise IllegalTransition
-    interrupts.settle(run_id, status, terminal)
-    admission.record_end(run_id)
-    return run_id
-
-
-def cancel(run: Run, by: Acting | str = "host") -> None:
-    """Cancel a run: end a queued one, signal a running one, do nothing if it has ended.
-
-    A run that is fed from elsewhere ends at once. ``by``: the principal or process that cancels.
-    A worker may claim the run between our look and our takeover. Then the conditional update finds
-    no queued row, the takeover is rolled back with the savepoint, and the run is asked to stop like
-    any running one.
-    """
-    with transaction.atomic():
-        if _cancel(run, by):
-            admission.made_room(run.team_id)
-
-
-def _cancel(run: Run, by: Acting | str) -> bool:
-    """Whether the run ended here: then the caller admits the next one, last of all.
-
-    The run may have been admitted since it was read; now that we have its locks, that cannot
-    happen.
-    """
-    if ended := _end_unclaimed(run):
-        run.refresh_from_db(fields=["job_id"])
-        jobs.cancel(run)
-        audit.record(by, run.team, "run.cancelled", str(run.pk))
-        return ended
-    running = Run.objects.already_found().filter(
-        pk=run.pk, status=Status.RUNNING, cancel_requested_at=None
-    )
-    if running.update(cancel_requested_at=timezone.now()):
-        run.refresh_from_db(fields=["job_id"])
-        if run.parent_id is None:  # The job is the parent's, which looks after its children.
-            jobs.abort(run)
-        audit.record(by, run.team, "run.cancelled", str(run.pk))
-    return False
-
-
-def end_lost(run: Run) -> bool:
-    """End a run whose worker is gone, and its job with the thread's lock; False if it ended."""
-    with transaction.atomic():
-        if (claimed := journal.take_over(run.pk)) is None:
-            return False
-        intake = _reopened(run, claimed)
-        records = intake.fail(
-            RunErrorCode.WORKER_LOST, "The worker that executed this run is gone."
-        )
-        append(claimed, records, intake)
-        jobs.fail(run)
-        admission.made_room(run.team_id)
-        return True
-
-
-def _end_unclaimed(run: Run) -> bool:
-    """End a run that no worker executes: it is queued, or fed from elsewhere."""
-    with transaction.atomic():
-        claimed = journal.take_over(run.pk)
-        here = Q(status=Status.QUEUED) | Q(status=Status.RUNNING, ingest__isnull=False)
-        current = Run.objects.already_found().filter(here, pk=run.pk)
-        if claimed is None or not current.update(cancel_requested_at=timezone.now()):
-            transaction.set_rollback(True)
-            return False
-        intake = intakes.restored(run) or _reopened(run, claimed)
-        append(claimed, intake.cancel(), intake)
-        return True
-
-
-def _reopened(run: Run, claimed: Claim) -> Intake:
-    # The intake that ends a run; one that never began still echoes what its user said.
-    echo = None if claimed.head else history.echo(run)
-    return Intake.reopened(run.thread.thread_id, run.run_id, head=claimed.head, input=echo)
-
-
-def append(claimed: Claim, records: Sequence[Record], intake: Intake) -> None:
-    """Append in the caller's transaction, and store the end if it has come; ring after it."""
-    batch = Batch(claimed.journal_id, claimed.generation, claimed.head + 1, records)
-    if claimed.journal_id not in journal.append([batch]):
-        raise IllegalTransition
-    if intake.terminal is not None:
-        finish(claimed.journal_id, intake.terminal)
-    transaction.on_commit(lambda: announce.now([batch]))
 
 
 def _earlier(team: Team, key: str | None, request: RunRequest) -> Run | None:
@@ -392,7 +276,7 @@ def _make_way(
             for run in active:
                 displacing(run)
         for run in active:
-            _cancel(run, by)
+            ending.ended_by_cancel(run, by)
 
 
 def address(run: Run) -> dict[str, str]:

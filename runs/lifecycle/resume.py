@@ -219,6 +219,7 @@ def _same(one: Answer, other: Answer) -> bool:
 
 
 def answer_of(row: Interrupt, entry: Answer | None = None) -> Answer:
+    """The answer to a question: ``entry``, else the stored one, else a cancellation."""
     if entry is not None:
         return entry
     if row.answer is not None:

@@ -1,11 +1,16 @@
 """The status machine of a run: its transitions, and the status for each terminal event."""
 
+import time
 from typing import Any
-from uuid import UUID
 
+import structlog
+
+from protocol.errors import RunErrorCode
 from runs.models import Run, Status
 
+log = structlog.get_logger(__name__)
 MAX_CODE = 40
+OUR_CODES = frozenset(code.value for code in RunErrorCode)
 
 TRANSITIONS: dict[Status, frozenset[Status]] = {
     Status.QUEUED: frozenset({Status.RUNNING, Status.CANCELLED, Status.FAILED}),
@@ -15,14 +20,9 @@ TRANSITIONS: dict[Status, frozenset[Status]] = {
 }
 
 
-def move(run_id: UUID, to: Status, **values: Any) -> int:
-    """The conditional update behind every change of status: the first writer wins."""
-    allowed = [status for status, targets in TRANSITIONS.items() if to in targets]
-    return (
-        Run.objects.already_found()
-        .filter(pk=run_id, status__in=allowed)
-        .update(status=to, **values)
-    )
+def leading_to(status: Status) -> list[str]:
+    """The statuses that may change to this one: every such change is a conditional update."""
+    return [before.value for before, targets in TRANSITIONS.items() if status in targets]
 
 
 def status_of(terminal: dict[str, Any]) -> Status:
@@ -44,3 +44,21 @@ def error_of(terminal: dict[str, Any]) -> dict[str, str]:
         "error_code": code.replace("\x00", "")[:MAX_CODE] or "error",
         "error_message": message.replace("\x00", ""),
     }
+
+
+def log_end(run: Run, terminal: dict[str, Any], events: int) -> None:
+    """Log that a run has ended, once that is committed: one line, without a statement.
+
+    Nothing of it is text of its agent or user, so a code of the agent's own is only ``other``.
+    """
+    status, code = status_of(terminal), terminal.get("code")
+    log.info(
+        "run.ended",
+        run=str(run.pk),
+        agent=run.agent.slug if Run.agent.is_cached(run) else str(run.agent_id),
+        team=str(run.team_id),
+        status=status.value,
+        seconds=round(time.time() - run.started_at.timestamp(), 3) if run.started_at else None,
+        events=events,
+        error=(code if code in OUR_CODES else "other") if status is Status.FAILED else None,
+    )

@@ -28,6 +28,20 @@ def of(run: Run) -> list[Run]:
     return newest(run.thread_id, until=run.pk)[-1]
 
 
+def starting(run: Run) -> list[Run]:
+    """A run, and those that continue it, oldest first: at most ``MOST_RUNS``."""
+    turn = [run]
+    rows = Run.objects.of_one_thread().filter(thread_id=run.thread_id, purged_at=None)
+    rows = rows.select_related("journal", "agent", "thread").order_by("journal_id")
+    while len(turn) < MOST_RUNS:
+        # One by one: inputs may be large, and most runs are followed by one with a new request.
+        following = rows.filter(journal_id__gt=turn[-1].pk).first()
+        if following is None or not continues(following):
+            break
+        turn.append(following)
+    return turn
+
+
 def newest(thread_id: UUID, *, until: UUID | None = None) -> list[list[Run]]:
     """The newest turns of a thread, oldest first; purged runs are left out.
 

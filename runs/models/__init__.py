@@ -3,33 +3,49 @@
 from runs.models.comment import Comment, Feedback, Mention, Thumb
 from runs.models.failure import Failure
 from runs.models.feed import FeedEntry
+from runs.models.file import File, FileReference
 from runs.models.grant import Grant, Level
+from runs.models.imported import ImportedRun
 from runs.models.ingest import Ingest
 from runs.models.interrupt import Interrupt, InterruptStatus
 from runs.models.run import ACTIVE, ENDED, WORKER_GONE, Run, Status
+from runs.models.saved_view import SavedView
+from runs.models.schedule import Missed, Schedule, StopReason, ThreadPolicy
 from runs.models.thread import Thread, ThreadHistory, Visibility
 from runs.models.usage import EndedRun, TeamUsage
+from runs.models.webhook import DeliveryStatus, Webhook, WebhookDelivery
 
 __all__ = [
     "ACTIVE",
     "ENDED",
     "WORKER_GONE",
     "Comment",
+    "DeliveryStatus",
     "EndedRun",
     "Failure",
     "FeedEntry",
     "Feedback",
+    "File",
+    "FileReference",
     "Grant",
+    "ImportedRun",
     "Ingest",
     "Interrupt",
     "InterruptStatus",
     "Level",
     "Mention",
+    "Missed",
     "Run",
+    "SavedView",
+    "Schedule",
     "Status",
+    "StopReason",
     "TeamUsage",
     "Thread",
     "ThreadHistory",
+    "ThreadPolicy",
     "Thumb",
     "Visibility",
+    "Webhook",
+    "WebhookDelivery",
 ]

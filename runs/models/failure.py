@@ -12,7 +12,7 @@ class Failure(TeamOwned):
 
     ``details`` is JSON as ``runs/worker/failures.py`` makes it, without secrets, of bounded size.
     Only ``runs/access/inspect/failures.py`` reads it: it is in no run, event, outline, list or
-    shared page.
+    shared page. Failures of one ``fingerprint`` were raised at the same place.
     """
 
     run = models.OneToOneField(
@@ -25,6 +25,16 @@ class Failure(TeamOwned):
     # The writer stores it in its group commit, which waits for no lock of another transaction.
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="+", db_constraint=False)
     details = models.TextField()
+    fingerprint = models.CharField(max_length=32, blank=True, default="", db_default="")
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["team", "fingerprint", "-run"],
+                condition=~models.Q(fingerprint=""),
+                name="failure_team_alike",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"failure of {self.run_id}"

@@ -1,7 +1,6 @@
 """Grant: gives access to a thread or a run beyond the roles. ``sharing`` is the only writer."""
 
 from collections.abc import Mapping
-from datetime import datetime
 
 import uuid6
 from django.conf import settings
@@ -111,8 +110,9 @@ class Grant(TeamOwned):
             return "link"
         return "member" if self.to_user_id is not None else "team"
 
-    def is_live(self, now: datetime | None = None) -> bool:
-        late = self.expires_at is not None and self.expires_at <= (now or timezone.now())
+    def is_live(self) -> bool:
+        """Whether the grant still opens anything: neither revoked nor expired."""
+        late = self.expires_at is not None and self.expires_at <= timezone.now()
         return self.revoked_at is None and not late
 
 

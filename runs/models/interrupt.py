@@ -103,4 +103,5 @@ class Interrupt(TeamOwned):
         return self.status == InterruptStatus.EXPIRED
 
     def missing(self, now: datetime) -> bool:
+        """Whether the question still needs an answer."""
         return self.status == InterruptStatus.OPEN and not self.late(now)

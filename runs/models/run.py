@@ -51,8 +51,11 @@ class Run(TeamOwned):
     journal = models.OneToOneField(
         Journal, primary_key=True, on_delete=models.PROTECT, related_name="run"
     )
-    thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="runs")
-    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="runs")
+    # Without indexes of their own: those below begin with them.
+    thread = models.ForeignKey(
+        Thread, on_delete=models.CASCADE, related_name="runs", db_index=False
+    )
+    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="runs", db_index=False)
     run_id = models.CharField(max_length=255)
     attempt = models.PositiveSmallIntegerField(default=1)
     parent = models.ForeignKey(
@@ -87,8 +90,9 @@ class Run(TeamOwned):
     class Meta:
         ordering = ["-journal"]
         constraints = [
+            # The client's name comes first, so that the list finds a run by it.
             models.UniqueConstraint(
-                fields=["thread", "run_id", "attempt"], name="run_once_per_thread"
+                fields=["run_id", "thread", "attempt"], name="run_once_per_thread"
             ),
             models.UniqueConstraint(
                 fields=["team", "idempotency_key"], name="run_idempotency_once_per_team"
@@ -124,6 +128,9 @@ class Run(TeamOwned):
                 condition=~Q(error_code=""),
                 name="run_team_failed_by_code",
             ),
+            # one agent's runs, and one person's
+            models.Index(fields=["agent", "-journal"], name="run_agent_newest"),
+            models.Index(fields=["team", "started_by", "-journal"], name="run_team_by_starter"),
             models.Index(
                 fields=["parent"], condition=Q(parent__isnull=False), name="run_of_parent"
             ),
@@ -162,4 +169,5 @@ class Run(TeamOwned):
 
     @property
     def id(self) -> UUID:
+        """The id, which is that of the run's journal."""
         return self.journal_id

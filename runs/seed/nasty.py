@@ -58,6 +58,7 @@ def plays() -> Iterator[Play]:
 
 
 def text(words: str, **more: str) -> Iterator[Event]:
+    """A whole message."""
     message = f"message-{next(_ids)}"
     yield {"type": "TEXT_MESSAGE_START", "messageId": message, "role": "assistant", **more}
     yield {"type": "TEXT_MESSAGE_CONTENT", "messageId": message, "delta": words, **more}
@@ -65,6 +66,7 @@ def text(words: str, **more: str) -> Iterator[Event]:
 
 
 def tool(name: str, args: str, result: str, **more: str) -> Iterator[Event]:
+    """A whole tool call with its result."""
     call = f"call-{next(_ids)}"
     yield {"type": "TOOL_CALL_START", "toolCallId": call, "toolCallName": name, **more}
     yield {"type": "TOOL_CALL_ARGS", "toolCallId": call, "delta": args, **more}
@@ -74,6 +76,7 @@ def tool(name: str, args: str, result: str, **more: str) -> Iterator[Event]:
 
 
 def failing() -> Iterator[Event]:
+    """A step whose tool call is declined and never ends."""
     yield {"type": "STEP_STARTED", "stepName": "charge"}
     yield from text("I charge the card.")
     yield from tool("stripe.charge", '{"amount": 1895}', '{"error": "card_declined"}')
@@ -97,12 +100,14 @@ def crowd() -> Iterator[Event]:
 
 
 def tools() -> Iterator[Event]:
+    """Sixty tool calls, some with names as wide as a page."""
     for number in range(TOOLS):
         name = f"tool.{number}" if number % 10 else WIDE
         yield from tool(name, f'{{"n": {number}, "text": "{HEBREW}"}}', f'{{"found": {number}}}')
 
 
 def book() -> Iterator[Event]:
+    """A message of 20,000 pieces."""
     yield {"type": "TEXT_MESSAGE_START", "messageId": "book", "role": "assistant"}
     for number in range(LONG):
         yield {"type": "TEXT_MESSAGE_CONTENT", "messageId": "book", "delta": f"word {number} "}
@@ -110,12 +115,14 @@ def book() -> Iterator[Event]:
 
 
 def state() -> Iterator[Event]:
+    """A state of many keys, most of them long."""
     values = {f"key {number} {WIDE[: number % 60]}": {"deep": [number]} for number in range(KEYS)}
     yield {"type": "STATE_SNAPSHOT", "snapshot": values}
     yield {"type": "STATE_DELTA", "delta": [{"op": "add", "path": "/last", "value": HEBREW}]}
 
 
 def questions() -> Iterator[Event]:
+    """The interrupts of a run that asks in every form."""
     approved = {"type": "boolean", "title": "Pay the reduced sum?"}
     yield {"id": "pay", "reason": "tool_call", "message": "Pay 1,895.00 EUR now?",
            "metadata": {"action": {"tool": "pay", "to": WIDE}},

@@ -5,12 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import UUID
 
 from django.db import transaction
 
 from events import journal
-from events.journal import Batch
 from protocol.encoding import Record
 from protocol.errors import RunErrorCode
 from protocol.input import run_agent_input
@@ -19,9 +17,6 @@ from runs.lifecycle import admission, lifecycle
 from runs.models import Run
 from runtimes.models import Agent
 from teams.models import Team
-
-ROWS = 1000
-"""Events of one append."""
 
 Event = dict[str, Any]
 
@@ -62,8 +57,7 @@ def perform(team: Team, play: Play, now: datetime) -> Run:
         assert claimed is not None  # noqa: S101
         began = now - play.ago
         intake = Intake(thread, run.run_id, input=claimed.prepared.echo)
-        right = claimed.claim
-        _append(right.journal_id, right.generation, right.head, list(_records(intake, play, began)))
+        journal.append_all(claimed.claim, list(_records(intake, play, began)))
         assert intake.terminal is not None  # noqa: S101
         lifecycle.finish(run.pk, intake.terminal)
         ended = began + timedelta(seconds=play.pause * (len(play.events) + 2))
@@ -95,9 +89,3 @@ def _records(intake: Intake, play: Play, began: datetime) -> Iterable[Record]:
         yield from intake.finish({"type": "interrupt", "interrupts": list(play.questions)})
     else:
         yield from intake.finish()
-
-
-def _append(key: UUID, generation: int, head: int, records: list[Record]) -> None:
-    for start in range(0, len(records), ROWS):
-        part = records[start : start + ROWS]
-        journal.append([Batch(key, generation, head + start + 1, part)])

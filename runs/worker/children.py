@@ -56,11 +56,13 @@ class SpawnedRun:
         return self._last
 
     async def end(self) -> dict[str, Any]:
+        """Wait for the child's end; its terminal event."""
         async for _ in self:
             pass
         return self._last
 
     async def close(self) -> None:
+        """Stop reading; the child goes on."""
         await self._events.aclose()
 
 
@@ -123,6 +125,7 @@ class Children:
         return claimed
 
     def stop(self) -> None:
+        """Cancel the children, and take no more."""
         self._closed = True
         for task in self._tasks:
             task.cancel()
@@ -167,8 +170,8 @@ def start(parent: Run, slug: str, input: Mapping[str, Any]) -> Claimed:
     thread_id = input.get("threadId")
     if thread_id is not None and not descendants.began(parent, str(thread_id)):
         raise RunFailed(RunErrorCode.AGENT_ERROR, "This thread did not start that one.")
-    sent, handed = context.apart(parent, input.get("context"))
-    body = {**input, "context": sent, "parentRunId": parent.run_id}
+    own, handed = context.apart(parent, input.get("context"))
+    body = {**input, "context": own, "parentRunId": parent.run_id}
     claimed = lifecycle.spawn(parent, agent, run_agent_input.parse(body, on_busy=OnBusy.REJECT))
     context.hand_on(claimed.run, handed)
     return claimed

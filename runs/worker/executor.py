@@ -31,7 +31,8 @@ from runs.access import context
 from runs.lifecycle import history, lifecycle
 from runs.lifecycle.ingest import batches, intakes
 from runs.lifecycle.lifecycle import Claimed
-from runs.worker import failures
+from runs.lifecycle.statuses import log_end
+from runs.worker import failures, files
 from runs.worker.children import Children
 from runs.worker.pace import Pace
 from runtimes.context.run_context import RunContext
@@ -121,13 +122,17 @@ class Execution:
 
     def __init__(self, claimed: Claimed, writer: JournalWriter) -> None:
         self.run = run = claimed.run
+        self.writer = writer
         self.lease: Lease = writer.open(claimed.claim)
         self.children = Children(run, lambda claim: execute_claim(claim, writer, self._why))
         self.questions = claimed.questions
         self.input = claimed.prepared.input
         limits = claimed.limits
         prepared = claimed.prepared
-        self.intake = intakes.new(Intake, run, limits, prepared.echo, prepared.history)
+        self.opening = claimed.opening
+        self.intake = claimed.intake or intakes.new(
+            Intake, run, limits, prepared.echo, prepared.history
+        )
         # The run's base is the thread's history, which does not change while the run lives.
         base = functools.partial(history.current, run.thread_id)
         self.checkpoints = Checkpointer(run.pk, base)
@@ -152,14 +157,14 @@ class Execution:
     async def drive(self) -> None:
         """Start, pump the agent, end. LostLease means that another process has ended the run."""
         try:
-            self._append(intakes.opening(self.intake, self.input["state"]))
+            self._open()
             if self.questions and not self.stopping.done():
                 self._ask_again()
             else:
                 how = await self._work()
                 await self.children.close()
                 await self._end(how)
-            await self.lease.flush()
+            await self._ended()
             await self._settle()
         except LostLease:
             self.log.warning("run.lost_lease")
@@ -167,6 +172,20 @@ class Execution:
             await self._end_refused()
         finally:
             await self.checkpoints.close()
+
+    def _open(self) -> None:
+        """Begin the log, unless the claim has."""
+        if not self.intake.started:
+            self._append(intakes.opening(self.intake, self.input["state"]))
+        elif self.opening is not None:
+            self.writer.announce(self.opening)
+            self.checkpoints.note(self.opening.records)
+
+    async def _ended(self) -> None:
+        """Wait until the end is committed."""
+        await self.lease.flush()
+        if (terminal := self.intake.terminal) is not None:
+            log_end(self.run, terminal, self.lease.head)
 
     async def _settle(self) -> None:
         """Store a long log's fold within its own job, so that the thread's next claim finds it."""
@@ -292,7 +311,7 @@ class Execution:
             self.run.thread.thread_id, self.run.run_id, head=self.lease.head
         )
         self._fail(RunErrorCode.INVALID_EVENT, "An event of the agent could not be stored.")
-        await self.lease.flush()
+        await self._ended()
 
     def _fail(self, reason: RunErrorCode, message: str) -> None:
         self._append(self.intake.fail(reason, message))
@@ -323,6 +342,7 @@ class Execution:
             settings=agent.settings,
             team=str(self.run.team_id),
             spawn=self.children.spawn,
+            files=await files.of_run(self.run, body),
         )
 
 

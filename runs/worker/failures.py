@@ -1,5 +1,6 @@
 """Why an agent failed, for its team's admins: the exception, its frames, the last log lines."""
 
+import hashlib
 import os
 import sysconfig
 from collections.abc import Iterable, Iterator
@@ -61,8 +62,26 @@ def describe(agent: Agent, error: BaseException | None, lines: Iterable[Line]) -
 def store(run_id: UUID, team_id: UUID, details: dict[str, Any]) -> None:
     """Store it, in the transaction that stores the run's end."""
     # An agent's text may contain NUL, which JSON escapes, and unpaired surrogates.
-    row = Failure(run_id=run_id, team_id=team_id, details=clean_text(dumps(details)))
+    row = Failure(
+        run_id=run_id,
+        team_id=team_id,
+        details=clean_text(dumps(details)),
+        fingerprint=_fingerprint(details),
+    )
     Failure.objects.bulk_create([row], ignore_conflicts=True)
+
+
+def _fingerprint(details: dict[str, Any]) -> str:
+    """The same for exceptions of one type from one function; empty without an exception.
+
+    Neither messages nor lines count: they differ from run to run and from edit to edit.
+    """
+    if details["exception"] is None:
+        return ""
+    frame = details["frames"][-1] if details["frames"] else {}
+    causes = [cause["exception"] for cause in details["causes"]]
+    place = [details["exception"], causes, frame.get("module"), frame.get("function")]
+    return hashlib.sha256(dumps(place).encode(errors="replace")).hexdigest()[:32]
 
 
 def _sealed(agent: Agent) -> dict[str, Any]:
@@ -86,13 +105,13 @@ def _message(error: BaseException) -> str:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    seen = {id(error)}
+    known = {id(error)}
     while error is not None:
         hidden = error.__suppress_context__
         error = error.__cause__ or (None if hidden else error.__context__)
-        if error is None or id(error) in seen:
+        if error is None or id(error) in known:
             return
-        seen.add(id(error))
+        known.add(id(error))
         yield error
 
 

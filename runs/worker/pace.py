@@ -28,5 +28,6 @@ class Pace:
         return max(0.0, -self.left / self._rate)
 
     async def wait(self) -> None:
+        """Return once the run may send more."""
         while (seconds := self.debt()) > 0:
             await asyncio.sleep(seconds)

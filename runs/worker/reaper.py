@@ -1,20 +1,26 @@
 """The reaper: ends runs whose worker is gone, so that every run ends with one terminal event.
 
-Every worker and every web process calls ``run_once``; an advisory lock lets one through.
+Every worker and every web process calls ``run_forever``; an advisory lock lets one through.
 Procrastinate prunes a dead worker, but its job stays 'doing' and keeps the thread's lock
 (measured), so run, job and lock are ended together. Then the runs of repeatable agents start again.
 """
 
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
 from uuid import UUID
 
 import structlog
 from django.conf import settings
 from django.db import connection
+from django.db.backends.utils import CursorWrapper
 
 from backends.postgres import roles
+from backends.postgres.bridge import db
 from runs.lifecycle import admission, jobs, lifecycle, repetition
 from runs.lifecycle.ingest import batches
 from runs.models import Run
+from runs.worker.patience import Patience, looking_every
 
 log = structlog.get_logger(__name__)
 
@@ -57,31 +63,49 @@ select procrastinate_finish_job_v1(job.id, 'failed', true)
 """
 
 
-def run_once() -> list[UUID]:
-    """End every orphan; the ids of the runs that ended here."""
+async def run_forever() -> None:
+    """Call ``run_once`` again and again, also after it failed."""
+    patience = Patience()
+    while True:
+        with suppress(Exception):
+            await db(run_once, patience.may_judge)
+        await asyncio.sleep(looking_every())
+
+
+def run_once(may_judge: Callable[[], bool] = lambda: True) -> list[UUID]:
+    """End every orphan; the ids of the runs that ended here.
+
+    ``may_judge`` is called when the database has answered, and tells whether old heartbeats count.
+    """
     with connection.cursor() as cursor:
         cursor.execute("select pg_try_advisory_lock(%s)", [LOCK])
-        if not cursor.fetchone()[0]:
+        is_ours, judges = cursor.fetchone()[0], may_judge()
+        if not is_ours:
             free = roles.as_login(connection.connection, FREE_LOCK)
             cursor.execute(free, {"lock": LOCK, "idle": IDLE})
             return []
         try:
-            lost = {"lost": settings.AGUI_WORKER_LOST_AFTER}
-            cursor.execute(ORPHANS, lost)
-            ended = [run_id for (run_id,) in cursor.fetchall() if _reap(run_id)]
-            for run_id in batches.sweep():
-                log.warning("reaper.ended_silent_run", run=str(run_id))
-                ended.append(run_id)
-            # A worker that was only frozen finds its row gone when it wakes, and stops.
-            cursor.execute(PRUNE, lost)
-            cursor.execute(LEFT_JOBS, lost)
-            cursor.execute(LEFT_CHORES, {**lost, "runs": jobs.TASK})
+            ended = _judge(cursor) if judges else []
             repetition.sweep()
             if missed := admission.sweep():
                 log.info("admission.swept", runs=missed)
             return ended
         finally:
             cursor.execute("select pg_advisory_unlock(%s)", [LOCK])
+
+
+def _judge(cursor: CursorWrapper) -> list[UUID]:
+    lost = {"lost": settings.AGUI_WORKER_LOST_AFTER}
+    cursor.execute(ORPHANS, lost)
+    ended = [run_id for (run_id,) in cursor.fetchall() if _reap(run_id)]
+    for run_id in batches.sweep():
+        log.warning("reaper.ended_silent_run", run=str(run_id))
+        ended.append(run_id)
+    # A worker that was only frozen finds its row gone when it wakes, and stops.
+    cursor.execute(PRUNE, lost)
+    cursor.execute(LEFT_JOBS, lost)
+    cursor.execute(LEFT_CHORES, {**lost, "runs": jobs.TASK})
+    return ended
 
 
 def _reap(run_id: UUID) -> bool:

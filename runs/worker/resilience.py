@@ -18,11 +18,13 @@ from django.conf import settings
 from procrastinate import App
 from procrastinate.connector import Notify
 from procrastinate.exceptions import ConnectorException
+from procrastinate.jobs import Notification
 from procrastinate.periodic import PeriodicDeferrer, PeriodicRegistry, PeriodicTask
 from procrastinate.psycopg_connector import PsycopgConnector
 from procrastinate.worker import Worker
 
 from embedded.liveness import QUICK_GRACE
+from runs.worker.taking import CLAIMS, Taking
 
 log = structlog.get_logger(__name__)
 PAUSE = 0.5
@@ -33,7 +35,7 @@ LOOK = 10.0  # seconds between two searches for jobs that are ours, but not runn
 MAKE_UP = 86_400
 LOST_JOBS = """
 select id from procrastinate_jobs
- where worker_id = %(worker_id)s and status = 'doing' and id <> all(%(running)s)
+ where worker_id = %(worker_id)s and status = 'doing' and id <> all(%(here)s)
 """
 
 
@@ -41,6 +43,7 @@ class PatientConnector(PsycopgConnector):
     """Listens again after the connection was lost; the poll covers what was missed."""
 
     async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:
+        """Listen for jobs, and again after each break of the connection."""
         channels = list(channels)
         while True:
             try:
@@ -70,15 +73,21 @@ class Wakeups(asyncio.Event):
 
     A job announced since the last ``clear`` may have come too late for the fetch just done, so the
     event stays set for one more. Otherwise one start in thirty waited for the poll (0.5 s).
+
+    ``count`` is how often it was set.
     """
 
+    count = 0
     _again = False
 
     def set(self) -> None:
+        """Wake the waiting tasks; the next ``clear`` leaves the event set."""
+        self.count += 1
         self._again = True
         super().set()
 
     def clear(self) -> None:
+        """Forget the wake-up, unless another came since the last one."""
         again, self._again = self._again, False
         if not again:
             super().clear()
@@ -89,7 +98,16 @@ class PatientWorker(Worker):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._new_job_event = Wakeups()
+        self._new_job_event = wakeups = Wakeups()
+        # An app of its own, since its manager fetches for this worker only.
+        self.app = self.app.with_connector(self.app.connector)
+        self._taking = Taking(
+            self.app.connector,
+            free=lambda: self.concurrency - len(self._running_jobs),
+            wakeups=lambda: wakeups.count,
+        )
+        self.app.job_manager = self._taking
+        self.additional_context = {**(self.additional_context or {}), CLAIMS: self._taking.claims}
         self._unsure_until = self._look_at = 0.0
         self._drained_by = float("inf")
 
@@ -101,13 +119,21 @@ class PatientWorker(Worker):
             self._lost_an_answer("worker.finishing_again", error)
         self._new_job_event.set()
 
+    async def _handle_notification(self, *, channel: str, notification: Notification) -> None:
+        if notification["type"] != "job_inserted" or self._taking.is_news(notification["job_id"]):
+            await super()._handle_notification(channel=channel, notification=notification)
+
     async def _fetch_and_process_jobs(self) -> None:
         try:
             now = time.monotonic()
             if now < self._unsure_until or now >= self._look_at:
                 self._look_at = now + LOOK
                 await self._put_back_lost_jobs()
+            if not self._new_job_event.is_set():  # nothing rang: this is the poll
+                self._taking.look_again()
             await super()._fetch_and_process_jobs()  # type: ignore[no-untyped-call]
+            for job in self._taking.left():  # it was told to stop meanwhile
+                await self._put_back(job)
         except ConnectorException as error:
             self._lost_an_answer("worker.fetching_again", error)
             await asyncio.sleep(PAUSE)
@@ -122,13 +148,18 @@ class PatientWorker(Worker):
         Nothing else fetches meanwhile, so no such job has just arrived. If its run has ended, an
         executor leaves it alone.
         """
-        running = [context.job.id for context in self._running_jobs.values()]
+        here = [context.job.id for context in self._running_jobs.values()]
+        here += self._taking.ended
         rows = await self.app.connector.execute_query_all_async(
-            LOST_JOBS, worker_id=self.worker_id, running=running
+            LOST_JOBS, worker_id=self.worker_id, here=here
         )
         for row in rows:
             log.warning("worker.put_job_back", job=row["id"])
-            await self.app.job_manager.retry_job_by_id_async(row["id"], datetime.now(UTC))
+            await self._put_back(row["id"])
+
+    async def _put_back(self, job_id: int) -> None:
+        await self.app.job_manager.retry_job_by_id_async(job_id, datetime.now(UTC))
+        self._taking.look_again()  # it notifies nobody
 
     async def _periodic_deferrer(self) -> None:
         """Tasks that were due while the database was away are deferred once each."""
@@ -149,7 +180,10 @@ class PatientWorker(Worker):
     async def _shutdown(self, side_tasks: list[asyncio.Task[Any]]) -> None:
         # Drain first. The side tasks continue until then, so that a run can still be cancelled.
         await self._drain()
-        await super()._shutdown(side_tasks)
+        try:
+            await super()._shutdown(side_tasks)
+        finally:
+            await self._end_jobs()
 
     async def _drain(self) -> None:
         """Wait until every run is over, for ``AGUI_WORKER_GRACE`` at most."""
@@ -159,12 +193,20 @@ class PatientWorker(Worker):
             log.info("worker.draining", jobs=len(self._running_jobs), grace=grace)
         while self._running_jobs and (left := self._drained_by - time.monotonic()) > 0:
             await asyncio.wait(self._running_jobs, timeout=min(left, PAUSE))
+            await self._end_jobs()
             # A job whose end could not be stored keeps its thread's lock as long as we live.
             if time.monotonic() < self._unsure_until:
                 try:
                     await self._put_back_lost_jobs()
                 except ConnectorException as error:
                     self._lost_an_answer("worker.finishing_again", error)
+
+    async def _end_jobs(self) -> None:
+        """End the jobs that wait for a fetch: a worker that stops fetches no more."""
+        try:
+            await self._taking.flush()
+        except ConnectorException as error:
+            self._lost_an_answer("worker.finishing_again", error)
 
     async def _update_heartbeat(self) -> None:
         await asyncio.Event().wait()

@@ -15,8 +15,12 @@ from backends.postgres.bridge import db
 from backends.postgres.deadlines import LONGEST, allowing
 from events import partitions
 from events.writer import JournalWriter
-from runs.lifecycle import admission, interrupts, jobs, lifecycle, retention
-from runs.worker.executor import Stop, execute_claim
+from runs.lifecycle import admission, interrupts, jobs, lifecycle
+from runs.lifecycle.deletion import retention
+from runs.lifecycle.files import uploads
+from runs.lifecycle.webhooks import deliveries
+from runs.worker.executor import Stop, execute, execute_claim
+from runs.worker.taking import CLAIMS
 
 log = structlog.get_logger(__name__)
 WRITER = "journal_writer"
@@ -28,13 +32,17 @@ AGAIN = RetryStrategy(max_attempts=20, wait=20)
 
 @app.task(name=jobs.TASK, queue=jobs.QUEUE, pass_context=True)
 async def execute_run(context: JobContext, run_id: str) -> None:
-    """Claim the run and execute it; does nothing if the run is no longer queued.
+    """Claim the run, unless it was claimed with its job, and execute it.
 
-    The claim may take as long as the reaper allows between the fetch of a job and the start of its
-    run.
+    Does nothing if the run is no longer queued. The claim may take as long as the reaper allows
+    between the fetch of a job and the start of its run.
     """
     writer: JournalWriter = context.additional_context[WRITER]
-    claim = functools.partial(db, lifecycle.claim, UUID(run_id), timezone.now())
+    claimed = context.additional_context[CLAIMS].pop(context.job.id, None)
+    if claimed is not None:
+        await execute(claimed, writer, lambda: _why(context))
+        return
+    claim = functools.partial(db, lifecycle.claim, UUID(run_id), timezone.now(), begins=True)
     retry_seconds = settings.AGUI_WORKER_LOST_AFTER
     await execute_claim(claim, writer, lambda: _why(context), retry_seconds=retry_seconds)
 
@@ -71,6 +79,25 @@ def sweep_erased(timestamp: int) -> None:
     """Delete rows of erased logs."""
     with allowing(LONGEST):
         retention.sweep(time.monotonic() + SWEEP_SECONDS)
+
+
+@app.periodic(cron="* * * * *")
+@app.task(name="runs.tasks.sweep_webhooks", queue=jobs.QUEUE, queueing_lock="webhooks")
+def sweep_webhooks(timestamp: int) -> None:
+    """Disable webhooks whose backlog is too long, and delete old deliveries."""
+    until = time.monotonic() + SWEEP_SECONDS
+    deliveries.stop_overfull()
+    while time.monotonic() < until and deliveries.sweep():
+        pass
+
+
+@app.periodic(cron="* * * * *")
+@app.task(name="runs.tasks.sweep_files", queue=jobs.QUEUE, queueing_lock="files")
+def sweep_files(timestamp: int) -> None:
+    """Delete files that nothing refers to any more, or that never came whole."""
+    until = time.monotonic() + SWEEP_SECONDS
+    while time.monotonic() < until and uploads.sweep():
+        pass
 
 
 @app.periodic(cron="17 3 * * *")

@@ -28,11 +28,11 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from backends.postgres.base import own_connection
 from embedded.liveness import EVERY, LEAVING, QUICK_GRACE, time_to_leave
+from runs.worker.patience import BEAT_DEADLINE
 
 log = structlog.get_logger(__name__)
 EXIT_BLOCKED = 76
 EXIT_LATE = 77
-BEAT_DEADLINE = 4.0
 ECHO = 2.0  # seconds in which two signals count as one: to the whole group, and by the supervisor
 TIMERS = 2.0  # the timer waits this many AGUI_LIVENESS_SECONDS, so that a supervisor acts first
 BEAT = "update procrastinate_workers set last_heartbeat = now() where id = %s"
@@ -59,6 +59,7 @@ class Watchdog(threading.Thread):
         self._signalled_at: float | None = None
 
     def run(self) -> None:
+        """Look every ``EVERY`` seconds, for as long as the process lives."""
         while True:
             self._wind()
             self._beat()
@@ -160,6 +161,7 @@ class Heartbeat(threading.Thread):
         self._pruned = False
 
     def run(self) -> None:
+        """Say that this worker lives, on a connection of its own, until it ends."""
         # Requests that wait for the database may take the whole pool; no worker must be lost for
         # that.
         own_connection("agui-heartbeat", deadline=BEAT_DEADLINE)

@@ -5,7 +5,7 @@ import gc
 import logging
 import signal
 import sys
-from contextlib import suppress
+from collections.abc import Sequence
 
 from django.conf import settings
 from procrastinate import App
@@ -15,22 +15,24 @@ from procrastinate.jobs import DeleteJobCondition
 
 from backends import metrics
 from backends.postgres.base import queue_parameters
-from backends.postgres.bridge import db
 from embedded.liveness import QUICK_GRACE
 from events.hub import hub
 from events.writer import JournalWriter
 from runs.lifecycle import admission, jobs
 from runs.worker import reaper, tasks
+from runs.worker.deliveries import Deliverer
 from runs.worker.resilience import PatientConnector, PatientWorker
+from runs.worker.scheduler import Scheduler
 from runs.worker.watchdog import Heartbeat, Watchdog
 
 # The journal's thread gets the interpreter back within this many seconds, a dozen times per commit.
 # Beside an agent that computes, a commit took 80 ms at Python's default of 5 ms.
 SWITCH_INTERVAL = 0.0005
+A_DAY = 86_400
 
 
-async def work(watchdog: Watchdog) -> None:
-    """Execute runs until ``watchdog.stop_worker``; then let them finish, and return.
+async def work(watchdog: Watchdog, queues: Sequence[str]) -> None:
+    """Execute the runs of these queues until ``watchdog.stop_worker``; let them finish; return.
 
     Writer and worker share a TaskGroup: the death of either ends the process. The writer outlives
     the worker at shutdown, since the runs' last events pass through it.
@@ -48,7 +50,7 @@ async def work(watchdog: Watchdog) -> None:
         writing = group.create_task(writer.run(), name="journal-writer")
         # Without the writer no run can end well, so there is no point in a long grace period.
         writing.add_done_callback(lambda _: watchdog.hurry())
-        worker = _worker(app, writer)
+        worker = _worker(app, writer, queues)
         watchdog.on_stop, watchdog.on_hurry = worker.stop, worker.hurry
         # Not the loop's handlers: a loop that an agent blocks does not call them.
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -57,7 +59,9 @@ async def work(watchdog: Watchdog) -> None:
             lambda: worker.worker_id, watchdog.hurry, draining=lambda: watchdog.draining
         )
         heartbeat.start()
-        reaping = group.create_task(reap_forever(), name="reaper")
+        reaping = group.create_task(reaper.run_forever(), name="reaper")
+        delivering = group.create_task(Deliverer().run(), name="webhooks")
+        scheduling = group.create_task(Scheduler().run(), name="schedules")
         watching = group.create_task(metrics.watch_loop(), name="loop-lag")
         try:
             await worker.run()  # type: ignore[no-untyped-call]
@@ -65,24 +69,18 @@ async def work(watchdog: Watchdog) -> None:
             watchdog.leave_within(QUICK_GRACE)
             heartbeat.stop()
             reaping.cancel()
+            delivering.cancel()
+            scheduling.cancel()
             watching.cancel()
             await hub().close()  # Parents read their children through it.
             writer.close()
 
 
-async def reap_forever() -> None:
-    """Call the reaper every ``AGUI_REAP_EVERY`` seconds, also after it failed."""
-    while True:
-        with suppress(Exception):
-            await db(reaper.run_once)
-        await asyncio.sleep(settings.AGUI_REAP_EVERY)
-
-
-def _worker(app: App, writer: JournalWriter) -> PatientWorker:
+def _worker(app: App, writer: JournalWriter, queues: Sequence[str]) -> PatientWorker:
     logging.getLogger("procrastinate").addFilter(_is_news)
     return PatientWorker(
         app,
-        queues=[jobs.QUEUE],
+        queues=[jobs.queue_of(name) for name in queues],
         concurrency=settings.AGUI_WORKER_CONCURRENCY,
         fetch_job_polling_interval=0.5,
         abort_job_polling_interval=1.0,
@@ -90,7 +88,8 @@ def _worker(app: App, writer: JournalWriter) -> PatientWorker:
         delete_jobs=DeleteJobCondition.ALWAYS.value,
         additional_context={tasks.WRITER: writer},
         install_signal_handlers=False,
-        stalled_worker_timeout=settings.AGUI_WORKER_LOST_AFTER,
+        # The reaper prunes. At its start a worker cannot tell a dead one from an outage's victims.
+        stalled_worker_timeout=A_DAY,
         # The threads of periodic tasks would each keep a connection, even a dead one.
         task_middleware=[close_db_connections],
     )

@@ -38,24 +38,24 @@ async def approval(ctx: RunContext) -> str | None:
         prefix, _, call_id = str(entry.get("interruptId", "")).partition(":")
         if f"{prefix}:" == ASKED and call_id:
             return conclude(ctx, call_id, entry)
-    wanted = beginning(ctx.text, MOST)
-    if not wanted:
+    text = beginning(ctx.text, MOST)
+    if not text:
         return HELP
-    propose(ctx, wanted)
+    propose(ctx, text)
 
 
-def propose(ctx: RunContext, wanted: str) -> NoReturn:
+def propose(ctx: RunContext, text: str) -> NoReturn:
     """Show the call, then end the run with the question."""
-    verb, _, target = wanted.partition(" ")
+    verb, _, target = text.partition(" ")
     action = {"action": verb.lower(), "target": target}
     with ctx.message() as message:
-        message.write(f"I would {wanted.rstrip('.')}. May I?")
+        message.write(f"I would {text.rstrip('.')}. May I?")
     with ctx.tool_call(TOOL, action, parent=message) as call:
         pass
     ctx.state.setdefault("pending", {})[call.id] = action
     ctx.interrupt(
         "tool_call",
-        message=f"Approve: {wanted}",
+        message=f"Approve: {text}",
         response_schema=ANSWER,
         tool_call_id=call.id,
         metadata={"action": action},

@@ -85,6 +85,7 @@ class Column:
         self._capped = False
 
     def add(self, cell: str) -> None:
+        """Count a cell of this column; an empty one is missing."""
         value = cell.strip()
         if not value:
             self.missing += 1
@@ -135,6 +136,7 @@ class Column:
 
 
 def type_of(value: str) -> str:
+    """The narrowest type of a cell: integer, number, boolean, date or text."""
     if INTEGER.fullmatch(value) and math.isfinite(float(value)):
         return "integer"
     if NUMBER.fullmatch(value) and math.isfinite(float(value)):
@@ -218,6 +220,7 @@ class Profile:
         self._widths: Counter[int] = Counter()
 
     def add(self, row: Sequence[str]) -> None:
+        """Count a row; one of another width than the header's is ragged."""
         self.rows += 1
         if len(row) != len(self.columns):
             self.ragged += 1
@@ -227,6 +230,7 @@ class Profile:
             column.add(cell)
 
     def profiles(self) -> Iterator[dict[str, Any]]:
+        """The profile of each column, from left to right."""
         short = 0
         for at, column in enumerate(self.columns):
             short += self._widths[at]

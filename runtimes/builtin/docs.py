@@ -53,12 +53,14 @@ async def docs(ctx: RunContext) -> None:
 
 
 def say(ctx: RunContext, *pieces: str) -> None:
+    """Say the pieces as one message."""
     with ctx.message() as message:
         for piece in pieces:
             message.write(piece)
 
 
 def cited(section: Section) -> dict[str, str]:
+    """Where a section is, for the answer's sources."""
     return {"file": section.file, "heading": section.heading, "anchor": section.anchor}
 
 

@@ -19,6 +19,7 @@ NO_KEY = "none"  # Local servers need no key, but the client requires one.
 
 
 def model() -> "Model":
+    """The model that ``LLM_*`` name, which speaks as OpenAI's does."""
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider
 

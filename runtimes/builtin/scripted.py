@@ -1,9 +1,12 @@
 """The ``scripted`` agent of tests and benchmarks: plays ``forwardedProps.script``.
 
+A client whose wire has no room for those sends the script as its message, in JSON.
+
 Registered only with ``AGUI_SCRIPTED_AGENT=1``, since it does whatever a client tells it to.
 """
 
 import asyncio
+import json
 import os
 import time
 from collections.abc import AsyncIterator, Callable
@@ -72,7 +75,7 @@ RUBBISH: dict[str, Callable[[], Any]] = {
 
 async def scripted(ctx: RunContext) -> AsyncIterator[Any]:
     """Play each operation in turn; one without a known key is an error."""
-    for op in ctx.forwarded_props.get("script", []):
+    for op in script_of(ctx):
         if "text" in op:
             async for event in texts(op):
                 yield event
@@ -82,6 +85,13 @@ async def scripted(ctx: RunContext) -> AsyncIterator[Any]:
             yield RUBBISH[op["rubbish"]]()
         else:
             await act(ctx, op)
+
+
+def script_of(ctx: RunContext) -> list[dict[str, Any]]:
+    """The operations of a request, which may have none."""
+    if ctx.forwarded_props or not ctx.text.startswith("[{"):
+        return list(ctx.forwarded_props.get("script", []))
+    return list(json.loads(ctx.text))
 
 
 async def act(ctx: RunContext, op: dict[str, Any]) -> None:

@@ -113,6 +113,7 @@ class Outbox:
             self.wake()
 
     async def room(self) -> None:
+        """Wait until the outbox has room, or the run is cancelled."""
         while len(self.queue) >= HIGH and not self.cancelled:
             self._stalled = True
             self._space.clear()
@@ -129,6 +130,7 @@ class Outbox:
     # --- the runtime's side
 
     def wake(self) -> None:
+        """Wake the reader, if it waits."""
         waiter, self.waiter = self.waiter, None
         if waiter is not None and not waiter.done():
             waiter.set_result(None)

@@ -51,6 +51,7 @@ class RunRequest:
 
     @property
     def tools(self) -> list[dict[str, Any]]:
+        """The tools that the caller offers, as JSON."""
         return self.body.get("tools") or []
 
     @property

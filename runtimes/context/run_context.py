@@ -1,7 +1,7 @@
 """RunContext, which an agent gets, and Runtime, which runs one. Imports no Django."""
 
 from collections import deque
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import cached_property
 from typing import Any, Literal, NoReturn, Protocol, overload
@@ -9,6 +9,7 @@ from typing import Any, Literal, NoReturn, Protocol, overload
 import structlog
 
 from protocol.errors import RunErrorCode, RunFailed
+from runtimes.context.files import RunFile, find
 from runtimes.context.log_lines import LINES, Line, LogLines
 from runtimes.context.outbox import Outbox, frozen
 from runtimes.context.request import RunRequest
@@ -71,6 +72,7 @@ class RunContext(RunRequest):
         team: str = "",
         default_state: Any = None,
         spawn: Spawn | None = None,
+        files: Iterable[RunFile] = (),
     ) -> None:
         super().__init__(body)
         self.agent = agent
@@ -78,6 +80,7 @@ class RunContext(RunRequest):
         self.team = team
         self.default_state = default_state
         self._spawn = spawn
+        self.files = list(files)
         self.result: Any = None
         self.outbox = Outbox()
         self.log_lines: deque[Line] = deque(maxlen=LINES)
@@ -148,6 +151,16 @@ class RunContext(RunRequest):
         """Wait until the events emitted so far are being written."""
         await self.outbox.room()
 
+    # --- uploaded files
+
+    def file(self, which: str | dict[str, Any]) -> RunFile:
+        """``data = await ctx.file(part).read()``: an uploaded file that a message refers to.
+
+        ``which``: a message's part, its source, or the file's id; ``ctx.files`` has all of them. A
+        plain function calls ``read_now()``. Raises UnknownFile, a LookupError.
+        """
+        return find(self.files, which)
+
     # --- other agents
 
     def spawn(self, agent: str, input: Mapping[str, Any]) -> AbstractAsyncContextManager[ChildRun]:
@@ -182,6 +195,7 @@ class RunContext(RunRequest):
 
     @state.setter
     def state(self, value: Any) -> None:
+        """Replace the whole state."""
         if not (isinstance(value, StateMap | StateList) and value.data is self._state.value):
             self._state.replace(value)
 

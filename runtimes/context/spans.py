@@ -4,7 +4,6 @@ Each works as ``with`` and as ``async with``, and closes itself if the body rais
 """
 
 import uuid
-from types import TracebackType
 from typing import Any, Self
 
 from protocol.strict_json import dumps_any
@@ -12,6 +11,7 @@ from runtimes.context.outbox import Outbox, frozen
 
 
 def new_id() -> str:
+    """A new id of a message, a call or a step."""
     return str(uuid.uuid4())
 
 
@@ -52,24 +52,14 @@ class Span:
         self._open = True
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.close()
 
     async def __aenter__(self) -> Self:
         return self.__enter__()
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.__exit__(kind, error, trace)
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.__exit__(kind)
 
 
 class Message(Span):
@@ -80,6 +70,7 @@ class Message(Span):
         self._fields = {"role": role} | ({"name": name} if name else {})
 
     def write(self, delta: str) -> None:
+        """Send a piece of the message's text."""
         self._put_inside({"type": "TEXT_MESSAGE_CONTENT", "messageId": self.id, "delta": delta})
 
     def _start(self) -> None:
@@ -148,15 +139,10 @@ class Step(Span):
     def _start(self) -> None:
         self._outbox.put({"type": "STEP_STARTED", "stepName": self.id})
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         # A question or a cancel also leaves the block, but not by an Exception.
         self._failed = kind is not None and issubclass(kind, Exception)
-        super().__exit__(kind, error, trace)
+        super().__exit__(kind)
 
     def _end(self) -> None:
         failed = {"metadata": {"status": "failed"}} if self._failed else {}
@@ -167,6 +153,7 @@ class Reasoning(Span):
     """A span of reasoning with one message that is being written."""
 
     def write(self, delta: str) -> None:
+        """Send a piece of the reasoning."""
         event = {"type": "REASONING_MESSAGE_CONTENT", "messageId": self.id, "delta": delta}
         self._put_inside(event)
 

@@ -21,6 +21,7 @@ from django.conf import settings
 from protocol.errors import RunErrorCode, RunFailed
 from protocol.schema import TERMINAL
 from protocol.strict_json import dumps
+from runtimes.context.files import inlined
 from runtimes.context.run_context import RunContext
 from runtimes.kinds.legacy_input import legacy
 from runtimes.kinds.sse import SseParser
@@ -129,7 +130,9 @@ class HttpRuntime:
         """An open event stream. Repeats only requests that cannot have started an agent's work."""
         run_input = {**ctx.body, "protocolVersion": "1.0"}
         run_input["messages"] = [
-            message for message in ctx.messages if message["role"] != "activity"
+            message
+            for message in await inlined(ctx.messages, ctx.files)
+            if message["role"] != "activity"
         ]
         is_older = self._protocol == "0.x"
         pauses = list(PAUSES)

@@ -100,8 +100,8 @@ class OrchestratorRuntime(PythonRuntime):
     async def _plan(self, ctx: RunContext, settings: Settings) -> tuple[list[str], str]:
         """Choose the agents and the risk, by the planner or by rule."""
         team = await db(self._others)
-        wanted = team if settings.agents is None else settings.agents
-        allowed = {slug: team[slug] for slug in wanted if slug in team}
+        slugs = team if settings.agents is None else settings.agents
+        allowed = {slug: team[slug] for slug in slugs if slug in team}
         allowed.pop(settings.planner or "", None)
         if settings.planner is not None:
             plan = await self._ask(ctx, settings.planner, allowed)

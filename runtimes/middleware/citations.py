@@ -71,6 +71,7 @@ class Citations(Middleware):
     # --- the stream
 
     async def stream(self, events: AsyncIterator[Wire]) -> AsyncGenerator[Wire, None]:
+        """Pass the events on, with what was verified; the terminal event waits for the rest."""
         terminal: Wire | None = None
         try:
             for out in self._reviews():
@@ -137,6 +138,7 @@ class Citations(Middleware):
     # --- one event
 
     def feed(self, event: Wire) -> Iterable[Wire]:
+        """The events to send for one that came."""
         match event["type"]:
             case "TEXT_MESSAGE_START" if event.get("role", "assistant") == "assistant":
                 return (event, *self._start(event["messageId"]))

@@ -13,13 +13,12 @@ ROOM = 64
 class Inlet:
     """``async with Inlet(events) as inlet``: ``take`` an event that is there, else ``wait``.
 
-    Reads at most ``room`` events ahead. Leaving cancels the task, which stops the agent.
+    Reads at most ROOM events ahead. Leaving cancels the task, which stops the agent.
     """
 
-    def __init__(self, events: AsyncIterator[Wire], room: int = ROOM) -> None:
+    def __init__(self, events: AsyncIterator[Wire]) -> None:
         self._events = events
         self._waiting: deque[Wire] = deque()
-        self._room = room
         self._space = asyncio.Event()
         self._news = asyncio.Event()
         self._closed = False
@@ -44,12 +43,14 @@ class Inlet:
         return True
 
     def take(self) -> Wire | None:
+        """The next event that has come; None if none waits."""
         if not self._waiting:
             return None
         self._space.set()
         return self._waiting.popleft()
 
     def notify(self) -> None:
+        """Wake ``wait`` although no event has come."""
         self._news.set()
 
     async def wait(self, seconds: float | None = None) -> None:
@@ -76,6 +77,6 @@ class Inlet:
                 return
             self._waiting.append(event)
             self._news.set()
-            while len(self._waiting) >= self._room:
+            while len(self._waiting) >= ROOM:
                 self._space.clear()
                 await self._space.wait()

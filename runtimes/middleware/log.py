@@ -31,6 +31,7 @@ class Log(Middleware):
         self._said = False
 
     def feed(self, event: Wire) -> Iterable[Wire]:
+        """Count the event, log it if the options say so, and pass it on."""
         kind = event["type"]
         self._types[kind] += 1
         if kind in DELTAS:
@@ -40,6 +41,7 @@ class Log(Middleware):
         return (event,)
 
     def rest(self) -> Iterable[Wire]:
+        """Log the sums of the stream, once."""
         if not self._said:
             self._said = True
             self._log(

@@ -197,10 +197,12 @@ class Veil:
         self._muted = False
 
     def feed(self, text: str) -> str:
+        """Take more text; the part of it that no later text can make a secret."""
         starts = range(0, len(text), SLICE)
         return "".join([self._step(text[at : at + SLICE]) for at in starts])
 
     def end(self) -> str:
+        """The rest of the text, which nothing follows."""
         visible = replaced(self._held, self._spans(), self._replacement)
         self._before = self._held = ""
         return visible

@@ -79,6 +79,7 @@ class Redact(Middleware):
         self._texts: dict[tuple[str, str], tuple[Wire, Veil | Args]] = {}
 
     def feed(self, event: Wire) -> Iterable[Wire]:
+        """The events to send for one that came, without what must not leave."""
         kind = event["type"]
         if not self.options.raw:
             if kind == "RAW":
@@ -100,6 +101,7 @@ class Redact(Middleware):
         return (self._event(event),)
 
     async def stream(self, events: AsyncIterator[Wire]) -> AsyncGenerator[Wire, None]:
+        """Redact a stream; large events in a thread, so that others go on meanwhile."""
         async for event in events:
             if is_large(event):
                 for out in await asyncio.to_thread(self._fed, event):
@@ -195,6 +197,7 @@ class Args:
         self._size = 0
 
     def feed(self, text: str) -> str:
+        """Keep a piece of arguments until their end; nothing leaves before."""
         self._size += len(text)
         if self._size <= MOST_ARGS:
             self._parts.append(text)
@@ -203,6 +206,7 @@ class Args:
         return ""
 
     def end(self) -> str:
+        """The arguments as they may leave; a replacement if they were too long to read."""
         if self._size > MOST_ARGS:
             return dumps_any(self._redact.options.replacement)
         whole: str = self._redact.clean("".join(self._parts))

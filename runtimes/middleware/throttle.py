@@ -37,6 +37,7 @@ class Throttle(Middleware):
         self._due = 0.0
 
     def feed(self, event: Wire) -> Iterable[Wire]:
+        """The events to send now: deltas wait and are joined, others go out behind them."""
         key = DELTAS.get(event["type"])
         if key is None or len(event) > PLAIN + ("timestamp" in event):
             return (*self.rest(), event)
@@ -61,6 +62,7 @@ class Throttle(Middleware):
         return (merged,)
 
     async def stream(self, events: AsyncIterator[Wire]) -> AsyncGenerator[Wire, None]:
+        """Throttle a stream: what waits is sent when its time has come."""
         async with Inlet(events) as inlet:
             while not inlet.over:
                 while (event := inlet.take()) is not None:

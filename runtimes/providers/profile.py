@@ -9,6 +9,7 @@ class ProfileProvider(Provider):
     """The person who started the run; nothing for a key, or a person who has left the team."""
 
     def read(self, query: Query) -> list[ContextEntry]:
+        """The name, role and profile of the person who started the run; nothing for a key."""
         # By id: another person may have the login by now.
         kind, _, key = query.starter.partition(":")
         if kind != "user":

@@ -3,6 +3,11 @@
 const UNITS = [[86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];
 const skew = Date.parse(document.body.dataset.now) - Date.now();
 
+/** The host's time, in ms. */
+export function hostNow() {
+  return Date.now() + skew;
+}
+
 export function age(seconds) {
   const unit = UNITS.find(([size]) => seconds >= size);
   return unit ? `${Math.floor(seconds / unit[0])} ${unit[1]} ago` : "just now";
@@ -24,7 +29,7 @@ export function left(milliseconds) {
 }
 
 export function tick() {
-  const now = Date.now() + skew;
+  const now = hostNow();
   for (const time of document.querySelectorAll("time[data-age]")) {
     const at = Date.parse(time.dateTime);
     time.textContent = age((now - at) / 1000);
@@ -41,7 +46,7 @@ export function tick() {
 /** Write how long a `<time data-since data-until>` is, or has been until now. */
 export function spell(time) {
   const { since, until } = time.dataset;
-  if (since) time.textContent = span((until ? Date.parse(until) : Date.now() + skew) - Date.parse(since));
+  if (since) time.textContent = span((until ? Date.parse(until) : hostNow()) - Date.parse(since));
 }
 
 export function startClock() {

@@ -1,26 +1,33 @@
-/** The conversation of a fold, on the page: the newest items, and earlier ones on request. */
+/** The conversation of a fold, on the page: a window of its items, and the others on request. */
 
 import { views } from "./items.mjs";
 
 const WINDOW = 400;
+const CONTROLS = "a, button, input, label, details .body";
 
 export class Conversation {
-  constructor(root, earlier, fold) {
-    Object.assign(this, { root, earlier, fold, shown: new Map(), from: 0, end: 0, kept: false });
+  /** `follows`: stay at the newest items, else at the first. `onPick(seq)`: an item was chosen. */
+  constructor({ root, earlier, later, fold, follows, onPick }) {
+    Object.assign(this, { root, earlier, later, fold, follows, onPick, shown: new Map(), from: 0, end: 0, kept: false, chosen: null });
     earlier.addEventListener("click", () => this.showEarlier());
+    later.addEventListener("click", () => this.showLater());
+    root.addEventListener("click", (event) => this.clicked(event));
   }
 
   /** Bring the page up to date with the fold. */
   draw() {
     const { items, changed, reordered } = this.fold;
-    if (reordered || items.length - this.end > 2 * WINDOW) this.restart(Math.max(0, items.length - WINDOW));
+    if (reordered || (this.follows && items.length - this.end > 2 * WINDOW)) this.restart(this.follows ? Math.max(0, items.length - WINDOW) : 0);
     for (const item of changed) this.shown.get(item.key)?.update();
-    const fresh = items.slice(this.end).map((item) => this.view(item));
-    this.end = items.length;
-    this.root.append(...fresh);
-    if (!this.kept && this.end - this.from > 2 * WINDOW) this.trim(this.end - WINDOW);
+    this.append(this.follows ? items.length : Math.max(this.end, Math.min(items.length, this.from + WINDOW)));
+    if (this.follows && !this.kept && this.end - this.from > 2 * WINDOW) this.trim(this.end - WINDOW);
     this.fold.settle();
-    this.offerEarlier();
+    this.offer();
+  }
+
+  append(end) {
+    this.root.append(...this.fold.items.slice(this.end, end).map((item) => this.view(item)));
+    this.end = Math.max(this.end, end);
   }
 
   restart(from) {
@@ -41,7 +48,32 @@ export class Conversation {
   view(item) {
     const view = views[item.kind](item);
     this.shown.set(item.key, view);
+    view.node.dataset.key = item.key;
+    if (item === this.chosen) view.node.setAttribute("aria-current", "true");
     return view.node;
+  }
+
+  /** Mark an item and bring it into sight; none without one. */
+  choose(item) {
+    this.root.querySelector("[aria-current]")?.removeAttribute("aria-current");
+    this.chosen = item;
+    const place = item ? this.fold.items.indexOf(item) : -1;
+    if (place < 0) return;
+    if (place < this.from || place >= this.end) {
+      this.follows = false;
+      this.restart(Math.max(0, place - WINDOW / 2));
+      this.draw();
+    }
+    const { node } = this.shown.get(item.key);
+    node.setAttribute("aria-current", "true");
+    node.scrollIntoView({ block: "nearest" });
+  }
+
+  clicked(event) {
+    const key = event.target.closest("[data-key]")?.dataset.key;
+    if (!key || event.target.closest(CONTROLS) || !getSelection().isCollapsed) return;
+    const seq = this.fold.byKey.get(key)?.seq;
+    if (seq) this.onPick(seq);
   }
 
   showEarlier() {
@@ -49,11 +81,19 @@ export class Conversation {
     this.root.prepend(...this.fold.items.slice(from, this.from).map((item) => this.view(item)));
     this.from = from;
     this.kept = true;
-    this.offerEarlier();
+    this.offer();
   }
 
-  offerEarlier() {
+  showLater() {
+    this.append(Math.min(this.fold.items.length, this.end + WINDOW));
+    this.offer();
+  }
+
+  offer() {
+    const rest = this.fold.items.length - this.end;
     this.earlier.hidden = this.from === 0;
     this.earlier.textContent = `Show earlier (${this.from})`;
+    this.later.hidden = rest <= 0;
+    this.later.textContent = `Show later (${rest})`;
   }
 }

@@ -8,7 +8,7 @@ const SPARE = 12;
 const LONGEST = 500_000;
 
 export class EventTable {
-  /** `onSelect(seq)` is told when somebody chooses an event. */
+  /** `onSelect(seq, step)` is told when somebody chooses an event; `step`: by a key, one of many. */
   constructor({ log, detail, filter, follow, shown, onSelect }) {
     Object.assign(this, { log, detail, follow, shown, onSelect });
     Object.assign(this, { rows: log.firstElementChild, events: [], hits: null, drawn: new Map(), selected: 0 });
@@ -98,26 +98,34 @@ export class EventTable {
     if (!(event.key in steps) || !this.size) return;
     event.preventDefault();
     const place = this.selected ? this.placeOf(this.selected) + steps[event.key] : 0;
-    this.pick(this.seqAt(Math.min(Math.max(place, 0), this.size - 1)));
+    this.pick(this.seqAt(Math.min(Math.max(place, 0), this.size - 1)), true);
   }
 
-  pick(seq) {
+  pick(seq, step = false) {
     this.follow.checked = false;
     this.select(seq);
-    this.onSelect(seq);
+    this.onSelect(seq, step);
   }
 
   /** Choose an event and bring it into sight; one that has not come yet is chosen when it does. */
   select(seq) {
     if (seq > this.events.length) return void (this.wanted = seq);
     this.wanted = 0;
+    if (seq === this.selected && !this.toReveal && seq) return;
     if (this.selected) this.rows.querySelector(`#event-${this.selected}`)?.setAttribute("aria-selected", "false");
     this.selected = seq;
     this.toReveal = seq;
+    if (!seq) return this.none();
     this.log.setAttribute("aria-activedescendant", `event-${seq}`);
     this.tell(seq);
     this.draw();
     this.rows.querySelector(`#event-${seq}`)?.setAttribute("aria-selected", "true");
+  }
+
+  none() {
+    this.log.removeAttribute("aria-activedescendant");
+    this.detail.replaceChildren(h("p", { class: "hint" }, "Choose an event to see its JSON."));
+    this.draw();
   }
 
   reveal(seq) {

@@ -58,6 +58,16 @@ export class Fold {
     item.text.append(delta);
   }
 
+  /** The item in which an event shows: that of its call or message, else the last before it. */
+  itemOf(event, seq) {
+    const named = [["tool", event?.toolCallId], ["message", event?.messageId], ["reasoning", event?.messageId], ["activity", event?.messageId], ["subagent", event?.subagentRunId]];
+    for (const [kind, id] of named) {
+      const item = id !== undefined && this.byKey.get(`${kind}:${id}`);
+      if (item) return item;
+    }
+    return this.items.findLast((item) => item.seq <= seq) ?? null;
+  }
+
   close(kind, id) {
     const item = this.byKey.get(`${kind}:${id}`);
     if (!item) return;

@@ -5,190 +5,185 @@
  * comes back with the number of the last event it delivered and continues there, and no event is
  * delivered twice. See docs/howto-javascript.md.
  */
-
 import { HttpAgent } from "@ag-ui/client";
-
 import { follow, isEvent, numberOf, split } from "./host-frames.mjs";
-
 const RUN_ID = /\/runs\/([0-9a-f-]{36})\b/;
 const RESUME = { attempts: 10, delay: 250, longest: 10_000, silence: 45_000 };
-
 export class HostAgent extends HttpAgent {
-  /**
-   * The configuration of an HttpAgent, and optionally `connectUrl`, `api` (by default found from
-   * `url`) and `resume`: `attempts` in a row before giving up (0: never resume), `delay` before the
-   * second one, doubled up to `longest`, and the `silence` after which a connection counts as
-   * broken; all in milliseconds.
-   */
-  constructor({ connectUrl, api, resume, fetch: wire, ...config }) {
-    super(config);
-    const origin = () => new URL(this.url, globalThis.document?.baseURI).origin;
-    this.equip({
-      wire: wire ?? ((url, init) => fetch(url, init)),
-      connectUrl: connectUrl ?? connectAddress(this.url),
-      api: api ?? `${origin()}/api/v1`,
-      resume: { ...RESUME, ...resume },
-    });
-  }
-
-  equip({ wire, connectUrl, api, resume }) {
-    Object.assign(this, { wire, connectUrl, api, resume, reading: null });
-    this.fetch = (url, init) => this.open(url, init);
-    return this;
-  }
-
-  clone() {
-    return super.clone().equip(this);
-  }
-
-  /** The events of the thread so far, as snapshots, then of the live run; for `connectAgent()`. */
-  connect(input) {
-    if (this.abortController.signal.aborted) this.abortController = new AbortController();
-    return super.run.call(Object.create(this, { url: { value: this.connectUrl } }), input);
-  }
-
-  async connectAgent(parameters, subscriber) {
-    // The client wants open questions answered before any run. This starts none, and the thread's
-    // last ending brings those back that are still open.
-    const questions = this.pendingInterrupts;
-    this.pendingInterrupts = [];
-    try {
-      return await super.connectAgent(parameters, subscriber);
-    } catch (error) {
-      this.pendingInterrupts = questions;
-      throw error;
+    /** The configuration of an HttpAgent, and what is this host's. */
+    constructor({ connectUrl, api, resume, fetch: wire, ...config }) {
+        super(config);
+        const origin = () => new URL(this.url, globalThis.document?.baseURI).origin;
+        this.equip({
+            wire: wire ?? ((url, init) => fetch(url, init)),
+            connectUrl: connectUrl ?? connectAddress(this.url),
+            api: api ?? `${origin()}/api/v1`,
+            resume: { ...RESUME, ...resume },
+        });
     }
-  }
-
-  /**
-   * Stop the run that is being read, else the one that is running on the thread. Its stream ends
-   * with the outcome `cancelled`. The run as the API shows it, or null if there is none.
-   */
-  async cancel() {
-    const id = await this.currentRun();
-    return id && this.ask(`/runs/${id}/cancel`, { method: "POST", body: "{}" });
-  }
-
-  /** The host's own id of the run that `cancel()` would stop, or null. */
-  async currentRun() {
-    const { id, runId } = this.reading ?? {};
-    if (id) return id;
-    const which = runId ? { run_id: runId } : { status: "running" };
-    const query = new URLSearchParams({ thread_id: this.threadId, limit: "1", ...which });
-    return (await this.ask(`/runs?${query}`)).results[0]?.id ?? null;
-  }
-
-  async ask(path, init = {}) {
-    const json = "application/json";
-    const headers = { ...this.headers, Accept: json, "Content-Type": json };
-    const answer = await this.wire(this.api + path, { ...init, headers });
-    if (!answer.ok) throw await refusal(answer);
-    return answer.json();
-  }
-
-  /** What the client gets for its request: one answer, over as many connections as it takes. */
-  async open(url, init) {
-    const left = new AbortController();
-    const signal = AbortSignal.any([left.signal, ...(init.signal ? [init.signal] : [])]);
-    const answer = await this.wire(url, { ...init, signal });
-    if (!answer.ok) return answer;
-    const type = answer.headers.get("content-type") ?? "without a type";
-    if (!type.startsWith("text/event-stream")) throw new Error(`${url} answers no stream: ${type}`);
-    const frames = this.frames(url, { ...init, signal }, answer);
-    const coder = new TextEncoder();
-    // Not a ReadableStream: the client cancels its reader behind an error too, which a failed
-    // stream refuses, and nobody handles that rejection.
-    const reader = {
-      async read() {
-        const { done, value } = await frames.next();
-        return { done, value: done ? undefined : coder.encode(`${value}\n\n`) };
-      },
-      cancel: async () => left.abort(),
-    };
-    const { status, headers } = answer;
-    const body = { value: { getReader: () => reader } };
-    return Object.defineProperty(new Response(null, { status, headers }), "body", body);
-  }
-
-  /** The frames to deliver, up to the end of the run; a stream that stops before it is an error. */
-  async *frames(url, init, answer) {
-    const reading = (this.reading = { id: idOf(answer), seen: 0, ended: false });
-    let failures = 0;
-    try {
-      for (;;) {
-        // A prelude counts as a whole: only its last frame has a number. Half of one was nothing.
-        let held = [];
-        let broken;
+    equip({ wire, connectUrl, api, resume }) {
+        Object.assign(this, { wire, connectUrl, api, resume, reading: null });
+        this.fetch = (url, init) => this.open(url, init);
+        return this;
+    }
+    clone() {
+        return super.clone().equip(this);
+    }
+    /** The events of the thread so far, as snapshots, then of the live run; for `connectAgent()`. */
+    connect(input) {
+        if (this.abortController.signal.aborted)
+            this.abortController = new AbortController();
+        return super.run.call(Object.create(this, { url: { value: this.connectUrl } }), input);
+    }
+    async connectAgent(...[parameters, subscriber]) {
+        // The client wants open questions answered before any run. This starts none, and the thread's
+        // last ending brings those back that are still open.
+        const questions = this.pendingInterrupts;
+        this.pendingInterrupts = [];
         try {
-          for await (const frame of split(answer.body, this.resume.silence, init.signal)) {
-            if (!isEvent(frame)) continue;
-            held.push(frame);
-            const id = numberOf(frame);
-            if (!id) continue;
-            if (id > reading.seen || (reading.ended && id === 1)) {
-              held.forEach((each) => follow(reading, each));
-              reading.seen = id;
-              failures = 0;
-              yield* held;
+            return await super.connectAgent(parameters, subscriber);
+        }
+        catch (error) {
+            this.pendingInterrupts = questions;
+            throw error;
+        }
+    }
+    /**
+     * Stop the run that is being read, else the one that is running on the thread. Its stream ends
+     * with the outcome `cancelled`. The run as the API shows it, or null if there is none.
+     */
+    async cancel() {
+        const id = await this.currentRun();
+        return id ? this.ask(`/runs/${id}/cancel`, { method: "POST", body: "{}" }) : null;
+    }
+    /** The host's own id of the run that `cancel()` would stop, or null. */
+    async currentRun() {
+        const { id, runId } = this.reading ?? {};
+        if (id)
+            return id;
+        const which = runId ? { run_id: runId } : { status: "running" };
+        const query = new URLSearchParams({ thread_id: this.threadId, limit: "1", ...which });
+        return (await this.ask(`/runs?${query}`)).results[0]?.id ?? null;
+    }
+    async ask(path, init = {}) {
+        const json = "application/json";
+        const headers = { ...this.headers, Accept: json, "Content-Type": json };
+        const answer = await this.wire(this.api + path, { ...init, headers });
+        if (!answer.ok)
+            throw await refusal(answer);
+        return answer.json();
+    }
+    /** What the client gets for its request: one answer, over as many connections as it takes. */
+    async open(url, init) {
+        const left = new AbortController();
+        const signal = AbortSignal.any([left.signal, ...(init.signal ? [init.signal] : [])]);
+        const answer = await this.wire(url, { ...init, signal });
+        if (!answer.ok)
+            return answer;
+        const type = answer.headers.get("content-type") ?? "without a type";
+        if (!type.startsWith("text/event-stream"))
+            throw new Error(`${url} answers no stream: ${type}`);
+        const frames = this.frames(url, { ...init, signal }, answer);
+        const coder = new TextEncoder();
+        // Not a ReadableStream: the client cancels its reader behind an error too, which a failed
+        // stream refuses, and nobody handles that rejection.
+        const reader = {
+            async read() {
+                const { done, value } = await frames.next();
+                return { done, value: done ? undefined : coder.encode(`${value}\n\n`) };
+            },
+            cancel: async () => left.abort(),
+        };
+        const { status, headers } = answer;
+        const body = { value: { getReader: () => reader } };
+        return Object.defineProperty(new Response(null, { status, headers }), "body", body);
+    }
+    /** The frames to deliver, up to the end of the run; a stream that stops before it is an error. */
+    async *frames(url, init, first) {
+        const reading = (this.reading = { id: idOf(first), seen: 0, ended: false });
+        let answer = first;
+        let failures = 0;
+        try {
+            for (;;) {
+                // A prelude counts as a whole: only its last frame has a number. Half of one was nothing.
+                let held = [];
+                let broken;
+                try {
+                    for await (const frame of split(answer.body, this.resume.silence, init.signal)) {
+                        if (!isEvent(frame))
+                            continue;
+                        held.push(frame);
+                        const id = numberOf(frame);
+                        if (!id)
+                            continue;
+                        if (id > reading.seen || (reading.ended && id === 1)) {
+                            held.forEach((each) => follow(reading, each));
+                            reading.seen = id;
+                            failures = 0;
+                            yield* held;
+                        }
+                        held = [];
+                    }
+                }
+                catch (error) {
+                    broken = error;
+                }
+                // A thread without runs is an empty stream that belongs to no run.
+                const nothing = !broken && !reading.seen && !held.length && !idOf(answer);
+                if (reading.ended || nothing)
+                    return;
+                for (answer = null; !answer;) {
+                    await this.wait(failures++, init.signal, broken);
+                    answer = await this.again(url, init, reading).catch((error) => {
+                        if (error.status < 500 && ![408, 429].includes(error.status))
+                            throw error;
+                        broken = error;
+                    });
+                }
             }
-            held = [];
-          }
-        } catch (error) {
-          broken = error;
         }
-        // A thread without runs is an empty stream that belongs to no run.
-        const nothing = !broken && !reading.seen && !held.length && !idOf(answer);
-        if (reading.ended || nothing) return;
-        for (answer = null; !answer; ) {
-          await this.wait(failures++, init.signal, broken);
-          answer = await this.again(url, init, reading).catch((error) => {
-            if (error.status < 500 && ![408, 429].includes(error.status)) throw error;
-            broken = error;
-          });
+        finally {
+            if (this.reading === reading)
+                this.reading = null;
         }
-      }
-    } finally {
-      if (this.reading === reading) this.reading = null;
     }
-  }
-
-  /** The request that continues from here: the same one, as long as nothing was delivered. */
-  async again(url, init, reading) {
-    if (reading.seen) {
-      reading.id ??= await this.currentRun();
-      url = `${this.api}/runs/${reading.id}/events`;
-      const headers = { ...this.headers, Accept: "text/event-stream", "Last-Event-ID": reading.seen };
-      init = { ...init, method: "GET", body: undefined, headers };
+    /** The request that continues from here: the same one, as long as nothing was delivered. */
+    async again(url, init, reading) {
+        if (reading.seen) {
+            reading.id ??= await this.currentRun();
+            url = `${this.api}/runs/${reading.id}/events`;
+            const last = String(reading.seen);
+            const headers = { ...this.headers, Accept: "text/event-stream", "Last-Event-ID": last };
+            init = { ...init, method: "GET", body: null, headers };
+        }
+        const answer = await this.wire(url, init);
+        if (answer.status !== 200)
+            throw await refusal(answer);
+        reading.id ??= idOf(answer);
+        return answer;
     }
-    const answer = await this.wire(url, init);
-    if (answer.status !== 200) throw await refusal(answer);
-    reading.id ??= idOf(answer);
-    return answer;
-  }
-
-  async wait(failures, signal, cause) {
-    const { attempts, delay, longest } = this.resume;
-    signal.throwIfAborted();
-    if (failures >= attempts) throw new Error("The stream ended before the run did.", { cause });
-    const most = failures && Math.min(delay * 2 ** (failures - 1), longest);
-    await new Promise((resolve) => {
-      setTimeout(resolve, most * (0.5 + Math.random() / 2));
-      signal.addEventListener("abort", resolve, { once: true });
-    });
-    signal.throwIfAborted();
-  }
+    async wait(failures, signal, cause) {
+        const { attempts, delay, longest } = this.resume;
+        signal.throwIfAborted();
+        if (failures >= attempts)
+            throw new Error("The stream ended before the run did.", { cause });
+        const most = failures && Math.min(delay * 2 ** (failures - 1), longest);
+        await new Promise((resolve) => {
+            setTimeout(resolve, most * (0.5 + Math.random() / 2));
+            signal.addEventListener("abort", () => resolve(), { once: true });
+        });
+        signal.throwIfAborted();
+    }
 }
-
 const idOf = (answer) => answer.headers.get("content-location")?.match(RUN_ID)?.[1] ?? null;
-
 function connectAddress(url) {
-  const base = url.replace(/\/+$/, "");
-  if (/\/agent\/[^/]+\/run$/.test(base)) return base.replace(/run$/, "connect");
-  return `${base.replace(/^(\w+:\/\/[^/]+)?$/, "$&/agui")}/agent/default/connect`;
+    const base = url.replace(/\/+$/, "");
+    if (/\/agent\/[^/]+\/run$/.test(base))
+        return base.replace(/run$/, "connect");
+    return `${base.replace(/^(\w+:\/\/[^/]+)?$/, "$&/agui")}/agent/default/connect`;
 }
-
 /** The error that HttpAgent would raise for this answer. */
 async function refusal(answer) {
-  const { status } = answer;
-  return Object.assign(new Error(`HTTP ${status}: ${await answer.text()}`), { status });
+    const { status } = answer;
+    return Object.assign(new Error(`HTTP ${status}: ${await answer.text()}`), { status });
 }

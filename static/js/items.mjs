@@ -13,6 +13,11 @@ function at(item) {
   return item.seq ? h("a", { class: "at", href: `#seq=${item.seq}`, title: `Event ${item.seq}` }, `#${item.seq}`) : null;
 }
 
+/** The same in a summary, which must not hold a link: the item itself leads to the event. */
+function number(item) {
+  return item.seq ? h("span", { class: "at", title: `Event ${item.seq}` }, `#${item.seq}`) : null;
+}
+
 /** Shows an item's text and lets it grow; an assistant's message that has ended gets its marks. */
 function growing(item, into) {
   let tail = null;
@@ -44,7 +49,7 @@ function message(item) {
 function reasoning(item) {
   const text = h("div", { class: "text" });
   const gist = h("span", { class: "gist" });
-  const node = h("details", { class: "item" }, h("summary", {}, h("b", {}, "Reasoning"), gist, at(item)), text);
+  const node = h("details", { class: "item" }, h("summary", {}, h("b", {}, "Reasoning"), gist, number(item)), text);
   const grow = growing(item, text);
   return live(node, () => {
     grow();
@@ -57,7 +62,7 @@ function tool(item) {
   const gist = h("span", { class: "gist" });
   const took = h("span");
   const body = h("div");
-  const node = h("details", { class: "item tool" }, h("summary", {}, name, gist, took, at(item)), body);
+  const node = h("details", { class: "item tool" }, h("summary", {}, name, gist, took, number(item)), body);
   return lazily(node, () => {
     const args = item.text?.all() ?? "";
     name.textContent = item.name ?? "unknown tool";
@@ -87,7 +92,7 @@ function subagent(item) {
 function activity(item) {
   const name = h("b");
   const body = h("div", { class: "body" });
-  const node = h("details", { class: "item", open: true }, h("summary", {}, name, at(item)), body);
+  const node = h("details", { class: "item", open: true }, h("summary", {}, name, number(item)), body);
   return lazily(node, () => {
     name.textContent = item.name;
     if (node.open) body.textContent = JSON.stringify(item.content, null, 2).slice(0, LONGEST);
@@ -114,7 +119,7 @@ function error(item) {
 
 function result(item) {
   const body = h("div", { class: "body" }, JSON.stringify(item.value, null, 2).slice(0, LONGEST));
-  return fixed(h("details", { class: "item" }, h("summary", {}, h("b", {}, "Result"), at(item)), body));
+  return fixed(h("details", { class: "item" }, h("summary", {}, h("b", {}, "Result"), number(item)), body));
 }
 
 function live(node, update) {

@@ -1,46 +1,27 @@
-/** One run, live: the public stream feeds the fold and the table, a frame at a time. */
+/** One run, live: the public stream feeds its views, a frame at a time. */
 
 import { spell, startClock } from "./clock.mjs";
-import { Conversation } from "./conversation.mjs";
-import { alertIn, find, pauseWhenHidden, perFrame, post, showConnection } from "./dom.mjs";
-import { EventTable } from "./event-table.mjs";
-import { Fold } from "./fold.mjs";
+import { alertIn, find, pauseWhenHidden, post, showConnection } from "./dom.mjs";
 import { JsonTree } from "./json-tree.mjs";
-import { OutlinePanel } from "./outline.mjs";
+import { RunView } from "./run-view.mjs";
 import { RunStream } from "./stream.mjs";
-import { Tabs } from "./tabs.mjs";
 
 const page = find("run").dataset;
 const chip = document.querySelector(".title .chip");
 const cancel = find("cancel");
-const fold = new Fold();
-const conversation = new Conversation(find("conversation"), find("earlier"), fold);
-const state = new JsonTree(find("state-tree"));
 const input = new JsonTree(find("input-tree"));
-const table = new EventTable({
-  log: find("log"), detail: find("detail"), filter: find("filter"), follow: find("follow"), shown: find("shown"),
-  onSelect: (seq) => history.replaceState(null, "", `#seq=${seq}`),
-});
-const schedule = perFrame(draw);
-const tabs = new Tabs(document.querySelector("[role=tablist]"), schedule);
-const outline = find("outline") && new OutlinePanel(find("outline"), (seq) => {
-  history.pushState(null, "", `#seq=${seq}`);
-  route();
-  find("log").focus();
-});
-const drawn = { state: -1, input: undefined };
+const view = new RunView({ active: Boolean(page.active), failed: chip.dataset.status === "failed", drawOther: draw });
+const { fold } = view;
+let drawnInput;
 let reading = null;
 
 const stream = new RunStream({
   events: page.events,
   run: page.run,
   onEvent(seq, event, raw) {
-    fold.feed(seq, event);
-    table.push(event.type, event.timestamp, raw);
-    outline?.notice(seq, event.type);
+    view.feed(seq, event, raw);
     if (event.type === "RUN_STARTED" && chip.dataset.status === "queued") refresh();
     if (fold.end && page.active) refresh();
-    schedule();
   },
   onState(name, status) {
     showConnection(name, "Disconnected");
@@ -49,36 +30,16 @@ const stream = new RunStream({
   },
 });
 
-function draw() {
-  find("count-events").textContent = Math.max(table.events.length, page.active ? 0 : Number(page.head));
+function draw(tab) {
   find("count-messages").textContent = fold.counts.messages;
   find("count-tools").textContent = fold.counts.tools;
-  if (tabs.shown === "messages") drawConversation();
-  if (tabs.shown === "events") table.draw();
-  if (tabs.shown === "state") drawState();
-  if (tabs.shown === "input") drawInput();
-}
-
-function drawConversation() {
-  const { scrollHeight, clientHeight } = document.documentElement;
-  const atEnd = scrollY + clientHeight >= scrollHeight - 80;
-  conversation.draw();
-  find("placeholder").hidden = fold.items.length > 0;
-  if (fold.end) find("placeholder").textContent = "This run produced no messages.";
-  if (atEnd && page.active && table.events.length) scrollTo({ top: document.documentElement.scrollHeight });
-}
-
-function drawState() {
-  if (drawn.state === fold.stateVersion) return;
-  drawn.state = fold.stateVersion;
-  alertIn(find("state-problem"), fold.problem);
-  state.show(fold.state);
+  if (tab === "input") drawInput();
 }
 
 async function drawInput() {
-  if (drawn.input && drawn.input === fold.input) return;
+  if (drawnInput && drawnInput === fold.input) return;
   if (!fold.input) await readInput();
-  drawn.input = fold.input;
+  drawnInput = fold.input;
   input.show(fold.input);
 }
 
@@ -97,6 +58,15 @@ async function refresh() {
   if (answer.ok) show(await answer.json());
 }
 
+/** What the page offers of a run that has ended, and says of its end, as a fresh page would have it. */
+async function complete() {
+  page.active = "";
+  const answer = await fetch(location.pathname);
+  if (!answer.ok) return;
+  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+  for (const part of document.querySelectorAll(".later")) part.replaceWith(fresh.getElementById(part.id));
+}
+
 function show(run) {
   const active = run.status === "queued" || run.status === "running";
   if (run.status === "interrupted" && chip.dataset.status !== run.status) document.body.dispatchEvent(new Event("questions"));
@@ -107,6 +77,8 @@ function show(run) {
   took.dataset.since = run.started_at ?? "";
   took.dataset.until = run.ended_at ?? "";
   spell(took);
+  view.times(run);
+  if (page.active && !active) complete();
   if (!cancel) return;
   cancel.hidden = !active;
   cancel.disabled = Boolean(run.cancel_requested_at);
@@ -128,24 +100,11 @@ cancel?.addEventListener("click", async (event) => {
   }
 });
 
-/** The address may name a tab, or an event. */
-function route() {
-  const name = location.hash.slice(1);
-  const seq = Number(/^seq=(\d+)$/.exec(name)?.[1] ?? 0);
-  if (seq) {
-    tabs.show("events");
-    table.select(seq);
-  } else if (tabs.has(name)) tabs.show(name);
-}
-
-addEventListener("hashchange", route);
-find("follow").checked = Boolean(page.active) && !location.hash.startsWith("#seq=");
 startClock();
 pauseWhenHidden();
-route();
 if (chip.dataset.status === "queued") {
   await readInput();
   fold.restate(fold.input?.messages ?? [], 0);
-  schedule();
+  view.draw();
 }
 stream.open();

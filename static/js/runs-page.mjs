@@ -7,6 +7,35 @@ startClock();
 
 pauseWhenHidden();
 
+const pause = find("pause");
+pause.hidden = false;
+pause.addEventListener("click", () => {
+  const paused = pause.getAttribute("aria-pressed") !== "true";
+  pause.setAttribute("aria-pressed", paused);
+  pause.textContent = paused ? "Paused" : "Pause";
+});
+document.body.addEventListener("htmx:beforeRequest", (event) => {
+  if (pause.getAttribute("aria-pressed") === "true") event.preventDefault();
+});
+
+const all = find("pick-all");
+if (all) {
+  const boxes = () => [...document.querySelectorAll(".runs input[name=run]")];
+  const count = () => {
+    const number = boxes().filter((box) => box.checked).length;
+    find("picked").textContent = `${number} chosen:`;
+    all.checked = number === boxes().length;
+    all.indeterminate = number > 0 && !all.checked;
+  };
+  all.hidden = false;
+  all.addEventListener("change", () => {
+    for (const box of boxes()) box.checked = all.checked;
+    count();
+  });
+  document.querySelector(".runs").addEventListener("change", (event) => event.target !== all && count());
+  addEventListener("pageshow", count);
+}
+
 const filters = document.querySelector(".filters");
 filters.addEventListener("submit", () => {
   for (const field of filters.elements) field.disabled ||= field.name && !field.value;

@@ -132,9 +132,13 @@ def _require_calm(email: str, now: datetime) -> None:
     with connection.cursor() as cursor:
         # One invitation of the host at a time, until the commit.
         cursor.execute("select pg_advisory_xact_lock(hashtext('teams.invitations'))")
-    sent = Invitation.objects.of_any_team()
+    invitations = Invitation.objects.of_any_team()
     cooldown = timedelta(seconds=settings.AGUI_INVITATION_COOLDOWN)
-    last = sent.filter(email=email, created_at__gt=now - cooldown).order_by("-created_at").first()
+    last = (
+        invitations.filter(email=email, created_at__gt=now - cooldown)
+        .order_by("-created_at")
+        .first()
+    )
     if last is not None:
         left = (last.created_at + cooldown - now).total_seconds()
         raise LimitReached(
@@ -143,7 +147,7 @@ def _require_calm(email: str, now: datetime) -> None:
             headers={"Retry-After": str(max(1, int(left + 0.999)))},
         )
     most = settings.AGUI_INVITATIONS_PER_DAY
-    if most and sent.filter(created_at__gt=now - A_DAY).count() >= most:
+    if most and invitations.filter(created_at__gt=now - A_DAY).count() >= most:
         raise LimitReached(
             "This host has sent its daily limit of invitations; try again tomorrow.",
             details={"limit": "invitations_of_the_host", "max": most},

@@ -26,6 +26,8 @@ OPENS_WITHIN = timedelta(seconds=60)
 REOPENS_FOR = timedelta(minutes=15)
 SWEPT = 100
 _signer = signing.Signer(salt="teams.tickets")
+_channel_signer = signing.Signer(salt="teams.tickets.channel")
+"""A ticket for a thread only reads; one that is signed for a channel may also stop its runs."""
 
 
 class TicketRefused(Unauthenticated):
@@ -39,6 +41,15 @@ def mint(principal: Principal, bound: Bound) -> str:
 
     Raises Forbidden for a link or a ticket.
     """
+    return _signer.sign(_row(principal, bound))
+
+
+def mint_for_channel(principal: Principal, thread: UUID) -> str:
+    """A ticket for one channel of a thread. Raises Forbidden for a link or a ticket."""
+    return _channel_signer.sign(_row(principal, Bound(thread=thread)))
+
+
+def _row(principal: Principal, bound: Bound) -> str:
     behind: dict[str, Any]
     if principal.kind == "key":
         row = ApiKey.objects.for_team(principal.team).only("pk").get(prefix=principal.key_prefix)
@@ -52,7 +63,7 @@ def mint(principal: Principal, bound: Bound) -> str:
         ticket = StreamTicket.objects.create(
             team=principal.team, run=bound.run, thread=bound.thread, **behind
         )
-    return _signer.sign(ticket.pk.hex)
+    return ticket.pk.hex
 
 
 def redeem(text: str, run_id: UUID, *, again: bool) -> Principal:
@@ -87,10 +98,24 @@ def redeem_for_socket(text: str) -> Principal:
     return behind.as_ticket(Bound(ticket.run, ticket.thread))
 
 
-def _opened_by(text: str) -> tuple[TeamQuerySet[StreamTicket], StreamTicket, Principal]:
+def redeem_for_channel(text: str) -> tuple[Principal, UUID]:
+    """The principal that opens a channel, once, within OPENS_WITHIN, and the thread that it is for.
+
+    It may do there what the one who got the ticket may do. Raises TicketRefused.
+    """
+    rows, ticket, behind = _opened_by(text, _channel_signer)
+    if ticket.thread is None or not _use_up(rows, opened_run=None):
+        raise TicketRefused
+    requester.identified(ticket.team_id)
+    return behind, ticket.thread
+
+
+def _opened_by(
+    text: str, signer: signing.Signer = _signer
+) -> tuple[TeamQuerySet[StreamTicket], StreamTicket, Principal]:
     """The ticket, as a query and as a row, and its principal of today. Raises TicketRefused."""
     try:
-        key = UUID(_signer.unsign(text))
+        key = UUID(signer.unsign(text))
     except (signing.BadSignature, ValueError):
         raise TicketRefused from None
     rows = StreamTicket.objects.by_secret().filter(pk=key)

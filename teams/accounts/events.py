@@ -38,20 +38,20 @@ def note(user: User, action: str, **details: str) -> None:
         revoked(team.pk)
 
 
-def _nothing(sent: dict[str, Any]) -> dict[str, str]:
+def _nothing(fields: dict[str, Any]) -> dict[str, str]:
     return {}
 
 
-def _address(sent: dict[str, Any]) -> dict[str, str]:
-    return {"email": sent["email_address"].email}
+def _address(fields: dict[str, Any]) -> dict[str, str]:
+    return {"email": fields["email_address"].email}
 
 
-def _new_address(sent: dict[str, Any]) -> dict[str, str]:
-    return {"email": sent["to_email_address"].email}
+def _new_address(fields: dict[str, Any]) -> dict[str, str]:
+    return {"email": fields["to_email_address"].email}
 
 
-def _kind(sent: dict[str, Any]) -> dict[str, str]:
-    row = sent["authenticator"]  # Some flows send a wrapper of the row.
+def _kind(fields: dict[str, Any]) -> dict[str, str]:
+    row = fields["authenticator"]  # Some flows send a wrapper of the row.
     return {"kind": str(getattr(row, "instance", row).type)}
 
 
@@ -80,16 +80,16 @@ def connect() -> None:
 
 
 def _listener(action: str, details: Details) -> Callable[..., None]:
-    def listener(sender: Any, **sent: Any) -> None:
-        user = sent.get("user") or getattr(sent.get("email_address"), "user", None)
+    def listener(sender: Any, **fields: Any) -> None:
+        user = fields.get("user") or getattr(fields.get("email_address"), "user", None)
         if isinstance(user, User) and user.pk:
-            note(user, action, **details(sent))
+            note(user, action, **details(fields))
 
     return listener
 
 
 @scope.everywhere()
-def _refused(sender: Any, *, credentials: dict[str, Any], **sent: Any) -> None:
+def _refused(sender: Any, *, credentials: dict[str, Any], **fields: Any) -> None:
     """Record a failed sign-in without the typed name: people type passwords there, too."""
     typed = str(credentials.get("username") or credentials.get("email") or "").replace("\x00", "")
     log.warning("session.refused", address=ADDRESS.get())

@@ -31,6 +31,8 @@ FIELDS = ["id", "at", "who", "action", "target", "details", "address", "actor"]
 
 
 class AuditSerializer(serializers.ModelSerializer[AuditEntry]):
+    """A line of the audit log."""
+
     details = serializers.SerializerMethodField()
 
     class Meta:
@@ -40,10 +42,13 @@ class AuditSerializer(serializers.ModelSerializer[AuditEntry]):
 
     @extend_schema_field({"type": "object"})
     def get_details(self, line: AuditEntry) -> Any:
+        """More about the act, by its kind."""
         return json.loads(line.details)
 
 
 class AuditFilter(django_filters.FilterSet):  # type: ignore[misc]
+    """The query of the audit log."""
+
     action = django_filters.CharFilter()
     who = django_filters.CharFilter()
     target = django_filters.CharFilter()
@@ -90,6 +95,8 @@ class AuditExport(generics.GenericAPIView[AuditEntry]):
 
 
 class AuditCsv(AuditExport):
+    """The audit log as CSV."""
+
     @extend_schema(filters=True, responses={(200, "text/csv"): OpenApiTypes.STR})
     def get(self, request: Request) -> StreamingHttpResponse:
         """As CSV, with a line of names first."""
@@ -97,6 +104,8 @@ class AuditCsv(AuditExport):
 
 
 class AuditNdjson(AuditExport):
+    """The audit log as lines of JSON."""
+
     @extend_schema(filters=True, responses={(200, "text/ndjson"): OpenApiTypes.STR})
     def get(self, request: Request) -> StreamingHttpResponse:
         """As one JSON object per line."""

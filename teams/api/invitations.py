@@ -17,6 +17,8 @@ from teams.models import Invitation, Role
 
 
 class InvitationSerializer(serializers.ModelSerializer[Invitation]):
+    """An invitation, without its link, which only its mail has."""
+
     class Meta:
         model = Invitation
         fields = ["id", "email", "role", "invited_by", "created_at", "expires_at", "revoked_at"]
@@ -24,6 +26,8 @@ class InvitationSerializer(serializers.ModelSerializer[Invitation]):
 
 
 class NewInvitationSerializer(serializers.Serializer[Any]):
+    """An invitation to send."""
+
     email = serializers.EmailField(max_length=254)
     role = serializers.ChoiceField(Role.choices, default=Role.MEMBER)
     days = serializers.IntegerField(
@@ -49,17 +53,19 @@ class InvitationList(generics.ListAPIView[Invitation]):
         """Invite an address; the link is sent there by e-mail and appears nowhere else."""
         serializer = NewInvitationSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        wanted = serializer.validated_data
+        values = serializer.validated_data
         row = invitations.invite(
             principal_of(request),
-            wanted["email"],
-            Role(wanted["role"]),
-            days=wanted["days"],
+            values["email"],
+            Role(values["role"]),
+            days=values["days"],
         )
         return Response(InvitationSerializer(row).data, status=201)
 
 
 class InvitationRevoke(APIView):
+    """Revokes an invitation."""
+
     @extend_schema(request=None, responses={200: InvitationSerializer})
     def post(self, request: Request, invitation_id: UUID) -> Response:
         """Revoke an open invitation; one that ended before stays as it is."""

@@ -45,6 +45,7 @@ class KeySerializer(serializers.ModelSerializer[ApiKey]):
         read_only_fields = fields
 
     def get_usable(self, row: ApiKey) -> bool:
+        """Whether the key still opens anything."""
         return keys.usable(row)
 
 
@@ -59,6 +60,8 @@ class NewKeySerializer(KeySerializer):
 
 
 class CreateKeySerializer(serializers.Serializer[Any]):
+    """A key to make."""
+
     name = serializers.CharField(max_length=50)
     role = serializers.ChoiceField(Role.choices, default=Role.MEMBER)
     scopes = serializers.MultipleChoiceField(
@@ -78,12 +81,15 @@ class CreateKeySerializer(serializers.Serializer[Any]):
     expires_at = serializers.DateTimeField(allow_null=True, default=None)
 
     def validate_expires_at(self, value: Any) -> Any:
+        """The end of the key's life. Raises ValidationError for a past one."""
         if value is not None and value <= timezone.now():
             raise serializers.ValidationError("This time is in the past.")
         return value
 
 
 class RotateKeySerializer(serializers.Serializer[Any]):
+    """How to rotate a key."""
+
     overlap_hours = serializers.IntegerField(
         min_value=0,
         max_value=LONGEST_OVERLAP,
@@ -120,6 +126,8 @@ class KeyList(generics.ListAPIView[ApiKey]):
 
 
 class KeyDetail(APIView):
+    """One key of the team."""
+
     @extend_schema(responses={200: KeySerializer})
     def get(self, request: Request, key_id: UUID) -> Response:
         """One key."""
@@ -127,6 +135,8 @@ class KeyDetail(APIView):
 
 
 class KeyRotate(APIView):
+    """Replaces a key by a successor."""
+
     @extend_schema(request=RotateKeySerializer, responses={201: NewKeySerializer})
     def post(self, request: Request, key_id: UUID) -> Response:
         """Make a successor with the same rights; the old key still works for a while."""
@@ -137,6 +147,8 @@ class KeyRotate(APIView):
 
 
 class KeyRevoke(APIView):
+    """Revokes a key."""
+
     @extend_schema(request=None, responses={200: KeySerializer})
     def post(self, request: Request, key_id: UUID) -> Response:
         """Revoke a key for good, and end its open streams; twice is fine."""

@@ -33,6 +33,8 @@ def number(text: str) -> int:
 
 
 class NewestMembersFirst(NewestFirst):
+    """Pages of members, who are numbered in the order they came."""
+
     position = staticmethod(number)
 
 
@@ -51,12 +53,15 @@ class MemberSerializer(serializers.ModelSerializer[Membership]):
         read_only_fields = ["id", "role"]
 
     def get_email(self, row: Membership) -> str | None:
+        """The person's address; null unless the caller may manage members."""
         asker = self.context["request"].auth
         managing = isinstance(asker, Principal) and asker.can("manage_members")
         return row.user.email if managing else None
 
 
 class KeyLeftSerializer(serializers.ModelSerializer[ApiKey]):
+    """A key that its maker left behind."""
+
     class Meta:
         model = ApiKey
         fields = ["id", "prefix", "name", "role", "scopes"]
@@ -74,6 +79,8 @@ class RemovalSerializer(serializers.Serializer[Any]):
 
 
 class RoleSerializer(ChangeSerializer):
+    """A role to give."""
+
     role = serializers.ChoiceField(Role.choices)
 
 
@@ -89,8 +96,11 @@ class MemberList(generics.ListAPIView[Membership]):
 
 
 class MemberDetail(APIView):
+    """One member of the team."""
+
     @extend_schema(responses={200: MemberSerializer})
     def get(self, request: Request, member_id: int) -> Response:
+        """One member."""
         return self._shown(request, members.find(principal_of(request), member_id))
 
     @extend_schema(request=RoleSerializer, responses={200: MemberSerializer})
@@ -106,10 +116,10 @@ class MemberDetail(APIView):
         That is their grants through this team, links, invitations, streams and, unless
         ``keys=keep``, the keys they have made. Everybody may remove themselves.
         """
-        wanted = request.query_params.get("keys", REVOKE)
-        if wanted not in (REVOKE, KEEP):
+        choice = request.query_params.get("keys", REVOKE)
+        if choice not in (REVOKE, KEEP):
             raise Invalid(f"keys must be {REVOKE} or {KEEP}.", details={"path": "keys"})
-        removal = members.remove(principal_of(request), member_id, keep_keys=wanted == KEEP)
+        removal = members.remove(principal_of(request), member_id, keep_keys=choice == KEEP)
         return Response(RemovalSerializer(removal).data)
 
     def _shown(self, request: Request, row: Membership) -> Response:
@@ -129,10 +139,14 @@ class TeamSerializer(serializers.Serializer[Any]):
 
 
 class TeamsSerializer(serializers.Serializer[Any]):
+    """The caller's teams."""
+
     results = TeamSerializer(many=True)
 
 
 class ChangeTeamSerializer(ChangeSerializer):
+    """Changes to a team; what is absent stays as it is."""
+
     name = serializers.CharField(max_length=120, required=False)
     key_days = serializers.IntegerField(
         min_value=1,
@@ -152,6 +166,8 @@ class ChangeTeamSerializer(ChangeSerializer):
 
 
 class TeamList(APIView):
+    """The teams of the caller."""
+
     @extend_schema(responses={200: TeamsSerializer})
     def get(self, request: Request) -> Response:
         """The caller's teams; for an API key, its own team."""
@@ -161,6 +177,8 @@ class TeamList(APIView):
 
 
 class TeamDetail(APIView):
+    """The team that the request acts for."""
+
     @extend_schema(request=ChangeTeamSerializer, responses={200: TeamSerializer})
     def patch(self, request: Request, team_id: UUID) -> Response:
         """Rename the team that this request acts for, or set its rules; its slug stays."""
@@ -170,6 +188,8 @@ class TeamDetail(APIView):
 
 
 class TeamArchive(APIView):
+    """Archives a team."""
+
     @extend_schema(request=None, responses={204: None})
     def post(self, request: Request, team_id: UUID) -> Response:
         """Archive the team that this request acts for: nobody can enter it any more."""

@@ -13,7 +13,12 @@ class PrincipalScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untype
     target_class = "teams.authentication.PrincipalAuthentication"
     name = ["key", "session"]  # one extension may describe several
 
+    def get_security_requirement(self, auto_schema: AutoSchema) -> list[dict[str, list[Any]]]:
+        # Two names in one object would mean that a request needs both.
+        return [{name: []} for name in self.name]
+
     def get_security_definition(self, auto_schema: AutoSchema) -> list[dict[str, Any]]:
+        """The two ways to sign a request: a key as Bearer, or the cookie of the pages."""
         return [
             {"type": "http", "scheme": "bearer"},
             {"type": "apiKey", "in": "cookie", "name": settings.SESSION_COOKIE_NAME},

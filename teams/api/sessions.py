@@ -3,7 +3,7 @@
 from typing import Any
 
 from allauth.usersessions.models import UserSession
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -26,14 +26,20 @@ class SessionSerializer(serializers.ModelSerializer[UserSession]):
         read_only_fields = ["id", "user_agent"]
 
     def get_current(self, row: UserSession) -> bool:
+        """Whether this request came from that browser."""
         return bool(row.session_key == self.context["session_key"])
 
 
+@extend_schema_serializer(component_name="SessionList")
 class SessionsSerializer(serializers.Serializer[Any]):
+    """Where a person is signed in."""
+
     sessions = SessionSerializer(many=True)
 
 
 class SessionList(APIView):
+    """The caller's sessions."""
+
     @extend_schema(responses={200: SessionsSerializer})
     def get(self, request: Request) -> Response:
         """Where the person is signed in, newest first. A key has no sessions: 403."""
@@ -44,6 +50,8 @@ class SessionList(APIView):
 
 
 class SessionDetail(APIView):
+    """One session of the caller."""
+
     @extend_schema(responses={204: None})
     def delete(self, request: Request, session_id: int) -> Response:
         """Sign that browser out, and end its streams."""

@@ -164,9 +164,9 @@ class Deployed:
 
     def command(self, name: str) -> list[str]:
         service = compose(self.file)["services"][name.partition("-")[0]]
-        shown = re.search(r"^CMD (\[.*\])$", DOCKERFILE, re.MULTILINE)
-        assert shown
-        command = list(service.get("command") or re.findall(r'"([^"]*)"', shown[1]))
+        instruction = re.search(r"^CMD (\[.*\])$", DOCKERFILE, re.MULTILINE)
+        assert instruction
+        command = list(service.get("command") or re.findall(r'"([^"]*)"', instruction[1]))
         port = ["--port", str(self.ports[name])] if name in self.ports else []
         return [*command, *port]
 

@@ -86,8 +86,8 @@ def observe(host: Host, *, backlog: int, seconds: float, slots: int, starts: int
 
 def _running(host: Host) -> int:
     with host.client() as client:
-        found = client.get("/api/v1/runs", params={"status": "running", "limit": 200}).json()
-        return len(found["results"])
+        page = client.get("/api/v1/runs", params={"status": "running", "limit": 200}).json()
+        return len(page["results"])
 
 
 def _start(client: httpx.Client, seconds: float) -> str:
@@ -127,17 +127,17 @@ def _pickup(span: Span, spans: list[Span], slots: int) -> float:
     return span.started - max(free, span.created)
 
 
-def lines(seen: Seen) -> list[str]:
+def lines(outcome: Seen) -> list[str]:
     """The figures, for people."""
 
     def three(values: list[Any]) -> str:
         ordered = sorted(values)
-        shown = (ordered[len(ordered) // 2], ordered[int(len(ordered) * 0.99)], ordered[-1])
-        return "p50 {:.3f}  p99 {:.3f}  max {:.3f}".format(*shown)
+        quantiles = (ordered[len(ordered) // 2], ordered[int(len(ordered) * 0.99)], ordered[-1])
+        return "p50 {:.3f}  p99 {:.3f}  max {:.3f}".format(*quantiles)
 
     return [
-        f"B's waits, {len(seen.waits)} runs, seconds       {three(seen.waits)}",
-        f"  beyond the shortest remaining run   {three(seen.pickups)}",
-        f"  runs of A that began meanwhile      {three(seen.overtaken)}",
-        f"A's share of the slots: {seen.share:.1%}; {seen.left} of its runs still wait",
+        f"B's waits, {len(outcome.waits)} runs, seconds       {three(outcome.waits)}",
+        f"  beyond the shortest remaining run   {three(outcome.pickups)}",
+        f"  runs of A that began meanwhile      {three(outcome.overtaken)}",
+        f"A's share of the slots: {outcome.share:.1%}; {outcome.left} of its runs still wait",
     ]

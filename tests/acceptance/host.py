@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 
 from embedded import child, embedded, supervisor
+from tests.acceptance import prepared
 
 ROOT = Path(__file__).resolve().parents[2]
 KEY = "alice-key-of-the-acceptance-tests-0001"
@@ -37,7 +38,7 @@ class Host:
     """Engines, one web process and one worker under a data directory."""
 
     def __init__(self, data: Path, *, web_module: str | None = None, **settings: str) -> None:
-        self.data = data
+        self.data, self.settings = data, settings
         self.key = KEY
         self.login = "demo"
         self.password = PASSWORD
@@ -62,9 +63,16 @@ class Host:
     def start(self, *, fsync: bool = False) -> "Host":
         """Start everything; tests stop engines but never the machine, so they need no fsync."""
         options = [*self.postgres_options, *([] if fsync else ["fsync=off"])]
+        shared = options == ["fsync=off"] and prepared.is_shared(self.data, self.settings)
+        copied = shared and prepared.copy_to(self.data)
         self.engines = embedded.start(self.data, postgres_options=options)
-        self.manage("migrate", "-v0")
-        self.python(SEED)
+        if not copied:
+            self.manage("migrate", "-v0")
+            self.python(SEED)
+        if shared and not copied:
+            self.engines.stop_postgres()
+            prepared.keep(self.data)
+            self.engines.start_postgres()
         self.spawn(self.web)
         self.spawn(self.worker)
         self.wait_ready()
@@ -73,7 +81,8 @@ class Host:
     def spawn(self, job: supervisor.Job) -> None:
         """Start a job like the supervisor does, with its log in a file (``log_of``)."""
         with self._log(job).open("ab") as log:
-            job.process = child.spawn(job.command, death=job.death, env=self.env, cwd=ROOT, log=log)
+            env = {**self.env, "PGAPPNAME": job.name}  # so that PostgreSQL can say who asks
+            job.process = child.spawn(job.command, death=job.death, env=env, cwd=ROOT, log=log)
 
     def log_of(self, job: supervisor.Job) -> str:
         return self._log(job).read_text(errors="replace")
@@ -160,14 +169,14 @@ class Host:
 
     def events(self, run_id: str) -> list[dict[str, Any]]:
         """The whole stored log, by JSON pages."""
-        found: list[dict[str, Any]] = []
+        events_so_far: list[dict[str, Any]] = []
         with self.client() as client:
             while True:
-                after = found[-1]["seq"] if found else 0
+                after = events_so_far[-1]["seq"] if events_so_far else 0
                 page = client.get(f"/api/v1/runs/{run_id}/events", params={"after": after}).json()
-                found += page["events"]
+                events_so_far += page["events"]
                 if not page["events"]:
-                    return found
+                    return events_so_far
 
     def wait_status(self, run_id: str, *statuses: str) -> dict[str, Any]:
         wait_for(lambda: self.run(run_id)["status"] in statuses, f"{run_id} to be {statuses}")
@@ -213,8 +222,8 @@ def cpu_and_memory(pid: int) -> tuple[float, int]:
 
 
 def child_pids(pid: int) -> list[str]:
-    found: list[str] = []
+    pids: list[str] = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         for kid in task.read_text().split():
-            found += [kid, *child_pids(int(kid))]
-    return found
+            pids += [kid, *child_pids(int(kid))]
+    return pids

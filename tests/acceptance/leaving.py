@@ -59,9 +59,9 @@ def prepare(host: Host, names: list[str]) -> None:
 
 def run_of(house: House, headers: dict[str, str], **input: Any) -> dict[str, Any]:
     """A run that is over."""
-    given = {"forwardedProps": {"script": [{"text": "hello"}]}, **input}
+    body = {"forwardedProps": {"script": [{"text": "hello"}]}, **input}
     run = house.call(
-        "POST", "runs", headers, agent="scripted", input=given, on_busy="enqueue"
+        "POST", "runs", headers, agent="scripted", input=body, on_busy="enqueue"
     ).json()
     house.call("POST", f"runs/{run['id']}/cancel", headers)
     return dict(run)
@@ -234,9 +234,9 @@ def _invitation(house: House, headers: dict[str, str]) -> Opens:
     mail = re.compile(rf"^To: {address}$.*?/invitations/([\w-]+)/", re.MULTILINE | re.DOTALL)
     log = house.host.log_of
     wait_for(lambda: mail.search(log(house.host.web)), "the invitation's mail")
-    found = mail.search(log(house.host.web))
-    assert found
-    return page_opens(f"{house.host.url}/invitations/{found[1]}/")
+    link = mail.search(log(house.host.web))
+    assert link
+    return page_opens(f"{house.host.url}/invitations/{link[1]}/")
 
 
 # --- what takes the right away

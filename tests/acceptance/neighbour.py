@@ -40,7 +40,7 @@ class Neighbour:
         except httpx.HTTPError:
             return False
 
-    def said(self, words: str) -> bool:
+    def logged(self, words: str) -> bool:
         return words in self.log.read_text()
 
     def stop(self) -> None:

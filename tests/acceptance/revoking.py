@@ -86,30 +86,30 @@ class House:
         """Post a form of Django's admin as its page shows it, with these fields changed."""
         url = f"{self.host.url}/admin/{page}/"
         with httpx.Client(headers=self.by_cookie("root"), timeout=60) as client:
-            shown = client.get(url)
-            assert shown.status_code == 200, shown.text
-            token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', shown.text)
+            form_page = client.get(url)
+            assert form_page.status_code == 200, form_page.text
+            token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', form_page.text)
             assert token
-            cookie = f"{client.headers['cookie']}; csrftoken={shown.cookies['csrftoken']}"
+            cookie = f"{client.headers['cookie']}; csrftoken={form_page.cookies['csrftoken']}"
             fields = {name: value for name, value in form.items() if value is not None}
-            data = {"csrfmiddlewaretoken": token[1], **_fields(shown.text, form), **fields}
+            data = {"csrfmiddlewaretoken": token[1], **_fields(form_page.text, form), **fields}
             done = client.post(url, data=data, headers={"cookie": cookie})
             assert done.status_code == 302, re.findall(r"errorlist.*?</ul>", done.text, re.S)
 
 
 def _fields(page: str, form: dict[str, Any]) -> dict[str, str]:
     """The values that the page's text inputs hold, as a browser would send them."""
-    found = {}
+    values = {}
     for tag in re.findall(r"<input[^>]*>", page):
-        kept = dict(re.findall(r'(\w+)="([^"]*)"', tag))
-        name = kept.get("name", "_")
-        if kept.get("type") in ("text", "hidden") and name not in form and name[0] != "_":
-            found[name] = kept.get("value", "")
-    return found
+        attributes = dict(re.findall(r'(\w+)="([^"]*)"', tag))
+        name = attributes.get("name", "_")
+        if attributes.get("type") in ("text", "hidden") and name not in form and name[0] != "_":
+            values[name] = attributes.get("value", "")
+    return values
 
 
-def house_of(host: Host, seen: dict[str, Any], name: str) -> House:
-    return House(host, seen["root"], **seen[name])
+def house_of(host: Host, seeded: dict[str, Any], name: str) -> House:
+    return House(host, seeded["root"], **seeded[name])
 
 
 def seed(host: Host, names: list[str]) -> dict[str, Any]:

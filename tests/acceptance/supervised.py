@@ -63,7 +63,7 @@ class Supervised(Host):
     def log(self) -> str:
         return self.log_path.read_text(errors="replace")
 
-    def said(self, pattern: str) -> bool:
+    def logged(self, pattern: str) -> bool:
         """Whether ``up`` itself has logged such a line."""
         return bool(re.search(rf"^up: {pattern}", self.log(), re.MULTILINE))
 

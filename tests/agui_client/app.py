@@ -9,8 +9,8 @@ from agui_client import AGUIServer
 
 async def agent(input: dict[str, Any]) -> AsyncIterator[Any]:
     """Does what the last message says."""
-    said = input["messages"][-1]["content"] if input["messages"] else ""
-    match said:
+    question = input["messages"][-1]["content"] if input["messages"] else ""
+    match question:
         case "fail":
             yield "so far"
             raise RuntimeError("the agent's secret")
@@ -25,7 +25,7 @@ async def agent(input: dict[str, Any]) -> AsyncIterator[Any]:
         case _:
             roles = [message["role"] for message in input["messages"]]
             yield "you said "
-            yield f"{said!r} after {roles}"
+            yield f"{question!r} after {roles}"
 
 
 app = AGUIServer(agent, title="Echo", description="Says it again").create_app()

@@ -62,12 +62,12 @@ async def test_another_client_joins_while_the_run_is_live(host: Host) -> None:
                 break
         second = scripted(host, thread_id=first.thread_id)
         async with second:
-            seen = []
+            events = []
             async for event in second.connect("scripted"):
-                seen.append(event["type"])
+                events.append(event["type"])
                 if event["type"] == "MESSAGES_SNAPSHOT":
                     assert await first.cancel()
-        assert seen[-1] == "RUN_FINISHED"
+        assert events[-1] == "RUN_FINISHED"
 
 
 async def test_the_error_of_a_run_is_its_last_event(host: Host) -> None:
@@ -103,14 +103,14 @@ class Twice(httpx.AsyncBaseTransport):
 
     def __init__(self, events: int) -> None:
         self.events = events
-        self.asked: list[int] = []
+        self.positions: list[int] = []
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         after = int(request.headers["last-event-id"])
-        self.asked.append(after)
+        self.positions.append(after)
         first = max(1, after - 2)
         seqs = range(first, min(first + 7, self.events + 1))
-        if len(self.asked) % 3 == 0:
+        if len(self.positions) % 3 == 0:
             seqs = range(after + 2, after + 4)  # a hole
         return httpx.Response(200, stream=Bytes(map(self.frame, seqs)))
 
@@ -134,9 +134,9 @@ async def test_what_is_repeated_is_dropped_and_holes_are_filled() -> None:
     async with httpx.AsyncClient(transport=network) as http:
         url = "http://host/api/v1/runs/1/events"
         reading = follow(http, url, 0, transport="sse", timeout=30)
-        seen = [(seq, event["seq"]) async for seq, event in reading]
-    assert seen == [(n, n) for n in range(1, 41)]
-    assert len(network.asked) > 8
+        pairs = [(seq, event["seq"]) async for seq, event in reading]
+    assert pairs == [(n, n) for n in range(1, 41)]
+    assert len(network.positions) > 8
 
 
 def test_the_socket_is_beside_the_events() -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from agui_client import Producer, Refused
 from tests.acceptance.host import Host
-from tests.conformance.test_durable_streams import log_of
-from tests.conformance.test_ingest import make_agent
+from tests.conformance.dialects.test_durable_streams import log_of
+from tests.conformance.dialects.test_ingest import make_agent
 
 START = {"type": "TEXT_MESSAGE_START", "messageId": "m", "role": "assistant"}
 

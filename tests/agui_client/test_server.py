@@ -94,8 +94,8 @@ def test_bad_requests(url: str, method: str, path: str, body: bytes, status: int
 
 
 def test_ids_are_minted_and_snake_case_is_read(url: str) -> None:
-    sent = {"thread_id": "t", "messages": [{"role": "user", "content": "x"}]}
-    answer = httpx.post(url, json=sent)
+    body = {"thread_id": "t", "messages": [{"role": "user", "content": "x"}]}
+    answer = httpx.post(url, json=body)
     first = json.loads(answer.text.split("\n")[0].removeprefix("data: "))
     assert (first["type"], first["threadId"]) == ("RUN_STARTED", "t")
     assert first["runId"]

@@ -26,10 +26,10 @@ def test_pieces_do_not_matter(cuts: list[int]) -> None:
     data = ("\ufeff" + WRITTEN).encode()
     edges = [0, *sorted(cuts), len(data)]
     decoder = Decoder()
-    found = []
+    frames = []
     for start, end in pairwise(edges):
-        found += decoder.feed(data[start:end])
-    assert found == READ
+        frames += decoder.feed(data[start:end])
+    assert frames == READ
 
 
 def test_an_id_with_nul_is_no_id_and_broken_bytes_are_replaced() -> None:

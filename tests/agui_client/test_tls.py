@@ -1,20 +1,14 @@
 """Certificates: one that is not trusted ends the tries at once, one that is named is trusted."""
 
 import ssl
-import subprocess
-import sys
 import time
-import zipfile
 from pathlib import Path
 
 import httpx
 import pytest
 
-import agui_client
 from agui_client import AGUIClient, ConnectionLost, Untrusted
 from agui_client.reading import Transport, follow
-from tests.house.repository import ROOT
-from tests.needs import missing
 from tests.security.test_outbound_tls import serving
 
 PATIENCE = 60.0
@@ -64,23 +58,3 @@ async def test_a_context_of_ones_own_is_trusted(tmp_path: Path) -> None:
             await anext(reading)
         assert not isinstance(lost.value, Untrusted)
         assert b"GET /ws/runs/1/" in server.requests[-1]
-
-
-def test_the_package_says_what_it_is(tmp_path: Path) -> None:
-    copy = tmp_path / "agui_client"
-    copy.mkdir()
-    for path in (ROOT / "agui_client").glob("*.*"):
-        (copy / path.name).write_bytes(path.read_bytes())
-    build = [sys.executable, "-m", "build", "--wheel", "-o", str(tmp_path), str(copy)]
-    done = subprocess.run(build, capture_output=True, text=True, timeout=120)
-    if "No matching distribution" in done.stdout + done.stderr:
-        missing("setuptools cannot be had from the package registry")
-    assert done.returncode == 0, done.stdout + done.stderr
-    (wheel,) = tmp_path.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        (name,) = (each for each in archive.namelist() if each.endswith("METADATA"))
-        metadata = archive.read(name).decode()
-    assert f"Version: {agui_client.__version__}\n" in metadata
-    for field in ("Author:", "Classifier: Typing :: Typed", "Keywords:", "License-Expression:"):
-        assert field in metadata
-    assert "no event is lost" in metadata

@@ -26,9 +26,9 @@ def manage(data: Path, *args: str, **env: str) -> "subprocess.CompletedProcess[s
         "REDIS_URL": "redis://127.0.0.1:1/0",
         "AGUI_DATA_DIR": str(data),
     }
-    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     return subprocess.run(
-        [sys.executable, "manage.py", *args], cwd=ROOT, env={**kept, **there, **env},
+        [sys.executable, "manage.py", *args], cwd=ROOT, env={**environment, **there, **env},
         capture_output=True, text=True, timeout=120,
     )  # fmt: skip
 
@@ -36,11 +36,13 @@ def manage(data: Path, *args: str, **env: str) -> "subprocess.CompletedProcess[s
 @pytest.mark.slow
 def test_djangos_check_for_deployments_finds_nothing(tmp_path: Path) -> None:
     check = ("check", "--deploy", "--fail-level", "WARNING")
-    done = manage(tmp_path, *check, AGUI_PUBLIC_URL=PUBLIC)
+    right = {"AGUI_PUBLIC_URL": PUBLIC, "AGUI_DATABASE_APP_PASSWORD": "a-password"}
+    done = manage(tmp_path, *check, **right)
     assert done.returncode == 0, done.stderr
     assert "no issues" in done.stdout + done.stderr
     loose = manage(tmp_path, *check, AGUI_PUBLIC_URL=PUBLIC, DEBUG="true")
     assert loose.returncode != 0
+    assert {"security.W018", "agui.W005"} <= set(re.findall(r"[a-z]+\.W\d+", loose.stderr))
 
 
 @pytest.mark.slow
@@ -125,7 +127,7 @@ def test_the_admin_has_no_inline_scripts(db: None, page: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("trusted", "sent", "seen"),
+    ("trusted", "forwarded", "address"),
     [
         (0, "6.6.6.6", "10.0.0.1"),
         (1, "6.6.6.6", "6.6.6.6"),
@@ -136,11 +138,11 @@ def test_the_admin_has_no_inline_scripts(db: None, page: str) -> None:
     ],
 )
 def test_only_trusted_proxies_say_where_a_request_came_from(
-    settings: Any, trusted: int, sent: str, seen: str
+    settings: Any, trusted: int, forwarded: str, address: str
 ) -> None:
     settings.AGUI_TRUSTED_PROXIES = trusted
-    headers = [(b"x-forwarded-for", sent.encode())] if sent else []
-    assert address_of({"client": ("10.0.0.1", 1), "headers": headers}) == seen
+    headers = [(b"x-forwarded-for", forwarded.encode())] if forwarded else []
+    assert address_of({"client": ("10.0.0.1", 1), "headers": headers}) == address
 
 
 def test_the_scheme_of_a_proxy_is_believed_only_with_an_https_address() -> None:

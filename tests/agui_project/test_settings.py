@@ -1,13 +1,13 @@
 """Every setting, wrong in each way that people get it wrong: one line that names it, and no start.
 
-The table needs a row for each setting of docs/settings.md; the file is run as Django imports it,
-with nothing but the row in the environment.
+The table needs a row for each setting of docs/settings.md; the modules are imported anew, with
+nothing but the row in the environment.
 """
 
+import importlib
 import importlib.util
 import os
 import re
-import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,11 +17,12 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
+import agui_project
 from agui_project.checks import names
 from agui_project.environment import Environment
 from protocol.dialects import durations
 from tests.house.repository import ROOT
-from tests.house.test_docs import ROW, SETTINGS
+from tests.house.test_docs import ROW
 
 KEY = "Zq8Jv2Lr9Xw4Tn7Bk1Pd6Mf3Hs5Gc0YaQe"
 HEX_KEY = "0f1e2d3c4b5a69788796a5b4c3d2e1f0"
@@ -98,6 +99,7 @@ WRONG: dict[str, tuple[str | tuple[str, dict[str, str]], ...]] = {
     "AGUI_DOCUMENT_MAX_BYTES": NUMBERS,
     "AGUI_DOCUMENTS_MAX": NUMBERS,
     "AGUI_WISDOM_MAX": NUMBERS,
+    "AGUI_WORKER_QUEUES": ("GPU", "gpu;cpu", ",", "-gpu", "a" * 33),
     "AGUI_WORKER_CONCURRENCY": (*COUNTS, "100001"),
     "AGUI_WORKER_GRACE": SECONDS,
     "AGUI_CANCEL_GRACE": SECONDS,
@@ -125,6 +127,22 @@ WRONG: dict[str, tuple[str | tuple[str, dict[str, str]], ...]] = {
     "AGUI_LINK_STREAMS_PER_ADDRESS": NUMBERS,
     "AGUI_LIMIT_STORED_BYTES": NUMBERS,
     "AGUI_LIMIT_RETENTION_DAYS": (*NUMBERS, "100001"),
+    "AGUI_FILES": ("{file}", "gs://bucket", "s3://", "s3:///prefix"),
+    "AGUI_FILE_MAX_BYTES": COUNTS,
+    "AGUI_FILE_TYPES": ("pdf", "image", "*", "image/*;text/*", "Image/*", "*/pdf"),
+    "AGUI_FILES_MAX": NUMBERS,
+    "AGUI_FILES_MAX_BYTES": NUMBERS,
+    "AGUI_FILE_UNUSED_HOURS": (*COUNTS, "1000001"),
+    "AGUI_UPLOAD_TIMEOUT": (*SPANS, "86401"),
+    "AGUI_WEBHOOKS_MAX": NUMBERS,
+    "AGUI_WEBHOOK_CONCURRENCY": (*COUNTS, "10001"),
+    "AGUI_WEBHOOK_TEAM_CONCURRENCY": (*COUNTS, "10001"),
+    "AGUI_WEBHOOK_TIMEOUT": SPANS,
+    "AGUI_WEBHOOK_RETRIES": ("soon", "5s,,9s", "5s;9s", "-1s", "800000000", "1s," * 40 + "1s"),
+    "AGUI_WEBHOOK_BACKLOG": COUNTS,
+    "AGUI_WEBHOOK_RETENTION_DAYS": (*COUNTS, "100001"),
+    "AGUI_SCHEDULES_MAX": NUMBERS,
+    "AGUI_SCHEDULE_SHORTEST": (*SPANS, "59"),
     "AGUI_DB_THREADS": (*COUNTS, "1001"),
     "AGUI_DB_POOL": (*COUNTS, "1"),
     "AGUI_REQUEST_SLOTS": COUNTS,
@@ -149,15 +167,23 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     )
     (tmp_path / "file").touch()
     yield tmp_path
-    # Its loggers were configured anew by the file that ran.
-    runpy.run_path(str(SETTINGS))
+    # The settings that were read last have configured the loggers.
+    read()
 
 
 def read(**variables: str) -> dict[str, Any]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in variables.items():
             patch.setenv(name, value)
-        return runpy.run_path(str(SETTINGS))
+        for name in [name for name in sys.modules if name.startswith("agui_project.settings")]:
+            patch.delitem(sys.modules, name)
+        patch.setattr(agui_project, "settings", None)
+        try:
+            return vars(importlib.import_module("agui_project.settings"))
+        finally:
+            # The modules of the settings in use come back with the end of the block.
+            for name in [name for name in sys.modules if name.startswith("agui_project.settings")]:
+                del sys.modules[name]
 
 
 def refusal(**variables: str) -> list[str]:
@@ -193,12 +219,12 @@ def test_all_that_is_wrong_is_named_at_once(place: Path) -> None:
 
 def test_a_name_that_is_misspelt_is_named(place: Path, settings: Any) -> None:
     right = dict.fromkeys(FREE, "text") | {"AGUI_KEY": "a key", "AGUI_VERSION": "1"}
-    found = read(AGUI_WORKER_CONCURENCY="5", AGUI_ALOWED_HOSTS="a.example", **right)
-    assert found["AGUI_MISSPELT"] == {
+    values = read(AGUI_WORKER_CONCURENCY="5", AGUI_ALOWED_HOSTS="a.example", **right)
+    assert values["AGUI_MISSPELT"] == {
         "AGUI_ALOWED_HOSTS": "AGUI_ALLOWED_HOSTS",
         "AGUI_WORKER_CONCURENCY": "AGUI_WORKER_CONCURRENCY",
     }
-    settings.AGUI_MISSPELT = found["AGUI_MISSPELT"]
+    settings.AGUI_MISSPELT = values["AGUI_MISSPELT"]
     assert [(each.id, each.hint) for each in names()] == [
         ("agui.W004", "Did you mean AGUI_ALLOWED_HOSTS?"),
         ("agui.W004", "Did you mean AGUI_WORKER_CONCURRENCY?"),
@@ -223,7 +249,7 @@ def test_what_is_empty_is_not_set(place: Path) -> None:
 
 
 def test_what_people_write_is_read(place: Path) -> None:
-    found = read(
+    values = read(
         AGUI_PUBLIC_URL="https://agents.example.com:8443/", DEBUG="Yes", SECRET_KEY="short",
         AGUI_ALLOWED_HOSTS="a.example, .b.example,*",
         AGUI_ALLOWED_ORIGINS="https://a.example,http://localhost:3000",
@@ -232,14 +258,14 @@ def test_what_people_write_is_read(place: Path) -> None:
         AGUI_AGENT_MODULES="one, two.three", ALPINE_AG_UI_STREAM_TIMEOUT="1m30s",
         DATABASE_URL="postgres://a:1,b:2/app\n",
     )  # fmt: skip
-    assert found["AGUI_PUBLIC_URL"] == "https://agents.example.com:8443"
-    assert found["ALLOWED_HOSTS"] == ["a.example", ".b.example", "*", "agents.example.com"]
-    assert (found["EMAIL_HOST"], found["EMAIL_PORT"], found["EMAIL_USE_TLS"]) == (
+    assert values["AGUI_PUBLIC_URL"] == "https://agents.example.com:8443"
+    assert values["ALLOWED_HOSTS"] == ["a.example", ".b.example", "*", "agents.example.com"]
+    assert (values["EMAIL_HOST"], values["EMAIL_PORT"], values["EMAIL_USE_TLS"]) == (
         "mail.example.com", 587, True,
     )  # fmt: skip
-    assert found["AGUI_AGENT_MODULES"] == ["one", "two.three"]
-    assert (found["AGUI_DB_THREADS"], found["ALPINE_AG_UI_STREAM_TIMEOUT"]) == (4, 90.0)
-    assert found["DATABASES"]["default"]["NAME"] == "app"
+    assert values["AGUI_AGENT_MODULES"] == ["one", "two.three"]
+    assert (values["AGUI_DB_THREADS"], values["ALPINE_AG_UI_STREAM_TIMEOUT"]) == (4, 90.0)
+    assert values["DATABASES"]["default"]["NAME"] == "app"
     assert durations.seconds("1m30s") == 90.0
 
 

@@ -83,14 +83,14 @@ async def test_all_are_documented_and_the_dashboard_names_no_other() -> None:
     text = (ROOT / "docs" / "howto-monitoring.md").read_text()
     assert set(OURS.findall(text)) == ours
     panels = json.loads((ROOT / "deploy" / "grafana" / "dashboard.json").read_text())["panels"]
-    asked = {
+    queried = {
         name
         for panel in panels
         for target in panel["targets"]
         for name in OURS.findall(target["expr"])
     }
     # Prometheus names no sample of a labelled counter or gauge before its first value.
-    assert asked <= names | ours
+    assert queried <= names | ours
     assert len(panels) > 10
 
 

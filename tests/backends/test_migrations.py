@@ -1,6 +1,7 @@
-"""Databases of before the squash: the newest of them are carried over, others are refused."""
+"""Databases of before the squash are carried over or refused; a new one has all that models say."""
 
 import pytest
+from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
@@ -35,3 +36,12 @@ def test_an_older_one_is_refused_with_a_word_on_what_to_do() -> None:
     MigrationRecorder(connection).record_unapplied(app, name)
     with pytest.raises(CommandError, match="another AGUI_DATA_DIR"):
         call_command("migrate", interactive=False, verbosity=0)
+
+
+def test_the_database_has_each_constraint_and_index_of_the_models() -> None:
+    """Django drops a conditional constraint along with the index of its single column."""
+    with connection.cursor() as cursor:
+        for model in apps.get_models():
+            stored = connection.introspection.get_constraints(cursor, model._meta.db_table)
+            meta = [*model._meta.constraints, *model._meta.indexes]
+            assert {each.name for each in meta} - stored.keys() == set(), model

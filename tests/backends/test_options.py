@@ -16,11 +16,11 @@ POSTGRES = "postgres://ann:se%20cret@db.example:5433/app"
 
 
 def test_all_parts_of_the_address_arrive() -> None:
-    found = address.database(
+    settings = address.database(
         f"{POSTGRES}?sslmode=verify-full&sslrootcert={HERE}&options=-c%20x%3D1"
     )
-    options = found.pop("OPTIONS")
-    assert found == {
+    options = settings.pop("OPTIONS")
+    assert settings == {
         "HOST": "db.example", "PORT": "5433", "USER": "ann", "PASSWORD": "se cret", "NAME": "app",
     }  # fmt: skip
     assert (options["sslmode"], options["sslrootcert"]) == ("verify-full", HERE)
@@ -29,10 +29,10 @@ def test_all_parts_of_the_address_arrive() -> None:
 
 
 def test_what_the_address_says_wins_and_hosts_may_be_several() -> None:
-    found = address.database("postgres://one:1,two:2/app?connect_timeout=9&keepalives_idle=60")
-    assert (found["HOST"], found["PORT"]) == ("one,two", "1,2")
-    assert found["OPTIONS"]["connect_timeout"] == "9"
-    assert found["OPTIONS"]["keepalives_idle"] == "60"
+    settings = address.database("postgres://one:1,two:2/app?connect_timeout=9&keepalives_idle=60")
+    assert (settings["HOST"], settings["PORT"]) == ("one,two", "1,2")
+    assert settings["OPTIONS"]["connect_timeout"] == "9"
+    assert settings["OPTIONS"]["keepalives_idle"] == "60"
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,9 @@ def expected() -> int:
         return 18
     command = [Path(folder) / "postgres", "--version"]
     answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
-    found = re.search(r"(\d+)\.", answer)
-    assert found, answer
-    return int(found[1])
+    major = re.search(r"(\d+)\.", answer)
+    assert major, answer
+    return int(major[1])
 
 
 @pytest.mark.django_db

@@ -18,7 +18,7 @@ import pytest
 from django.conf import settings as django_settings
 from django.core.exceptions import ImproperlyConfigured
 
-from agui_project import folders
+from agui_project import checks, folders, startup
 from backends import bell, valkey
 from backends.postgres import address, reach
 from embedded import child, embedded, paths
@@ -36,10 +36,10 @@ def refusal(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Callable[[str], s
     """What a start says of an address."""
 
     def ask(url: str) -> str:
-        found = address.database(url)
+        options = address.database(url)
         parameters = {
-            "host": found["HOST"], "port": found["PORT"], "user": found["USER"],
-            "password": found["PASSWORD"], "dbname": found["NAME"], **found["OPTIONS"],
+            "host": options["HOST"], "port": options["PORT"], "user": options["USER"],
+            "password": options["PASSWORD"], "dbname": options["NAME"], **options["OPTIONS"],
         }  # fmt: skip
         parameters = {name: value for name, value in parameters.items() if value}
         settings.AGUI_EMBEDDED = {"postgres": False, "valkey": False}
@@ -76,18 +76,18 @@ def test_a_server_that_does_not_answer(refusal: Callable[[str], str]) -> None:
 def test_a_resolver_that_hangs(
     refusal: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[bool] = []
+    lookups: list[bool] = []
     ended = threading.Event()
 
     def connect(**parameters: Any) -> None:
-        asked.append(True)
+        lookups.append(True)
         ended.wait(30)
         raise psycopg.OperationalError("too late")
 
     monkeypatch.setattr(reach, "SECONDS_PER_HOST", 0.2)
     monkeypatch.setattr(reach.psycopg, "connect", connect)
     assert "db.example:5432: nothing answers" in refusal("postgres://ann@db.example/app")
-    assert asked == [True]
+    assert lookups == [True]
     ended.set()
 
 
@@ -119,8 +119,8 @@ def test_a_server_that_does_not_want_us(refusal: Callable[[str], str], with_pass
 
 
 def test_a_database_that_does_not_exist(refusal: Callable[[str], str]) -> None:
-    found = embedded.database(django_settings.AGUI_DATA_DIR)
-    message = refusal(f"postgres://{found['USER']}@/nothere?host={found['HOST']}")
+    options = embedded.database(django_settings.AGUI_DATA_DIR)
+    message = refusal(f"postgres://{options['USER']}@/nothere?host={options['HOST']}")
     assert "there is no database nothere; create it (createdb nothere)" in message
 
 
@@ -184,6 +184,39 @@ def test_web_and_worker_log_what_they_run_with(host: Host) -> None:
         assert re.search(r"database='1\d\.\d+ at embedded'", line), line
         assert "docs" in line, "its agents"
         assert share in line
+
+
+@pytest.mark.parametrize(
+    ("user", "environment", "changed", "left"),
+    [
+        ("ann", {}, {}, True),
+        ("", {"PGUSER": "ann"}, {}, True),
+        ("", {}, {}, True),  # the account that this process runs as
+        ("agui_app", {}, {}, False),
+        ("", {"PGUSER": "agui_app"}, {}, False),
+        ("ann", {}, {"AGUI_DATABASE_APP_PASSWORD": "pw"}, False),
+        ("ann", {}, {"AGUI_DATABASE_ROLES": False}, False),
+        ("ann", {}, {"AGUI_EMBEDDED": {"postgres": True}}, False),
+    ],
+)
+def test_a_role_that_web_and_worker_could_leave_is_named(
+    user: str, environment: dict[str, str], changed: dict[str, Any], left: bool,
+    settings: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    """By the line of each start, and by the check for deployments if the address has the user."""
+    monkeypatch.delenv("PGUSER", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(startup, "reach", lambda: "18.4 at db.example:5432")
+    for name, value in {"USER": user, "NAME": "agui"}.items():
+        monkeypatch.setitem(django_settings.DATABASES["default"], name, value)
+    settings.AGUI_EMBEDDED, settings.AGUI_DATABASE_ROLES = {"postgres": False}, True
+    for name, value in changed.items():
+        setattr(settings, name, value)
+    startup.announce("web", [])
+    assert ("database.role_can_be_left" in caplog.text) is left
+    named = bool(user or environment)
+    assert [each.id for each in checks.database_login()] == ["agui.W005"] * (left and named)
 
 
 def test_a_valkey_that_is_away_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:

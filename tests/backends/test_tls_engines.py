@@ -26,7 +26,7 @@ from cryptography.x509.oid import NameOID
 from django.core.exceptions import ImproperlyConfigured
 from pytest_django import Settings
 
-from backends import cache, stream_limit, valkey
+from backends import bell, cache, stream_limit, valkey
 from backends.bell import BellLayer
 from embedded import child, embedded, paths
 from tests import machine_postgres, needs
@@ -188,7 +188,8 @@ async def test_bell_cache_and_seats_work_over_tls(
     settings: Settings,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for module, name in ((stream_limit, "TIMEOUT"), (cache, "COMMAND_SECONDS")):
+    places = ((stream_limit, "TIMEOUT"), (cache, "COMMAND_SECONDS"), (bell, "CONNECTING"))
+    for module, name in places:
         monkeypatch.setattr(module, name, 10.0)  # certificates are judged here, not time
     monkeypatch.setattr(
         stream_limit, "TIMEOUTS", {"socket_timeout": 10, "socket_connect_timeout": 10}

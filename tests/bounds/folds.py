@@ -4,8 +4,10 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from protocol.dialects.a2a.task import Task
 from protocol.dialects.ai_sdk.stream import Stream
 from protocol.dialects.alpine import Alpine
+from protocol.dialects.mcp.result import CallResult
 from protocol.dialects.openai.chat import ChatCompletion
 from protocol.dialects.openai.responses import Responses
 from protocol.fold.fold import Fold
@@ -133,6 +135,8 @@ FOLDS: dict[str, Callable[[Events], Any]] = {
     "ai_sdk": fed(lambda: Stream("r").feed),
     "openai": fed(lambda: Responses("r").feed),
     "openai chat": fed(lambda: ChatCompletion("r").feed),
+    "a2a": fed(lambda: Task("r").feed),
+    "mcp": fed(lambda: CallResult("r").feed),
 }
 for kind, fold in FOLDS.items():
     for name, make in EVENTS.items():

@@ -5,7 +5,7 @@ import base64
 from typing import Any
 
 from protocol import strict_json
-from protocol.dialects import durable_streams
+from protocol.dialects import copilot_channel, durable_streams, tanstack
 from protocol.input import run_agent_input
 from runtimes.context.attachments import document
 from runtimes.kinds.process.lines import DIALECTS, Lines
@@ -128,3 +128,37 @@ for name, digits in {"digits": "9" * MB, "zeros": "0" * MB}.items():
         "durable_streams", f"a cursor of {name}", lambda digits=digits: digits,
         durable_streams.cursor,
     )  # fmt: skip
+
+MESSAGES = {
+    "a call, many results": lambda: [
+        {"id": "a", "role": "assistant", "toolCalls": [tool_call("{}")]},
+        *({"id": f"t{n}", "role": "tool", "toolCallId": "c", "content": "1"} for n in range(9_000)),
+    ],
+    "deep arguments": lambda: [
+        {"id": "a", "role": "assistant", "toolCalls": [tool_call("[" * MB)]},
+    ],
+    "digits": lambda: [
+        {"id": "a", "role": "assistant", "toolCalls": [tool_call("9" * MB)]},
+        {"id": "t", "role": "tool", "toolCallId": "c", "content": "9" * MB},
+    ],
+}
+
+
+def tool_call(arguments: str) -> dict[str, Any]:
+    return {"id": "c", "type": "function", "function": {"name": "f", "arguments": arguments}}
+
+
+for name, make in MESSAGES.items():
+    case("tanstack", name, make, tanstack.ui_messages)
+
+FRAMES = {
+    "digits": lambda: f"{'0' * 32}:{'9' * MB}",
+    "hexadecimal": lambda: "f" * MB,
+    "colons": lambda: ":" * MB,
+}
+for name, make in FRAMES.items():
+    case("copilot_channel", name, make, copilot_channel.place_of, refused=ValueError)
+case(
+    "copilot_channel", "a frame", lambda: [None, "1", "t" * MB, "phx_join", {"a": "b" * MB}],
+    lambda value: copilot_channel.reply(copilot_channel.read(value), {}),
+)  # fmt: skip

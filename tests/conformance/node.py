@@ -10,6 +10,16 @@ from tests.needs import missing, need
 
 JS = Path(__file__).parent / "js"
 SECONDS = 180
+BUNDLE = """
+import { build } from "esbuild";
+let contents = "";
+for await (const piece of process.stdin) contents += piece;
+const options = { bundle: true, write: false, jsx: "automatic", logLevel: "silent" };
+const define = { "process.env.NODE_ENV": '"development"' };
+const stdin = { contents, loader: "jsx", resolveDir: process.cwd() };
+const { outputFiles } = await build({ ...options, define, stdin });
+console.log(outputFiles[0].text);
+"""
 
 
 def run_scenario(scenario: dict[str, Any]) -> dict[str, Any]:
@@ -29,26 +39,34 @@ def run_node(
     )  # fmt: skip
 
 
-def ready_packages() -> Path:
+def bundled(source: str) -> str:
+    """A React application as one script for a browser, with the packages that it imports."""
+    args = ["--input-type=module", "--eval", BUNDLE]
+    done = run_node(args, source, cwd=ready_packages())
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def ready_packages(folder: Path = JS) -> Path:
     """The directory of the JavaScript, with the packages that its lock file pins installed."""
     node = need("node")
-    stamp, lock = JS / "node_modules" / ".stamp", JS / "package-lock.json"
+    stamp, lock = folder / "node_modules" / ".stamp", folder / "package-lock.json"
     # The Makefile's rule: what was installed after the lock file last changed is what it says.
     if not stamp.exists() or stamp.stat().st_mtime < lock.stat().st_mtime:
         done = subprocess.run(
-            [*_npm(node), "ci", "--no-audit", "--no-fund", "--loglevel=error"],
-            cwd=JS, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS,
+            [*npm(node), "ci", "--no-audit", "--no-fund", "--loglevel=error"],
+            cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS,
         )  # fmt: skip
         if done.returncode:
             missing(
-                f"needs the npm packages of {JS.name}/package-lock.json, and `npm ci` failed "
+                f"needs the npm packages of {folder.name}/package-lock.json, and `npm ci` failed "
                 f"(is the package registry reachable?): {done.stderr.strip()[-400:]}"
             )
         stamp.touch()
-    return JS
+    return folder
 
 
-def _npm(node: Path) -> list[str]:
+def npm(node: Path) -> list[str]:
     """npm beside Node on PATH, or the one that lies in Node's wheel."""
     if path := shutil.which("npm"):
         return [path]

@@ -24,10 +24,10 @@ def visit(host: Host, thread: str, *steps: Wire, agent: str = "scripted", **more
     }  # fmt: skip
     done = run_node([str(ready_packages() / "copilot.mjs")], json.dumps(scenario))
     assert done.returncode == 0, done.stderr
-    seen: Wire = json.loads(done.stdout)
-    assert seen["errors"] == []
-    assert seen["console"] == []
-    return seen
+    report: Wire = json.loads(done.stdout)
+    assert report["errors"] == []
+    assert report["console"] == []
+    return report
 
 
 def say(*script: Wire, text: str = "go", **more: Any) -> Wire:
@@ -44,15 +44,15 @@ def thread() -> str:
 
 
 def test_it_discovers_the_agents(packages: None, host: Host, thread: str) -> None:
-    seen = visit(host, thread, agent="default")
+    report = visit(host, thread, agent="default")
     with host.client() as client:
-        told = client.get("/agui/info").json()["agents"]
-    assert {"docs", "scripted", "default"} <= set(told) == set(seen["agents"])
+        agents = client.get("/agui/info").json()["agents"]
+    assert {"docs", "scripted", "default"} <= set(agents) == set(report["agents"])
     assert all(
-        agent["capabilities"] == told[slug]["capabilities"]
-        for slug, agent in seen["agents"].items()
+        agent["capabilities"] == agents[slug]["capabilities"]
+        for slug, agent in report["agents"].items()
     )
-    assert seen["endpoints"]["list"]
+    assert report["endpoints"]["list"]
 
 
 def test_a_reload_finds_the_same_conversation(packages: None, host: Host, thread: str) -> None:
@@ -86,35 +86,35 @@ def test_an_old_tab_takes_nobodys_turn_away(packages: None, host: Host, thread: 
 
 
 def test_a_new_thread_is_empty(packages: None, host: Host, thread: str) -> None:
-    seen = visit(host, thread, CONNECT)
-    assert (seen["messages"], seen["steps"][0]["types"]) == ([], [])
+    report = visit(host, thread, CONNECT)
+    assert (report["messages"], report["steps"][0]["types"]) == ([], [])
 
 
 def test_it_joins_a_live_run(packages: None, host: Host, thread: str) -> None:
     run = host.begin(script=[SLOWLY], threadId=thread)["id"]
     wait_for(lambda: host.run(run)["events"] > 10, "some words")
-    seen = visit(host, thread, CONNECT)
-    assert seen["steps"][0]["types"][:4] == [*SNAPSHOTS, "TEXT_MESSAGE_START"]
-    assert "TEXT_MESSAGE_CONTENT" in seen["steps"][0]["types"], "it was still live"
+    report = visit(host, thread, CONNECT)
+    assert report["steps"][0]["types"][:4] == [*SNAPSHOTS, "TEXT_MESSAGE_START"]
+    assert "TEXT_MESSAGE_CONTENT" in report["steps"][0]["types"], "it was still live"
     whole = [e["event"]["delta"] for e in host.events(run) if "delta" in e["event"]]
-    assert seen["messages"][-1]["content"] == "".join(whole)
+    assert report["messages"][-1]["content"] == "".join(whole)
 
 
 def test_it_stops_a_run(packages: None, host: Host, thread: str) -> None:
-    seen = visit(host, thread, say(SLOWLY, stopAfter=5))
-    assert seen["steps"][0]["types"][-2:] == ["TEXT_MESSAGE_END", "RUN_ERROR"]
+    report = visit(host, thread, say(SLOWLY, stopAfter=5))
+    assert report["steps"][0]["types"][-2:] == ["TEXT_MESSAGE_END", "RUN_ERROR"]
     with host.client() as client:
         (run,) = client.get("/api/v1/runs", params={"thread_id": thread}).json()["results"]
     assert run["status"] == "cancelled"
     assert 5 < run["events"] < 100, "soon, not at its end"
     again = visit(host, thread, CONNECT)
-    assert again["messages"] == seen["messages"]
+    assert again["messages"] == report["messages"]
     assert again["steps"][0]["types"] == [*SNAPSHOTS, "RUN_ERROR"]
 
 
 def test_it_runs_a_tool_of_the_application(packages: None, host: Host, thread: str) -> None:
     call = {"toolCallId": str(uuid4())}
-    seen = visit(
+    report = visit(
         host, thread,
         say(
             {"emit": {"type": "TOOL_CALL_START", **call, "toolCallName": "pick"}},
@@ -123,14 +123,14 @@ def test_it_runs_a_tool_of_the_application(packages: None, host: Host, thread: s
         ),
         tool="pick",
     )  # fmt: skip
-    assert seen["steps"][0]["types"][-1] == "RUN_FINISHED"
-    assert json.loads(seen["messages"][-1]["content"]) == {"picked": {"at": 7}}
+    assert report["steps"][0]["types"][-1] == "RUN_FINISHED"
+    assert json.loads(report["messages"][-1]["content"]) == {"picked": {"at": 7}}
 
 
 def test_a_question_survives_a_reload(packages: None, host: Host, thread: str) -> None:
-    asked = visit(host, thread, say({"interrupt": {"reason": "confirm", "message": "Sure?"}}))
+    first_visit = visit(host, thread, say({"interrupt": {"reason": "confirm", "message": "Sure?"}}))
     again = visit(host, thread, CONNECT)
-    assert again["pendingInterrupts"] == asked["pendingInterrupts"]
+    assert again["pendingInterrupts"] == first_visit["pendingInterrupts"]
     (question,) = again["pendingInterrupts"]
     answer = [{"interruptId": question["id"], "status": "resolved"}]
     after = visit(host, thread, CONNECT, {**say({"text": "done"}), "say": None, "resume": answer})
@@ -154,8 +154,54 @@ def test_the_list_of_threads(packages: None, host: Host) -> None:
     names = [str(uuid4()) for _ in range(3)]
     for name in names:
         host.wait_status(host.begin(script=[], threadId=name)["id"], "succeeded")
-    seen = visit(host, names[0], {"threads": True})
-    assert seen["steps"][0]["ids"][:3] == names[::-1]
+    report = visit(host, names[0], {"threads": True})
+    assert report["steps"][0]["ids"][:3] == names[::-1]
+
+
+@pytest.fixture(scope="module")
+def cases(packages: None, host: Host) -> dict[str, Wire]:
+    """What one process makes of ``js/copilot-cases.mjs``."""
+    task = {"runtimeUrl": f"{host.url}/agui", "headers": host.headers, "thread": "copilot"}
+    done = run_node([str(ready_packages() / "copilot-cases.mjs")], json.dumps(task))
+    assert done.returncode == 0, done.stderr
+    outcomes: dict[str, Wire] = json.loads(done.stdout)
+    for name, outcome in outcomes.items():
+        assert "broke" not in outcome, (name, outcome["broke"])
+        assert outcome["late"] == outcome["live"], name
+    return outcomes
+
+
+def test_thoughts_and_a_tool_of_the_agent(cases: dict[str, Wire]) -> None:
+    outcome = cases["tools"]
+    assert outcome["errors"] == []
+    _, thought, call, result, answer = outcome["live"]
+    assert (thought["role"], thought["content"]) == ("reasoning", "Hm.")
+    assert call["toolCalls"][0]["function"]["name"] == "look"
+    assert (result["role"], result["content"], answer["content"]) == ("tool", "ok", "There.")
+
+
+def test_an_error_is_one(cases: dict[str, Wire]) -> None:
+    outcome = cases["error"]
+    assert outcome["errors"]
+    assert outcome["live"][-1]["content"] == "So far."
+
+
+def test_a_lost_connection_in_a_text(cases: dict[str, Wire]) -> None:
+    outcome = cases["cut"]
+    assert outcome["errors"], "it was not cut"
+    whole = outcome["live"][-1]["content"]
+    half = outcome["lost"][-1]["content"]
+    assert whole.startswith(half)
+    assert len(half) < len(whole)
+    assert whole.count("x") == 40
+
+
+def test_a_lost_connection_in_a_call(cases: dict[str, Wire]) -> None:
+    outcome = cases["cut_in_a_tool"]
+    assert outcome["errors"], "it was not cut"
+    call, result = outcome["live"][-2:]
+    assert call["toolCalls"][0]["function"]["arguments"] == " " * 20 + "{}"
+    assert result["content"] == "ok"
 
 
 @pytest.mark.slow

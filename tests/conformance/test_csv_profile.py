@@ -110,10 +110,10 @@ def test_the_client_sees_the_numbers_of_a_random_csv(
     cells = dict(list(random_cells(rng, rows).items())[:columns])
     scenario = send(written(cells, rng, delimiter=delimiter, newline=newline))
 
-    seen = play(*scenario.pop("runs"), path="/agui/agent/table/run", **scenario)
+    report = play(*scenario.pop("runs"), path="/agui/agent/table/run", **scenario)
 
-    (run,) = seen["runs"]
-    assert seen["console"] == []
+    (run,) = report["runs"]
+    assert report["console"] == []
     assert run["outcome"] == "success"
     assert types(run, "RUN_ERROR", "RUN_FINISHED") == ["RUN_FINISHED"]
     assert types(run)[-1] == "RUN_FINISHED"
@@ -121,40 +121,40 @@ def test_the_client_sees_the_numbers_of_a_random_csv(
     if rows == 50_000:
         # It had reached the client before the agent was done.
         assert run["arrived"][tenth] < run["stamps"][-1]
-    profile = seen["state"]["profile"]
+    profile = report["state"]["profile"]
     assert (profile["done"], profile["rows"], profile["raggedRows"]) == (True, rows, 0)
     assert profile["delimiter"] == delimiter
-    for shown, name, kind in zip(profile["columns"], cells, KINDS[:columns], strict=True):
-        assert (shown["name"], shown["type"]) == (name, kind)
-        check_column(shown, cells[name])
+    for column, name, kind in zip(profile["columns"], cells, KINDS[:columns], strict=True):
+        assert (column["name"], column["type"]) == (name, kind)
+        check_column(column, cells[name])
 
 
-def check_column(shown: dict[str, Any], cells: list[str]) -> None:
+def check_column(column: dict[str, Any], cells: list[str]) -> None:
     """Every number of a column's profile, against the cells it was made from."""
     present = [cell for cell in cells if cell.strip()]
-    assert shown["count"] == len(present)
-    assert shown["missing"] == len(cells) - len(present)
-    assert shown["distinct"] == len(set(present))
-    assert not shown["distinctCapped"]
-    if shown["type"] not in ("integer", "number"):
+    assert column["count"] == len(present)
+    assert column["missing"] == len(cells) - len(present)
+    assert column["distinct"] == len(set(present))
+    assert not column["distinctCapped"]
+    if column["type"] not in ("integer", "number"):
         most = Counter(present).most_common(5)
-        assert [entry["count"] for entry in shown["top"]] == [count for _, count in most]
+        assert [entry["count"] for entry in column["top"]] == [count for _, count in most]
         return
     numbers = [float(cell) for cell in present]
-    assert (shown["min"], shown["max"]) == (min(numbers), max(numbers))
+    assert (column["min"], column["max"]) == (min(numbers), max(numbers))
     # A sum of numbers of both signs is exact to the size of its terms, not of itself.
     near = max(map(abs, numbers)) * 1e-12
-    assert math.isclose(shown["mean"], statistics.fmean(numbers), rel_tol=1e-9, abs_tol=near)
-    assert math.isclose(shown["std"], statistics.stdev(numbers), rel_tol=1e-9)
-    check_histogram(shown["histogram"], numbers)
+    assert math.isclose(column["mean"], statistics.fmean(numbers), rel_tol=1e-9, abs_tol=near)
+    assert math.isclose(column["std"], statistics.stdev(numbers), rel_tol=1e-9)
+    check_histogram(column["histogram"], numbers)
 
 
-def check_histogram(shown: dict[str, Any], numbers: list[float]) -> None:
+def check_histogram(column: dict[str, Any], numbers: list[float]) -> None:
     """Ten equal bins from the least to the greatest number, the last one closed."""
     low, high = min(numbers), max(numbers)
     equal = [low + (high - low) * at / 10 for at in range(11)]
-    assert shown["edges"] == pytest.approx(equal, abs=(high - low) * 1e-12)
-    bins = list(pairwise(shown["edges"]))
+    assert column["edges"] == pytest.approx(equal, abs=(high - low) * 1e-12)
+    bins = list(pairwise(column["edges"]))
     inside = [sum(left <= number < right for number in numbers) for left, right in bins]
     inside[-1] += numbers.count(high)
-    assert shown["counts"] == inside
+    assert column["counts"] == inside

@@ -11,7 +11,7 @@ import pytest
 
 from tests.acceptance.host import Host, wait_for
 from tests.conformance.node import ready_packages, run_node
-from tests.conformance.scenarios.parts import more, said, text
+from tests.conformance.scenarios.parts import assistant, more, text
 from tests.conformance.scenarios.plan import Scenario, Turn, go
 
 
@@ -34,13 +34,13 @@ def test_a_reader_outlives_the_web_process(
     host, gate = new_host(), tmp_path / "gate"
     script = [*text("m1", *["a"] * 50, end=False), {"until": str(gate)}, *more("m1", *["b"] * 50)]
     turn = Turn(script, reader="host")
-    scenario = Scenario("restart", [turn], [go(), said("m1", "a" * 50 + "b" * 50)])
+    scenario = Scenario("restart", [turn], [go(), assistant("m1", "a" * 50 + "b" * 50)])
     plan = scenario.plan("1", str(tmp_path))
 
     def said_so_far() -> int:
         with host.client() as client:
-            found = client.get("/api/v1/runs", params={"thread_id": plan["thread"]}).json()
-        return len(host.events(found["results"][0]["id"])) if found["results"] else 0
+            page = client.get("/api/v1/runs", params={"thread_id": plan["thread"]}).json()
+        return len(host.events(page["results"][0]["id"])) if page["results"] else 0
 
     with ThreadPoolExecutor(1) as readers:
         reading = readers.submit(play, host, plan)
@@ -51,11 +51,11 @@ def test_a_reader_outlives_the_web_process(
             gate.touch()
         done = reading.result()
     assert done.returncode == 0, done.stderr
-    seen = json.loads(done.stdout.split("\n")[0])
-    assert "broke" not in seen, seen["broke"]
-    (run,) = seen["turns"]
+    report = json.loads(done.stdout.split("\n")[0])
+    assert "broke" not in report, report["broke"]
+    (run,) = report["turns"]
     assert run["dials"] > 1, "the connection never broke"
     assert "rejected" not in run
     assert run["types"].count("TEXT_MESSAGE_CONTENT") == 100
     assert run["holds"]["messages"] == list(scenario.messages)
-    assert seen["said"] == []
+    assert report["said"] == []

@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, Page, Route
 
 from tests.acceptance.host import Host
 from tests.conformance.node import ready_packages
-from tests.conformance.scenarios.parts import said, text
+from tests.conformance.scenarios.parts import assistant, text
 from tests.conformance.scenarios.plan import go
 
 PAGE = """<!doctype html><title>An application</title>
@@ -57,9 +57,9 @@ def serve(page: Page) -> None:
     packages = ready_packages() / "node_modules"
 
     def vendor(route: Route) -> None:
-        wanted = packages / route.request.url.partition("/vendor/")[2]
-        found = [wanted, Path(f"{wanted}.js"), wanted / "index.js"]
-        file = next(path for path in found if path.is_file())
+        module = packages / route.request.url.partition("/vendor/")[2]
+        candidates = [module, Path(f"{module}.js"), module / "index.js"]
+        file = next(path for path in candidates if path.is_file())
         kind = mimetypes.guess_type("module.js")[0]
         route.fulfill(body=file.read_text(), content_type=kind)
 
@@ -75,9 +75,9 @@ def test_in_a_browser_without_a_bundler(packages: None, host: Host, browser: Bro
     serve(page)
     page.goto("/application")
     script = text("m1", *["word "] * 1000)
-    seen = page.evaluate(PLAY, {"headers": host.headers, "script": script, "message": go()})
+    report = page.evaluate(PLAY, {"headers": host.headers, "script": script, "message": go()})
     page.close()
-    assert seen["dials"] > 1, "the connection never broke"
-    assert seen["read"] == seen["late"] == [go(), said("m1", "word " * 1000)]
-    assert seen["stopped"] is None
+    assert report["dials"] > 1, "the connection never broke"
+    assert report["read"] == report["late"] == [go(), assistant("m1", "word " * 1000)]
+    assert report["stopped"] is None
     assert complaints == []

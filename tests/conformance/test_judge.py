@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.fold.fold import Fold
@@ -26,19 +26,13 @@ from protocol.violation import Violation
 from tests.conformance.node import ready_packages
 from tests.needs import need
 from tests.protocol.illegal import BREAKERS, OURS_ALONE, Illegal, illegal
-from tests.protocol.legal import Event
+from tests.protocol.legal import THOROUGH, Event
 from tests.protocol.logs import expanded, threads
 
 EXAMPLES = int(os.environ.get("JUDGE_EXAMPLES", "300"))
 CUTS = 2
 
-thorough = settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    database=None,
-    phases=[Phase.generate],  # to shrink through the client takes minutes
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+thorough = settings(THOROUGH, max_examples=EXAMPLES)
 
 PLACES: Mapping[str, Callable[[Fold], bool]] = {
     "before the first event": lambda fold: fold.started is None,
@@ -48,11 +42,15 @@ PLACES: Mapping[str, Callable[[Fold], bool]] = {
     "in a reasoning message": lambda fold: "REASONING_MESSAGE_START" in _open(fold),
     "in a reasoning span": lambda fold: "REASONING_START" in _open(fold),
     "in a step": lambda fold: bool(fold.parts.steps),
-    "in a subagent": lambda fold: any(len(told) == 1 for told in fold.parts.subagents.values()),
-    "behind a subagent": lambda fold: any(len(told) == 2 for told in fold.parts.subagents.values()),
+    "in a subagent": lambda fold: any(
+        len(started_and_ended) == 1 for started_and_ended in fold.parts.subagents.values()
+    ),
+    "behind a subagent": lambda fold: any(
+        len(started_and_ended) == 2 for started_and_ended in fold.parts.subagents.values()
+    ),
     "in what a snapshot dropped": lambda fold: any(
         fold.call_name(part) is None if kind == "TOOL_CALL_START" else not fold.has_message(part)
-        for kind, part in fold.parts.open
+        for kind, part in fold.parts.ids()
         if kind != "REASONING_START"
     ),
     "with activities": lambda fold: any(one["role"] == "activity" for one in fold.messages),
@@ -72,15 +70,15 @@ class Judge:
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
         )
-        self.asked = 0
+        self.calls = 0
 
-    def __call__(self, events: list[Event], **held: Any) -> dict[str, Any]:
+    def __call__(self, events: list[Event], **state: Any) -> dict[str, Any]:
         """What the client makes of ``events``; ``held`` are its messages and state before."""
         assert self.process.stdin
         assert self.process.stdout
-        self.process.stdin.write(json.dumps({"events": events, **held}) + "\n")
+        self.process.stdin.write(json.dumps({"events": events, **state}) + "\n")
         self.process.stdin.flush()
-        self.asked += 1
+        self.calls += 1
         answer: dict[str, Any] = json.loads(self.process.stdout.readline())
         return answer
 
@@ -130,13 +128,13 @@ def ours(fold: Fold) -> tuple[Any, Any, Any]:
     return fold.messages, fold.state, fold.interrupts
 
 
-def tell(counted: Counter[str], wanted: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def tell(counted: Counter[str], expected: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """Print how often each occurred; none may be missing."""
     with capsys.disabled():
         print()
-        for what in wanted:
+        for what in expected:
             print(f"  {what:32} {counted[what]:>7}")
-    assert not [what for what in wanted if not counted[what]]
+    assert not [what for what in expected if not counted[what]]
 
 
 def test_prelude_and_tail_are_the_whole_log(
@@ -161,20 +159,20 @@ def test_prelude_and_tail_are_the_whole_log(
             assert verdict(joined) is None
             assert result(judge(joined, state={} if cut else before)) == whole
             assert ours(folded(joined)) == whole
-            kept = Fold.load(begun.dump())
-            assert prelude(kept) == prelude(begun)
+            reloaded = Fold.load(begun.dump())
+            assert prelude(reloaded) == prelude(begun)
             for event in log[cut:]:
-                kept.feed(event)
-            assert ours(kept) == whole
+                reloaded.feed(event)
+            assert ours(reloaded) == whole
 
     def count_cut(begun: Fold) -> None:
         counted.update(place for place, is_there in PLACES.items() if is_there(begun))
         counted[f"{min(len(_lanes(begun)), 3)} lanes open"] += 1
 
     check()
-    assert judge.asked >= EXAMPLES
-    wanted = [*EVENTS, *PLACES, *(f"{lanes} lanes open" for lanes in range(4))]
-    tell(counted, wanted, capsys)
+    assert judge.calls >= EXAMPLES
+    expected = [*EVENTS, *PLACES, *(f"{lanes} lanes open" for lanes in range(4))]
+    tell(counted, expected, capsys)
 
 
 def test_what_must_not_come_is_refused_by_both(
@@ -204,9 +202,9 @@ def test_what_must_not_come_is_refused_by_both(
 
 
 def _open(fold: Fold) -> set[str]:
-    return {kind for kind, _ in fold.parts.open} if fold.terminal is None else set()
+    return {kind for kind, _ in fold.parts.ids()} if fold.terminal is None else set()
 
 
 def _lanes(fold: Fold) -> set[str | None]:
     parts, open_ = fold.parts, _open(fold)
-    return {parts.owner(*part) for part in parts.open if part[0] in open_}
+    return {parts.owner(*part) for part in parts.ids() if part[0] in open_}

@@ -114,10 +114,10 @@ class Clients:
 
 @pytest.fixture(scope="module")
 def clients() -> Iterator[Clients]:
-    asked = Clients()
-    with asked.process:
-        yield asked
-        asked.process.terminate()
+    stock = Clients()
+    with stock.process:
+        yield stock
+        stock.process.terminate()
 
 
 def complete(log: list[Event]) -> list[Event]:
@@ -223,10 +223,10 @@ def test_on_the_running_host(packages: None, host: Host, version: str) -> None:
     emits = [{"emit": event} for event in EVERYTHING[2:-1] if event["type"] != "ACTIVITY_DELTA"]
     run = {"messages": [{"id": "u1", "role": "user", "content": "go"}],
            "forwardedProps": {"script": emits}}  # fmt: skip
-    asked = "" if version == "0.0.59" else f"?protocol={version}"
-    seen = run_scenario(
-        {"url": f"{host.url}/agui/agent/scripted/run{asked}", "headers": host.headers,
+    query = "" if version == "0.0.59" else f"?protocol={version}"
+    report = run_scenario(
+        {"url": f"{host.url}/agui/agent/scripted/run{query}", "headers": host.headers,
          "client": CLIENTS[version], "runs": [run]}
     )  # fmt: skip
-    assert "rejected" not in seen["runs"][0]
-    assert {message["id"]: message.get("content") for message in seen["messages"]}["m"] == "done"
+    assert "rejected" not in report["runs"][0]
+    assert {message["id"]: message.get("content") for message in report["messages"]}["m"] == "done"

@@ -38,7 +38,7 @@ def played(
 ) -> Seen:
     """What came of all scenarios that are asked for, played in one process of Node."""
     gates = str(tmp_path_factory.mktemp("gates"))
-    asked = {
+    jobs = {
         (item.callspec.params["scenario"].name, item.callspec.params["client"]): item
         for item in request.session.items
         if item.path == request.path and hasattr(item, "callspec")
@@ -46,7 +46,7 @@ def played(
     plans = [
         scenario.plan(client, gates)
         for scenario, client in CASES
-        if (scenario.name, client) in asked
+        if (scenario.name, client) in jobs
     ]
     batch = {"url": host.url, "headers": host.headers, "atOnce": AT_ONCE, "scenarios": plans}
     done = run_node([str(ready_packages() / "scenario.mjs")], json.dumps(batch))
@@ -59,11 +59,11 @@ def played(
 
 @cases
 def test_a_scenario(played: Seen, scenario: Scenario, client: str) -> None:
-    seen = played[scenario.name, client]
-    assert "broke" not in seen, seen["broke"]
+    report = played[scenario.name, client]
+    assert "broke" not in report, report["broke"]
     older = scenario.older if client == "0" else None
-    assert seen["said"] == []
-    for turn, run in zip(scenario.turns, seen["turns"], strict=True):
+    assert report["said"] == []
+    for turn, run in zip(scenario.turns, report["turns"], strict=True):
         check_run(turn, run, older)
     expected = {
         "messages": list(scenario.messages),
@@ -71,12 +71,12 @@ def test_a_scenario(played: Seen, scenario: Scenario, client: str) -> None:
         "interrupts": list(scenario.interrupts),
     }
     reads = expected if scenario.reads is None else {**expected, "messages": list(scenario.reads)}
-    assert seen["turns"][-1]["holds"] == reads
-    for late in (seen["connected"], *seen["turns"][-1]["joined"]):
+    assert report["turns"][-1]["holds"] == reads
+    for late in (report["connected"], *report["turns"][-1]["joined"]):
         assert "rejected" not in late
         assert late["holds"] == expected
     if scenario.replays:
-        check_replay(seen["replayed"], expected, older)
+        check_replay(report["replayed"], expected, older)
 
 
 def check_run(turn: Turn, run: dict[str, Any], older: Older | None) -> None:

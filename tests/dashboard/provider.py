@@ -29,7 +29,7 @@ class Provider:
         self.key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         self.codes: dict[str, dict[str, str]] = {}
         self.tokens: set[str] = set()
-        self.asked: list[str] = []
+        self.paths: list[str] = []
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         self.thread = Thread(target=self.server.serve_forever, daemon=True)
@@ -70,11 +70,11 @@ class Provider:
         return f"{query['redirect_uri']}?{urlencode({'code': code, 'state': query['state']})}"
 
     def token(self, form: dict[str, str]) -> tuple[int, dict[str, Any]]:
-        asked = self.codes.pop(form.get("code", ""), None)
+        request = self.codes.pop(form.get("code", ""), None)
         proof = hashlib.sha256(form.get("code_verifier", "").encode()).digest()
         challenge = base64.urlsafe_b64encode(proof).rstrip(b"=").decode()
         known = (form.get("client_id"), form.get("client_secret")) == (CLIENT, SECRET)
-        if asked is None or not known or challenge != asked["code_challenge"]:
+        if request is None or not known or challenge != request["code_challenge"]:
             return 400, {"error": "invalid_grant"}
         access = secrets.token_urlsafe(16)
         self.tokens.add(access)
@@ -94,7 +94,7 @@ class Provider:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 place = urlsplit(self.path)
-                provider.asked.append(place.path)
+                provider.paths.append(place.path)
                 if place.path == "/authorize":
                     query = {name: values[0] for name, values in parse_qs(place.query).items()}
                     self.send_response(302)
@@ -111,7 +111,7 @@ class Provider:
                     self.answer(404, {})
 
             def do_POST(self) -> None:
-                provider.asked.append(self.path)
+                provider.paths.append(self.path)
                 body = self.rfile.read(int(self.headers["Content-Length"])).decode()
                 form = {name: values[0] for name, values in parse_qs(body).items()}
                 self.answer(*(provider.token(form) if self.path == "/token" else (404, {})))

@@ -27,9 +27,9 @@ def sign_up(client: Client, name: str = "dora", email: str = DORA, next: str = "
 
 def mailed_code() -> str:
     """The code in the newest mail."""
-    found = re.search(r"^([A-Z0-9]{3,}-?[A-Z0-9]+)$", str(mail.outbox[-1].body), re.MULTILINE)
-    assert found, mail.outbox[-1].body
-    return found[1]
+    code = re.search(r"^([A-Z0-9]{3,}-?[A-Z0-9]+)$", str(mail.outbox[-1].body), re.MULTILINE)
+    assert code, mail.outbox[-1].body
+    return code[1]
 
 
 def verify(client: Client) -> Any:

@@ -61,14 +61,14 @@ def test_every_change_of_an_account_is_in_the_log(cast: Cast, dora: User) -> Non
     client.post("/account/mfa/totp/activate/", {"code": totp(place.context["form"].secret)})
     client.post("/account/mfa/totp/deactivate/")
     client.post("/logout/")
-    said = lines(cast, dora)
+    entries = lines(cast, dora)
     for line in (
         ("session.started", {}), ("email.verified", {"email": DORA}), ("password.changed", {}),
         ("factor.added", {"kind": "totp"}), ("factor.removed", {"kind": "totp"}),
         ("session.ended", {}),
     ):  # fmt: skip
-        assert line in said
-    assert new not in str(said)
+        assert line in entries
+    assert new not in str(entries)
 
 
 def test_a_failed_sign_in_is_there_and_says_no_more_than_that(cast: Cast, dora: User) -> None:
@@ -93,7 +93,7 @@ class TestSessions:
         assert browser().post(ends)["Location"].startswith("/login/")
         assert here.post(ends)["Location"] == "/account/sessions/"
         assert (is_signed_in(here), is_signed_in(there)) == (True, False)
-        assert not authentication.still_valid(lost)
+        assert authentication.refreshed(lost) is None
         assert ("session.revoked", {"session": ends.split("/")[3]}) in lines(cast, dora)
         assert here.post(ends).status_code == 404
 

@@ -47,9 +47,9 @@ def go(client: Client, begin: str = BEGIN, **form: str) -> Any:
     """Press the button and follow the browser's way until it is back; the last answer."""
     page = client.post(begin, form)
     assert page.status_code == 200, page.headers
-    found = re.search(r'content="0;url=([^"]+)"', page.content.decode())
-    assert found
-    away = httpx.get(found[1].replace("&amp;", "&"), timeout=20, trust_env=False)
+    target = re.search(r'content="0;url=([^"]+)"', page.content.decode())
+    assert target
+    away = httpx.get(target[1].replace("&amp;", "&"), timeout=20, trust_env=False)
     assert away.status_code == 302
     back = away.headers["location"].removeprefix("http://testserver")
     return client.get(back)
@@ -72,7 +72,7 @@ def test_somebody_new_signs_in_where_sign_up_is_open(
     assert go(client)["Location"] == "/runs/"
     assert is_signed_in(client)
     assert Membership.objects.get(user__username="dora").role == Role.OWNER
-    assert configured.asked.count("/token") == 1
+    assert configured.paths.count("/token") == 1
     assert go(browser())["Location"] == "/runs/"
     assert User.objects.filter(email=DORA).count() == 1
 
@@ -147,7 +147,7 @@ def test_a_stolen_answer_opens_nothing(cast: Cast, configured: Provider, setting
     answer = client.get("/account/sso/sso/callback/?code=stolen&state=made-up")
     assert answer.status_code == 401
     assert not is_signed_in(client)
-    assert "/token" not in configured.asked
+    assert "/token" not in configured.paths
     assert not mail.outbox
 
 
@@ -178,6 +178,6 @@ def test_a_real_host_by_its_environment(provider: Provider, new_host: Callable[.
         leaving = client.post(BEGIN, data=form)
         away = re.search(r'content="0;url=([^"]+)"', leaving.text)
         assert away, leaving.text
-        shown = client.get(away[1].replace("&amp;", "&"), follow_redirects=True)
-        assert str(shown.url) == f"{host.url}/team/"
-        assert "dora&#x27;s team" in shown.text
+        landing = client.get(away[1].replace("&amp;", "&"), follow_redirects=True)
+        assert str(landing.url) == f"{host.url}/team/"
+        assert "dora&#x27;s team" in landing.text

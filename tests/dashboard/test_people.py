@@ -88,8 +88,8 @@ def test_one_looks_at_another_of_ones_teams(cast: Cast, browse: Browse) -> None:
     page = browser.get("/runs/").content.decode()
     assert (str(ours.pk) in page, str(theirs.pk) in page) == (False, True)
     assert browser.get(f"/runs/{ours.pk}/").status_code == 404
-    found = browser.get("/api/v1/runs", headers={"accept": "application/json"}).json()
-    assert [run["id"] for run in found["results"]] == [str(theirs.pk)]
+    listed = browser.get("/api/v1/runs", headers={"accept": "application/json"}).json()
+    assert [run["id"] for run in listed["results"]] == [str(theirs.pk)]
     assert browser.post("/team/switch", {"team": "x"}).status_code == 422
     Membership.objects.filter(user=cast.bob.user, team=cast.other_team).delete()
     assert str(ours.pk) in browser.get("/runs/").content.decode()

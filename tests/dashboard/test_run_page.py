@@ -65,19 +65,19 @@ def test_hostile_text_is_text(cast: Cast, browse: Browse) -> None:
 
 
 def test_the_input_is_given_as_it_was_stored(cast: Cast, browse: Browse) -> None:
-    said = [{"id": "m1", "role": "user", "content": HOSTILE}]
-    run = start(cast.alice, messages=said)
+    hostile_input = [{"id": "m1", "role": "user", "content": HOSTILE}]
+    run = start(cast.alice, messages=hostile_input)
     answer = browse(cast.vera).get(f"/runs/{run.pk}/input")
     assert answer["Content-Type"] == "application/json"
     assert answer["X-Content-Type-Options"] == "nosniff"
-    assert json.loads(answer.content)["messages"] == said
+    assert json.loads(answer.content)["messages"] == hostile_input
 
 
-def test_it_takes_six_queries(
+def test_it_takes_seven_queries(
     cast: Cast, browse: Browse, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     run, browser = start(cast.alice), browse(cast.alice)
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(7):
         assert browser.get(f"/runs/{run.pk}/").status_code == 200
 
 

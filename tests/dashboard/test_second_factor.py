@@ -30,9 +30,9 @@ def dora(cast: Cast) -> tuple[Client, str]:
     Membership.objects.create(user=user, team=cast.team, role=Role.MEMBER)
     client = browser()
     sign_in(client, "dora")
-    asked = client.get("/account/mfa/totp/activate/")["Location"]
-    assert asked.startswith("/account/reauthenticate/?")
-    assert client.post(asked, {"password": PASSWORD})["Location"] == "/account/mfa/totp/activate/"
+    address = client.get("/account/mfa/totp/activate/")["Location"]
+    assert address.startswith("/account/reauthenticate/?")
+    assert client.post(address, {"password": PASSWORD})["Location"] == "/account/mfa/totp/activate/"
     page = client.get("/account/mfa/totp/activate/")
     assert "data:" in page["Content-Security-Policy"]
     secret = page.context["form"].secret
@@ -54,7 +54,7 @@ def test_a_team_may_ask_everybody_for_one(cast: Cast, browse: Browse) -> None:
     assert "/account/mfa/" in page.content.decode()
     refusal = bob.get(f"/api/v1/runs/{run.pk}", headers={"accept": "application/json"})
     assert (refusal.status_code, refusal.json()["error"]["code"]) == (403, "second_factor_required")
-    assert not authentication.still_valid(cast.bob.principal)
+    assert authentication.refreshed(cast.bob.principal) is None
     assert bob.get("/account/mfa/").status_code == 200
     machine = {"authorization": f"Bearer {cast.bob.key}", "accept": "application/json"}
     assert bob.get("/api/v1/runs", headers=machine).status_code == 200

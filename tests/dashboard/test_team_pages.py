@@ -22,9 +22,9 @@ def test_a_key_is_made_and_shown_once(cast: Cast, browse: Browse) -> None:
     browser = browse(cast.alice)
     answer = browser.post(KEYS, FORM)
     assert answer["Cache-Control"] == "private, no-store" or "no-store" in answer["Cache-Control"]
-    found = KEY.search(answer.content.decode())
-    assert found
-    row = keys.find(found[0])
+    new_key = KEY.search(answer.content.decode())
+    assert new_key
+    row = keys.find(new_key[0])
     assert row is not None
     assert (row.name, row.role, row.scopes, row.agents) == (
         "nightly", "member", ["read", "run"], None,
@@ -38,13 +38,13 @@ def test_a_key_is_made_and_shown_once(cast: Cast, browse: Browse) -> None:
 def test_rotated_and_revoked(cast: Cast, browse: Browse) -> None:
     browser = browse(cast.alice)
     row, key = keys.create_key(cast.team, "nightly", Role.MEMBER)
-    found = KEY.search(browser.post(f"{KEYS}{row.pk}/rotate", {"overlap": "0"}).content.decode())
-    assert found
+    new_key = KEY.search(browser.post(f"{KEYS}{row.pk}/rotate", {"overlap": "0"}).content.decode())
+    assert new_key
     assert keys.find(key) is None
-    new = keys.find(found[0])
+    new = keys.find(new_key[0])
     assert new is not None
     assert browser.post(f"{KEYS}{new.pk}/revoke")["Location"] == KEYS
-    assert keys.find(found[0]) is None
+    assert keys.find(new_key[0]) is None
     assert browser.post(f"{KEYS}{new.pk}/rotate").status_code == 409
     assert browser.post(f"{KEYS}{row.pk}/rotate", {"overlap": "-1"}).status_code == 422
 
@@ -101,8 +101,8 @@ def test_the_removal_asks_about_keys(cast: Cast, browse: Browse) -> None:
     assert browse(cast.charlie).get(place).status_code == 404
     assert alice.post(place, {"keys": "some"}).status_code == 422
     assert keys.find(key)
-    shown = alice.post(place, {"keys": "revoke"}, follow=True).content.decode()
-    assert f"nightly ({row.prefix})" in shown
+    team_page = alice.post(place, {"keys": "revoke"}, follow=True).content.decode()
+    assert f"nightly ({row.prefix})" in team_page
     assert keys.find(key) is None
     assert not Membership.objects.filter(pk=member.pk).exists()
 

@@ -41,8 +41,8 @@ def compose(env: Mapping[str, str]) -> dict[str, Any]:
     """docker-compose.yml with the variables of ``.env`` put in."""
 
     def value(match: re.Match[str]) -> str:
-        if found := env.get(match[1]):
-            return found
+        if text := env.get(match[1]):
+            return text
         assert match["how"] != "?", f"{match[1]}: {match['text']}"
         return match["text"] or ""
 

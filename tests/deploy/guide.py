@@ -37,10 +37,10 @@ def blocks() -> dict[str, list[tuple[str, str]]]:
     """The blocks of each section: language and text."""
     sections = re.split(r"^## (.*)\n", GUIDE, flags=re.MULTILINE)
     assert not FENCE.findall(sections[0])
-    found = {
+    blocks_by_name = {
         name: FENCE.findall(text) for name, text in zip(sections[1::2], sections[2::2], strict=True)
     }
-    return {name: each for name, each in found.items() if each}
+    return {name: each for name, each in blocks_by_name.items() if each}
 
 
 class Reader:
@@ -51,13 +51,18 @@ class Reader:
         programs = folder / "programs"
         for path in (self.root, self.clone / "deploy", programs):
             path.mkdir(parents=True)
-        for path in (ROOT / "deploy").rglob("*"):
+        for path in (
+            *(ROOT / "deploy").rglob("*"),
+            ROOT / "Dockerfile",
+            ROOT / "docker-compose.yml",
+        ):
             if path.is_file():
                 target = self.clone / path.relative_to(ROOT)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(path.read_bytes())
         for name in REAL:
             (programs / name).symlink_to(_real(name))
+        (programs / "python3").symlink_to(sys.executable)
         for name in stand_ins:
             self.stand_in(programs / name)
         self.calls: Calls = []
@@ -74,6 +79,7 @@ class Reader:
 
     def stand_in(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
         path.write_text(STAND_IN)
         path.chmod(0o755)
 

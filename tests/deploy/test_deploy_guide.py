@@ -27,7 +27,8 @@ DEBIAN = {
 def test_every_block_is_followed() -> None:
     """A new section with blocks needs a test here, a new program a stand-in with a meaning."""
     assert set(blocks()) == {
-        "Compose", "The first person", "Rolling out a new version", "systemd", "Kubernetes",
+        "Compose", "Images by digest", "The first person", "Rolling out a new version", "systemd",
+        "Kubernetes",
     }  # fmt: skip
 
 
@@ -63,6 +64,33 @@ def test_compose(tmp_path: Path) -> None:
     assert (key.stat().st_uid, key.stat().st_mode & 0o777) == (101, 0o400)
     mounted = {volume.split(":")[0] for volume in compose(env)["services"]["proxy"]["volumes"]}
     assert all((reader.clone / path).exists() for path in mounted)
+
+
+def test_images_by_digest(tmp_path: Path) -> None:
+    """The registry's answers are written down, again when they change; without one, nothing is."""
+    named = {"python:3.13-slim", "postgres:18", "valkey/valkey:9"}
+    files = [Path("docker-compose.yml"), Path("Dockerfile")]
+    reader = Reader(tmp_path, DOCKER)
+
+    def images() -> set[str]:
+        text = "\n".join((reader.clone / path).read_text() for path in files)
+        return set(re.findall(r"^(?:FROM| +image:) (.*)$", text, re.MULTILINE))
+
+    before = images()
+    others = {image for image in before if not image.startswith("agui-run-host:")}
+    assert named < others
+    for digit in "ab":
+        digest = f"sha256:{digit * 64}"
+        ask = "docker buildx imagetools inspect {} --format {{{{.Manifest.Digest}}}}"
+        calls = reader.follow(
+            "Images by digest", {ask.format(image): f"{digest}\n" for image in others}
+        )
+        assert sorted(call[4] for call in calls) == sorted(others), "by tag, each once"
+        assert images() == before - others | {f"{image}@{digest}" for image in others}
+    pinned = images()
+    with pytest.raises(AssertionError, match="no digest"):
+        reader.follow("Images by digest")
+    assert images() == pinned
 
 
 def test_the_first_person(tmp_path: Path) -> None:
@@ -200,8 +228,8 @@ def test_kubernetes(tmp_path: Path) -> None:
     names = {generic[3], owner[3], tls[3]}
     path = reader.clone / apply[apply.index("-f") + 1]
     for each in yaml.safe_load_all(path.read_text()):
-        wanted = re.findall(r"'secret(?:Ref|Name)': (?:\{'name': )?'([\w-]+)'", str(each))
-        assert set(wanted) <= names, each["kind"]
+        secrets = re.findall(r"'secret(?:Ref|Name)': (?:\{'name': )?'([\w-]+)'", str(each))
+        assert set(secrets) <= names, each["kind"]
     operated = {call[-1] for call in calls if "rollout" in call}
     operated |= {word for call in calls if "exec" in call for word in call if "deploy/" in word}
     assert operated == {"deploy/agui-web"}

@@ -54,17 +54,17 @@ def test_an_installation_says_how_far_it_is(
     install = runpy.run_path(str(SCRIPT))["install"]
     lock = tmp_path / "run.lock"
     lock.write_text("one==1.0 \\\n    --hash=x\ntwo==2.0 \\\n    --hash=y\nthree==3.0\n")
-    seen = tmp_path / "seen"
-    said: list[str] = []
+    log = tmp_path / "seen"
+    messages: list[str] = []
 
     def say(text: str, flush: bool = False) -> None:
-        said.append(text)
+        messages.append(text)
         if "two" in text:
-            seen.touch()
+            log.touch()
 
     install.__globals__["print"] = say
-    assert install(lock, [sys.executable, "-c", PIP, str(seen)], every=0.05) == 0
-    assert any(line.startswith("  2 of 3: downloading two, ") for line in said), said
+    assert install(lock, [sys.executable, "-c", PIP, str(log)], every=0.05) == 0
+    assert any(line.startswith("  2 of 3: downloading two, ") for line in messages), messages
 
 
 def test_an_installation_that_fails_says_why(

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from django.core.management import CommandError, call_command
 
 from embedded import child, ports, supervisor, systemd
 from embedded.liveness import Pulse
@@ -78,14 +79,14 @@ def eventually(done: Callable[[], bool], run: Callable[[], None] = lambda: None)
 
 
 @pytest.fixture
-def said() -> list[str]:
+def messages() -> list[str]:
     return []
 
 
 @pytest.fixture
-def pair(journal: Path, said: list[str]) -> Iterator[Supervisor]:
+def pair(journal: Path, messages: list[str]) -> Iterator[Supervisor]:
     """A supervisor of a worker and a web process, both up."""
-    pair = Supervisor([job("worker", journal), job("web", journal)], said.append)
+    pair = Supervisor([job("worker", journal), job("web", journal)], messages.append)
     pair.start()
     eventually(lambda: len(lines(journal, "started")) == 2)
     yield pair
@@ -97,28 +98,30 @@ def test_jobs_end_in_their_order(pair: Supervisor, journal: Path) -> None:
     assert [name for name, *_ in lines(journal, "ended")] == ["worker", "web"]
 
 
-def test_a_job_that_dies_is_started_again(pair: Supervisor, journal: Path, said: list[str]) -> None:
+def test_a_job_that_dies_is_started_again(
+    pair: Supervisor, journal: Path, messages: list[str]
+) -> None:
     web = pair.jobs[1].process
     assert web is not None
     web.kill()
     eventually(lambda: len(lines(journal, "web started")) == 2, pair.run_once)
-    assert said == ["web ended (signal 9); starting it again"]
+    assert messages == ["web ended (signal 9); starting it again"]
     assert len(lines(journal, "worker started")) == 1
 
 
-def test_a_job_that_dies_at_once_is_started_less_and_less_often(said: list[str]) -> None:
+def test_a_job_that_dies_at_once_is_started_less_and_less_often(messages: list[str]) -> None:
     crashing = Job("web", [sys.executable, "-c", "raise SystemExit(3)"], signal.SIGKILL, 1.0)
-    supervised = Supervisor([crashing], said.append)
+    supervised = Supervisor([crashing], messages.append)
     supervised.start()
-    eventually(lambda: len(said) == 3, supervised.run_once)
+    eventually(lambda: len(messages) == 3, supervised.run_once)
     assert crashing.pause == supervisor.FIRST_PAUSE * 8
     assert supervisor.LONGEST_PAUSE < 5
-    assert said[0] == "web ended (exit code 3); starting it again"
+    assert messages[0] == "web ended (exit code 3); starting it again"
     supervised.stop()
 
 
 @pytest.mark.parametrize("how", ["died", "stopped"])
-def test_what_a_job_left_behind_is_removed(tmp_path: Path, said: list[str], how: str) -> None:
+def test_what_a_job_left_behind_is_removed(tmp_path: Path, messages: list[str], how: str) -> None:
     # As granian does: the main process dies, the one that it started holds the port.
     code = (
         "import pathlib, subprocess, sys;"
@@ -127,13 +130,13 @@ def test_what_a_job_left_behind_is_removed(tmp_path: Path, said: list[str], how:
     )
     note = tmp_path / "pid"
     parent = Job("web", [sys.executable, "-c", code, str(note)], signal.SIGKILL, 1.0)
-    supervised = Supervisor([parent], said.append)
+    supervised = Supervisor([parent], messages.append)
     supervised.start()
     eventually(lambda: note.exists() and note.read_text() != "")
     orphan = int(note.read_text())
     if how == "died":
         parent.kill()
-        eventually(lambda: bool(said), supervised.run_once)
+        eventually(lambda: bool(messages), supervised.run_once)
     else:
         supervised.stop()
     eventually(lambda: not child.alive(orphan))
@@ -141,19 +144,19 @@ def test_what_a_job_left_behind_is_removed(tmp_path: Path, said: list[str], how:
 
 
 def test_dead_engines_are_named_and_changed_code_restarts_all(journal: Path) -> None:
-    said: list[str] = []
+    messages: list[str] = []
     changes = iter(["a.py"])
     supervised = Supervisor(
         [job("web", journal)],
-        said.append,
-        revive=lambda: ["valkey had stopped; started it again"] if not said else [],
+        messages.append,
+        revive=lambda: ["valkey had stopped; started it again"] if not messages else [],
         changed=lambda: next(changes, None),
     )
     supervised.start()
     eventually(lambda: len(lines(journal, "started")) == 1)
     supervised.run_once()
     eventually(lambda: len(lines(journal, "started")) == 2)
-    assert said == ["valkey had stopped; started it again", "a.py changed; starting again"]
+    assert messages == ["valkey had stopped; started it again", "a.py changed; starting again"]
     assert len(lines(journal, "ended")) == 1
     supervised.stop()
 
@@ -222,13 +225,20 @@ def test_a_taken_port_is_refused_by_number(monkeypatch: pytest.MonkeyPatch) -> N
     assert ports.claim(0) > 0
 
 
+@pytest.mark.parametrize("command", [["up"], ["supervise", "web"]])
+@pytest.mark.parametrize("wrong", ["65536", "http", "-1", "8000/tcp"])
+def test_a_flag_that_is_no_port_says_what_to_write(command: list[str], wrong: str) -> None:
+    with pytest.raises(CommandError, match="is no port: write a number from 0 to 65535"):
+        call_command(*command, f"--port={wrong}")
+
+
 def test_the_demo_key_is_shown_on_every_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
-    asked: list[tuple[str | None, str | None]] = []
+    reads: list[tuple[str | None, str | None]] = []
 
     def ensure_demo(api_key: str | None, password: str | None) -> Demo:
-        asked.append((api_key, password))
+        reads.append((api_key, password))
         return Demo("demo", password or "secret", api_key or "k" * 40, created=api_key is None)
 
     monkeypatch.setattr(up, "ensure_demo", ensure_demo)
@@ -238,7 +248,7 @@ def test_the_demo_key_is_shown_on_every_start(
         assert (demo.api_key, demo.password) == ("k" * 40, "secret")
     settings.AGUI_DEMO_API_KEY = "e" * 32
     assert up.prepare_demo(tmp_path).api_key == "e" * 32
-    assert asked == [(None, None), ("k" * 40, "secret"), ("e" * 32, "secret")]
+    assert reads == [(None, None), ("k" * 40, "secret"), ("e" * 32, "secret")]
     for name in ("demo_api_key", "demo_password"):
         assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
 
@@ -295,14 +305,14 @@ def beating(*options: str) -> Job:
 
 
 def test_a_job_without_a_sign_of_life_is_killed_with_its_reason(
-    said: list[str], capfd: pytest.CaptureFixture[str]
+    messages: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    supervised = Supervisor([beating("once"), beating()], said.append, liveness=0.6)
+    supervised = Supervisor([beating("once"), beating()], messages.append, liveness=0.6)
     supervised.start()
     hung, alive = (job.process for job in supervised.jobs)
     assert hung is not None
-    eventually(lambda: bool(said), supervised.run_once)
-    (line,) = said
+    eventually(lambda: bool(messages), supervised.run_once)
+    (line,) = messages
     assert re.fullmatch(r"worker gave no sign of life for \d s and was killed; starting.*", line)
     assert hung.returncode == -signal.SIGKILL
     assert "in hanging" in capfd.readouterr().err
@@ -327,15 +337,15 @@ def test_a_start_may_take_long_and_a_supervisor_that_stood_still_kills_nobody(
 
 
 def test_a_job_that_cannot_be_started_is_tried_again(
-    said: list[str], monkeypatch: pytest.MonkeyPatch
+    messages: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    supervised = Supervisor([beating()], said.append)
+    supervised = Supervisor([beating()], messages.append)
     supervised.start()
     supervised.jobs[0].kill()
     with monkeypatch.context() as patch:
         patch.setattr(child, "spawn", raise_memory)
-        eventually(lambda: len(said) == 2, supervised.run_once)
-    assert said[1] == "worker could not be started (Cannot allocate memory); trying again"
+        eventually(lambda: len(messages) == 2, supervised.run_once)
+    assert messages[1] == "worker could not be started (Cannot allocate memory); trying again"
     eventually(lambda: supervised.jobs[0].process is not None, supervised.run_once)
     supervised.stop()
 

@@ -36,7 +36,7 @@ def content(fold: Fold) -> str:
     return str(fold.messages[0]["content"])
 
 
-def said(upto: int) -> str:
+def text_upto(upto: int) -> str:
     """The text of the message after that many deltas."""
     return "".join(f"d{number}" for number in range(1, upto + 1))
 
@@ -51,7 +51,7 @@ class TestFoldAt:
         for position in (1, 49, 130, 50, 75, 129, 999):
             fold = fold_at(journal_id, position)
             if position > 1:
-                assert content(fold) == said(min(position, 130) - 2)
+                assert content(fold) == text_upto(min(position, 130) - 2)
         assert seqs() == [50, 129, 130]
 
     def test_only_what_is_behind_the_checkpoint_is_read(self) -> None:
@@ -69,13 +69,13 @@ class TestFoldAt:
     def test_an_unknown_format_is_passed_over(self) -> None:
         journal_id = stored(log(10))
         Checkpoint.objects.create(journal_id=journal_id, seq=9, fold='{"format":0}\n{}')
-        assert content(fold_at(journal_id, 10)) == said(8)
+        assert content(fold_at(journal_id, 10)) == text_upto(8)
 
     def test_the_first_checkpoint_of_a_position_stays(self) -> None:
         journal_id = stored(log(5))
         save(journal_id, 5, fold_at(journal_id, 5))
         save(journal_id, 5, Fold())
-        assert content(fold_at(journal_id, 5)) == said(3)
+        assert content(fold_at(journal_id, 5)) == text_upto(3)
 
     def test_together_they_never_take_more_room_than_the_log(self) -> None:
         records = log(1000)

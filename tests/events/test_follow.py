@@ -36,27 +36,27 @@ async def live() -> AsyncIterator[tuple[JournalWriter, Hub]]:
         await channel_layers["default"].flush()
 
 
-def claim() -> Claim:
-    held = journal.take_over(journal.create().pk)
-    assert held
-    return held
+def new_claim() -> Claim:
+    claim = journal.take_over(journal.create().pk)
+    assert claim
+    return claim
 
 
-async def read(held: Claim, after: int = 0) -> list[tuple[int, bytes]]:
-    seen: list[tuple[int, bytes]] = []
-    async with aclosing(follow(held.journal_id, after)) as frames:
+async def read(claim: Claim, after: int = 0) -> list[tuple[int, bytes]]:
+    received: list[tuple[int, bytes]] = []
+    async with aclosing(follow(claim.journal_id, after)) as frames:
         async for batch in frames:
             if batch:
-                seen += enumerate(batch.payloads or (), batch.first)
-    return seen
+                received += enumerate(batch.payloads or (), batch.first)
+    return received
 
 
 def expected(records: list[Any], after: int) -> list[tuple[int, bytes]]:
     return list(enumerate(payloads(records), 1))[after:]
 
 
-async def write(writer: JournalWriter, held: Claim, records: list[Any], pause: float) -> Lease:
-    lease = writer.open(held)
+async def write(writer: JournalWriter, claim: Claim, records: list[Any], pause: float) -> Lease:
+    lease = writer.open(claim)
     for index, item in enumerate(records):
         lease.append([item])
         if index % 10 == 0:
@@ -69,26 +69,26 @@ async def write(writer: JournalWriter, held: Claim, records: list[Any], pause: f
 
 async def test_an_ended_run_is_replayed_whole_and_from_a_cursor() -> None:
     async with live() as (writer, _):
-        held = await db(claim)
+        claim = await db(new_claim)
         records = whole_log(1300)
-        await write(writer, held, records, 0)
-        assert await read(held) == expected(records, 0)
-        assert await read(held, 1298) == expected(records, 1298)
-        assert await read(held, 1300) == []
+        await write(writer, claim, records, 0)
+        assert await read(claim) == expected(records, 0)
+        assert await read(claim, 1298) == expected(records, 1298)
+        assert await read(claim, 1300) == []
 
 
 async def test_readers_of_a_live_run_get_it_all_whenever_they_join() -> None:
     async with live() as (writer, _):
-        held = await db(claim)
+        claim = await db(new_claim)
         records = whole_log(600)
-        writing = asyncio.create_task(write(writer, held, records, 0.005))
+        writing = asyncio.create_task(write(writer, claim, records, 0.005))
         readers = []
         chance = random.Random(1)
         for _ in range(60):
             await asyncio.sleep(chance.random() * 0.01)
-            head = (await db(journal.heads, [held.journal_id]))[held.journal_id]
+            head = (await db(journal.heads, [claim.journal_id]))[claim.journal_id]
             after = chance.randint(0, head)
-            readers.append((after, asyncio.create_task(read(held, after))))
+            readers.append((after, asyncio.create_task(read(claim, after))))
         await writing
         for after, reader in readers:
             assert await asyncio.wait_for(reader, 30) == expected(records, after)
@@ -126,12 +126,12 @@ async def test_a_faulty_bell_costs_nobody_an_event() -> None:
     """How many events share a bell depends on the machine: the log ends after enough faults."""
     async with live() as (writer, here):
         faults = Faults(here)
-        held = await db(claim)
+        claim = await db(new_claim)
         records = whole_log(2500)
         terminal = records.pop()
 
         async def write_until_enough() -> None:
-            lease = await write(writer, held, records, 0.004)
+            lease = await write(writer, claim, records, 0.004)
             while not faults.enough:
                 more = deltas(10, start=len(records))
                 records.extend(more)
@@ -143,12 +143,12 @@ async def test_a_faulty_bell_costs_nobody_an_event() -> None:
             await lease.flush()
 
         writing = asyncio.create_task(write_until_enough())
-        readers = [(0, asyncio.create_task(read(held, 0)))]
+        readers = [(0, asyncio.create_task(read(claim, 0)))]
         for _ in range(40):
             await asyncio.sleep(0.02)
-            head = (await db(journal.heads, [held.journal_id]))[held.journal_id]
+            head = (await db(journal.heads, [claim.journal_id]))[claim.journal_id]
             after = max(0, head - faults.chance.choice([0, 1, 5, 300]))
-            readers.append((after, asyncio.create_task(read(held, after))))
+            readers.append((after, asyncio.create_task(read(claim, after))))
         await asyncio.wait_for(writing, 60)
         for after, reader in readers:
             assert await asyncio.wait_for(reader, 30) == expected(records, after)
@@ -157,12 +157,12 @@ async def test_a_faulty_bell_costs_nobody_an_event() -> None:
 
 async def test_the_last_event_arrives_though_its_bell_is_lost() -> None:
     async with live() as (writer, here):
-        held = await db(claim)
+        claim = await db(new_claim)
         records = whole_log(10)
-        lease = writer.open(held)
+        lease = writer.open(claim)
         lease.append(records[:9])
         await lease.flush()
-        reading = asyncio.create_task(read(held))
+        reading = asyncio.create_task(read(claim))
         while not here.readers:
             await asyncio.sleep(0)
         here.deliver = lambda message: None  # type: ignore[method-assign]
@@ -173,30 +173,30 @@ async def test_the_last_event_arrives_though_its_bell_is_lost() -> None:
 
 async def test_a_reader_that_does_not_read_costs_bounded_memory_and_loses_nothing() -> None:
     async with live() as (writer, here):
-        held = await db(claim)
+        claim = await db(new_claim)
         records = whole_log(5000)
-        async with aclosing(follow(held.journal_id)) as frames:
-            writing = asyncio.create_task(write(writer, held, records, 0.001))
+        async with aclosing(follow(claim.journal_id)) as frames:
+            writing = asyncio.create_task(write(writer, claim, records, 0.001))
             first = await anext(frames)
             assert first
-            seen = list(enumerate(first.payloads or (), first.first))
+            received = list(enumerate(first.payloads or (), first.first))
             await writing
-            (reader,) = here.readers[held.journal_id]
+            (reader,) = here.readers[claim.journal_id]
             assert reader.bytes <= 128 * 1024
             async for batch in frames:
                 if batch:
-                    seen += enumerate(batch.payloads or (), batch.first)
-        assert seen == expected(records, 0)
+                    received += enumerate(batch.payloads or (), batch.first)
+        assert received == expected(records, 0)
         assert not here.readers
 
 
 async def test_silence_is_reported_so_that_a_heartbeat_can_be_sent() -> None:
     async with live() as (writer, _):
-        held = await db(claim)
-        lease = writer.open(held)
+        claim = await db(new_claim)
+        lease = writer.open(claim)
         lease.append(deltas(1))
         await lease.flush()
-        async with aclosing(follow(held.journal_id, idle=0.1)) as frames:
+        async with aclosing(follow(claim.journal_id, idle=0.1)) as frames:
             assert isinstance(await anext(frames), Frames)
             assert await asyncio.wait_for(anext(frames), 10) is None
 
@@ -205,12 +205,12 @@ async def test_readers_waiting_for_the_same_page_share_a_query(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with live() as (writer, _):
-        held = await db(claim)
+        claim = await db(new_claim)
         records = whole_log(100)
-        await write(writer, held, records, 0)
+        await write(writer, claim, records, 0)
         queries: list[int] = []
         real = journal.read_after
         monkeypatch.setattr(journal, "read_after", lambda *key: (queries.append(1), real(*key))[1])
-        results = await asyncio.gather(*(read(held) for _ in range(100)))
+        results = await asyncio.gather(*(read(claim) for _ in range(100)))
         assert all(result == expected(records, 0) for result in results)
         assert len(queries) < 100

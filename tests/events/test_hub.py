@@ -108,11 +108,11 @@ class TestJournal:
 
     @staticmethod
     def stored() -> UUID:
-        held = journal.take_over(journal.create().pk)
-        assert held
-        batch = Batch(held.journal_id, held.generation, held.head + 1, deltas(5))
+        claim = journal.take_over(journal.create().pk)
+        assert claim
+        batch = Batch(claim.journal_id, claim.generation, claim.head + 1, deltas(5))
         assert journal.append([batch])
-        return held.journal_id
+        return claim.journal_id
 
     async def test_one_that_is_behind_for_two_ticks_is_sent_to_the_journal(self, hub: Hub) -> None:
         journal_id = await db(self.stored)

@@ -17,50 +17,50 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def claimed() -> Claim:
-    held = journal.take_over(journal.create().pk)
-    assert held is not None
-    return held
+    claim = journal.take_over(journal.create().pk)
+    assert claim is not None
+    return claim
 
 
-def append(held: Claim, records: list[Record], *, after: int = 0) -> set[UUID]:
+def append(claim: Claim, records: list[Record], *, after: int = 0) -> set[UUID]:
     with transaction.atomic():
-        return journal.append([Batch(held.journal_id, held.generation, after + 1, records)])
+        return journal.append([Batch(claim.journal_id, claim.generation, after + 1, records)])
 
 
 def test_what_is_appended_is_read_back_byte_for_byte_and_numbered_from_one() -> None:
-    held = claimed()
+    claim = claimed()
     records = [record("RUN_STARTED", text='ünïcode \U0001f600 "quoted" \\u0000'), *deltas(3)]
-    append(held, records)
-    page = journal.read_after(held.journal_id, 0)
+    append(claim, records)
+    page = journal.read_after(claim.journal_id, 0)
     assert [seq for seq, _, _ in page.rows] == [1, 2, 3, 4]
     assert [payload.encode() for _, _, payload in page.rows] == payloads(records)
     assert (page.head, page.closed) == (4, False)
 
 
 def test_host_clock_is_stored() -> None:
-    held = claimed()
+    claim = claimed()
     item = record("RUN_STARTED")
-    append(held, [item])
-    stored = Event.objects.get(pk=(held.journal_id, 1)).at.timestamp()
+    append(claim, [item])
+    stored = Event.objects.get(pk=(claim.journal_id, 1)).at.timestamp()
     assert stored == pytest.approx(item.at, abs=1e-5)
 
 
 @pytest.mark.parametrize("first", [1, 3, 4])
 def test_a_batch_that_does_not_continue_the_head_is_refused(first: int) -> None:
-    held = claimed()
-    append(held, deltas(1))
+    claim = claimed()
+    append(claim, deltas(1))
     with transaction.atomic():
-        batch = Batch(held.journal_id, held.generation, first, deltas(1))
+        batch = Batch(claim.journal_id, claim.generation, first, deltas(1))
         assert journal.append([batch]) == set()
-    assert Event.objects.filter(journal_id=held.journal_id).count() == 1
+    assert Event.objects.filter(journal_id=claim.journal_id).count() == 1
 
 
 def test_a_taken_over_writer_appends_nothing_and_its_neighbours_do() -> None:
     zombie, neighbour = claimed(), claimed()
     assert journal.take_over(zombie.journal_id) is not None
     with transaction.atomic():
-        kept = journal.append([Batch(*held[:2], 1, deltas(2)) for held in (zombie, neighbour)])
-    assert kept == {neighbour.journal_id}
+        written = journal.append([Batch(*claim[:2], 1, deltas(2)) for claim in (zombie, neighbour)])
+    assert written == {neighbour.journal_id}
     assert journal.heads([zombie.journal_id, neighbour.journal_id]) == {
         zombie.journal_id: 0,
         neighbour.journal_id: 2,
@@ -68,34 +68,34 @@ def test_a_taken_over_writer_appends_nothing_and_its_neighbours_do() -> None:
 
 
 def test_nothing_follows_a_terminal_event_and_nobody_takes_a_closed_journal_over() -> None:
-    held = claimed()
-    append(held, whole_log(5))
-    assert append(held, deltas(1), after=5) == set()
-    assert journal.take_over(held.journal_id) is None
-    assert journal.read_after(held.journal_id, 5).closed
+    claim = claimed()
+    append(claim, whole_log(5))
+    assert append(claim, deltas(1), after=5) == set()
+    assert journal.take_over(claim.journal_id) is None
+    assert journal.read_after(claim.journal_id, 5).closed
 
 
 def test_confirm_knows_a_commit_whose_answer_was_lost() -> None:
-    held = claimed()
-    batch = Batch(held.journal_id, held.generation, 1, deltas(3))
+    claim = claimed()
+    batch = Batch(claim.journal_id, claim.generation, 1, deltas(3))
     assert journal.confirm([batch]) == set()
     with transaction.atomic():
         journal.append([batch])
-    assert journal.confirm([batch]) == {held.journal_id}
+    assert journal.confirm([batch]) == {claim.journal_id}
 
 
 def test_pages_are_bounded_in_rows_and_bytes_and_leave_nothing_out() -> None:
-    held = claimed()
+    claim = claimed()
     records = [
         record("CUSTOM", name="n", value="x" * (40_000 if n % 7 == 0 else 10)) for n in range(1200)
     ]
-    append(held, records)
-    seen: list[bytes] = []
-    while page := journal.read_after(held.journal_id, len(seen)).rows:
+    append(claim, records)
+    read: list[bytes] = []
+    while page := journal.read_after(claim.journal_id, len(read)).rows:
         assert len(page) <= journal.PAGE_ROWS
         assert sum(len(payload) for _, _, payload in page) <= journal.PAGE_BYTES + 40_100
-        seen += [payload.encode() for _, _, payload in page]
-    assert seen == payloads(records)
+        read += [payload.encode() for _, _, payload in page]
+    assert read == payloads(records)
 
 
 def test_an_unknown_journal_reads_as_empty_and_closed() -> None:
@@ -104,14 +104,14 @@ def test_an_unknown_journal_reads_as_empty_and_closed() -> None:
 
 
 def test_a_raw_nul_never_reaches_a_row() -> None:
-    held = claimed()
+    claim = claimed()
     with pytest.raises(Exception, match="0x00"):
-        append(held, [Record("CUSTOM", b'{"a":"\x00"}', 0.0)])
-    assert journal.heads([held.journal_id]) == {held.journal_id: 0}
+        append(claim, [Record("CUSTOM", b'{"a":"\x00"}', 0.0)])
+    assert journal.heads([claim.journal_id]) == {claim.journal_id: 0}
 
 
 def test_takeover_terminates_a_writer_that_is_stuck_in_its_transaction() -> None:
-    held = claimed()
+    claim = claimed()
     stuck = psycopg.connect(
         **{
             **{key: value for key, value in connection.get_connection_params().items()
@@ -119,29 +119,29 @@ def test_takeover_terminates_a_writer_that_is_stuck_in_its_transaction() -> None
             "application_name": journal.WRITER_APPLICATION,
         }
     )  # fmt: skip
-    stuck.execute("update events_journal set head = 9 where id = %s", [held.journal_id])
+    stuck.execute("update events_journal set head = 9 where id = %s", [claim.journal_id])
     taken: list[Claim | None] = []
 
     def take() -> None:
-        taken.append(journal.take_over(held.journal_id))
+        taken.append(journal.take_over(claim.journal_id))
         connection.close()
 
     thread = threading.Thread(target=take)
     thread.start()
     thread.join(30)
-    assert taken == [Claim(held.journal_id, held.generation + 1, 0)]
+    assert taken == [Claim(claim.journal_id, claim.generation + 1, 0)]
     with pytest.raises(psycopg.OperationalError):
         stuck.commit()
     stuck.close()
 
 
 def test_a_stuck_transaction_of_somebody_else_is_left_alone(settings: object) -> None:
-    held = claimed()
+    claim = claimed()
     params = connection.get_connection_params()
-    kept = {k: params[k] for k in ("host", "user", "dbname", "password", "port") if k in params}
-    with psycopg.connect(**kept, application_name="psql") as other:
-        other.execute("update events_journal set head = 9 where id = %s", [held.journal_id])
+    address = {k: params[k] for k in ("host", "user", "dbname", "password", "port") if k in params}
+    with psycopg.connect(**address, application_name="psql") as other:
+        other.execute("update events_journal set head = 9 where id = %s", [claim.journal_id])
         with pytest.raises(Exception, match="lock timeout"):
-            journal.take_over(held.journal_id)
+            journal.take_over(claim.journal_id)
         other.rollback()
-    assert Journal.objects.get(pk=held.journal_id).writer == held.generation
+    assert Journal.objects.get(pk=claim.journal_id).writer == claim.generation

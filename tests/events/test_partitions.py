@@ -22,10 +22,10 @@ def partition_of(journal_id: object) -> str:
 
 
 def test_rows_of_today_sit_in_their_month() -> None:
-    held = journal.take_over(journal.create().pk)
-    assert held
-    journal.append([Batch(held.journal_id, held.generation, 1, deltas(1))])
-    assert partition_of(held.journal_id) == f"events_event_{datetime.now(UTC):%Y_%m}"
+    claim = journal.take_over(journal.create().pk)
+    assert claim
+    journal.append([Batch(claim.journal_id, claim.generation, 1, deltas(1))])
+    assert partition_of(claim.journal_id) == f"events_event_{datetime.now(UTC):%Y_%m}"
     assert not partitions.stray_rows()
 
 

@@ -24,16 +24,16 @@ class Right:
 
     def __init__(self) -> None:
         self.allowed, self.questions = True, 0
-        self.asked = asyncio.Event()
+        self.called = asyncio.Event()
 
     async def __call__(self) -> bool:
         self.questions += 1
-        self.asked.set()
+        self.called.set()
         return self.allowed
 
     async def next(self) -> None:
-        self.asked.clear()
-        await asyncio.wait_for(self.asked.wait(), 30)
+        self.called.clear()
+        await asyncio.wait_for(self.called.wait(), 30)
 
 
 async def test_it_asks_soon_and_again_on_each_beat(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,9 @@ class Layer:
     async def group_discard(self, group: str, channel: str) -> None:
         await self._called("group_discard", group)
 
+    async def hang_up_on_silence(self) -> None:
+        """Nothing is silent here."""
+
     async def _called(self, verb: str, group: str) -> None:
         self.calls.append((verb, group))
         await self.answers.wait()

@@ -31,23 +31,23 @@ async def running_writer() -> AsyncIterator[JournalWriter]:
         await asyncio.wait_for(task, 30)
 
 
-def claim() -> Claim:
-    held = journal.take_over(journal.create().pk)
-    assert held
-    return held
+def new_claim() -> Claim:
+    claim = journal.take_over(journal.create().pk)
+    assert claim
+    return claim
 
 
-async def stored(held: Claim) -> list[bytes]:
-    seen: list[bytes] = []
-    while page := (await db(journal.read_after, held.journal_id, len(seen))).rows:
-        seen += [payload.encode() for _, _, payload in page]
-    return seen
+async def stored(claim: Claim) -> list[bytes]:
+    payloads: list[bytes] = []
+    while page := (await db(journal.read_after, claim.journal_id, len(payloads))).rows:
+        payloads += [payload.encode() for _, _, payload in page]
+    return payloads
 
 
 async def test_everything_appended_is_stored_in_order_with_few_commits() -> None:
-    held = [await db(claim) for _ in range(5)]
+    claims = [await db(new_claim) for _ in range(5)]
     async with running_writer() as writer:
-        leases = [writer.open(item) for item in held]
+        leases = [writer.open(item) for item in claims]
         for number in range(1, 301):
             for lease in leases:
                 lease.append(deltas(1, start=number))
@@ -55,14 +55,14 @@ async def test_everything_appended_is_stored_in_order_with_few_commits() -> None
             await lease.flush()
         assert writer.rows == 1500
         assert writer.commits <= 5
-    for item in held:
+    for item in claims:
         assert await stored(item) == payloads(deltas(300))
 
 
 async def test_a_flood_has_to_wait_for_room() -> None:
-    held = await db(claim)
+    claim = await db(new_claim)
     async with running_writer() as writer:
-        lease = writer.open(held)
+        lease = writer.open(claim)
         most = 0
         for _ in range(5 * IN_FLIGHT):
             lease.append(deltas(1))
@@ -71,14 +71,14 @@ async def test_a_flood_has_to_wait_for_room() -> None:
                 await lease.room()
         await lease.flush()
         assert most == IN_FLIGHT
-    assert len(await stored(held)) == 5 * IN_FLIGHT
+    assert len(await stored(claim)) == 5 * IN_FLIGHT
 
 
 async def test_large_events_wait_for_room_by_their_bytes() -> None:
-    held = await db(claim)
+    claim = await db(new_claim)
     large = Record("CUSTOM", b'{"v":"' + b"x" * (IN_FLIGHT_BYTES // 4) + b'"}', 0.0)
     async with running_writer() as writer:
-        lease = writer.open(held)
+        lease = writer.open(claim)
         most = 0
         for _ in range(20):
             lease.append([large])
@@ -88,13 +88,13 @@ async def test_large_events_wait_for_room_by_their_bytes() -> None:
         await lease.flush()
         assert lease.bytes == 0
     assert IN_FLIGHT_BYTES <= most < IN_FLIGHT_BYTES + len(large.payload)
-    assert len(await stored(held)) == 20
+    assert len(await stored(claim)) == 20
 
 
 async def test_commits_are_bounded_and_nobody_is_left_out() -> None:
-    held = [await db(claim) for _ in range(9)]
+    claims = [await db(new_claim) for _ in range(9)]
     writer = JournalWriter()
-    leases = [writer.open(item) for item in held]
+    leases = [writer.open(item) for item in claims]
     for lease in leases:
         lease.append(deltas(IN_FLIGHT))
     task = asyncio.create_task(writer.run())
@@ -103,30 +103,30 @@ async def test_commits_are_bounded_and_nobody_is_left_out() -> None:
     assert writer.commits >= 9 * IN_FLIGHT // (COMMIT_ROWS + IN_FLIGHT)
     writer.close()
     await task
-    for item in held:
+    for item in claims:
         assert len(await stored(item)) == IN_FLIGHT
 
 
 async def test_what_runs_with_the_terminal_event_shares_its_transaction() -> None:
-    held = await db(claim)
-    seen: list[int] = []
+    claim = await db(new_claim)
+    heads: list[int] = []
 
     def count_rows() -> None:
         with connection.cursor() as cursor:
             cursor.execute(
-                "select count(*) from events_event where journal_id = %s", [held.journal_id]
+                "select count(*) from events_event where journal_id = %s", [claim.journal_id]
             )
-            seen.append(cursor.fetchone()[0])
+            heads.append(cursor.fetchone()[0])
 
     async with running_writer() as writer:
-        lease = writer.open(held)
+        lease = writer.open(claim)
         lease.append(whole_log(4), also=[count_rows])
         await lease.flush()
-    assert seen == [4]
+    assert heads == [4]
 
 
 async def test_only_the_culprit_of_a_failing_commit_is_told() -> None:
-    good, bad = await db(claim), await db(claim)
+    good, bad = await db(new_claim), await db(new_claim)
 
     def refuse() -> None:
         raise ValueError("refused")
@@ -146,7 +146,7 @@ async def test_only_the_culprit_of_a_failing_commit_is_told() -> None:
 
 
 async def test_a_row_the_database_refuses_ends_only_its_run() -> None:
-    good, bad = await db(claim), await db(claim)
+    good, bad = await db(new_claim), await db(new_claim)
     async with running_writer() as writer:
         leases = [writer.open(good), writer.open(bad)]
         leases[0].append(deltas(2))
@@ -158,27 +158,27 @@ async def test_a_row_the_database_refuses_ends_only_its_run() -> None:
 
 
 async def test_a_lost_lease_is_told_and_the_others_go_on() -> None:
-    zombie, other = await db(claim), await db(claim)
+    zombie, other = await db(new_claim), await db(new_claim)
     async with running_writer() as writer:
-        lost, kept = writer.open(zombie), writer.open(other)
+        lost, working = writer.open(zombie), writer.open(other)
         lost.append(deltas(1))
         await lost.flush()
         await db(journal.take_over, zombie.journal_id)
         lost.append(deltas(1))
-        kept.append(deltas(1))
+        working.append(deltas(1))
         with pytest.raises(LostLease):
             await lost.flush()
-        await kept.flush()
+        await working.flush()
         with pytest.raises(LostLease):
             lost.append(deltas(1))
     assert (len(await stored(zombie)), len(await stored(other))) == (1, 1)
 
 
 async def test_a_terminated_connection_loses_and_doubles_nothing() -> None:
-    held = await db(claim)
+    claim = await db(new_claim)
     killed = 0
     async with running_writer() as writer:
-        lease = writer.open(held)
+        lease = writer.open(claim)
         for number in range(1, 201):
             lease.append(deltas(1, start=number))
             if number % 50 == 0:
@@ -186,36 +186,36 @@ async def test_a_terminated_connection_loses_and_doubles_nothing() -> None:
                 killed += await db(terminate_writers)
         await lease.flush()
     assert killed == 4
-    assert await stored(held) == payloads(deltas(200))
+    assert await stored(claim) == payloads(deltas(200))
 
 
 async def test_a_commit_whose_answer_was_lost_is_not_made_twice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The connection dies between COMMIT and its answer: the worst moment there is."""
-    held = await db(claim)
+    claim = await db(new_claim)
     real: Callable[..., object] = journal.append
     fired: list[int] = []
 
     def append_commit_and_die(batches: list[journal.Batch]) -> object:
-        kept = real(batches)
+        outcome = real(batches)
         if not fired:
             fired.append(1)
             with connection.wrap_database_errors:
                 connection.connection.execute("commit")
                 connection.connection.execute("select pg_terminate_backend(pg_backend_pid())")
-        return kept
+        return outcome
 
     monkeypatch.setattr(journal, "append", append_commit_and_die)
     async with running_writer() as writer:
-        lease = writer.open(held)
+        lease = writer.open(claim)
         lease.append(deltas(3))
         await lease.flush()
         lease.append(deltas(2, start=4))
         await lease.flush()
     assert fired == [1]
-    assert await stored(held) == payloads(deltas(5))
-    assert (await db(Journal.objects.get, pk=held.journal_id)).head == 5
+    assert await stored(claim) == payloads(deltas(5))
+    assert (await db(Journal.objects.get, pk=claim.journal_id)).head == 5
 
 
 async def test_a_server_that_only_reads_is_waited_for(
@@ -223,9 +223,9 @@ async def test_a_server_that_only_reads_is_waited_for(
 ) -> None:
     """A primary that was demoted keeps its sessions, and refuses what they write."""
     monkeypatch.setattr(commits, "RETRY_SECONDS", (0.01, 0.01, 0.01, 0.05))
-    held = await db(claim)
+    claim = await db(new_claim)
     async with running_writer() as writer, asyncio.timeout(30):
-        lease = writer.open(held)
+        lease = writer.open(claim)
         count = 1
         lease.append(deltas(count))
         await lease.flush()
@@ -238,11 +238,11 @@ async def test_a_server_that_only_reads_is_waited_for(
             while caplog.text.count("writer.read_only") < 10:
                 await asyncio.sleep(0.01)
             with pytest.raises(OperationalError):
-                await db(claim)  # as a request: 503, and its connection is not used again
+                await db(new_claim)  # as a request: 503, and its connection is not used again
         finally:
             await db(only_reads, False)
         await lease.flush()
-    assert await stored(held) == payloads(deltas(count))
+    assert await stored(claim) == payloads(deltas(count))
 
 
 def only_reads(value: bool) -> None:

@@ -46,9 +46,9 @@ def copy(to: Path) -> Path:
 
 def pages() -> dict[str, str]:
     """The pages at the top and those in docs/, by their path."""
-    found = [path for path in files() if path.suffix == ".md"]
-    wanted = [path for path in found if len(path.parts) == 1 or path.parts[0] == "docs"]
-    return {path.as_posix(): (ROOT / path).read_text("utf-8") for path in wanted}
+    paths = [path for path in files() if path.suffix == ".md"]
+    ours = [path for path in paths if len(path.parts) == 1 or path.parts[0] == "docs"]
+    return {path.as_posix(): (ROOT / path).read_text("utf-8") for path in ours}
 
 
 def docs() -> str:
@@ -59,5 +59,5 @@ def docs() -> str:
 def anchors(text: str) -> set[str]:
     """What a Markdown page can be linked to by ``#``."""
     headings = re.findall(r"^#{1,6}\s+(.+?)\s*$", _FENCED.sub("", text), re.MULTILINE)
-    kept = [re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings]
-    return {heading.strip().replace(" ", "-") for heading in kept}
+    titles = [re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings]
+    return {heading.strip().replace(" ", "-") for heading in titles}

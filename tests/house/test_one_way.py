@@ -28,6 +28,9 @@ ONE_WAY = [
         r"\"TEXT_MESSAGE_CONTENT\": *\"|\"TEXT_MESSAGE_END\": *\"|, \"TEXT_MESSAGE_END\"\)",
         ("protocol/part_kinds.py",),
     ),
+    ("the open parts of a run", r"class \w*Parts\b", ("fold/open_parts.py",)),
+    ("the end of a reader's log", r"closed_at is not None and .*head", ("consumers/arriving.py",)),
+    ("the end of trying again", r"no answer for", ("agui_client/backoff.py",)),
     ("times in ids", r"(<<|>>) 80\b", ("protocol/ids.py",)),
     ("a reader of SSE", r"class \w*(SseParser|Decoder)\b", ("/sse.py",)),
     ("pages of lists", r"\(CursorPagination\)", ("teams/api/pages.py",)),
@@ -41,7 +44,7 @@ ONE_WAY = [
 
 def again(pattern: str, places: tuple[str, ...], root: Path = repository.ROOT) -> list[str]:
     """Where it is written in source outside its places, as ``file:line``."""
-    found = []
+    places_again = []
     for path in repository.files(root):
         name = path.as_posix()
         if path.suffix != ".py" or path.parts[0] not in repository.PACKAGES:
@@ -49,8 +52,8 @@ def again(pattern: str, places: tuple[str, ...], root: Path = repository.ROOT) -
         if "migrations" in path.parts or any(place in name for place in places):
             continue
         for number, line in enumerate((root / path).read_text("utf-8").splitlines(), 1):
-            found += [f"{name}:{number}"] if re.search(pattern, line) else []
-    return found
+            places_again += [f"{name}:{number}"] if re.search(pattern, line) else []
+    return places_again
 
 
 @pytest.mark.parametrize(("what", "pattern", "places"), ONE_WAY)

@@ -23,7 +23,9 @@ MEMBERS = {
         "channels_redis.pubsub:RedisPubSubChannelLayer._get_layer",
         "channels_redis.pubsub:RedisPubSubLoopLayer._get_group_channel_name",
         "channels_redis.pubsub:RedisPubSubLoopLayer._get_shard",
+        "channels_redis.pubsub:RedisPubSubLoopLayer._shards",
         "channels_redis.pubsub:RedisSingleShardConnection._ensure_redis",
+        "channels_redis.pubsub:RedisSingleShardConnection._pubsub",
         "channels_redis.pubsub:RedisSingleShardConnection._redis",
     ],
     "Django": [
@@ -40,6 +42,7 @@ MEMBERS = {
     "procrastinate": [
         "procrastinate.psycopg_connector:PsycopgConnector._loop_notify",
         "procrastinate.worker:Worker._fetch_and_process_jobs",
+        "procrastinate.worker:Worker._handle_notification",
         "procrastinate.worker:Worker._new_job_event",
         "procrastinate.worker:Worker._periodic_deferrer",
         "procrastinate.worker:Worker._persist_job_status",

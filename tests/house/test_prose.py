@@ -70,19 +70,19 @@ def faults(text: str) -> list[str]:
     """Each banned phrase of a text, with what to write instead."""
     # A phrase may go on in the next line of a comment or a page.
     flat = re.sub(r"\n[ #*>|]*", " ", text)
-    found = [
+    phrases = [
         f"{match[0]!r}: write {instead!r}"
         for phrase, instead in BANNED.items()
         for match in re.finditer(phrase, flat, re.IGNORECASE)
     ]
-    return found + (
+    return phrases + (
         ["'Valkey or Redis' twice: write 'Valkey'"] if len(ONCE.findall(flat)) > 1 else []
     )
 
 
 def test_nobody_writes_these_any_more() -> None:
-    found = {path: faults(text) for path, text in texts(ROOT).items()}
-    assert {path: lines for path, lines in found.items() if lines} == {}
+    wrong = {path: faults(text) for path, text in texts(ROOT).items()}
+    assert {path: lines for path, lines in wrong.items() if lines} == {}
 
 
 @pytest.mark.parametrize(

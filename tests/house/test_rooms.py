@@ -2,13 +2,13 @@
 
 A file has at most 400 lines, a folder at most 16 modules; what grows past that is split by idea.
 The tests of ``runs/access/access.py`` are ``test_access.py`` somewhere below ``tests/runs``.
-``python -m tests.house.test_rooms`` lists the modules without a test file of their name.
+``python -m tests.where PATH`` prints the tests of any other module.
 """
 
-from collections import Counter
 from pathlib import Path
 
-from tests import picture
+from tests import counts, picture, where
+from tests.counts import folders, modules, untested
 from tests.house import repository
 from tests.house.repository import PACKAGES
 
@@ -56,33 +56,6 @@ def too_long(root: Path) -> list[str]:
     return long
 
 
-def modules(root: Path) -> list[Path]:
-    """The Python modules of code and tests."""
-    rooms = {*PACKAGES, "benchmarks", "tests"}
-    return [
-        path
-        for path in repository.files(root)
-        if path.suffix == ".py" and path.parts[0] in rooms
-        if path.name != "__init__.py" and "migrations" not in path.parts
-    ]
-
-
-def folders(root: Path) -> Counter[str]:
-    """How many modules each folder holds."""
-    return Counter(path.parent.as_posix() for path in modules(root))
-
-
-def untested(root: Path) -> list[Path]:
-    """The modules of the packages without a test file of their name in the tests of their room."""
-    paths = modules(root)
-    files = {(path.parts[1], path.name) for path in paths if path.parts[0] == "tests"}
-    return [
-        path
-        for path in paths
-        if path.parts[0] in PACKAGES and (path.parts[0], f"test_{path.name}") not in files
-    ]
-
-
 def test_no_file_passes_the_ceiling() -> None:
     assert too_long(repository.ROOT) == []
 
@@ -113,6 +86,34 @@ def test_the_tests_of_what_matters_most_are_found_by_name() -> None:
     assert named & without == set()
     known = {(path.parts[0], path.stem) for path in modules(repository.ROOT)}
     assert named <= known, "a module of this list has another name by now"
+
+
+def product() -> list[Path]:
+    return [path for path in modules(repository.ROOT) if path.parts[0] in PACKAGES]
+
+
+def test_every_module_has_tests_that_are_found() -> None:
+    lost = [path.as_posix() for path in product() if not where.tests_of(path)]
+    assert lost == [], "write tests of its name, or say in tests/where/elsewhere.py what proves it"
+
+
+def test_the_table_names_test_files_and_no_module_that_needs_no_entry() -> None:
+    assert [
+        path for path in where.ELSEWHERE.values() if not (repository.ROOT / path).is_file()
+    ] == []
+    direct = where.importers()
+    needed = {
+        where.pattern_of(path)
+        for path in product()
+        if not where.by_name(path) and ".".join(path.with_suffix("").parts) not in direct
+    }
+    assert where.ELSEWHERE.keys() - needed == set(), "these have tests of their own by now"
+
+
+def test_the_ways_to_find_them() -> None:
+    assert "tests/runs/access/test_access.py" in where.tests_of(Path("runs/access/access.py"))
+    assert where.tests_of(Path("runs/models/run.py")) == {where.ELSEWHERE["runs/models/*"]}
+    assert where.tests_of(Path("runs/planted.py")) == set()
 
 
 def test_the_picture_is_current() -> None:
@@ -149,8 +150,23 @@ def test_a_circle_is_found() -> None:
     assert picture.reduced({"a": {"b", "c"}, "b": {"c"}}) == [("a", "b"), ("b", "c")]
 
 
-if __name__ == "__main__":
-    without = untested(repository.ROOT)
-    print(*without, sep="\n")
-    ours = [path for path in modules(repository.ROOT) if path.parts[0] in PACKAGES]
-    print(f"{len(without)} of {len(ours)} modules have no test file of their name")
+def test_what_is_written_twice_is_counted() -> None:
+    lines = [f"call_number({n})" for n in range(counts.RUN)]
+    texts = {"a.py": "\n".join(["first()", *lines]), "b.py": "\n\n  ".join([*lines, "last()"])}
+    assert counts.duplicates(texts) == [("a.py", "b.py", counts.RUN)]
+    assert counts.duplicates({"a.py": "\n".join(lines), "b.py": "\n".join(lines[1:])}) == []
+
+
+def test_docstrings_are_counted() -> None:
+    source = """
+class A:
+    \"\"\"Says something.\"\"\"
+
+    def spoken(self): \"\"\"Too.\"\"\"
+    def silent(self): pass
+    def _private(self): pass
+    class Meta: pass
+def around():
+    def inside(): pass
+"""
+    assert counts.documented(source) == (2, 4)

@@ -48,8 +48,8 @@ def unseeded(tree: ast.Module) -> Iterator[int]:
 def test_only_what_a_tool_is_missing_for_is_skipped_and_chance_is_seeded(rule: object) -> None:
     """``tests/needs.py`` is the one place that skips: with CI=true it fails instead."""
     assert callable(rule)
-    found = [f"{path}:{line}" for path, tree in sources() for line in rule(tree)]
-    assert [each for each in found if each.split(":")[0] not in MAY_SKIP] == []
+    lines = [f"{path}:{line}" for path, tree in sources() for line in rule(tree)]
+    assert [each for each in lines if each.split(":")[0] not in MAY_SKIP] == []
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,16 @@ The model here is written on its own, without a look at the verifier: the two ch
 from collections.abc import Callable
 from typing import Any
 
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
+
+THOROUGH = settings(
+    deadline=None,
+    database=None,
+    phases=[Phase.generate],  # to shrink whole logs takes minutes
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+"""For long searches; a test says how many examples it takes."""
 
 Event = dict[str, Any]
 Owner = str | None

@@ -54,9 +54,9 @@ class Log(Script):
         if self.some(2):
             event["protocolVersion"] = "1.0"
         if self.some(2):
-            told = self.told()
+            earlier = self.messages_so_far()
             messages = [{"id": self.fresh("user"), "role": "user", "content": self.draw(TEXT)}]
-            messages += [told[-1]] if told and told[-1]["role"] != "activity" else []
+            messages += [earlier[-1]] if earlier and earlier[-1]["role"] != "activity" else []
             ids = {key: event[key] for key in ("threadId", "runId")}
             event["input"] = {**ids, "messages": messages}
             if self.run == 1 and self.some(2):
@@ -83,7 +83,7 @@ class Log(Script):
             self.events.append({"type": "RUN_FINISHED", **ids, **fields})
         self.open, self.steps, self.active, self.ended = {}, set(), [], []
 
-    def told(self) -> list[Event]:
+    def messages_so_far(self) -> list[Event]:
         """The messages so far."""
         fold = Fold()
         for event in expanded(self.events):
@@ -162,7 +162,7 @@ class Log(Script):
 
     def patch(self) -> list[Event]:
         """Operations of every kind; some of them do not apply."""
-        found = []
+        operations = []
         for op in self.draw(st.lists(st.sampled_from(OPERATIONS), min_size=1, max_size=3)):
             operation = {"op": op, "path": self.draw(PATHS)}
             if op in ("add", "replace", "test"):
@@ -170,8 +170,8 @@ class Log(Script):
             if op in ("move", "copy"):
                 operation["from"] = self.draw(PATHS.filter(bool))
             if operation["path"] or "value" in operation:
-                found.append(operation)
-        return found
+                operations.append(operation)
+        return operations
 
     def activity(self) -> None:
         name = self.pick(["act-1", "act-2", "act-3"])
@@ -207,14 +207,16 @@ class Log(Script):
     def snapshot(self) -> None:
         """What was told, all or some of it, and something new."""
         self.lanes.clear()
-        told = [message for message in self.told() if not self.some(4)]
+        chosen = [message for message in self.messages_so_far() if not self.some(4)]
         if self.some():
-            told = [message for message in told if message["role"] not in ("reasoning", "activity")]
+            chosen = [
+                message for message in chosen if message["role"] not in ("reasoning", "activity")
+            ]
         news = [
             {"id": self.fresh("old"), "role": "assistant", "content": self.draw(TEXT)},
             {"id": self.fresh("user"), "role": "user", "content": [{"type": "text", "text": "?"}]},
         ]
-        event: Event = {"type": "MESSAGES_SNAPSHOT", "messages": told + news[: self.count % 3]}
+        event: Event = {"type": "MESSAGES_SNAPSHOT", "messages": chosen + news[: self.count % 3]}
         if self.some(6):
             types = self.pick([None, ["PLAN"], [], "PLAN"])
             event["metadata"] = {"@ag-ui/client": {"authoritativeActivityTypes": types}}

@@ -88,18 +88,18 @@ def test_a_binary_part_becomes_the_part_of_its_media_type(part: Any, modern: Any
     result = {"type": "TOOL_CALL_RESULT", "messageId": "x", "toolCallId": "c", "content": [part]}
     log.take({"type": "MESSAGES_SNAPSHOT", "messages": [message]}, result)
     log.add(log.intake.finish())
-    found = log.events[0]["input"]["messages"][0]["content"][1:]
-    assert log.events[1]["messages"][0]["content"][1:] == found
-    assert log.events[2]["content"] == found
+    parts = log.events[0]["input"]["messages"][0]["content"][1:]
+    assert log.events[1]["messages"][0]["content"][1:] == parts
+    assert log.events[2]["content"] == parts
     if isinstance(modern, str):
-        assert [kept["type"] for kept in found] == [modern]
+        assert [modern_part["type"] for modern_part in parts] == [modern]
     else:
-        assert found == ([modern] if modern else [])
+        assert parts == ([modern] if modern else [])
     check(log)
 
 
 @pytest.mark.parametrize(
-    ("parts", "kept"),
+    ("parts", "expected"),
     [
         ([BINARY, IMAGE], [IMAGE]),
         ([IMAGE, BINARY], [IMAGE]),
@@ -108,15 +108,15 @@ def test_a_binary_part_becomes_the_part_of_its_media_type(part: Any, modern: Any
         ([BINARY, {**IMAGE, "metadata": None}], 2),
     ],
 )
-def test_an_attachment_sent_in_both_forms_is_one(parts: list[Any], kept: Any) -> None:
+def test_an_attachment_sent_in_both_forms_is_one(parts: list[Any], expected: Any) -> None:
     message = {"id": "u1", "role": "user", "content": parts}
     content = Log().take({"type": "MESSAGES_SNAPSHOT", "messages": [message]}).events[1]
-    found = content["messages"][0]["content"]
-    assert (len(found) if isinstance(kept, int) else found) == kept
+    content_parts = content["messages"][0]["content"]
+    assert (len(content_parts) if isinstance(expected, int) else content_parts) == expected
 
 
 @pytest.mark.parametrize(
-    ("said", "interrupt"),
+    ("outcome", "interrupt"),
     [
         ({"outcome": "interrupt"}, {}),
         ({"outcome": "interrupt", "interrupt": {"id": "i9", "reason": "human_approval"}},
@@ -130,8 +130,8 @@ def test_an_attachment_sent_in_both_forms_is_one(parts: list[Any], kept: Any) ->
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("repair", [True, False])
-def test_a_draft_interrupt_becomes_an_interrupt(said: Any, interrupt: Any, repair: bool) -> None:
-    log = Log(repair=repair).take({"type": "RUN_FINISHED", **said})
+def test_a_draft_interrupt_becomes_an_interrupt(outcome: Any, interrupt: Any, repair: bool) -> None:
+    log = Log(repair=repair).take({"type": "RUN_FINISHED", **outcome})
     defaults = {"id": "r1-1", "reason": "input_required"}
     assert log.events[-1]["outcome"] == {
         "type": "interrupt",
@@ -142,10 +142,10 @@ def test_a_draft_interrupt_becomes_an_interrupt(said: Any, interrupt: Any, repai
     check(log)
 
 
-@pytest.mark.parametrize("said", ["success", "cancelled"])
-def test_other_outcomes_as_text(said: str) -> None:
-    log = Log().take({"type": EventType.RUN_FINISHED, "outcome": said})
-    assert log.events[-1]["outcome"] == {"type": said}
+@pytest.mark.parametrize("outcome", ["success", "cancelled"])
+def test_other_outcomes_as_text(outcome: str) -> None:
+    log = Log().take({"type": EventType.RUN_FINISHED, "outcome": outcome})
+    assert log.events[-1]["outcome"] == {"type": outcome}
     check(log)
 
 

@@ -61,11 +61,11 @@ def finish(claimed: lifecycle.Claimed, how: Callable[[Intake], Any] | None = Non
     run = claimed.run
     intake = Intake(run.thread.thread_id, run.run_id, input=claimed.prepared.echo)
     records = how(intake) if how else intake.finish()
-    held = claimed.claim
-    batch = journal.Batch(held.journal_id, held.generation, held.head + 1, records)
-    assert journal.append([batch]) == {held.journal_id}
+    claim = claimed.claim
+    batch = journal.Batch(claim.journal_id, claim.generation, claim.head + 1, records)
+    assert journal.append([batch]) == {claim.journal_id}
     assert intake.terminal
-    lifecycle.finish(held.journal_id, intake.terminal)
+    lifecycle.finish(claim.journal_id, intake.terminal)
 
 
 def resume(actor: Actor, *answers: Wire, thread: str = "t", **body: Any) -> Run:
@@ -93,6 +93,6 @@ def repeat(claimed: lifecycle.Claimed) -> None:
     finish(claimed, lambda intake: intake.finish(again))
 
 
-def told(run: Run) -> Any:
+def resume_of(run: Run) -> Any:
     """What the agent of a run is told."""
     return json.loads(fresh(run).input).get("resume")

@@ -15,8 +15,8 @@ def rows() -> tuple[int, ...]:
 
 
 def job_of(run: Run) -> ProcrastinateJob | None:
-    found: ProcrastinateJob | None = ProcrastinateJob.objects.filter(pk=run.job_id).first()
-    return found
+    job: ProcrastinateJob | None = ProcrastinateJob.objects.filter(pk=run.job_id).first()
+    return job
 
 
 def fetch_job(run: Run) -> None:

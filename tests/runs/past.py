@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from unittest.mock import patch
 from uuid import UUID
 
-from events import journal, partitions
+from events import partitions
 from events.models import Journal
 from runs.lifecycle import lifecycle
 from runs.models import Run
@@ -22,11 +22,10 @@ def made_in(month: date) -> Iterator[None]:
     """Journals made meanwhile have ids of that month, in the order they are made."""
     partitions.ensure_ahead(month, months=0)
 
-    def create() -> Journal:
-        key = UUID(int=partitions.first_id(month).int + next(_numbers))
-        return Journal.objects.create(pk=key)
+    def make() -> Journal:
+        return Journal(pk=UUID(int=partitions.first_id(month).int + next(_numbers)))
 
-    with patch.object(journal, "create", create):
+    with patch.object(lifecycle, "Journal", make):
         yield
 
 

@@ -68,8 +68,8 @@ def after_prefix(*then: Any, fail: BaseException | None = None) -> Any:
 
 def kept_prefix(log: list[dict[str, Any]]) -> bool:
     """The valid beginning stays, and the message it opened is closed."""
-    shown = [(e["type"], e.get("messageId"), e.get("delta")) for e in log[1:4]]
-    return shown == [
+    first_events = [(e["type"], e.get("messageId"), e.get("delta")) for e in log[1:4]]
+    return first_events == [
         ("TEXT_MESSAGE_START", "m", None),
         ("TEXT_MESSAGE_CONTENT", "m", "so far so good"),
         ("TEXT_MESSAGE_END", "m", None),

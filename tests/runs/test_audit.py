@@ -49,31 +49,31 @@ def test_who_makes_way_is_cancelled_by_who_comes(cast: Cast) -> None:
 @pytest.mark.parametrize("by_run", [True, False])
 def test_an_answer_is_there_without_its_content(cast: Cast, by_run: bool) -> None:
     run = interrupted(cast.alice, question("i"), thread="t")
-    asked = run.interrupts.get()
+    interrupt = run.interrupts.get()
     if by_run:
         entry = {"interruptId": "i", "status": "resolved", "payload": "the secret"}
         body = {"input": {"threadId": "t", "resume": [entry]}}
         answer = ask_now("POST", "/api/v1/runs", cast.bob.headers, json=body)
     else:
-        address = f"/api/v1/interrupts/{asked.pk}/answer"
-        given = {"status": "resolved", "payload": "the secret"}
-        answer = ask_now("POST", address, cast.bob.headers, json=given)
+        address = f"/api/v1/interrupts/{interrupt.pk}/answer"
+        answer_body = {"status": "resolved", "payload": "the secret"}
+        answer = ask_now("POST", address, cast.bob.headers, json=answer_body)
     assert answer.status in (200, 202)
     line = AuditEntry.objects.for_team(cast.team).get(action="interrupt.answered")
-    assert (line.who, line.target) == (f"key:{cast.bob.key_prefix}", str(asked.pk))
+    assert (line.who, line.target) == (f"key:{cast.bob.key_prefix}", str(interrupt.pk))
     assert json.loads(line.details) == {"status": "resolved"}
 
 
 def test_every_act_is_documented() -> None:
     named = set(re.findall(r"`([a-z_]+\.[a-z_]+)`", (ROOT / "docs" / "audit.md").read_text()))
-    found = set()
+    names = set()
     for path in repository.files():
         if path.parts[0] in PACKAGES and path.suffix == ".py":
             source = (ROOT / path).read_text()
-            calls = re.findall(r"record\((.{,200})", source, re.DOTALL)
+            calls = re.findall(r"(?:record|audit\.line)\((.{,200})", source, re.DOTALL)
             acts = [re.search(r'"([a-z_]+\.[a-z_]+)"', call) for call in calls]
-            found |= {act.group(1) for act in acts if act}
+            names |= {act.group(1) for act in acts if act}
             # signals of the libraries, each with the act that it stands for (accounts/events.py)
-            found |= set(re.findall(r'^    \(\w+\.\w+, "([a-z_]+\.[a-z_]+)"', source, re.MULTILINE))
-    assert {"run.started", "session.started", "admin.changed"} <= found
-    assert found - named == set()
+            names |= set(re.findall(r'^    \(\w+\.\w+, "([a-z_]+\.[a-z_]+)"', source, re.MULTILINE))
+    assert {"run.started", "session.started", "admin.changed"} <= names
+    assert names - named == set()

@@ -7,17 +7,16 @@ from typing import Any
 import pytest
 
 from backends.postgres.bridge import db
-from events import journal
 from events.writer import JournalWriter
 from runs.access import access
 from runs.api.interrupts import InterruptAnswer
-from runs.lifecycle import answers
+from runs.lifecycle import admission, answers
 from runs.models import Interrupt
 from tests.asgi import Exchange, ask_now
 from tests.cast import Cast, Register, perform, start
 from tests.house.repository import CODE, ROOT
 from tests.runs.asking import asking
-from tests.walks import Walk
+from tests.runs.walks import Walk
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,7 +28,7 @@ AROUND = (
 """What any call to the database and any answer over HTTP passes, and what is counted on the way."""
 
 
-def shown(walk: Walk, most: int) -> None:
+def check(walk: Walk, most: int) -> None:
     print(walk)
     assert 0 < len(walk.steps) <= most
 
@@ -39,13 +38,13 @@ def test_one_answer(cast: Cast) -> None:
     row = Interrupt.objects.get()
     path = f"/api/v1/interrupts/{row.pk}/answer"
     rooms = ("runs", "protocol")
-    # From the permission on, up to the row that every start writes: validate, take, start.
-    walk = Walk("one answer", rooms=rooms, inside=answers.answer, until=journal.create)
+    # From the permission on, up to what every start does alike: validate, take.
+    walk = Walk("one answer", rooms=rooms, inside=answers.answer, until=admission.check)
     with walk.recorded():
         answer = ask_now("POST", path, cast.alice.headers, json={"status": "resolved"})
     assert answer.status == 200, answer.body
     assert answer.json["run"], "the answer started a run"
-    shown(walk, 20)
+    check(walk, 20)
 
 
 def test_one_answer_with_all_around_it(cast: Cast) -> None:
@@ -54,7 +53,7 @@ def test_one_answer_with_all_around_it(cast: Cast) -> None:
     path = f"/api/v1/interrupts/{Interrupt.objects.get().pk}/answer"
     with Walk("one answer, all of it", inside=InterruptAnswer.post).recorded() as walk:
         ask_now("POST", path, cast.alice.headers, json={"status": "resolved"})
-    shown(walk, 110)
+    check(walk, 110)
 
 
 async def test_one_post(cast: Cast, bell: None) -> None:
@@ -62,21 +61,23 @@ async def test_one_post(cast: Cast, bell: None) -> None:
         async with Exchange("POST", "/agui", cast.alice.headers, json={"messages": []}) as stream:
             walk.pause()
             assert stream.status == 200
-    shown(walk, 400)
+    check(walk, 400)
 
 
 async def test_one_event(cast: Cast, register: Register, writer: JournalWriter) -> None:
     """From the agent's yield to the reader's frame."""
-    walk, sent = Walk("one event"), asyncio.Event()
+    walk, counted = Walk("one event"), asyncio.Event()
 
     async def agent(ctx: Any) -> AsyncIterator[Any]:
         yield {"type": "TEXT_MESSAGE_START", "messageId": "m", "role": "assistant"}
-        await seen.wait()
+        await joined.wait()
+        yield {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "heard"}
+        await heard.wait()
         walk.go_on()
         yield {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "counted"}
-        await sent.wait()
+        await counted.wait()
 
-    seen = asyncio.Event()
+    joined, heard = asyncio.Event(), asyncio.Event()
     with walk.recorded():
         walk.pause()
         row = await db(register, "subject", agent)
@@ -86,13 +87,15 @@ async def test_one_event(cast: Cast, register: Register, writer: JournalWriter) 
         headers = {**cast.alice.headers, "accept": "text/event-stream"}
         async with Exchange("GET", url, headers) as stream:
             await stream.until(b"TEXT_MESSAGE_START")
-            seen.set()
+            joined.set()
+            await stream.until(b"heard")  # or a reader would still be joining while it is counted
+            heard.set()
             await stream.until(b"counted")
             walk.pause()
-            sent.set()
+            counted.set()
             await stream.until(b"RUN_FINISHED")
         await performed
-    shown(walk, 90)
+    check(walk, 90)
     passed = {f"{module}.py" for module in walk.modules if not module.startswith(AROUND)}
     print(f"{len(passed)} files between the agent and the reader")
     page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
@@ -102,6 +105,7 @@ async def test_one_event(cast: Cast, register: Register, writer: JournalWriter) 
 
 def test_one_sharing_check(cast: Cast) -> None:
     run = start(cast.alice)
+    access.find(cast.bob.principal, run.pk)  # the first check of a process compiles its query
     with Walk("one sharing check").recorded() as walk:
         access.find(cast.bob.principal, run.pk)
-    shown(walk, 40)
+    check(walk, 40)

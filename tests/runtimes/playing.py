@@ -13,7 +13,7 @@ from runtimes.registry import Registered
 EVENT: TypeAdapter[Any] = TypeAdapter(Event)
 
 
-def asked(text: str | list[Any] = "", **body: Any) -> dict[str, Any]:
+def run_input(text: str | list[Any] = "", **body: Any) -> dict[str, Any]:
     """A RunAgentInput with one user message."""
     message = {"id": "u1", "role": "user", "content": text}
     return {"threadId": "t", "runId": "r", "messages": [message] if text else [], **body}
@@ -32,7 +32,7 @@ async def play(
     **about: Any,
 ) -> list[dict[str, Any]]:
     """Every event of one run, in wire form and valid; ``into`` keeps them when it raises."""
-    ctx = RunContext(body or asked("hello"), agent="x", **about)
+    ctx = RunContext(body or run_input("hello"), agent="x", **about)
     events = [] if into is None else into
     async with aclosing(runtime(target, default_state).run(ctx)) as stream:
         async for event in stream:
@@ -51,7 +51,7 @@ def types(events: list[dict[str, Any]]) -> list[str]:
     return [event["type"] for event in events]
 
 
-def said(events: list[dict[str, Any]]) -> str:
+def text_of(events: list[dict[str, Any]]) -> str:
     """All text of all messages."""
     return "".join(e["delta"] for e in events if e["type"] == "TEXT_MESSAGE_CONTENT")
 

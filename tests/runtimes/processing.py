@@ -13,7 +13,7 @@ from protocol.intake.intake import Intake
 from runtimes import RunContext
 from runtimes.kinds.process.command import Command
 from runtimes.kinds.process.runtime import ProcessRuntime
-from tests.runtimes.playing import asked
+from tests.runtimes.playing import run_input
 
 RECORDED = Path(__file__).with_name("recorded")
 
@@ -40,7 +40,7 @@ async def process(
     """
     events: list[dict[str, Any]] = []
     runtime = ProcessRuntime(Command.of({"argv": argv, "unconfined": True, **settings}))
-    ctx = RunContext(body or asked("hello"), agent="cli", team="team")
+    ctx = RunContext(body or run_input("hello"), agent="cli", team="team")
     async with aclosing(runtime.run(ctx)) as stream:
         async for event in stream:
             events.append(event)
@@ -64,13 +64,13 @@ class Leftovers:
 
 def open_files() -> list[str]:
     """What this process holds open, without the directory that is being read."""
-    found = []
+    files = []
     for name in os.listdir("/proc/self/fd"):
         try:
-            found.append(f"{name} {os.readlink(f'/proc/self/fd/{name}')}")
+            files.append(f"{name} {os.readlink(f'/proc/self/fd/{name}')}")
         except OSError:
             continue
-    return sorted(found)
+    return sorted(files)
 
 
 def exists(pid: int) -> bool:
@@ -80,10 +80,10 @@ def exists(pid: int) -> bool:
 
 def children() -> list[int]:
     """Guards of this process, also as zombies."""
-    found = []
+    pids = []
     for task in Path("/proc/self/task").iterdir():
         for pid in (task / "children").read_text().split():
             line = Path(f"/proc/{pid}/cmdline").read_bytes() if exists(int(pid)) else b""
             if b"guard.py" in line or not line:
-                found.append(int(pid))
-    return found
+                pids.append(int(pid))
+    return pids

@@ -10,7 +10,7 @@ import pytest
 
 from runtimes import RunContext, builtin, registry
 from runtimes.kinds.table import RUNTIMES
-from tests.runtimes.playing import asked, of, play, said
+from tests.runtimes.playing import of, play, run_input, text_of
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()
 EXAMPLES = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
@@ -29,7 +29,7 @@ async def test_the_examples_do_what_the_guide_says(guide: dict[str, registry.Reg
     @asynccontextmanager
     async def spawn(slug: str, body: Mapping[str, Any]) -> AsyncIterator[Any]:
         """The host's is in tests/runs/worker/test_children.py."""
-        events = await play(guide[slug].target, {**asked(), **body})
+        events = await play(guide[slug].target, {**run_input(), **body})
 
         async def child() -> AsyncIterator[Any]:
             for event in events:
@@ -38,25 +38,25 @@ async def test_the_examples_do_what_the_guide_says(guide: dict[str, registry.Reg
         yield child()
 
     ran: dict[str, list[dict[str, Any]]] = {
-        slug: await play(found.target, asked("hi"), found.default_state, spawn=spawn)
-        for slug, found in guide.items()
+        slug: await play(entry.target, run_input("hi"), entry.default_state, spawn=spawn)
+        for slug, entry in guide.items()
     }
-    assert said(ran["greeter"]) == "Hello, you said: hi"
-    assert said(ran["blocking"]) == "0 1 2 "
-    assert said(ran["counter"]) == "Counted to 1."
+    assert text_of(ran["greeter"]) == "Hello, you said: hi"
+    assert text_of(ran["blocking"]) == "0 1 2 "
+    assert text_of(ran["counter"]) == "Counted to 1."
     assert of(ran["stock"], "CUSTOM")[0]["value"] == 1
     assert ran["researcher"][-1]["result"] == {"hits": 2}
     assert len(of(ran["planner"], "STATE_DELTA")) == 7
     assert ran["careful"][-1]["outcome"]["type"] == "interrupt"
-    assert said(ran["delegate"]) == "Hello, you said: hi"
+    assert text_of(ran["delegate"]) == "Hello, you said: hi"
     assert len(ran) == 8
 
 
 async def test_the_careful_agent_reads_its_answer(guide: dict[str, registry.Registered]) -> None:
     for payload, answer in (({"approved": True}, "Deleted."), ({"approved": False}, "Kept.")):
         resume = [{"interruptId": "delete-it", "status": "resolved", "payload": payload}]
-        events = await play(guide["careful"].target, asked("hi", resume=resume))
-        assert said(events) == answer
+        events = await play(guide["careful"].target, run_input("hi", resume=resume))
+        assert text_of(events) == answer
 
 
 @pytest.mark.parametrize(

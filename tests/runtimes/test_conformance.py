@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -12,6 +13,8 @@ from django.core.management import CommandError, call_command
 
 from runtimes import conformance, registry
 from runtimes.conformance import Report
+from runtimes.models import Agent
+from teams.models import Team
 
 HELLO = {"type": "TEXT_MESSAGE_START", "messageId": "m", "role": "assistant"}
 DELTA = {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "line\u2028separator"}
@@ -64,8 +67,8 @@ def test_an_agent_that_the_host_mends() -> None:
     playing(DELTA, BYE, BYE, {"type": "NOVEL"}, {"type": "RUN_FINISHED"})
     out, code = checked("subject")
     assert code == 0
-    found = out.split("findings\n")[1].split("verdict")[0]
-    assert [line.split() for line in found.splitlines()] == [
+    section = out.split("findings\n")[1].split("verdict")[0]
+    assert [line.split() for line in section.splitlines()] == [
         ["V4", "dropped", "1"],
         ["V4", "inserted_start", "1"],
         ["unknown_type", "wrapped", "1"],
@@ -90,10 +93,10 @@ def test_an_agent_that_nobody_can_mend(events: Any, error: Any, why: str) -> Non
 
 
 def test_the_agent_is_asked_the_message() -> None:
-    asked = []
-    registry.agent("subject")(lambda ctx: asked.append(ctx.text))
+    messages = []
+    registry.agent("subject")(lambda ctx: messages.append(ctx.text))
     checked("subject", "--message", "How are you?")
-    assert asked == ["How are you?"]
+    assert messages == ["How are you?"]
 
 
 def test_an_agent_that_never_ends() -> None:
@@ -107,10 +110,57 @@ def test_an_agent_that_never_ends() -> None:
 
 
 def test_what_cannot_be_asked() -> None:
-    with pytest.raises(CommandError, match='no code for the agent "nobody"'):
+    with pytest.raises(CommandError, match=r'no code for the agent "nobody"\. Add --team TEAM'):
         checked("nobody")
     with pytest.raises(CommandError, match="Name: value"):
         checked("http://127.0.0.1:1/", "--header", "nonsense")
+
+
+def test_an_agent_that_ends_with_an_error() -> None:
+    playing({"type": "RUN_ERROR", "message": "The model is away", "code": "away"})
+    out, code = checked("subject")
+    assert code == 1
+    assert "  fails: away: The model is away" in out
+
+
+@pytest.mark.parametrize(
+    ("command", "verdict"),
+    [
+        ({"argv": ["echo", "hello"]}, "conforms: "),
+        ({"argv": ["echo", "1"], "resume_argv": ["echo"], "directory": "thread"}, "conforms: "),
+        (
+            {"argv": ["no-such-program"]},
+            "fails: process_exit: The program 'no-such-program' is not on the worker's PATH, or"
+            " is not executable.",
+        ),
+        (
+            {"argv": ["./no-such-program"]},
+            "fails: process_exit: The program 'no-such-program' is not on the worker's PATH, or"
+            " is not executable.",
+        ),
+        ({"argv": ["sh", "-c", "exit 3"]}, "fails: process_exit: The command ended with status 3."),
+    ],
+)
+def test_a_teams_command_line(
+    command: dict[str, Any], verdict: str, db: None, tmp_path: Path, settings: Any
+) -> None:
+    settings.AGUI_DATA_DIR = tmp_path
+    team = Team.objects.create(slug="acme", name="Acme")
+    Agent.objects.create(
+        team=team, slug="command", kind="process", settings={**command, "unconfined": True}
+    )
+    out, code = checked("command", "--team", "acme")
+    assert f"verdict\n  {verdict}" in out
+    assert code == int(verdict.startswith("fails"))
+    assert [*tmp_path.glob("processes/*/*")] == [], "nothing stays"
+
+
+def test_an_agent_that_the_team_does_not_have(db: None) -> None:
+    with pytest.raises(CommandError, match="There is no team 'acme'"):
+        checked("command", "--team", "acme")
+    Team.objects.create(slug="acme", name="Acme")
+    with pytest.raises(CommandError, match="Team 'acme' has no agent 'command'"):
+        checked("command", "--team", "acme")
 
 
 def test_an_endpoint_that_is_not_there() -> None:
@@ -128,19 +178,19 @@ def frame(event: Any) -> str:
 
 async def judged(*parts: Any, status: int = 200, headers: Any = ()) -> Report:
     """The report on an endpoint that answers with these events or pieces of text."""
-    asked = conformance.body("hi")
+    input_body = conformance.body("hi")
 
     def answer(request: httpx.Request) -> httpx.Response:
-        assert json.loads(request.content) == asked
+        assert json.loads(request.content) == input_body
         assert request.headers["accept"] == "text/event-stream"
         texts = [part if isinstance(part, str) else frame(part) for part in parts]
-        text = "".join(texts).replace("<thread>", asked["threadId"])
-        body = text.replace("<run>", asked["runId"]).encode()
+        text = "".join(texts).replace("<thread>", input_body["threadId"])
+        body = text.replace("<run>", input_body["runId"]).encode()
         return httpx.Response(status, content=in_pieces(body))
 
     transport = httpx.MockTransport(answer)
-    events = conformance.remote("http://agent/", asked, dict(headers), transport)
-    return await conformance.judge(events, asked, alone=True, timeout=10)
+    events = conformance.remote("http://agent/", input_body, dict(headers), transport)
+    return await conformance.judge(events, input_body, alone=True, timeout=10)
 
 
 async def in_pieces(body: bytes) -> AsyncGenerator[bytes, None]:

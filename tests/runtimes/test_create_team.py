@@ -23,8 +23,8 @@ def by_command(*args: str) -> str:
 def test_a_known_address_owns_it(cast: Cast) -> None:
     user = cast.bob.user
     EmailAddress.objects.create(user=user, email="bob@example.com", verified=True)
-    said = by_command("initech", "--name", "Initech", "--owner", "Bob@example.com")
-    assert "bob owns initech" in said
+    output = by_command("initech", "--name", "Initech", "--owner", "Bob@example.com")
+    assert "bob owns initech" in output
     team = Team.objects.get(slug="initech")
     assert team.name == "Initech"
     assert Membership.objects.get(team=team).role == Role.OWNER
@@ -33,10 +33,10 @@ def test_a_known_address_owns_it(cast: Cast) -> None:
 
 
 def test_another_address_is_invited(cast: Cast) -> None:
-    said = by_command("initech", "--owner", "new@example.com")
+    output = by_command("initech", "--owner", "new@example.com")
     row = Invitation.objects.get()
     assert (row.email, row.role, row.invited_by) == ("new@example.com", Role.OWNER, "operator")
-    link = said.split()[-1]
+    link = output.split()[-1]
     assert link.startswith("http://127.0.0.1:8000/invitations/")
     assert link in str(mail.outbox[-1].body)
 

@@ -14,7 +14,7 @@ from runtimes import registry
 from runtimes.builtin import llm
 from tests.house.repository import ROOT
 from tests.needs import need_module
-from tests.runtimes.playing import asked, of, play, said, types
+from tests.runtimes.playing import of, play, run_input, text_of, types
 
 need_module("pydantic_ai")
 need_module("ag_ui_langgraph")
@@ -28,39 +28,39 @@ def agents(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.setattr(registry, "_agents", {})
     for number, example in enumerate(EXAMPLES):
         exec(example, {"__name__": f"example_{number}"})  # noqa: S102
-    return {slug: found.target for slug, found in registry.all().items()}
+    return {slug: agent.target for slug, agent in registry.all().items()}
 
 
 @pytest.mark.filterwarnings("ignore:`get_config_jsonschema` is deprecated")
 async def test_a_graph_asks_and_goes_on(agents: dict[str, Any]) -> None:
-    events = await play(agents["graph"], asked("go"))
+    events = await play(agents["graph"], run_input("go"))
     assert types(events)[0] == "RUN_STARTED"
     assert "Shall I?" in str(events)
     assert "The answer was" not in str(events)
     (question,) = events[-1]["outcome"]["interrupts"]
     entry = {"interruptId": question["id"], "status": "resolved", "payload": "yes"}
     answer = {"runId": "r2", "resume": [entry]}
-    events = await play(agents["graph"], {**asked("go"), **answer})
+    events = await play(agents["graph"], {**run_input("go"), **answer})
     assert "The answer was: yes" in str(events)
     assert types(events)[-1] == "RUN_FINISHED"
 
 
 async def test_a_tool_of_pydantic_ai(agents: dict[str, Any]) -> None:
-    events = await play(agents["weather"], asked("How warm is it?"))
+    events = await play(agents["weather"], run_input("How warm is it?"))
     (call,) = of(events, "TOOL_CALL_START")
     assert call["toolCallName"] == "temperature"
     assert of(events, "TOOL_CALL_RESULT")[0]["content"] == "21"
-    assert "21" in said(events)
+    assert "21" in text_of(events)
 
 
 class Completions(BaseHTTPRequestHandler):
     """What an OpenAI-compatible server says to a streamed chat."""
 
-    asked: ClassVar[list[dict[str, Any]]] = []
+    bodies: ClassVar[list[dict[str, Any]]] = []
 
     def do_POST(self) -> None:
         length = int(self.headers["content-length"])
-        type(self).asked.append(json.loads(self.rfile.read(length)))
+        type(self).bodies.append(json.loads(self.rfile.read(length)))
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.end_headers()
@@ -77,7 +77,7 @@ class Completions(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def completions(settings: Settings) -> Iterator[type[Completions]]:
-    Completions.asked.clear()
+    Completions.bodies.clear()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Completions)
     thread = Thread(target=server.serve_forever)
     thread.start()
@@ -90,9 +90,9 @@ def completions(settings: Settings) -> Iterator[type[Completions]]:
 
 
 async def test_a_server_that_speaks_as_openai_does(completions: type[Completions]) -> None:
-    events = await play(llm.llm, asked("hi"), settings={"instructions": "Be brief."})
-    assert said(events) == "Hello"
+    events = await play(llm.llm, run_input("hi"), settings={"instructions": "Be brief."})
+    assert text_of(events) == "Hello"
     assert len(of(events, "TEXT_MESSAGE_CONTENT")) == 2
-    (body,) = completions.asked
+    (body,) = completions.bodies
     assert body["model"] == "local-model"
     assert "Be brief." in str(body["messages"])

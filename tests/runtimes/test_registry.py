@@ -25,8 +25,12 @@ def test_an_agent_is_found_by_its_slug() -> None:
     @agent("my-agent", description="Does it.", state_schema={"type": "object"})
     def mine(ctx: object) -> None: ...
 
-    found = registry.get("my-agent")
-    assert (found.name, found.description, found.target) == ("My agent", "Does it.", mine)
+    registered = registry.get("my-agent")
+    assert (registered.name, registered.description, registered.target) == (
+        "My agent",
+        "Does it.",
+        mine,
+    )
     assert list(registry.all()) == ["my-agent"]
 
 
@@ -76,6 +80,18 @@ def test_a_broken_users_module_is_named(
         registry.autodiscover()
     assert "\n" not in str(e.value)
     assert re.search(r"line \d+", str(e.value)), "where the code is wrong"
+
+
+def test_a_users_module_that_needs_an_extra_says_which(
+    tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("langgraph", "langgraph.types"):  # as if it were not installed
+        monkeypatch.setitem(sys.modules, name, None)
+    (tmp_path / "graph_agents.py").write_text("from langgraph.types import interrupt")
+    monkeypatch.syspath_prepend(tmp_path)
+    settings.AGUI_AGENT_MODULES = ["graph_agents"]
+    with pytest.raises(ImproperlyConfigured, match=r"pip install 'agui-run-host\[langgraph\]'"):
+        registry.autodiscover()
 
 
 @pytest.mark.parametrize("name", ["no_such_agents", "no_such.agents", "tests.no_such_agents"])

@@ -35,24 +35,24 @@ class Server:
 
 @asynccontextmanager
 async def serving(answer: bytes = OK) -> AsyncIterator[Server]:
-    found = Server(answer)
-    listener = await asyncio.start_server(found.handle, "127.0.0.1", 0)
-    found.port = listener.sockets[0].getsockname()[1]
+    server = Server(answer)
+    listener = await asyncio.start_server(server.handle, "127.0.0.1", 0)
+    server.port = listener.sockets[0].getsockname()[1]
     async with listener:
-        yield found
-    await asyncio.gather(*(handler for handler in found.handlers if handler))
+        yield server
+    await asyncio.gather(*(handler for handler in server.handlers if handler))
 
 
 def names(**known: list[str]) -> tuple[outbound.Resolver, list[str]]:
     """A resolver that gives one answer after the other, the last for ever; and who was asked."""
-    asked: list[str] = []
+    lookups: list[str] = []
 
     async def resolver(host: str, port: int) -> list[str]:
-        asked.append(host)
+        lookups.append(host)
         answers = known[host.partition(".")[0]]
         return [answers.pop(0) if len(answers) > 1 else answers[0]]
 
-    return resolver, asked
+    return resolver, lookups
 
 
 REFUSED = [
@@ -125,22 +125,22 @@ async def test_one_bad_address_among_good_ones_refuses_the_name() -> None:
 
 async def test_the_address_that_was_checked_is_the_one_that_is_called() -> None:
     """DNS says something else each time: asked once per connection, there is no second answer."""
-    resolver, asked = names(rebinding=["192.0.2.1", "127.0.0.1"])
+    resolver, lookups = names(rebinding=["192.0.2.1", "127.0.0.1"])
     async with serving() as server, outbound.client(resolver=resolver, timeout=2) as client:
         for _ in range(2):
             with pytest.raises(AddressRefused):
                 await client.get(f"http://rebinding.example:{server.port}/")
-    assert asked == ["rebinding.example"] * 2
+    assert lookups == ["rebinding.example"] * 2
     assert server.requests == []
 
 
 async def test_a_pooled_connection_stays_where_it_was_checked(settings: Any) -> None:
     settings.AGUI_OUTBOUND_ALLOW = ["127.0.0.1"]
-    resolver, asked = names(steady=["127.0.0.1", "10.0.0.1"])
+    resolver, lookups = names(steady=["127.0.0.1", "10.0.0.1"])
     async with serving() as server, outbound.client(resolver=resolver) as client:
         for _ in range(3):
             assert (await client.get(f"http://steady.example:{server.port}/")).text == "ok"
-    assert asked == ["steady.example"]
+    assert lookups == ["steady.example"]
 
 
 @pytest.mark.parametrize(

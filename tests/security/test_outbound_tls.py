@@ -62,23 +62,23 @@ def certificate(folder: Path, name: str) -> tuple[Path, Path]:
 
 @asynccontextmanager
 async def serving(folder: Path, name: str = NAME) -> AsyncIterator[Server]:
-    found = Server()
+    server = Server()
     public, private = certificate(folder, name)
-    found.certificate = str(public)
+    server.certificate = str(public)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(public, private)
-    context.sni_callback = lambda _, asked, __: found.greeted.append(asked)
+    context.sni_callback = lambda _, host_name, __: server.greeted.append(host_name)
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        found.requests.append(await reader.readuntil(b"\r\n\r\n"))
+        server.requests.append(await reader.readuntil(b"\r\n\r\n"))
         writer.write(OK)
         await writer.drain()
         writer.close()
 
     listener = await asyncio.start_server(handle, "127.0.0.1", 0, ssl=context)
-    found.port = listener.sockets[0].getsockname()[1]
+    server.port = listener.sockets[0].getsockname()[1]
     async with listener:
-        yield found
+        yield server
 
 
 async def here(host: str, port: int) -> list[str]:

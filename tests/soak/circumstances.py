@@ -109,8 +109,8 @@ class Circumstances:
         return self._run(self.queued).get("ended_at") is None
 
     def _expired(self) -> bool:
-        found = self._get("/api/v1/interrupts", run=self.question, status="expired")
-        return bool(found and found.json().get("results"))
+        page = self._get("/api/v1/interrupts", run=self.question, status="expired")
+        return bool(page and page.json().get("results"))
 
     def _purged(self) -> bool:
         answer = self._get(f"/api/v1/runs/{self.purged}/events", after="0")

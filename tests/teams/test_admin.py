@@ -31,12 +31,12 @@ def browser(alice: User, settings: Settings, tmp_path: Path) -> Client:
 def test_a_new_key_is_shown_once_and_works(browser: Client, alice: User, team: Team) -> None:
     form = {"team": str(team.pk), "name": "ci", "role": "viewer", "scopes": ["read"]}
     page = browser.post(f"{KEYS}add/", form, follow=True).content.decode()
-    shown = re.search(r"agui_[A-Za-z0-9]{8}\.[A-Za-z0-9]{32}", page)
-    assert shown
-    row = keys.find(shown.group())
+    key_text = re.search(r"agui_[A-Za-z0-9]{8}\.[A-Za-z0-9]{32}", page)
+    assert key_text
+    row = keys.find(key_text.group())
     assert row is not None
     assert (row.role, row.created_by) == ("viewer", None)
-    assert shown.group() not in browser.get(KEYS).content.decode()
+    assert key_text.group() not in browser.get(KEYS).content.decode()
 
 
 def test_no_page_shows_a_hash(browser: Client, team: Team) -> None:
@@ -91,8 +91,8 @@ def test_what_operators_do_is_in_the_teams_log(browser: Client, team: Team) -> N
     )
     browser.post(f"{KEYS}{row.pk}/delete/", {"post": "yes"})
     lines = AuditEntry.objects.for_team(team).filter(target=f"apikey:{row.pk}").order_by("id")
-    said = [(line.action, json.loads(line.details)) for line in lines]
-    assert said == [
+    entries = [(line.action, json.loads(line.details)) for line in lines]
+    assert entries == [
         ("admin.added", {}),
         ("admin.changed", {"fields": ["Revoked"]}),
         ("admin.deleted", {}),

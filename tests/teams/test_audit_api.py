@@ -51,7 +51,7 @@ class TestReading:
         assert targets(read(cast.alice, f"?{query}")) == ["2", "1"]
 
     @pytest.mark.parametrize(
-        ("query", "found"),
+        ("query", "actions"),
         [
             ("?action=thing.lost", ["=0"]),
             ("?who=key:abcd1234", ["=0"]),
@@ -62,8 +62,8 @@ class TestReading:
             ("?action=thing.made&since=2020-01-01T00:00:00Z", ["4", "3", "2", "1", "0"]),
         ],
     )
-    def test_filters(self, cast: Cast, query: str, found: list[str]) -> None:
-        assert targets(read(cast.alice, query)) == found
+    def test_filters(self, cast: Cast, query: str, actions: list[str]) -> None:
+        assert targets(read(cast.alice, query)) == actions
 
     def test_a_member_may_not(self, cast: Cast) -> None:
         for form in ("", ".csv", ".ndjson"):
@@ -90,9 +90,9 @@ class TestExport:
         assert len({row["id"] for row in rows}) == len(rows)
 
     def test_ndjson_is_what_the_list_shows(self, cast: Cast) -> None:
-        shown = read(cast.alice, "?action=thing.lost").json["results"]
+        results = read(cast.alice, "?action=thing.lost").json["results"]
         answer = read(cast.alice, "?action=thing.lost", ".ndjson")
-        assert [json.loads(line) for line in answer.body.splitlines()] == shown
+        assert [json.loads(line) for line in answer.body.splitlines()] == results
 
     def test_taking_it_away_is_an_act(self, cast: Cast) -> None:
         read(cast.alice, "?action=thing.lost", ".csv")

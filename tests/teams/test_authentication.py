@@ -14,7 +14,7 @@ from pytest_django import DjangoAssertNumQueries, Settings
 
 from agui_project.errors import Forbidden, Unauthenticated
 from teams import keys
-from teams.authentication import Principal, refreshed, resolve, still_valid
+from teams.authentication import Principal, refreshed, resolve
 from teams.models import ApiKey, Membership, Role, Scope, Team
 from teams.permissions import within
 
@@ -243,55 +243,55 @@ class TestStillValid:
     def test_a_key_until_it_is_revoked(self, team: Team) -> None:
         row, key = keys.create_key(team, "ci", Role.MEMBER)
         principal = resolve(bearer(key), {})
-        assert still_valid(principal)
+        assert refreshed(principal) is not None
         keys.revoke(row)
-        assert not still_valid(principal)
+        assert refreshed(principal) is None
 
     def test_a_key_until_it_expires(self, team: Team) -> None:
         principal = resolve(bearer(keys.create_key(team, "a", Role.MEMBER, expires=SOON)[1]), {})
-        assert still_valid(principal)
+        assert refreshed(principal) is not None
         ApiKey.objects.update(expiry_date=LONG_AGO)
-        assert not still_valid(principal)
+        assert refreshed(principal) is None
 
     def test_a_key_until_it_is_deleted(self, team: Team) -> None:
         principal = resolve(bearer(keys.create_key(team, "ci", Role.MEMBER)[1]), {})
         ApiKey.objects.all().delete()
-        assert not still_valid(principal)
+        assert refreshed(principal) is None
 
     def test_nobody_of_an_archived_team(self, alice: User, team: Team, sign_in: SignIn) -> None:
         key = keys.create_key(team, "ci", Role.MEMBER)[1]
         principals = [resolve(bearer(key), {}), resolve({}, sign_in(alice))]
-        assert all(map(still_valid, principals))
+        assert all(map(refreshed, principals))
         Team.objects.update(archived_at=LONG_AGO)
-        assert not any(map(still_valid, principals))
+        assert not any(map(refreshed, principals))
 
     def test_a_person_until_they_leave_this_team(
         self, alice: User, team: Team, other_team: Team, sign_in: SignIn
     ) -> None:
         Membership.objects.create(user=alice, team=other_team)
         principal = resolve({}, sign_in(alice))
-        assert still_valid(principal)
+        assert refreshed(principal) is not None
         Membership.objects.for_team(team).delete()
-        assert not still_valid(principal)
+        assert refreshed(principal) is None
 
     def test_a_person_until_they_are_deactivated(self, alice: User, sign_in: SignIn) -> None:
         principal = resolve({}, sign_in(alice))
         User.objects.update(is_active=False)
-        assert not still_valid(principal)
+        assert refreshed(principal) is None
 
     def test_a_browser_until_it_is_signed_out(self, alice: User, sign_in: SignIn) -> None:
         here, there = resolve({}, sign_in(alice)), resolve({}, sign_in(alice))
         Session.objects.filter(pk=here.session_key).delete()
-        assert [still_valid(here), still_valid(there)] == [False, True]
+        assert [refreshed(here), refreshed(there)] == [None, there]
 
     def test_a_browser_until_the_password_changes(self, alice: User, sign_in: SignIn) -> None:
         principal = resolve({}, sign_in(alice))
         alice.set_password("another")
         alice.save()
-        assert not still_valid(principal)
+        assert refreshed(principal) is None
 
     def test_nobody_by_a_kind_of_credential_that_is_not_known_here(self, team: Team) -> None:
-        assert not still_valid(Principal("link", "x", team, Role.VIEWER))
+        assert not refreshed(Principal("link", "x", team, Role.VIEWER))
 
 
 class TestRefreshed:

@@ -45,9 +45,9 @@ def invite(
 ) -> tuple[Invitation, str]:
     """The invitation, and the token from its mail."""
     row = invitations.invite(principal(user, team), email, role, **more)
-    found = re.search(r"http://127\.0\.0\.1:8000/invitations/([\w-]+)/", str(mail.outbox[-1].body))
-    assert found
-    return row, found[1]
+    link = re.search(r"http://127\.0\.0\.1:8000/invitations/([\w-]+)/", str(mail.outbox[-1].body))
+    assert link
+    return row, link[1]
 
 
 def test_the_link_goes_to_the_address_and_nowhere_else(alice: User, team: Team) -> None:

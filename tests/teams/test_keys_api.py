@@ -42,9 +42,9 @@ class TestMaking:
         text = made.json["key"]
         assert ask_now("GET", "/api/v1/runs", bearer(text)).status == 200
         for url in (KEYS, f"{KEYS}/{made.json['id']}"):
-            shown = ask_now("GET", url, cast.alice.headers).body.decode()
-            assert text not in shown
-            assert made.json["prefix"] in shown
+            list_body = ask_now("GET", url, cast.alice.headers).body.decode()
+            assert text not in list_body
+            assert made.json["prefix"] in list_body
         row = ApiKey.objects.get(pk=made.json["id"])
         assert row.hashed_key not in made.body.decode()
 
@@ -187,12 +187,12 @@ def test_the_list_is_read_page_by_page(cast: Cast) -> None:
     for _ in range(3):
         keys.create_key(cast.team, "ci", Role.MEMBER, scopes=[Scope.READ])
     total = ApiKey.objects.for_team(cast.team).count()
-    seen, url = [], f"{KEYS}?limit=2"
+    ids, url = [], f"{KEYS}?limit=2"
     while url:
         page = ask_now("GET", url, cast.alice.headers).json
-        seen += [row["id"] for row in page["results"]]
+        ids += [row["id"] for row in page["results"]]
         url = (page["next"] or "").replace("http://localhost", "")
-    assert len(seen) == len(set(seen)) == total
-    assert seen == sorted(seen, reverse=True)
+    assert len(ids) == len(set(ids)) == total
+    assert ids == sorted(ids, reverse=True)
     answer = ask_now("GET", f"{KEYS}?cursor=rubbish", cast.alice.headers)
     assert (answer.status, answer.code) == (400, "bad_cursor")

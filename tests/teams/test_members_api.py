@@ -45,12 +45,12 @@ def adam(cast: Cast) -> Actor:
 
 def test_everybody_sees_who_is_in_the_team(cast: Cast) -> None:
     User.objects.filter(username="bob").update(email="bob@example.com")
-    for actor, shown in ((cast.alice, "bob@example.com"), (cast.vera, None)):
+    for actor, expected in ((cast.alice, "bob@example.com"), (cast.vera, None)):
         rows = ask_now("GET", MEMBERS, actor.headers).json["results"]
         assert {row["user"]: row["role"] for row in rows} == {
             "alice": "owner", "bob": "member", "vera": "viewer",
         }  # fmt: skip
-        assert [row["email"] for row in rows if row["user"] == "bob"] == [shown]
+        assert [row["email"] for row in rows if row["user"] == "bob"] == [expected]
     assert ask_now("GET", url(cast.bob), cast.vera.headers).json["user"] == "bob"
 
 

@@ -10,7 +10,7 @@ from teams.models import Role, Scope, Team
 from teams.permissions import ACTIONS, allowed, as_markdown, reaches, within
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "permissions.md"
-MEMBER = {"view", "run", "cancel", "answer", "comment", "share", "ingest"}
+MEMBER = {"view", "run", "cancel", "answer", "comment", "schedule", "share", "ingest"}
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_what_a_role_may_do(role: str, actions: set[str]) -> None:
     [
         ((), set()),
         (["read"], {"view"}),
-        (["run"], {"view", "run", "answer", "cancel", "cancel_others", "comment"}),
+        (["run"], {"view", "run", "answer", "cancel", "cancel_others", "comment", "schedule"}),
         (["ingest"], {"ingest"}),
         (["read", "ingest"], {"view", "ingest"}),
         (Scope, set(ACTIONS)),
@@ -42,7 +42,7 @@ def test_what_scopes_let_a_key_do(scopes: list[str], actions: set[str]) -> None:
 
 
 def test_a_key_for_administration_starts_nothing() -> None:
-    assert not within(["admin"]) & {"view", "run", "answer", "cancel", "ingest"}
+    assert not within(["admin"]) & {"view", "run", "answer", "cancel", "ingest", "schedule"}
     assert {a for a in ACTIONS if a.startswith("manage_")} < within(["admin"])
 
 

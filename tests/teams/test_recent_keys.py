@@ -46,9 +46,9 @@ def test_one_while_the_key_is_read_counts(team: Team, monkeypatch: pytest.Monkey
     read = keys.find
 
     def slow(key: str) -> ApiKey | None:
-        found = read(key)
+        key_row = read(key)
         keys.revoke(row)
-        return found
+        return key_row
 
     monkeypatch.setattr(keys, "find", slow)
     assert recent_keys.find(text) == row, "it was still good when it was read"

@@ -4,17 +4,13 @@
 another team, and Alice, whose run it is. Methods that a door does not name must be refused.
 """
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from django.urls import URLPattern, URLResolver
-
-from web import routing
-
 AGUI = r"^(?:api/)?agui"
 CHAT = r"^api/chat/(?P<slug>[-\w]+)"
+CARD = ".well-known/agent-card.json"
+RESOURCE = ".well-known/oauth-protected-resource"
 THREAD, RUN = "alice-thread", "alice-run"
 SAME_NAMES = {"threadId": THREAD, "runId": RUN}
 UI_MESSAGES = {
@@ -50,7 +46,7 @@ class Codes(NamedTuple):
     owner: str
 
 
-STAYS_OPEN = 0
+STAYS_OPEN, NEVER_OPENS = 0, -1
 """In place of a close code."""
 OPEN = Who(200, 200, 200, 200)
 MOVED = Who(301, 301, 301, 301)
@@ -60,21 +56,56 @@ PAGE = Who(302, 302, 200, 200)
 RUN_PAGE = Who(302, 302, 404, 200)
 GONE = Who(404, 404, 404, 404)
 LIST = Who(401, 401, 200, 200)
+GONE_OR_UNKNOWN = Who(401, 401, 404, 404)
 OBJECT = Who(401, 401, 404, 200)
 START = Who(401, 401, 202, 409)
 STREAM = Who(401, 401, 200, 200)
 """The stranger gets a run or thread of that name of his own, the owner joins hers."""
 
+A2A_MESSAGE = {
+    "message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "Hi."}]},
+    "configuration": {"returnImmediately": True},
+}
+
+
+def a2a_doors(place: str) -> dict[str, Door]:
+    """A2A's addresses below a place: the team's, or one agent's."""
+    task = "tasks/<str:task>"
+    return {
+        CARD: Door({"GET": LIST}, f"{place}/{CARD}"),
+        "message:send": Door({"POST": LIST}, f"{place}/message:send", body=A2A_MESSAGE),
+        "message:stream": Door({"POST": STREAM}, f"{place}/message:stream", body=A2A_MESSAGE),
+        "tasks": Door({"GET": LIST}, f"{place}/tasks"),
+        task: Door({"GET": OBJECT}, place + "/tasks/{run}"),
+        f"{task}:cancel": Door({"POST": OBJECT}, place + "/tasks/{queued}:cancel"),
+        # A task that has ended is not subscribed to.
+        f"{task}:subscribe": Door(
+            {"GET": Who(401, 401, 404, 400), "POST": Who(401, 401, 404, 400)},
+            place + "/tasks/{run}:subscribe",
+        ),
+        f"{task}/pushNotificationConfigs": Door(
+            {"GET": OBJECT, "POST": OBJECT},
+            place + "/tasks/{run}/pushNotificationConfigs",
+            body={"url": "https://hooks.example.com/"},
+        ),
+        f"{task}/pushNotificationConfigs/<str:name>": Door(
+            {"GET": GONE_OR_UNKNOWN, "DELETE": GONE_OR_UNKNOWN},
+            place + "/tasks/{run}/pushNotificationConfigs/none",
+        ),
+    }
+
+
 # ``{run}`` is an ended run of Alice's, ``{queued}`` one that waits for a worker,
 # ``{question}`` an open interrupt that ``{asking}`` asked, ``{apikey}`` a spare key,
 # ``{failed}`` a run with failure details, ``{member}`` Bob's place in the team,
 # ``{expired}`` the token of an expired link;
-# ``{comment}`` and ``{grant}`` belong to ``{run}``.
+# ``{comment}`` and ``{grant}`` belong to ``{run}``, to whose thread ``{file}`` was attached.
 DJANGO: dict[str, Door] = {
     "": Door({"GET": Who(302, 302, 302, 302)}),
     "runs": Door({"GET": MOVED}),
     "runs/": Door({"GET": PAGE}),
     "runs/pulse": Door({"GET": Who(302, 302, 204, 200)}, "runs/pulse?active={run}"),
+    "runs/import": Door({"GET": PAGE, "POST": FORGED}),
     "runs/<uuid:run_id>": Door({"GET": MOVED}, "runs/{run}"),
     "runs/<uuid:run_id>/": Door({"GET": RUN_PAGE}, "runs/{run}/"),
     "runs/<uuid:run_id>/events": Door({"GET": Who(302, 302, 302, 302)}, "runs/{run}/events"),
@@ -84,6 +115,9 @@ DJANGO: dict[str, Door] = {
     ),
     "runs/<uuid:run_id>/cancel": Door({"POST": FORGED}, "runs/{queued}/cancel"),
     "runs/<uuid:run_id>/again": Door({"POST": FORGED}, "runs/{run}/again"),
+    "runs/<uuid:run_id>/continue": Door({"POST": FORGED}, "runs/{run}/continue"),
+    "runs/<uuid:run_id>/change": Door({"GET": RUN_PAGE, "POST": FORGED}, "runs/{run}/change"),
+    "runs/<uuid:run_id>/compare": Door({"GET": RUN_PAGE}, "runs/{run}/compare"),
     "runs/<uuid:run_id>/questions": Door({"GET": RUN_PAGE}, "runs/{asking}/questions"),
     "inbox": Door({"GET": MOVED}),
     "inbox/": Door({"GET": PAGE}),
@@ -94,6 +128,8 @@ DJANGO: dict[str, Door] = {
     "api/schema/": Door({"GET": OPEN}),
     "api/docs/": Door({"GET": OPEN}),
     "api/v1/runs": Door({"GET": LIST, "POST": START}, body={"input": SAME_NAMES}),
+    # An archive of another team is refused: tests/web/export/test_archives.py.
+    "api/v1/runs/import": Door({"POST": Who(401, 401, 415, 415)}, body={}),
     "api/v1/runs/<uuid:run_id>": Door({"GET": OBJECT}, "api/v1/runs/{run}"),
     "api/v1/runs/<uuid:run_id>/cancel": Door(
         {"POST": Who(401, 401, 404, 202)}, "api/v1/runs/{queued}/cancel"
@@ -111,7 +147,12 @@ DJANGO: dict[str, Door] = {
         {"GET": OBJECT, "PUT": OBJECT}, "api/v1/runs/{run}/feedback", body={"thumb": "up"}
     ),
     "api/v1/runs/<uuid:run_id>/failure": Door({"GET": OBJECT}, "api/v1/runs/{failed}/failure"),
+    "api/v1/runs/<uuid:run_id>/findings": Door({"GET": OBJECT}, "api/v1/runs/{run}/findings"),
     "api/v1/runs/<uuid:run_id>/outline": Door({"GET": OBJECT}, "api/v1/runs/{run}/outline"),
+    "api/v1/runs/<uuid:run_id>/state": Door({"GET": OBJECT}, "api/v1/runs/{run}/state"),
+    "api/v1/runs/<uuid:run_id>/state/history": Door(
+        {"GET": OBJECT}, "api/v1/runs/{run}/state/history"
+    ),
     "api/v1/threads": Door({"GET": LIST}),
     "api/v1/threads/<uuid:key>": Door(
         {"GET": OBJECT, "PATCH": OBJECT, "DELETE": Who(401, 401, 404, 204)},
@@ -188,7 +229,14 @@ DJANGO: dict[str, Door] = {
     "api/v1/audit.csv": Door({"GET": LIST}),
     "api/v1/audit.ndjson": Door({"GET": LIST}),
     "api/v1/limits": Door({"GET": LIST}),
+    "api/v1/files": Door(
+        {"GET": LIST, "POST": Who(401, 401, 201, 201)}, "api/v1/files?name=new.json", body={"a": 1}
+    ),
+    "api/v1/files/<uuid:file_id>": Door(
+        {"GET": OBJECT, "DELETE": Who(401, 401, 404, 409)}, "api/v1/files/{file}"
+    ),
     rf"{AGUI}/info/?$": Door({"GET": LIST}, "agui/info"),
+    rf"{AGUI}/intelligence/info/?$": Door({"GET": LIST}, "agui/intelligence/info"),
     rf"{AGUI}/agent/(?P<slug>[-\w]+)/stop/(?P<thread_id>.+?)/?$": Door(
         {"POST": Who(401, 401, 200, 200)}, f"agui/agent/echo/stop/{THREAD}-2", body={}
     ),
@@ -237,15 +285,35 @@ ASGI: dict[str, Door] = {
     "v1/models/<str:slug>": Door({"GET": LIST}, "v1/models/echo"),
     r"^v1/": Door({"GET": GONE}, "v1/nowhere"),
     rf"{CHAT}/?$": Door({"POST": STREAM}, "api/chat/echo", body=UI_MESSAGES),
+    CARD: Door({"GET": LIST}, CARD),
+    **{
+        f"{root}/{address}": door
+        for root, place in (("a2a", "a2a"), ("a2a/<slug:slug>", "a2a/echo"))
+        for address, door in a2a_doors(place).items()
+    },
+    r"^mcp/?$": Door(
+        {"POST": LIST}, "mcp", body={"jsonrpc": "2.0", "id": 1, "method": "resources/list"}
+    ),
+    RESOURCE: Door({"GET": OPEN}, RESOURCE),
+    f"{RESOURCE}/mcp": Door({"GET": OPEN}, f"{RESOURCE}/mcp"),
+    r"^a2a/": Door({"GET": GONE}, "a2a/nowhere/at/all"),
     rf"{CHAT}/(?P<chat>.+)/stream/?$": Door(
         {"GET": Who(401, 401, 204, 204)}, f"api/chat/echo/{THREAD}/stream"
     ),
     rf"{AGUI}/?$": Door({"POST": STREAM}, "agui", body=SAME_NAMES),
     rf"{AGUI}/agent/(?P<slug>[-\w]+)/run/?$": Door(
-        {"POST": STREAM}, "agui/agent/echo/run", body=SAME_NAMES
+        {"GET": OBJECT, "POST": STREAM},
+        f"agui/agent/echo/run?offset=-1&runId={RUN}",
+        body=SAME_NAMES,
     ),
     rf"{AGUI}/agent/(?P<slug>[-\w]+)/connect/?$": Door(
         {"POST": STREAM}, "agui/agent/echo/connect", body=SAME_NAMES
+    ),
+    rf"{AGUI}/intelligence/agent/(?P<slug>[-\w]+)/run/?$": Door(
+        {"POST": STREAM}, "agui/intelligence/agent/echo/run", body=SAME_NAMES
+    ),
+    rf"{AGUI}/intelligence/agent/(?P<slug>[-\w]+)/connect/?$": Door(
+        {"POST": Who(401, 401, 204, 200)}, "agui/intelligence/agent/echo/connect", body=SAME_NAMES
     ),
     r"^$": Door({"POST": STREAM}, "", body=SAME_NAMES),
     "runs/<uuid:run_id>/events": Door(
@@ -255,6 +323,12 @@ ASGI: dict[str, Door] = {
     "api/v1/runs/<uuid:run_id>/events": Door(
         {"GET": OBJECT}, "api/v1/runs/{run}/events", {"accept": "text/event-stream"}
     ),
+    "api/v1/files": Door(
+        {"POST": Who(401, 401, 201, 201)}, "api/v1/files?name=new.json", body={"a": 1}
+    ),
+    "api/v1/files/<uuid:file_id>/content": Door(
+        {"GET": OBJECT, "HEAD": OBJECT}, "api/v1/files/{file}/content"
+    ),
     "metrics": Door({"GET": Who(404, 404, 404, 404)}, "metrics"),
     # An ended run of a hosted agent cannot be fed; one that can: tests/web/test_ingest.py.
     "api/v1/runs/<uuid:run_id>/stream": Door(
@@ -263,6 +337,7 @@ ASGI: dict[str, Door] = {
         {"producer-id": "p", "producer-epoch": "0", "producer-seq": "0"},
         body=[{"type": "RUN_FINISHED"}],
     ),
+    "api/v1/runs/<uuid:run_id>/export": Door({"GET": OBJECT}, "api/v1/runs/{run}/export"),
     "shared/<str:token>/runs/<uuid:run_id>/events": Door(
         {"GET": GONE}, "shared/{expired}/runs/{run}/events"
     ),
@@ -273,6 +348,10 @@ SOCKETS: dict[str, Door] = {
     "ws/runs/<uuid:run_id>/": Door({"WS": Who(4401, 4401, 4404, 1000)}, "ws/runs/{run}/"),
     rf"{AGUI}/agent/(?P<slug>[-\w]+)/ws/?$": Door(
         {"WS": Who(4401, 4401, 4404, 1000)}, f"agui/agent/echo/ws?offset=-1&runId={RUN}"
+    ),
+    # The ticket in the address is the credential; without one the socket never opens.
+    "agui/intelligence/socket/websocket": Door(
+        {"WS": Who(*[NEVER_OPENS] * 4)}, "agui/intelligence/socket/websocket"
     ),
     "": Door({"WS": Who(4404, 4404, 4404, 4404)}, "ws/nowhere/"),
 }
@@ -292,29 +371,3 @@ METHODS: dict[str, tuple[dict[str, Any], Codes]] = {
 """Requests of ``ws/``: their parameters, and the error that the stranger and the owner get."""
 ADMIN = "admin/"
 """Django's admin is for operators; nobody of the cast is one, so it only leads to its sign-in."""
-
-
-def django_routes(resolver: URLResolver, prefix: str = "") -> Iterator[str]:
-    """Every pattern below a resolver, written as in the URLconf."""
-    for pattern in resolver.url_patterns:
-        route = prefix + str(pattern.pattern)
-        if isinstance(pattern, URLResolver):
-            yield from django_routes(pattern, route)
-        else:
-            yield route
-
-
-def asgi_routes(router: Any) -> Iterator[str]:
-    """Every pattern of a Channels router."""
-    for pattern in router.routes:
-        assert isinstance(pattern, URLPattern)
-        yield str(pattern.pattern)
-
-
-def http_router() -> Any:
-    return routing.http(lambda scope, receive, send: None)
-
-
-def filled(route: str, value: object) -> str:
-    """An address of a pattern whose parameters are all ``value``."""
-    return re.sub(r"<(?:\w+:)?\w+>|\^?\(\?P<url>\.\*\)\$", str(value), route)

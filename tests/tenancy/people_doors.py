@@ -23,6 +23,10 @@ PEOPLE: dict[str, Door] = {
     "signup/": Door(ENTRANCE),
     "team": Door({"GET": MOVED}),
     "team/": Door({"GET": PAGE}),
+    "runs/act": Door({"POST": FORGED}),
+    "runs/views": Door({"POST": FORGED}),
+    "runs/views/<uuid:view_id>/rename": Door({"POST": FORGED}, "runs/views/{view}/rename"),
+    "runs/views/<uuid:view_id>/remove": Door({"POST": FORGED}, "runs/views/{view}/remove"),
     "team/switch": Door({"POST": FORGED}),
     "team/invitations": Door({"POST": FORGED}),
     "team/invitations/<uuid:invitation_id>/revoke": Door(
@@ -35,6 +39,36 @@ PEOPLE: dict[str, Door] = {
     "team/keys/": Door({"GET": PAGE, "POST": FORGED}),
     "team/keys/<uuid:key_id>/rotate": Door({"POST": FORGED}, "team/keys/{apikey}/rotate"),
     "team/keys/<uuid:key_id>/revoke": Door({"POST": FORGED}, "team/keys/{apikey}/revoke"),
+    "team/webhooks/": Door({"GET": PAGE, "POST": FORGED}),
+    "team/webhooks/<uuid:webhook_id>/": Door(
+        {"GET": Who(302, 302, 404, 200)}, "team/webhooks/{webhook}/"
+    ),
+    "team/webhooks/<uuid:webhook_id>/rotate": Door(
+        {"POST": FORGED}, "team/webhooks/{webhook}/rotate"
+    ),
+    "team/webhooks/<uuid:webhook_id>/switch": Door(
+        {"POST": FORGED}, "team/webhooks/{webhook}/switch"
+    ),
+    "team/webhooks/<uuid:webhook_id>/test": Door({"POST": FORGED}, "team/webhooks/{webhook}/test"),
+    "team/webhooks/<uuid:webhook_id>/remove": Door(
+        {"POST": FORGED}, "team/webhooks/{webhook}/remove"
+    ),
+    "team/webhooks/<uuid:webhook_id>/deliveries/<uuid:delivery_id>/redeliver": Door(
+        {"POST": FORGED}, "team/webhooks/{webhook}/deliveries/{delivery}/redeliver"
+    ),
+    "team/schedules/": Door({"GET": PAGE, "POST": FORGED}),
+    "team/schedules/<uuid:schedule_id>/": Door(
+        {"GET": Who(302, 302, 404, 200)}, "team/schedules/{schedule}/"
+    ),
+    "team/schedules/<uuid:schedule_id>/switch": Door(
+        {"POST": FORGED}, "team/schedules/{schedule}/switch"
+    ),
+    "team/schedules/<uuid:schedule_id>/run": Door(
+        {"POST": FORGED}, "team/schedules/{schedule}/run"
+    ),
+    "team/schedules/<uuid:schedule_id>/remove": Door(
+        {"POST": FORGED}, "team/schedules/{schedule}/remove"
+    ),
     "team/shared/": Door({"GET": PAGE}),
     "team/shared/<uuid:grant_id>/revoke": Door({"POST": FORGED}, "team/shared/{grant}/revoke"),
     "team/rules": Door({"POST": FORGED}),

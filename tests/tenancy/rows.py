@@ -13,14 +13,21 @@ from runs.models import (
     EndedRun,
     Failure,
     Feedback,
+    File,
+    FileReference,
     Grant,
+    ImportedRun,
     Ingest,
     Interrupt,
     Mention,
     Run,
+    SavedView,
+    Schedule,
     TeamUsage,
     ThreadHistory,
     Thumb,
+    Webhook,
+    WebhookDelivery,
 )
 from runtimes.models import Agent, Document, DocumentChunk, Profile, Wisdom
 from teams.models import Invitation, Membership, StreamTicket, Team, TeamLimits
@@ -40,6 +47,7 @@ def fill(team: Team, user: User) -> Run:
     ThreadHistory.objects.create(thread=run.thread, fold="{}", through=run.pk)
     TeamUsage.objects.get_or_create(team=team)
     Failure.objects.create(team=team, run=run, details="{}")
+    ImportedRun.objects.create(team=team, run=run, opening="{}", imported_by="x")
     EndedRun.objects.create(run_id=run.pk, team=team, bytes=1)
     now = timezone.now()
     Ingest.objects.create(
@@ -62,4 +70,17 @@ def fill(team: Team, user: User) -> Run:
         expires_at=timezone.now() + timedelta(days=1),
     )  # fmt: skip
     StreamTicket.objects.create(team=team, run=run.pk, user=user)
+    file = File.objects.create(
+        team=team, name="f", media_type="text/plain", size=1, sha256="0" * 64, created_by="x",
+        creator="x", stored_at=now,
+    )  # fmt: skip
+    FileReference.objects.create(team=team, thread=run.thread, file=file)
+    webhook = Webhook.objects.create(
+        team=team, url="https://example.com/", events=["run.failed"], created_by="x", creator="x"
+    )
+    WebhookDelivery.objects.create(team=team, webhook=webhook, type="webhook.test")
+    SavedView.objects.create(team=team, name="v", query="", created_by="x", creator="x")
+    Schedule.objects.create(
+        team=team, agent="echo", cron="0 0 * * *", next_at=now, runs_as="x", owner="x"
+    )
     return run

@@ -11,40 +11,56 @@ from pytest_django import Settings
 
 from backends.postgres.bridge import db
 from runs.access import comments, sharing
+from runs.access.inspect import saved_views
+from runs.access.schedules import manage
 from runs.lifecycle import lifecycle
-from runs.models import Comment, Failure, Feedback, Grant, Interrupt, Run, Thread
+from runs.lifecycle.webhooks import signing
+from runs.models import (
+    Comment,
+    Failure,
+    Feedback,
+    File,
+    Grant,
+    Interrupt,
+    Run,
+    SavedView,
+    Schedule,
+    Thread,
+    Webhook,
+    WebhookDelivery,
+)
 from runtimes.knowledge import documents, notes
 from runtimes.models import Agent, Document, Wisdom
 from teams import keys
 from teams.access import invitations
 from teams.models import ApiKey, Invitation, Membership, Role, Team
-from tests.asgi import Exchange, watch
+from tests.asgi import Exchange, never_opens, watch
 from tests.cast import Cast, fresh, start
 from tests.runs.asking import interrupted, question
+from tests.runs.files.attaching import attached
+from tests.tenancy.automation_doors import AUTOMATION
 from tests.tenancy.doors import (
     ADMIN,
     ASGI,
+    NEVER_OPENS,
     NOWHERE,
     RUN,
     SOCKETS,
     STAYS_OPEN,
     THREAD,
     Door,
-    asgi_routes,
-    django_routes,
-    filled,
-    http_router,
 )
 from tests.tenancy.doors import DJANGO as OTHERS
 from tests.tenancy.doors import (
     METHODS as CALLS,
 )
 from tests.tenancy.people_doors import PEOPLE
+from tests.tenancy.routes import asgi_routes, django_routes, filled, http_router
 from tests.web.calling import calling
 from web import routing
 from web.host_socket import methods, requests
 
-DJANGO = OTHERS | PEOPLE
+DJANGO = OTHERS | AUTOMATION | PEOPLE
 pytestmark = pytest.mark.django_db(transaction=True)
 
 SECRET = "alice-said-this-to-her-agent"
@@ -70,6 +86,10 @@ class House:
     invitation: Invitation
     document: Document
     wisdom: Wisdom
+    delivery: WebhookDelivery
+    schedule: Schedule
+    view: SavedView
+    file: File
     askers: dict[str, dict[str, str]]
 
     def url(self, door: Door, route: str) -> str:
@@ -94,6 +114,11 @@ class House:
             invitation=self.invitation.pk,
             document=self.document.pk,
             wisdom=self.wisdom.pk,
+            webhook=self.delivery.webhook_id,
+            delivery=self.delivery.pk,
+            schedule=self.schedule.pk,
+            view=self.view.pk,
+            file=self.file.pk,
         )
 
     def body(self, door: Door) -> Any:
@@ -105,10 +130,10 @@ class House:
     def state(self) -> list[Any]:
         """What must not change by anything a stranger does."""
         runs = [fresh(run) for run in (self.run, self.queued)]
-        shown = [(run.status, run.cancel_requested_at, run.journal.head) for run in runs]
+        runs_now = [(run.status, run.cancel_requested_at, run.journal.head) for run in runs]
         team = self.run.team
         return [
-            *shown,
+            *runs_now,
             Interrupt.objects.get(pk=self.question.pk).status,
             list(ApiKey.objects.for_team(team).order_by("pk").values_list("pk", "revoked")),
             list(Membership.objects.for_team(team).order_by("pk").values_list("pk", "role")),
@@ -119,6 +144,11 @@ class House:
             Thread.objects.get(pk=self.run.thread_id).title,
             Grant.objects.get(pk=self.grant.pk).is_live(),
             [Document.objects.for_team(team).count(), Wisdom.objects.for_team(team).count()],
+            list(File.objects.for_team(team).values_list("pk", "sha256", "expires_at")),
+            list(Webhook.objects.for_team(team).values_list("pk", "url", "events", "secrets")),
+            list(Schedule.objects.for_team(team).values_list("pk", "cron", "owner", "next_at")),
+            list(SavedView.objects.for_team(team).values_list("pk", "name", "query", "shared")),
+            list(WebhookDelivery.objects.filter(pk=self.delivery.pk).values_list("status", "type")),
         ]
 
 
@@ -152,13 +182,28 @@ def house(cast: Cast, settings: Settings) -> House:
     Grant.objects.filter(pk=late.pk).update(expires_at=timezone.now())
     email = f"{SECRET}@example.com"
     invited = invitations.send(cast.team, email, Role.MEMBER, by="user:alice")[0]
-    asked = Interrupt.objects.get()
+    interrupt = Interrupt.objects.get()
     values = {"title": SECRET, "media_type": "text/plain", "text": SECRET}
     document = documents.upload(cast.alice.principal, values)
     wisdom = notes.write(cast.alice.principal, SECRET)
+    webhook = Webhook.objects.create(
+        team=cast.team, url=f"https://{SECRET}.example.com/", events=["thread.created"],
+        secrets=signing.sealed(SECRET), created_by="x", creator="x",
+    )  # fmt: skip
+    delivery = WebhookDelivery.objects.create(
+        team=cast.team, webhook=webhook, type="run.failed", status="failed", ended_at=timezone.now()
+    )
+    schedule = manage.create(
+        cast.alice.principal,
+        {"cron": "0 0 * * *", "input": {"messages": [{"role": "user", "content": SECRET}]}},
+    )
+    view = saved_views.create(
+        cast.alice.principal, {"name": SECRET, "query": f"q={SECRET}", "shared": True}
+    )
+    file = attached(run, cast.alice.principal, f"{SECRET}.txt")
     return House(
-        run, queued, asked, spare, failed, key, member, comment, grant, token, invited, document,
-        wisdom, askers,
+        run, queued, interrupt, spare, failed, key, member, comment, grant, token, invited,
+        document, wisdom, delivery, schedule, view, file, askers,
     )  # fmt: skip
 
 
@@ -170,15 +215,15 @@ class Seen:
 
 async def knock(method: str, url: str, headers: dict[str, str], body: Any) -> Seen:
     """What an asker gets; of a stream only its beginning, unless it ends by itself."""
-    sent = body if method in ("POST", "PUT", "PATCH") else None
-    async with Exchange(method, url, {**OWN, **headers}, json=sent) as exchange:
+    payload = body if method in ("POST", "PUT", "PATCH") else None
+    async with Exchange(method, url, {**OWN, **headers}, json=payload) as exchange:
         streams = exchange.headers.get("content-type", "").startswith("text/event-stream")
         if streams and method == "POST":
-            shown = await exchange.until(b":")
+            answer = await exchange.until(b":")
         else:
-            shown = await exchange.rest()
+            answer = await exchange.rest()
         exchange.headers.pop("location", None)  # says again what the asker said
-        return Seen(exchange.status, f"{shown.decode()} {exchange.headers}")
+        return Seen(exchange.status, f"{answer.decode()} {exchange.headers}")
 
 
 def undeclared(routes: Iterable[str], doors: dict[str, Door]) -> list[str]:
@@ -213,14 +258,14 @@ async def check(house: House, route: str, door: Door, methods: Iterable[str]) ->
         before = await db(house.state)
         expected = door.answers.get("GET" if method == "HEAD" else method)
         for name, headers in house.askers.items():
-            seen = await knock(method, url, {**headers, **door.headers}, house.body(door))
-            what = f"{method} {url} by {name}: {seen.status}"
+            response = await knock(method, url, {**headers, **door.headers}, house.body(door))
+            what = f"{method} {url} by {name}: {response.status}"
             if expected is not None:
-                assert seen.status == getattr(expected, name), what
+                assert response.status == getattr(expected, name), what
             elif method != "OPTIONS":
-                assert seen.status in REFUSED, what
+                assert response.status in REFUSED, what
             if name != "owner":
-                assert not [word for word in secrets if word in seen.text], what
+                assert not [word for word in secrets if word in response.text], what
                 assert await db(house.state) == before, what
 
 
@@ -241,6 +286,9 @@ async def test_sockets(house: House, bell: None, route: str) -> None:
     for name, headers in house.askers.items():
         if getattr(door.answers["WS"], name) == STAYS_OPEN:
             continue  # what it does there: ``test_requests_of_the_host_socket``
+        if getattr(door.answers["WS"], name) == NEVER_OPENS:
+            assert await never_opens(house.url(door, route), {**OWN, **headers})
+            continue
         events, code = await watch(house.url(door, route), {**OWN, **headers})
         assert code == getattr(door.answers["WS"], name), name
         assert bool(events) == (code == 1000)
@@ -274,9 +322,9 @@ async def test_the_operators_admin_only_leads_to_its_sign_in(house: House, bell:
             continue
         for name in ("nobody", "stranger"):
             address, headers = f"/{filled(route, house.run.pk)}", house.askers[name]
-            seen = await knock("GET", address, headers, None)
-            assert seen.status in (302, 404), f"{route} by {name}: {seen.status}"
-            assert SECRET not in seen.text
-            seen = await knock("POST", address, headers, {})
-            assert seen.status in (302, 403, 404), f"{route} by {name}: {seen.status}"
+            response = await knock("GET", address, headers, None)
+            assert response.status in (302, 404), f"{route} by {name}: {response.status}"
+            assert SECRET not in response.text
+            response = await knock("POST", address, headers, {})
+            assert response.status in (302, 403, 404), f"{route} by {name}: {response.status}"
     assert await db(house.state) == before

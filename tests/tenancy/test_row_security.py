@@ -102,14 +102,14 @@ def test_another_teams_rows_are_out_of_reach(
     key = fields[-1].column
 
     with scope.limited(cast.team.pk):
-        seen = ask(f"select count(*) from {table}") != [(0,)]
-        assert seen == (table not in FOR_ALL_TEAMS)
+        visible = ask(f"select count(*) from {table}") != [(0,)]
+        assert visible == (table not in FOR_ALL_TEAMS)
         if table not in READ_BY_ALL:
             assert ask(count.format(table, theirs)) == [(0,)]
             assert ask(f"select count(*) from {table} where not ({ours})") == [(0,)]
         if table != "teams_auditentry":
             assert change(f'update {table} set "{key}" = "{key}" where {theirs}') == 0
-            assert bool(change(f'update {table} set "{key}" = "{key}" where {ours}')) == seen
+            assert bool(change(f'update {table} set "{key}" = "{key}" where {ours}')) == visible
         assert change(f"delete from {table} where {theirs}") == 0
         with refused(UniqueViolation if table in BEFORE_ITS_OWNER else InsufficientPrivilege):
             ask(

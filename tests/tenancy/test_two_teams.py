@@ -63,14 +63,14 @@ def test_an_agent_of_another_team_cannot_be_run(cast: Cast) -> None:
 
 
 def test_the_same_names_and_keys_are_two_runs(cast: Cast) -> None:
-    shown: dict[str, list[str]] = {}
+    ids_by_team: dict[str, list[str]] = {}
     for actor in (cast.alice, cast.charlie):
         headers = {**actor.headers, "idempotency-key": "k"}
         for _ in range(2):
             answer = ask_now("POST", RUNS, headers, json={"input": NAMES})
             assert answer.status == 202
-            shown.setdefault(answer.json["id"], []).append(actor.user.get_username())
-    assert list(shown.values()) == [["alice"] * 2, ["charlie"] * 2]
+            ids_by_team.setdefault(answer.json["id"], []).append(actor.user.get_username())
+    assert list(ids_by_team.values()) == [["alice"] * 2, ["charlie"] * 2]
     assert Thread.objects.count() == 2
     other = {"input": {**NAMES, "state": 1}}
     for actor in (cast.alice, cast.charlie):
@@ -102,18 +102,18 @@ async def test_names_with_a_cursor_do_not_find_the_others_run(cast: Cast, bell: 
 
 
 async def test_each_team_reads_its_own_events(cast: Cast, writer: JournalWriter) -> None:
-    said = {}
+    texts = {}
     for actor in (cast.alice, cast.charlie):
         name = actor.user.get_username()
         body = {**NAMES, "messages": [{"role": "user", "content": f"only for {name}"}]}
         async with Exchange("POST", "/agui", actor.headers, json=body) as exchange:
             run = await db(Run.objects.for_team(actor.team).get)
             await perform(run, writer)
-            said[run.pk] = str(events_of(await exchange.rest()))
-        assert f"only for {name}" in said[run.pk]
-    ours, theirs = said
-    assert "charlie" not in said[ours]
-    assert "alice" not in said[theirs]
+            texts[run.pk] = str(events_of(await exchange.rest()))
+        assert f"only for {name}" in texts[run.pk]
+    ours, theirs = texts
+    assert "charlie" not in texts[ours]
+    assert "alice" not in texts[theirs]
     for actor, other in ((cast.alice, theirs), (cast.charlie, ours)):
         assert await watch(f"/ws/runs/{other}/", actor.headers) == ([], 4404)
         for accept in ("text/event-stream", "application/json"):

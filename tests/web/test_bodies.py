@@ -35,7 +35,7 @@ class Endless:
         return {"type": "http.request", "body": self.chunk, "more_body": True}
 
 
-async def sent(client: Endless, path: str, headers: dict[str, str], app: Any = None) -> Any:
+async def respond(client: Endless, path: str, headers: dict[str, str], app: Any = None) -> Any:
     """The status, headers and body of the answer to a body without end."""
     from web.asgi import application
 
@@ -55,7 +55,7 @@ async def sent(client: Endless, path: str, headers: dict[str, str], app: Any = N
 async def test_chunks_are_counted(settings: Settings, path: str) -> None:
     settings.AGUI_MAX_BODY_BYTES = 10_000
     client = Endless(b"x" * 1_000)
-    status, headers, body = await sent(client, path, JSON)
+    status, headers, body = await respond(client, path, JSON)
     assert (status, client.taken) == (413, 11)
     assert b'"code":"too_large"' in body
     assert headers["connection"] == "close"
@@ -68,7 +68,7 @@ async def test_a_declared_length_is_believed_before_a_byte_is_read(
 ) -> None:
     client = Endless(b"x")
     length = {"content-length": str(settings.AGUI_MAX_BODY_BYTES + 1)}
-    status, _, body = await sent(client, path, {**JSON, **length})
+    status, _, body = await respond(client, path, {**JSON, **length})
     assert (status, client.taken) == (413, 0)
     assert b'"code":"too_large"' in body
 
@@ -76,14 +76,16 @@ async def test_a_declared_length_is_believed_before_a_byte_is_read(
 @pytest.mark.parametrize("path", ROUTES)
 async def test_a_body_that_stops_half_way_has_a_deadline(settings: Settings, path: str) -> None:
     settings.AGUI_BODY_TIMEOUT = 0.05
-    status, _, body = await sent(Endless(b"{", chunks=1), path, JSON)
+    status, _, body = await respond(Endless(b"{", chunks=1), path, JSON)
     assert status == 408
     assert b'"code":"request_timeout"' in body
 
 
 async def test_people_get_a_sentence(settings: Settings) -> None:
     settings.AGUI_MAX_BODY_BYTES = 10
-    status, headers, body = await sent(Endless(b"x" * 11), "/login/", {"accept": "text/html,*/*"})
+    status, headers, body = await respond(
+        Endless(b"x" * 11), "/login/", {"accept": "text/html,*/*"}
+    )
     assert (status, body) == (413, b"The body is larger than 10 bytes.")
     assert headers["content-type"] == "text/plain; charset=utf-8"
 
@@ -97,7 +99,7 @@ async def test_one_address_holds_a_quarter_of_the_bytes_and_all_together_all_of_
 
     def ask(size: int, address: str) -> Any:
         client = Endless(b"x" * size, chunks=1)
-        return asyncio.create_task(sent(client, "/agui", {"x-forwarded-for": address}, bodies))
+        return asyncio.create_task(respond(client, "/agui", {"x-forwarded-for": address}, bodies))
 
     slow = [ask(100, f"10.0.0.{n}") for n in range(4)]
     await asyncio.sleep(0)

@@ -46,17 +46,17 @@ def connect(actor: Actor, thread: str = "t", **more: Any) -> Stream:
     return Stream.of(answer)
 
 
-def said(actor: Actor, number: int = 1, **more: Any) -> Any:
+def question_and_answer(actor: Actor, number: int = 1, **more: Any) -> Any:
     """A question and its answer."""
     message = [*text(f"a{number}", "an", "swer"), {**END_TEXT, "messageId": f"a{number}"}]
-    asked = [user(f"question {number}", f"u{number}")]
-    return tell(actor, *message, messages=asked, runId=f"r{number}", **more)
+    question = [user(f"question {number}", f"u{number}")]
+    return tell(actor, *message, messages=question, runId=f"r{number}", **more)
 
 
 class TestAnEndedThread:
     def test_several_runs_come_as_one_history(self, cast: Cast) -> None:
-        said(cast.alice, 1)
-        last = said(cast.alice, 2)
+        question_and_answer(cast.alice, 1)
+        last = question_and_answer(cast.alice, 2)
         stream = connect(cast.vera)
         assert stream.types == [*SNAPSHOTS, "RUN_FINISHED"]
         assert stream.contents() == [
@@ -75,11 +75,11 @@ class TestAnEndedThread:
         assert connect(cast.alice).last("STATE_SNAPSHOT")["snapshot"] == {"n": [1, 2]}
 
     def test_open_questions_are_asked_again(self, cast: Cast) -> None:
-        said(cast.alice, end=interrupt)
+        question_and_answer(cast.alice, end=interrupt)
         assert connect(cast.alice).events[-1]["outcome"] == ASKED
 
     def test_answered_questions_do_not_return(self, cast: Cast) -> None:
-        said(cast.alice, end=interrupt)
+        question_and_answer(cast.alice, end=interrupt)
         tell(cast.alice, resume=[{"interruptId": "q", "status": "resolved"}])
         stream = connect(cast.alice)
         assert stream.types == [*SNAPSHOTS, "RUN_FINISHED"]
@@ -87,23 +87,23 @@ class TestAnEndedThread:
 
     def test_a_failed_answer_leaves_the_question_open(self, cast: Cast) -> None:
         """A client keeps its pending interrupts through RUN_ERROR, if it ever heard of them."""
-        said(cast.alice, end=interrupt)
+        question_and_answer(cast.alice, end=interrupt)
         tell(cast.alice, resume=[{"interruptId": "q", "status": "resolved"}], end=fail)
         stream = connect(cast.alice)
         assert stream.types == ["RUN_STARTED", "RUN_FINISHED", *SNAPSHOTS, "RUN_ERROR"]
         assert stream.events[1]["outcome"] == ASKED
 
     def test_a_failed_run(self, cast: Cast) -> None:
-        said(cast.alice, end=fail)
+        question_and_answer(cast.alice, end=fail)
         ending = connect(cast.alice).events[-1]
         assert (ending["type"], ending["code"]) == ("RUN_ERROR", "agent_error")
 
     def test_a_cancelled_run(self, cast: Cast) -> None:
-        said(cast.alice, end=cancel)
+        question_and_answer(cast.alice, end=cancel)
         assert connect(cast.alice).events[-1]["outcome"] == {"type": "cancelled"}
 
     def test_a_cancelled_run_for_a_client_of_0x(self, cast: Cast) -> None:
-        run = said(cast.alice, end=cancel)
+        run = question_and_answer(cast.alice, end=cancel)
         stream = connect(cast.alice, protocolVersion=None)
         assert stream.types == [*SNAPSHOTS, "RUN_ERROR"]
         assert stream.events[-1]["code"] == "abort"
@@ -113,7 +113,7 @@ class TestAnEndedThread:
     @pytest.mark.parametrize("slash", ["", "/"])
     @pytest.mark.parametrize("base", ["", "/api"])
     def test_every_address(self, cast: Cast, base: str, slash: str) -> None:
-        said(cast.alice)
+        question_and_answer(cast.alice)
         url = base + CONNECT + slash
         answer = ask_now("POST", url, cast.alice.headers, json={"thread_id": "t"})
         assert Stream.of(answer).contents() == [("u1", "question 1"), ("a1", "answer")]
@@ -121,7 +121,7 @@ class TestAnEndedThread:
     def test_a_history_beyond_any_event_comes_as_its_logs(
         self, cast: Cast, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        runs = [said(cast.alice, 1), said(cast.alice, 2)]
+        runs = [question_and_answer(cast.alice, 1), question_and_answer(cast.alice, 2)]
         monkeypatch.setattr(prelude, "MAX_EVENT_BYTES", 10)
         assert connect(cast.alice).events == [event for run in runs for event in log_of(run)]
 
@@ -131,7 +131,7 @@ class TestNothingThere:
         assert connect(cast.alice, "nobody's").events == []
 
     def test_a_strangers_thread_is_an_unknown_one(self, cast: Cast) -> None:
-        said(cast.alice)
+        question_and_answer(cast.alice)
         known, unknown = (
             ask_now("POST", CONNECT, cast.charlie.headers, json=body(name))
             for name in ("t", "nobody's")
@@ -141,8 +141,8 @@ class TestNothingThere:
         assert set(known.headers) == set(unknown.headers)
 
     def test_the_same_name_in_two_teams_is_two_threads(self, cast: Cast) -> None:
-        said(cast.alice, 1)
-        said(cast.charlie, 2)
+        question_and_answer(cast.alice, 1)
+        question_and_answer(cast.charlie, 2)
         assert connect(cast.charlie).contents() == [("u2", "question 2"), ("a2", "answer")]
 
 
@@ -171,15 +171,15 @@ class TestRefusals:
 
 class TestALiveThread:
     async def test_in_the_middle_of_a_message(self, cast: Cast, bell: None) -> None:
-        await db(said, cast.alice)
+        await db(question_and_answer, cast.alice)
         run = await db(start, cast.alice, threadId="t", messages=[user("and?", "u2")])
-        told = await db(Told, run)
-        await db(told.say, *text("a2", "half "))
+        live = await db(Told, run)
+        await db(live.say, *text("a2", "half "))
         async with Exchange("POST", CONNECT, cast.vera.headers, json=body()) as exchange:
             opening = await exchange.until(b"id: 3\n")
             more = {"type": "TEXT_MESSAGE_CONTENT", "messageId": "a2", "delta": "and half"}
-            await db(told.say, more, END_TEXT)
-            await db(told.end)
+            await db(live.say, more, END_TEXT)
+            await db(live.end)
             stream = Stream.of(opening + await exchange.rest())
         assert stream.types == [
             *SNAPSHOTS, "TEXT_MESSAGE_START",
@@ -191,13 +191,13 @@ class TestALiveThread:
         assert exchange.headers["content-location"] == f"/api/v1/runs/{run.pk}/events"
 
     async def test_a_queued_run_comes_behind_the_history(self, cast: Cast, bell: None) -> None:
-        await db(said, cast.alice)
+        await db(question_and_answer, cast.alice)
         run = await db(start, cast.alice, threadId="t", messages=[user("and?", "u2")])
         async with Exchange("POST", CONNECT, cast.vera.headers, json=body()) as exchange:
             opening = await exchange.until(b"RUN_FINISHED")
-            told = await db(Told, run)
-            await db(told.say, *text("a2", "yes"), END_TEXT)
-            await db(told.end)
+            live = await db(Told, run)
+            await db(live.say, *text("a2", "yes"), END_TEXT)
+            await db(live.end)
             stream = Stream.of(opening + await exchange.rest())
         log = await db(log_of, run)
         assert stream.types[:4] == [*SNAPSHOTS, "RUN_FINISHED"]
@@ -213,12 +213,12 @@ class TestALiveThread:
         assert stream.events == await db(log_of, run)
 
     async def test_what_waits_behind_the_live_run_follows(self, cast: Cast, bell: None) -> None:
-        told = await db(Told, await db(start, cast.alice, threadId="t"))
-        await db(told.say, *text("a1", "first"))
+        live = await db(Told, await db(start, cast.alice, threadId="t"))
+        await db(live.say, *text("a1", "first"))
         waiting = await db(start, cast.alice, threadId="t", onBusy="enqueue")
         async with Exchange("POST", CONNECT, cast.vera.headers, json=body()) as exchange:
             opening = await exchange.until(b"id: ")
-            await db(told.end)
+            await db(live.end)
             await db((await db(Told, waiting)).end)
             stream = Stream.of(opening + await exchange.rest())
         assert stream.types[-5:-2] == ["TEXT_MESSAGE_START", "TEXT_MESSAGE_END", "RUN_FINISHED"]
@@ -227,14 +227,14 @@ class TestALiveThread:
     async def test_a_run_that_ends_meanwhile_counts_once(
         self, cast: Cast, bell: None, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        told = await db(Told, await db(start, cast.alice, threadId="t"))
-        await db(told.say, *text("a1", "once"))
+        live = await db(Told, await db(start, cast.alice, threadId="t"))
+        await db(live.say, *text("a1", "once"))
         looked: list[Fold] = []
         real = history.current
 
         def current(thread: Any) -> Fold:
             if not looked:
-                told.end()
+                live.end()
             looked.append(real(thread))
             return looked[-1]
 
@@ -247,16 +247,16 @@ class TestALiveThread:
     async def test_any_moment_is_a_clean_cut(self, cast: Cast, bell: None) -> None:
         """Snapshot and tail together are the whole message, wherever the reader came in."""
         run = await db(start, cast.alice, threadId="t")
-        told = await db(Told, run)
-        await db(told.say, *text("a2"))
-        said = ""
+        live = await db(Told, run)
+        await db(live.say, *text("a2"))
+        words = ""
         for number in range(12):
             word = f"{number} "
             delta = {"type": "TEXT_MESSAGE_CONTENT", "messageId": "a2", "delta": word}
             async with Exchange("POST", CONNECT, cast.vera.headers, json=body()) as exchange:
-                await db(told.say, delta)
+                await db(live.say, delta)
                 stream = Stream.of(await exchange.until(word.encode()))
             deltas = [event["delta"] for event in stream.events if "delta" in event]
-            said += word
-            assert stream.contents()[0][1] + "".join(deltas) == said
-        await db(told.end)
+            words += word
+            assert stream.contents()[0][1] + "".join(deltas) == words
+        await db(live.end)

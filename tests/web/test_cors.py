@@ -20,7 +20,7 @@ def _listed(settings: Settings) -> None:
 
 
 async def ask(
-    method: str = "GET", path: str = "/", sent: Any = (), **headers: str
+    method: str = "GET", path: str = "/", raw_headers: Any = (), **headers: str
 ) -> tuple[int, list[tuple[str, str]], bool]:
     """(status, headers, whether the application was reached) of one request through ``Cors``."""
     reached = False
@@ -29,7 +29,7 @@ async def ask(
     async def app(scope: Any, receive: Any, send: Any) -> None:
         nonlocal reached
         reached = True
-        await send({"type": "http.response.start", "status": 200, "headers": list(sent)})
+        await send({"type": "http.response.start", "status": 200, "headers": list(raw_headers)})
         await send({"type": "http.response.body", "body": b"ok"})
 
     async def send(message: Any) -> None:
@@ -55,13 +55,13 @@ async def test_a_listed_origin_gets_its_preflight_on_every_route(path: str) -> N
     status, headers, reached = await ask(
         "OPTIONS", path, origin=LISTED, access_control_request_method="POST"
     )
-    found = dict(headers)
+    granted = dict(headers)
     assert (status, reached) == (204, False)
-    assert found["access-control-allow-origin"] == LISTED
-    assert found["access-control-allow-credentials"] == "true"
-    assert found["vary"] == "Origin"
-    assert int(found["access-control-max-age"]) > 0
-    assert {"GET", "POST", "DELETE"} <= set(found["access-control-allow-methods"].split(", "))
+    assert granted["access-control-allow-origin"] == LISTED
+    assert granted["access-control-allow-credentials"] == "true"
+    assert granted["vary"] == "Origin"
+    assert int(granted["access-control-max-age"]) > 0
+    assert {"GET", "POST", "DELETE"} <= set(granted["access-control-allow-methods"].split(", "))
     assert {
         "Authorization",
         "Content-Type",
@@ -69,7 +69,8 @@ async def test_a_listed_origin_gets_its_preflight_on_every_route(path: str) -> N
         "Producer-Seq",
         "Idempotency-Key",
         "X-Request-ID",
-    } <= set(found["access-control-allow-headers"].split(", "))
+        "X-Run-Id",
+    } <= set(granted["access-control-allow-headers"].split(", "))
 
 
 @pytest.mark.parametrize("path", ROUTES)
@@ -87,9 +88,9 @@ async def test_an_options_request_that_is_no_preflight_reaches_the_application()
 
 
 async def test_a_listed_origin_may_read_the_answer_and_its_headers() -> None:
-    found = dict((await ask(origin=LISTED))[1])
-    assert found["access-control-allow-origin"] == LISTED
-    assert found["access-control-allow-credentials"] == "true"
+    granted = dict((await ask(origin=LISTED))[1])
+    assert granted["access-control-allow-origin"] == LISTED
+    assert granted["access-control-allow-credentials"] == "true"
     assert {
         "Content-Location",
         "ETag",
@@ -98,8 +99,8 @@ async def test_a_listed_origin_may_read_the_answer_and_its_headers() -> None:
         "Stream-Closed",
         "Stream-Next-Offset",
         "X-Request-ID",
-    } <= set(found["access-control-expose-headers"].split(", "))
-    assert found["vary"] == "Origin"
+    } <= set(granted["access-control-expose-headers"].split(", "))
+    assert granted["vary"] == "Origin"
 
 
 async def test_a_stranger_gets_the_answer_without_any_cors_header() -> None:
@@ -107,8 +108,8 @@ async def test_a_stranger_gets_the_answer_without_any_cors_header() -> None:
 
 
 async def test_without_an_origin_the_answer_is_untouched() -> None:
-    sent = [(b"Vary", b"Cookie"), (b"X-One", b"1")]
-    assert await ask(sent=sent) == (200, [("Vary", "Cookie"), ("X-One", "1")], True)
+    raw_headers = [(b"Vary", b"Cookie"), (b"X-One", b"1")]
+    assert await ask(raw_headers=raw_headers) == (200, [("Vary", "Cookie"), ("X-One", "1")], True)
 
 
 async def test_a_wildcard_is_echoed_but_never_with_credentials(settings: Settings) -> None:
@@ -120,34 +121,34 @@ async def test_a_wildcard_is_echoed_but_never_with_credentials(settings: Setting
 
 
 @pytest.mark.parametrize(
-    ("sent", "expected"),
+    ("raw_headers", "expected"),
     [
         (b"Cookie, Accept", "Cookie, Accept, Origin"),
         (b"Cookie, origin", "Cookie, origin"),
         (b"*", "*"),
     ],
 )
-async def test_vary_names_origin_once(sent: bytes, expected: str) -> None:
-    headers = (await ask(sent=[(b"Vary", sent)], origin=LISTED))[1]
+async def test_vary_names_origin_once(raw_headers: bytes, expected: str) -> None:
+    headers = (await ask(raw_headers=[(b"Vary", raw_headers)], origin=LISTED))[1]
     assert [value for name, value in headers if name.lower() == "vary"] == [expected]
 
 
 async def test_the_applications_own_cors_headers_do_not_double_ours() -> None:
-    sent = [(b"Access-Control-Allow-Origin", b"*")]
-    headers = (await ask(sent=sent, origin=LISTED))[1]
+    raw_headers = [(b"Access-Control-Allow-Origin", b"*")]
+    headers = (await ask(raw_headers=raw_headers, origin=LISTED))[1]
     granted = [value for name, value in headers if name.lower() == "access-control-allow-origin"]
     assert granted == [LISTED]
 
 
 async def test_sockets_pass_through() -> None:
-    seen = []
+    scopes = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
-        seen.append(scope["type"])
+        scopes.append(scope["type"])
 
     scope = {"type": "websocket", "headers": [(b"origin", STRANGER.encode())]}
     await Cors(app)(scope, None, None)  # type: ignore[arg-type]
-    assert seen == ["websocket"]
+    assert scopes == ["websocket"]
 
 
 @pytest.mark.parametrize(

@@ -181,8 +181,8 @@ class TestSse:
             assert first["streamCursor"].isdecimal()
             assert "streamClosed" not in first
             await live.say("d")
-            seen = await exchange.until(wire.offset(5).encode())
-            assert b'"value":"d"' in seen
+            frames = await exchange.until(wire.offset(5).encode())
+            assert b'"value":"d"' in frames
             await live.end()
             assert control(await exchange.rest())["streamClosed"] is True
 

@@ -45,14 +45,14 @@ async def test_health_asks_nobody() -> None:
     async def busy(scope: Any, receive: Any, send: Any) -> None:
         pytest.fail("the application was asked")
 
-    sent: list[Any] = []
+    messages: list[Any] = []
 
     async def send(message: Any) -> None:
-        sent.append(message)
+        messages.append(message)
 
     await health.Alive(busy)({"path": "/health", "method": "GET"}, send, send)
-    assert sent[0]["status"] == 200
-    assert json.loads(sent[1]["body"]) == {"status": "healthy", "protocol": "AG-UI"}
+    assert messages[0]["status"] == 200
+    assert json.loads(messages[1]["body"]) == {"status": "healthy", "protocol": "AG-UI"}
 
 
 def test_ready_with_everything(client: Client, worker: int) -> None:

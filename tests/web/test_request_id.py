@@ -9,14 +9,14 @@ from web.cors import Cors
 from web.request_id import SANE, RequestId
 
 
-async def ask(sent: Any = (), **headers: str) -> tuple[dict[str, str], dict[str, Any]]:
+async def ask(headers_out: Any = (), **headers: str) -> tuple[dict[str, str], dict[str, Any]]:
     """The answer's headers, and what the logs would have been told meanwhile."""
     bound: dict[str, Any] = {}
     answered: dict[str, str] = {}
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         bound.update(get_contextvars())
-        await send({"type": "http.response.start", "status": 200, "headers": list(sent)})
+        await send({"type": "http.response.start", "status": 200, "headers": list(headers_out)})
 
     async def send(message: Any) -> None:
         for name, value in message.get("headers", ()):
@@ -66,7 +66,7 @@ async def test_missing_security_headers_are_added() -> None:
 
 
 async def test_security_headers_of_the_application_win() -> None:
-    headers, _ = await ask(sent=[(b"Referrer-Policy", b"no-referrer")])
+    headers, _ = await ask(headers_out=[(b"Referrer-Policy", b"no-referrer")])
     assert headers["referrer-policy"] == "no-referrer"
 
 

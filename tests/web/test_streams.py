@@ -152,10 +152,10 @@ class TestServerSentEvents:
     ) -> None:
         settings.AGUI_SSE_HEARTBEAT = settings.AGUI_HUB_TICK = 0.05
         async with Exchange("GET", f"{live.url}?after=4", {**cast.vera.headers, **SSE}) as exchange:
-            seen = await exchange.until(b": heartbeat\n\n: heartbeat\n\n")
+            received = await exchange.until(b": heartbeat\n\n: heartbeat\n\n")
             await live.end()
-            seen += await exchange.rest()
-        assert [seq for seq, _ in events_of(seen)] == [5]
+            received += await exchange.rest()
+        assert [seq for seq, _ in events_of(received)] == [5]
 
     async def test_leaving_does_not_cancel(self, cast: Cast, live: LiveRun) -> None:
         async with Exchange("GET", live.url, {**cast.vera.headers, **SSE}) as exchange:

@@ -79,23 +79,25 @@ def test_a_get_says_its_version(
     run = tell(cast.alice, *THOUGHT)
     headers = {**cast.vera.headers, "accept": "text/event-stream"}
     stream = Stream.of(ask_now("GET", f"/api/v1/runs/{run.pk}/events{query}", headers))
-    said = [(seq, event["type"]) for seq, event in stream.frames]
-    assert [each for each in said if "REASONING" in each[1] or "THINKING" in each[1]] == expected
-    assert said[-1] == (6, "RUN_FINISHED")
+    pairs = [(seq, event["type"]) for seq, event in stream.frames]
+    assert [each for each in pairs if "REASONING" in each[1] or "THINKING" in each[1]] == expected
+    assert pairs[-1] == (6, "RUN_FINISHED")
 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("declared", [None, "0.0.43", "1.0"])
-@pytest.mark.parametrize("asked", ["", "?protocol=0.0.39"])
-def test_a_connect_says_it_or_its_input_does(cast: Cast, asked: str, declared: str | None) -> None:
+@pytest.mark.parametrize("parameter", ["", "?protocol=0.0.39"])
+def test_a_connect_says_it_or_its_input_does(
+    cast: Cast, parameter: str, declared: str | None
+) -> None:
     plan = {"type": "ACTIVITY_SNAPSHOT", "messageId": "p", "activityType": "PLAN", "content": {}}
     tell(cast.alice, *THOUGHT, plan)
     body = {"threadId": "t", "runId": "new", "protocolVersion": declared}
-    url = f"/agui/agent/echo/connect{asked}"
+    url = f"/agui/agent/echo/connect{parameter}"
     stream = Stream.of(ask_now("POST", url, cast.alice.headers, json=body))
     roles = {message["role"] for message in stream.last("MESSAGES_SNAPSHOT")["messages"]}
-    knows_thoughts = not asked and declared != "0.0.43"
-    assert ("reasoning" in roles, "activity" in roles) == (knows_thoughts, not asked)
+    knows_thoughts = not parameter and declared != "0.0.43"
+    assert ("reasoning" in roles, "activity" in roles) == (knows_thoughts, not parameter)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,13 +1,16 @@
 """POST /agui: a stock AG-UI client starts a run and reads it as server-sent events."""
 
 from backends.postgres.bridge import db, db_read
+from protocol.dialects.tanstack import prelude_lines
+from protocol.schema import PROTOCOL_VERSION
 from runs.access import cursors, start
 from runs.lifecycle import joining
 from runs.lifecycle.joining import Cut
-from teams import authentication
 from teams.authentication import Principal
+from web import sse
 from web.asgi_http import Request, endpoint
 from web.consumers import arriving
+from web.consumers.dialects import tanstack
 from web.consumers.opening import opened
 from web.consumers.stream import stream_run
 from web.scope import Send
@@ -39,6 +42,10 @@ async def agui(request: Request, send: Send) -> None:
             cut = Cut(started.after, b"")
         else:
             cut = await db_read(joining.again, run)
+        view, wire = tanstack.framing(request, with_raw=raw)
+        if wire is sse.LINES:
+            cut = Cut(cut.position, prelude_lines(cut.opening))
+        declared = PROTOCOL_VERSION if tanstack.is_tanstack(request) else started.declared
         await stream_run(
             request,
             send,
@@ -46,13 +53,15 @@ async def agui(request: Request, send: Send) -> None:
             [run.pk],
             owner=run.team_id,
             cut=cut,
-            reads=cursors.protocol(request.query, started.declared),
+            reads=cursors.protocol(request.query, declared),
             raw=raw,
+            view=view,
+            wire=wire,
         )
 
 
 async def authenticate(request: Request) -> Principal:
     """The caller. A cookie alone is not enough for a POST: the page must be one of ours."""
-    principal = await db(authentication.resolve, request.headers, request.cookies)
+    principal = await arriving.caller(request)
     arriving.refuse_foreign_page(principal, request, json_body=True)
     return principal

@@ -62,7 +62,7 @@ async def connect(request: Request, send: Send) -> None:
 
 
 def _join(principal: Principal, slug: str, body: bytes) -> Joined:
-    thread_id, declared = _asked(strict_json.loads(body))
+    thread_id, declared = thread_of(strict_json.loads(body))
     thread = access.find_thread(principal, thread_id)
     start.find_agent(principal, slug)
     joined = joining.thread(thread.pk) if thread else None
@@ -70,7 +70,7 @@ def _join(principal: Principal, slug: str, body: bytes) -> Joined:
     return Joined(cut, runs, thread.team_id if thread else principal.team.pk, declared)
 
 
-def _asked(data: Any) -> tuple[str, str | None]:
+def thread_of(data: Any) -> tuple[str, str | None]:
     """The thread's name, and the version that the reader declares. Raises BadRequest, Invalid."""
     if not isinstance(data, dict):
         raise BadRequest("The body must be a JSON object: a RunAgentInput.")

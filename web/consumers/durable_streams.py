@@ -4,11 +4,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from uuid import UUID
 
-from django.conf import settings
-
 from agui_project.errors import BadCursor, MethodNotAllowed, Unauthenticated
 from backends.postgres.bridge import db, db_read
-from events import journal
 from events.follow import follow
 from events.frames import Frames
 from protocol.dialects import durable_streams as wire
@@ -18,11 +15,11 @@ from runs.lifecycle.joining import Cut
 from runs.models import Run
 from teams import authentication
 from teams.authentication import Principal
-from web import sse
 from web.asgi_http import Request, answer, endpoint
 from web.consumers import arriving, ingest
+from web.consumers.export.log import payloads
 from web.consumers.opening import opened
-from web.consumers.stream import stream_run, while_allowed
+from web.consumers.stream import send_file, stream_run, while_allowed
 from web.scope import Send
 
 LONG_POLL_SECONDS = 25.0
@@ -133,33 +130,16 @@ async def _send_page(
     after: int,
     headers: Mapping[str, str],
 ) -> None:
-    """Everything up to the head in one answer: some clients read no second page.
+    """Everything up to the head in one answer: some clients read no second page."""
 
-    It is read and sent piece by piece, so that its size costs no memory here.
-    """
-    raw = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": 200, "headers": raw})
-
-    async def pieces() -> None:
+    async def pieces() -> AsyncIterator[bytes]:
         separator = b"["
-        async for payloads in _payloads(run.pk, after, run.journal.head):
-            await sse.piece(send, separator + b",".join(payloads), settings.AGUI_STALL_TIMEOUT)
+        async for page in payloads(run.pk, after, run.journal.head):
+            yield separator + b",".join(page)
             separator = b","
-        await sse.piece(send, b"]", settings.AGUI_STALL_TIMEOUT)
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+        yield b"]"
 
-    # A reader who loses access gets an answer without an end: half a page is not a page.
-    await while_allowed(
-        pieces(), request, principal, run.pk, run.team_id, leaving="http.disconnect"
-    )
-
-
-async def _payloads(run_id: UUID, after: int, last: int) -> AsyncIterator[list[bytes]]:
-    while after < last:
-        limit = min(journal.PAGE_ROWS, last - after)
-        page = await db_read(journal.read_after, run_id, after, limit)
-        after = page.rows[-1][0]
-        yield [payload.encode() for _, _, payload in page.rows]
+    await send_file(request, send, principal, run, headers, pieces())
 
 
 async def _stream(request: Request, send: Send, principal: Principal, run: Run, after: int) -> None:

@@ -1,16 +1,38 @@
 """GET /api/v1/runs/{id}/events as server-sent events: replay from a cursor, then live."""
 
+import asyncio
+import functools
+from typing import NamedTuple
+from uuid import UUID
+
+from django.conf import settings
+
+from backends import metrics
+from backends.postgres import scope
 from backends.postgres.bridge import db, db_read
+from backends.postgres.shared_reads import SharedReads
+from events import journal
+from events.frames import Frames
 from runs.access import access, cursors
 from runs.lifecycle import joining
 from runs.lifecycle.joining import Cut
 from runs.models import Run
 from teams.authentication import Principal
+from web import sse
 from web.asgi_http import Request, answer, endpoint
+from web.callers import of_team
 from web.consumers import arriving
+from web.consumers.arriving import Arrival
 from web.consumers.opening import opened
-from web.consumers.stream import stream_run
+from web.consumers.stream import log_of, stream_run
 from web.scope import Send
+
+
+class Target(NamedTuple):
+    """A run, and the ``rest`` of its log behind the cursor if that is over and fits one page."""
+
+    run: Run
+    rest: Frames | None
 
 
 @endpoint
@@ -20,21 +42,60 @@ async def events(request: Request, send: Send) -> None:
     204 for a cursor at the end of an ended run, which stops an EventSource.
     """
     principal = await arriving.reader(request, again="last-event-id" in request.headers)
-    cursor = cursors.from_request(request.headers, request.query)
-    run = await db(access.find, principal, request.kwargs["run_id"])
-    after = cursors.place(run, cursor)
-    if run.journal.closed_at and after == run.journal.head:
+    target = await _find(request, principal)
+    arrival = Arrival.at(request, principal, target.run)
+    if arrival.has_all:
         await answer(send, 204)
         return
     raw, reads = cursors.raw(request.query), cursors.protocol(request.query)
+    if target.rest is not None and reads is None:
+        await _answer_rest(send, target.run.pk, target.rest, raw=raw)
+        return
     async with opened(principal):
-        cut: Cut | None = None
-        if run.journal.closed_at is None and cursor is None:
-            cut = await db_read(_join, principal, run)
-        cut = cut or Cut(after, b"")
+        cut, run_id, owner = await _cut(request, arrival), target.run.pk, target.run.team_id
+        del target, arrival  # Rows must not live as long as the stream.
         await stream_run(
-            request, send, principal, [run.pk], owner=run.team_id, cut=cut, reads=reads, raw=raw
+            request, send, principal, [run_id], owner=owner, cut=cut, reads=reads, raw=raw
         )
+
+
+async def _answer_rest(send: Send, run_id: UUID, rest: Frames, *, raw: bool) -> None:
+    # Nothing stays open, so it takes no place among the open streams.
+    metrics.joins.inc()
+    body = rest.sse if raw else rest.rawless_sse
+    await sse.whole_answer(send, body, [log_of(run_id)], stall=settings.AGUI_STALL_TIMEOUT)
+
+
+async def _cut(request: Request, arrival: Arrival) -> Cut:
+    principal, run, after, returns = arrival
+    if run.journal.closed_at is not None or returns:
+        return Cut(after, b"")
+    async with request.readmitted(of_team(principal.team.pk), "join"):
+        return await db_read(_join, principal, run) or Cut(after, b"")
+
+
+async def _find(request: Request, principal: Principal) -> Target:
+    """The run, in one read for all readers of one credential who come at once."""
+    cursor = (request.headers.get("last-event-id"), request.query.get("after"))
+    key, finds = (principal, request.kwargs["run_id"], cursor), _finds(asyncio.get_running_loop())
+    if finds.is_waiting(key):
+        request.release()  # It waits for another's read.
+    target = await finds.get(key, functools.partial(db, _read, request, principal))
+    scope.reach(target.run.team_id)
+    return target
+
+
+@functools.cache
+def _finds(loop: asyncio.AbstractEventLoop) -> SharedReads[Target]:
+    return SharedReads()
+
+
+def _read(request: Request, principal: Principal) -> Target:
+    run = access.find(principal, request.kwargs["run_id"])
+    if run.journal.closed_at is None:
+        return Target(run, None)
+    rest = journal.read_rest(run.journal, Arrival.at(request, principal, run).after)
+    return Target(run, Frames.of_page(rest) if rest else None)
 
 
 def _join(principal: Principal, run: Run) -> Cut | None:

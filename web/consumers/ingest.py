@@ -13,7 +13,6 @@ from runs.access import access
 from runs.lifecycle.ingest import batches
 from runs.lifecycle.ingest.batches import EMPTY, Fed
 from runs.lifecycle.ingest.producers import EPOCH, ID, LONGEST_ID, MOST, SEQ, Place
-from teams import authentication
 from teams.authentication import Principal
 from web.asgi_http import Request, answer
 from web.consumers import arriving
@@ -24,7 +23,7 @@ _NUMBER = re.compile(r"[0-9]{1,16}")
 
 async def ingest(request: Request, send: Send) -> None:
     """Append a batch: 200, or 204 for one that was stored before; with its place in headers."""
-    principal = await db(authentication.resolve, request.headers, request.cookies)
+    principal = await arriving.caller(request)
     arriving.refuse_foreign_page(principal, request, json_body=True)
     place, closes = _place(request), request.headers.get(wire.CLOSED, "").lower() == wire.TRUE
     fed = await db(_feed, principal, request, place, await request.body(), closes=closes)

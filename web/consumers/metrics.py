@@ -31,6 +31,7 @@ class Queue(Collector):
     """Queued runs by team, and the pool of connections, at the moment of the scrape."""
 
     def collect(self) -> "Iterator[Metric]":
+        """The metrics that are read from the database while it can be reached."""
         # The rest is still worth knowing while the database is away.
         with suppress(DatabaseError, InterfaceError):
             yield from _queue()

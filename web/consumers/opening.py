@@ -10,8 +10,9 @@ from django.conf import settings
 from backends.postgres.bridge import db_read
 from backends.stream_limit import LEASE, seats
 from security.requester import ADDRESS
+from teams import limits
 from teams.authentication import Principal
-from teams.limits import LimitReached, limits_of
+from teams.limits import LimitReached
 from web.request_id import network_of
 
 
@@ -22,22 +23,34 @@ class Counted(NamedTuple):
     limit: str
     most: int
 
+    def require(self, free: bool) -> None:
+        """Raises LimitReached."""
+        if not free:
+            raise LimitReached.of(self.limit, self.most, after=LEASE / 3)
+
 
 @asynccontextmanager
 async def opened(principal: Principal) -> AsyncIterator[None]:
     """Take one of the open streams. Raises LimitReached before anything else is done."""
-    async with AsyncExitStack() as stack:
-        for owner, limit, most in await _counted(principal):
-            if not await stack.enter_async_context(seats().taken(owner, most)):
-                raise LimitReached.of(limit, most, after=LEASE / 3)
-        yield
+    first, *more = await _counted(principal)
+    async with seats().taken(first.owner, first.most) as free:
+        first.require(free)
+        if not more:  # An exit stack for one would take a kilobyte of each stream.
+            yield
+            return
+        async with AsyncExitStack() as stack:
+            for each in more:
+                each.require(await stack.enter_async_context(seats().taken(each.owner, each.most)))
+            yield
 
 
 async def _counted(principal: Principal) -> list[Counted]:
     """A link's readers are strangers: they count apart from the team, or could lock it out."""
     if principal.kind != "link":
-        most = (await db_read(limits_of, principal.team)).open_streams
-        return [Counted(principal.team.pk, "open_streams", most)]
+        own = limits.at_hand(principal.team)
+        if own is None:
+            own = await db_read(limits.limits_of, principal.team)
+        return [Counted(principal.team.pk, "open_streams", own.open_streams)]
     link = f"link:{principal.name}"
     here = f"{link}:{network_of(ADDRESS.get())}"
     return [

@@ -5,13 +5,14 @@ from uuid import UUID
 from backends.postgres.bridge import db
 from protocol.views.link import LinkView
 from protocol.views.redaction import Redaction
-from runs.access import access, cursors, sharing
+from runs.access import access, sharing
 from runs.access.sharing import Opened
 from runs.models import Run
 from teams import authentication
 from web import sse
 from web.asgi_http import Request, answer, endpoint
 from web.consumers import opening
+from web.consumers.arriving import Arrival
 from web.consumers.stream import stream_run
 from web.scope import Send
 
@@ -24,8 +25,8 @@ async def shared_events(request: Request, send: Send) -> None:
     for a cursor at the end of an ended run, which stops an EventSource.
     """
     opened, run = await db(_open, request)
-    after = cursors.check(cursors.from_request(request.headers, request.query), run.journal.head)
-    if run.journal.closed_at and after == run.journal.head:
+    arrival = Arrival.at(request, opened.principal, run)
+    if arrival.has_all:
         await answer(send, 204)
         return
     view = LinkView(Redaction(opened.grant.redact))
@@ -37,7 +38,7 @@ async def shared_events(request: Request, send: Send) -> None:
             [run.pk],
             owner=run.team_id,
             # Never send an empty piece of body: some servers take that for the end.
-            view=lambda batch: batch.linked(view, after) or sse.HEARTBEAT,
+            view=lambda batch: batch.linked(view, arrival.after) or sse.HEARTBEAT,
             headers=[(b"referrer-policy", b"no-referrer")],
         )
 

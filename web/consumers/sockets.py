@@ -12,11 +12,11 @@ from web.scope import App, Receive, Scope, Send, host_allowed
 Serve = Callable[[Request, Send], Awaitable[websocket.Close | None]]
 
 
-def socket(*, subprotocol: str | None = None) -> Callable[[Serve], App]:
+def socket(*, subprotocol: str | None = None, accepts: bool = True) -> Callable[[Serve], App]:
     """An ASGI app from a function that serves one socket and returns its close code, if any.
 
     Refusals are accepted first: browsers see no HTTP status. ``subprotocol`` is agreed on if the
-    client offers it.
+    client offers it. Without ``accepts`` the function accepts; what it refuses before never opens.
     """
 
     def decorate(serve: Serve) -> App:
@@ -24,9 +24,10 @@ def socket(*, subprotocol: str | None = None) -> Callable[[Serve], App]:
             if (await receive())["type"] != "websocket.connect":
                 return
             offered = subprotocol in scope.get("subprotocols", ())
-            await send(
-                {"type": "websocket.accept", "subprotocol": subprotocol if offered else None}
-            )
+            if accepts:
+                await send(
+                    {"type": "websocket.accept", "subprotocol": subprotocol if offered else None}
+                )
             try:
                 request = Request(scope, receive)
                 if not host_allowed(request.headers):

@@ -1,7 +1,7 @@
 """The one body of every stream of runs: follow, send, notice leavers, re-check access."""
 
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from uuid import UUID
@@ -15,11 +15,17 @@ from events.frames import Frames
 from protocol.views.legacy import Older, Version
 from runs.access import access
 from runs.lifecycle.joining import Cut
+from runs.models import Run
 from teams import revocation
 from teams.authentication import Principal
 from web import sse
 from web.asgi_http import Request
 from web.scope import Send
+
+
+def log_of(run_id: UUID) -> sse.Header:
+    """The header that says whose log an answer is."""
+    return (b"content-location", f"/api/v1/runs/{run_id}/events".encode())
 
 
 async def stream_run(
@@ -35,16 +41,15 @@ async def stream_run(
     view: sse.View | None = None,
     headers: Sequence[sse.Header] | None = None,
     stall: float | None = None,
-    retry: bool = True,
+    wire: sse.Wire = sse.EVENTS,
 ) -> None:
-    """Send runs one after another as server-sent events, each up to its stored end.
+    """Send runs one after another, each up to its stored end.
 
     Ends early if the reader leaves or loses its right to read. ``owner`` is the team that owns the
     runs. Of the first run the reader gets what ``cut`` says, else all of it. A ``view`` decides
     what the reader sees of each batch; without one, ``reads`` is the version of a reader of AG-UI
     0.x, and without ``raw`` RAW and ``rawEvent`` are left out. ``stall``: seconds a reader may
-    accept nothing. ``retry``: whether its client
-    knows that field of an event stream.
+    accept nothing. ``wire``: how the stream is framed, to which ``view`` must fit.
     """
     first = run_ids[0]
     cut = cut or Cut(0, b"")
@@ -55,8 +60,8 @@ async def stream_run(
             await db_read(_remind, older, first, cut.position)
         opening = older.opening(opening)
     if headers is None:
-        headers = [(b"content-location", f"/api/v1/runs/{first}/events".encode())]
-    await sse.begin(send, headers)
+        headers = [log_of(first)]
+    await sse.begin(send, headers, wire)
     async with aclosing(_follow_each(run_ids, cut.position)) as frames:
         sending = sse.stream(
             send,
@@ -64,13 +69,38 @@ async def stream_run(
             opening=opening,
             stall=stall or settings.AGUI_STALL_TIMEOUT,
             view=view or (sse.whole if raw else sse.rawless),
-            retry=retry,
+            wire=wire,
         )
         refused = await while_allowed(
             sending, request, principal, first, owner, leaving="http.disconnect"
         )
     if refused:
-        await sse.refuse(send, retry=retry)
+        await sse.refuse(send, wire)
+
+
+async def send_file(
+    request: Request,
+    send: Send,
+    principal: Principal,
+    run: Run,
+    headers: Mapping[str, str],
+    pieces: AsyncIterator[bytes],
+) -> None:
+    """Answer 200 with these pieces, each made when the one before is sent: size costs no memory.
+
+    A reader who loses access gets an answer without an end: half a file is not a file.
+    """
+    raw = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": 200, "headers": raw})
+
+    async def sending() -> None:
+        async for piece in pieces:
+            await sse.piece(send, piece, settings.AGUI_STALL_TIMEOUT)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    await while_allowed(
+        sending(), request, principal, run.pk, run.team_id, leaving="http.disconnect"
+    )
 
 
 def _remind(older: Older, run_id: UUID, position: int) -> None:

@@ -14,15 +14,17 @@ from uuid import UUID
 
 from django.conf import settings
 
-from agui_project.errors import Conflict, NotFound, TooLarge
+from agui_project.errors import NotFound, TooLarge
 from backends.postgres.bridge import db, db_read
 from events import recheck
 from events.follow import follow
 from events.frames import Frames
 from protocol import strict_json
+from protocol.dialects.tanstack import envelope
 from protocol.errors import BadRequest
 from protocol.strict_json import dumps
 from runs.access import access, cursors, start
+from runs.access.dialects import tanstack
 from runs.lifecycle import lifecycle
 from runs.models import Run
 from teams import authentication, revocation
@@ -43,8 +45,8 @@ AT_ONCE = 16
 
 
 def enveloped(batch: Frames) -> list[str]:
-    """The events of a batch as TanStack's client reads them; ``id`` is an opaque text there."""
-    return [f'{{"id":"{seq}","chunk":{text}}}' for seq, text in enumerate(batch.texts, batch.first)]
+    """The events of a batch as TanStack's client reads them."""
+    return [envelope(seq, text) for seq, text in enumerate(batch.texts, batch.first)]
 
 
 @socket()
@@ -61,8 +63,9 @@ async def tanstack_socket(request: Request, send: Send) -> websocket.Close | Non
 
 async def _replay(request: Request, send: Send, principal: Principal) -> websocket.Close | None:
     """Send the run that the address names, from its offset to its end."""
-    after = _offset(request.query["offset"])
-    run = await db(_named, principal, request.query.get("runId", ""), request.kwargs["slug"])
+    after = tanstack.position({}, request.query["offset"])
+    slug, run_id = request.kwargs["slug"], request.query.get("runId", "")
+    run = await db(tanstack.named, principal, slug, run_id)
     after = cursors.place(run, after)
     code: websocket.Close | None = None
 
@@ -75,24 +78,6 @@ async def _replay(request: Request, send: Send, principal: Principal) -> websock
             sending(), request, principal, run.pk, run.team_id, leaving="websocket.disconnect"
         )
     return websocket.Close.REVOKED if refused else code
-
-
-def _offset(text: str) -> int | None:
-    return 0 if text == "-1" else cursors.from_request({}, {"after": text})
-
-
-def _named(principal: Principal, run_id: str, slug: str) -> Run:
-    """The agent's run of that client's name; the client says no thread. Raises NotFound, Conflict.
-
-    A name that two threads have is ambiguous; of several attempts it is the newest.
-    """
-    runs = access.visible(principal).filter(run_id=run_id, agent__slug=slug)
-    newest = list(runs.order_by("-journal_id")[:2])
-    if not newest:
-        raise NotFound("There is no such run.")
-    if len({run.thread_id for run in newest}) > 1:
-        raise Conflict("Runs of several threads have this runId.", details={"runId": run_id})
-    return access.find(principal, newest[0].pk)
 
 
 async def _stream(send: Send, run: UUID, after: int) -> websocket.Close:

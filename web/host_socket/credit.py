@@ -21,10 +21,12 @@ class Credit:
 
     @property
     def outstanding(self) -> int:
+        """How many events the client has not acknowledged."""
         raise NotImplementedError
 
     @property
     def left(self) -> int:
+        """How many events may be sent now."""
         return self.window - self.outstanding
 
     def acknowledge(self, run: UUID | None, seq: int) -> None:
@@ -63,6 +65,7 @@ class RunCredit(Credit):
 
     @property
     def outstanding(self) -> int:
+        """How many events of all runs the client has not acknowledged."""
         return self._sent - self._acknowledged
 
     def begin(self, run: UUID, after: int) -> None:
@@ -72,6 +75,7 @@ class RunCredit(Credit):
         self._forget()
 
     def spend(self, run: UUID, events: int) -> None:
+        """Note that events of a run were sent."""
         self._sent += events
         self._sent_of[run] += events
         self._changed()
@@ -112,14 +116,17 @@ class FeedCredit(Credit):
 
     @property
     def outstanding(self) -> int:
+        """How many changes the client has not acknowledged."""
         return len(self._open)
 
     def spend(self, cursors: Iterable[int]) -> None:
+        """Note that changes with these cursors were sent."""
         self._open.extend(cursors)
         self._newest = self._open[-1]
         self._changed()
 
     def acknowledge(self, run: UUID | None, seq: int) -> None:
+        """Take back the credit of all up to ``seq``. Raises Invalid if that was not sent."""
         if seq > self._newest:
             raise _too_early(self._newest)
         while self._open and self._open[0] <= seq:

@@ -8,19 +8,13 @@ from uuid import UUID
 from django.conf import settings
 from rest_framework.renderers import JSONRenderer
 
-from agui_project.errors import NotFound, TooLarge
+from agui_project.errors import TooLarge, UnknownMethod
 from protocol import strict_json
 from protocol.errors import BadRequest, HostError, Invalid
 from protocol.strict_json import BadJson
 
 SUBPROTOCOL = "agui.host.v1"
 VERSION = "2.0"
-
-
-class UnknownMethod(NotFound):
-    """This socket has no such method."""
-
-    code = "unknown_method"
 
 
 NUMBERS: tuple[tuple[type[HostError], int], ...] = (

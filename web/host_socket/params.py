@@ -13,6 +13,7 @@ MOST_WINDOW = 10_000
 
 
 def text(params: dict[str, Any], name: str) -> str:
+    """A non-empty string. Raises Invalid."""
     value = params.get(name)
     if not isinstance(value, str) or not value:
         raise wrong(name, "a non-empty string")
@@ -20,6 +21,7 @@ def text(params: dict[str, Any], name: str) -> str:
 
 
 def optional_text(params: dict[str, Any], name: str) -> str | None:
+    """A string; None if it is absent or null. Raises Invalid."""
     value = params.get(name)
     if not isinstance(value, str | None):
         raise wrong(name, "a string")
@@ -27,6 +29,7 @@ def optional_text(params: dict[str, Any], name: str) -> str | None:
 
 
 def uuid(params: dict[str, Any], name: str) -> UUID:
+    """A UUID. Raises Invalid."""
     try:
         return UUID(text(params, name))
     except ValueError:
@@ -34,6 +37,7 @@ def uuid(params: dict[str, Any], name: str) -> UUID:
 
 
 def optional_uuid(params: dict[str, Any], name: str) -> UUID | None:
+    """A UUID; None if it is absent or null. Raises Invalid."""
     return None if params.get(name) is None else uuid(params, name)
 
 
@@ -47,6 +51,7 @@ def cursor(value: Any) -> int:
 
 
 def window(params: dict[str, Any]) -> int:
+    """How many events may be unacknowledged. Raises Invalid."""
     value = params.get("window", WINDOW)
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_WINDOW:
         raise Invalid(f"window must be 1 to {MOST_WINDOW}.", details={"path": "window"})

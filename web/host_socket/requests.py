@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from agui_project.errors import UnknownMethod
 from protocol.errors import BadRequest, HostError
 from web.answers import as_host_error, log_failure
 from web.asgi_http import Request
 from web.callers import of_team
 from web.host_socket import frames
 from web.host_socket import params as read
-from web.host_socket.frames import Call, Refused, UnknownMethod
+from web.host_socket.frames import Call, Refused
 from web.host_socket.methods import METHODS, Method, Params
 from web.host_socket.room import Room
 from web.pace import pace_of

@@ -69,6 +69,7 @@ class Room:
         return f"s{self._number}"
 
     def give_back(self) -> None:
+        """Give back the place of an ended subscription."""
         self._taken -= 1
 
     def begin(self, subscription: Subscription, owner: UUID) -> None:

@@ -51,7 +51,8 @@ class Subscription(Protocol):
     """The run whose readers may read this; None where only the credential counts."""
 
     @property
-    def credit(self) -> Credit: ...
+    def credit(self) -> Credit:
+        """What it may still send."""
 
     async def follow(self) -> End:
         """Send what comes, as far as there is credit; returns why no more will come."""

@@ -34,9 +34,9 @@ class StandIn(FunctionInvocationLayer, BaseChatClient):
             parts = [Content.from_text("One moment. "), call]
         else:
             parts = [Content.from_text(word) for word in ("You ", "said ", f"{last.text}.")]
-        said = str(uuid4())
+        message = str(uuid4())
         for part in parts:
-            yield ChatResponseUpdate(role="assistant", contents=[part], message_id=said)
+            yield ChatResponseUpdate(role="assistant", contents=[part], message_id=message)
 
 
 @tool(approval_mode="always_require")

@@ -12,6 +12,8 @@ from embedded import embedded, ports, supervisor, systemd
 
 
 class Command(BaseCommand):
+    """``manage.py supervise``."""
+
     help = "Run a web process or a worker until SIGTERM, and start it again when it dies or hangs."
     requires_system_checks: list[str] = []
     requires_migrations_checks = False
@@ -19,13 +21,13 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("process", choices=["web", "worker"])
         parser.add_argument("--host", default="127.0.0.1", help="where the web process listens")
-        parser.add_argument("--port", type=int, default=8000)
+        parser.add_argument("--port", type=ports.number, default=settings.PORT)
 
     def handle(self, *, process: str, host: str, port: int, **options: Any) -> None:
         ready = systemd.readiness()
         # Only at the start: later it never gives up, whatever is away. A worker starts engines of
         # its own.
-        ours = embedded.wanted()
+        ours = embedded.own_engines()
         if process == "web":
             port = ports.claim(port, host)
             if ours["postgres"]:

@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from argparse import ArgumentParser, BooleanOptionalAction
+from argparse import ArgumentParser, ArgumentTypeError, BooleanOptionalAction
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -26,13 +26,15 @@ BODY = '{"messages":[{"role":"user","content":"What is a journal?"}]}'
 
 
 class Command(BaseCommand):
+    """``manage.py up``."""
+
     help = "Start the engines, the web process and a worker; Ctrl-C stops everything."
     requires_system_checks: list[str] = []
     requires_migrations_checks = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--port", type=port_number, default=settings.PORT, help="0 chooses any free port"
+            "--port", type=ports.number, default=settings.PORT, help="0 chooses any free port"
         )
         parser.add_argument("--reload", action="store_true", help="restart when code changes")
         parser.add_argument("--no-web", action="store_true", help="only the worker")
@@ -48,7 +50,7 @@ class Command(BaseCommand):
 
     def handle(self, **options: Any) -> None:
         port = None if options["no_web"] else ports.claim(options["port"])
-        data, ours = settings.AGUI_DATA_DIR, embedded.wanted()
+        data, ours = settings.AGUI_DATA_DIR, embedded.own_engines()
         for name, likely in settings.AGUI_MISSPELT.items():
             self.say(f"{name} is not a setting; did you mean {likely}?")
         if foreign := ownership.problem(data):
@@ -125,6 +127,7 @@ class Command(BaseCommand):
         return True
 
     def greet(self, port: int, demo: Demo) -> None:
+        """Say where the host is and how to start a first run."""
         url = f"http://127.0.0.1:{port}"
         key = demo.api_key or "<your API key>"
         curl = [
@@ -140,6 +143,7 @@ class Command(BaseCommand):
         self.stdout.flush()
 
     def say(self, text: str) -> None:
+        """Print a line of ``up`` itself to standard error."""
         self.stderr.write(f"up: {text}")
 
 
@@ -152,17 +156,10 @@ def alpine(options: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(value).lower() for name, value in variables.items() if value is not None}
 
 
-def port_number(text: str) -> int:
-    """A port of the command line. Raises ValueError, which argparse reports."""
-    if not 0 <= (port := int(text)) < 2**16:
-        raise ValueError
-    return port
-
-
 def event_count(text: str) -> int:
-    """A number above 0. Raises ValueError."""
-    if (number := int(text)) < 1:
-        raise ValueError
+    """A number above 0. Raises ArgumentTypeError."""
+    if not text.isdecimal() or (number := int(text)) < 1:
+        raise ArgumentTypeError("write a number above 0")
     return number
 
 

@@ -4,19 +4,22 @@ So a page that hydrates holds the same ids and parts as one that was there.
 """
 
 from protocol.dialects.fold import Frame, text_of
+from protocol.dialects.room import Text, of_run
 
 MEDIA = frozenset({"image", "audio", "video", "document"})
 
 
 class UIMessage:
-    """The assistant's message; ``feed`` it every chunk of its stream."""
+    """The assistant's message; ``feed`` it every chunk of its stream. ``run_id``: its first run."""
 
-    def __init__(self) -> None:
+    def __init__(self, run_id: str = "") -> None:
+        self._room = of_run(run_id)
         self._id = ""
         self._metadata: Frame = {}
         self._parts: list[Frame] = []
-        self._open: dict[tuple[str, str], tuple[Frame, list[str]]] = {}
+        self._open: dict[tuple[str, str], tuple[Frame, Text]] = {}
         self._calls: dict[str, Frame] = {}
+        self._inputs: dict[str, Text] = {}
         self._rules = {
             "start": self._start,
             "message-metadata": self._start,
@@ -40,6 +43,8 @@ class UIMessage:
 
     def feed(self, chunk: Frame) -> None:
         """Take the next chunk."""
+        if self._room.full and chunk["type"] not in _CLOSING:
+            return
         if rule := self._rules.get(chunk["type"]):
             rule(chunk)
         elif chunk["type"].startswith("data-") and not chunk.get("transient"):
@@ -47,8 +52,10 @@ class UIMessage:
 
     def wire(self) -> Frame:
         """The message so far, including parts that are still open."""
-        for part, pieces in self._open.values():
-            part["text"] = "".join(pieces)
+        for part, text in self._open.values():
+            part["text"] = str(text)
+        for key, text in self._inputs.items():
+            self._calls[key]["rawInput"] = str(text)
         metadata = {"metadata": self._metadata} if self._metadata else {}
         return {"id": self._id, "role": "assistant", **metadata, "parts": self._parts}
 
@@ -65,20 +72,20 @@ class UIMessage:
         if kind == "reasoning":
             part["id"] = chunk["id"]
         self._close(kind, chunk["id"])
-        self._open[kind, chunk["id"]] = part, []
+        self._open[kind, chunk["id"]] = part, Text(self._room)
         self._parts.append(part)
 
     def _delta(self, chunk: Frame) -> None:
-        self._open[chunk["type"].removesuffix("-delta"), chunk["id"]][1].append(chunk["delta"])
+        self._open[chunk["type"].removesuffix("-delta"), chunk["id"]][1].add(chunk["delta"])
 
     def _end(self, chunk: Frame) -> None:
         if part := self._close(chunk["type"].removesuffix("-end"), chunk["id"]):
             part["state"] = "done"
 
     def _close(self, kind: str, key: str) -> Frame | None:
-        part, pieces = self._open.pop((kind, key), (None, []))
+        part, text = self._open.pop((kind, key), (None, ""))
         if part is not None:
-            part["text"] = "".join(pieces)
+            part["text"] = str(text)
         return part
 
     def _call(self, chunk: Frame) -> None:
@@ -93,13 +100,12 @@ class UIMessage:
             self._parts.append(part)
         executed: Frame = {"providerExecuted": True} if chunk.get("providerExecuted") else {}
         state = _STATES[chunk["type"]]
-        values: Frame = {
-            member: chunk[member] for member in ("input", "errorText") if member in chunk
-        }
+        values = self._values(chunk, "input", "errorText")
         for member in ("input", "output", "errorText", "rawInput"):
             part.pop(member, None)
         part |= {**name, **executed, "state": state, **values}
         self._calls[key] = part
+        self._inputs.pop(key, None)
 
     def _in_step(self, key: str, *, dynamic: bool) -> Frame | None:
         for part in reversed(self._parts):
@@ -110,8 +116,10 @@ class UIMessage:
         return None
 
     def _input(self, chunk: Frame) -> None:
-        part = self._calls[chunk["toolCallId"]]
-        part["rawInput"] = part.get("rawInput", "") + chunk["inputTextDelta"]
+        key = chunk["toolCallId"]
+        if key not in self._inputs:
+            self._inputs[key] = Text(self._room)
+        self._inputs[key].add(chunk["inputTextDelta"])
 
     def _output(self, chunk: Frame) -> None:
         part = self._calls.get(chunk["toolCallId"])
@@ -119,13 +127,20 @@ class UIMessage:
             part.pop("errorText", None)
             part.pop("output", None)
             part["state"] = chunk["type"].removeprefix("tool-")
-            part |= {name: chunk[name] for name in ("output", "errorText") if name in chunk}
+            part |= self._values(chunk, "output", "errorText")
+
+    def _values(self, chunk: Frame, *names: str) -> Frame:
+        return {name: self._room.value(chunk[name]) for name in names if name in chunk}
 
     def _request(self, chunk: Frame) -> None:
         approval = {"id": chunk["approvalId"], "descriptor": chunk["approvalDescriptor"]}
         if "reason" in chunk:
             approval["requestReason"] = chunk["reason"]
-        part = self._calls[chunk["toolCallId"]]
+        part = self._calls.get(chunk["toolCallId"])
+        if part is None:  # There was no room for the call, but there is for the question.
+            name = {"toolName": chunk["approvalDescriptor"]["reason"], **_OF_SERVER}
+            part = {**name, "toolCallId": chunk["toolCallId"], "input": {}}
+            self._parts.append(part)
         part |= {"state": "approval-requested", "approval": approval}
 
     def _response(self, chunk: Frame) -> None:
@@ -139,11 +154,17 @@ class UIMessage:
     def _data(self, chunk: Frame) -> None:
         for part in self._parts if "id" in chunk else ():
             if part["type"] == chunk["type"] and part.get("id") == chunk["id"]:
-                part["data"] = chunk["data"]
+                part["data"] = self._room.value(chunk["data"])
                 return
-        self._parts.append(dict(chunk))
+        self._parts.append({**chunk, **self._values(chunk, "data")})
 
 
+_CLOSING = frozenset(
+    {"text-end", "reasoning-end", "message-metadata", "finish"}
+    | {"tool-approval-request", "tool-approval-response"}
+)
+"""What a message without room for more still takes."""
+_OF_SERVER: Frame = {"type": "dynamic-tool", "providerExecuted": True}
 _STATES = {
     "tool-input-start": "input-streaming",
     "tool-input-available": "input-available",

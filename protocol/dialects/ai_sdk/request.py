@@ -75,8 +75,8 @@ def _message(message: Json, where: str) -> list[Json]:
     role, parts = _role(message, where), _objects(message.get("parts"), f"{where}.parts")
     own: Json = {"id": _text(message, "id", where), "role": role}
     if role == "user":
-        sent = (_user_part(part, f"{where}.parts.{n}") for n, part in enumerate(parts))
-        content = [part for part in sent if part]
+        user_parts = (_user_part(part, f"{where}.parts.{n}") for n, part in enumerate(parts))
+        content = [part for part in user_parts if part]
         if [part["type"] for part in content] == ["text"]:
             return [{**own, "content": content[0]["text"]}]
         return [{**own, "content": content}]

@@ -8,10 +8,13 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
-from protocol.dialects.fold import Activities, Event, Frame, RuleFold
+from protocol.dialects.deltas import Part
+from protocol.dialects.fold import Activities, Event, Frame, RuleFold, Subagents
+from protocol.dialects.room import Room, Text
 from protocol.strict_json import BadJson, loads
 
 NOT_JSON = "The arguments of this call are not JSON."
+LOG = "the log of the run"
 SERVER = {"dynamic": True, "providerExecuted": True}
 """A tool that the agent runs: the client has no type for it, and must not run it."""
 
@@ -31,10 +34,11 @@ class Stream(RuleFold):
         self._tools: frozenset[str] = frozenset()
         self._calls = set(calls)
         self._approvals = set(approvals)
-        self._args: dict[str, tuple[Frame, list[str]]] = {}
+        self._room = Room(LOG)
+        self._args: dict[str, tuple[Frame, Text]] = {}
         self._texts: set[str] = set()
         self._activities = Activities()
-        self._subagents: dict[str, Frame] = {}
+        self._subagents = Subagents()
         self.parts: set[str] = set()
         """The ids of messages and calls that the log has streamed."""
         self._rules = {
@@ -44,13 +48,10 @@ class Stream(RuleFold):
             "STEP_STARTED": self._step,
             "STEP_FINISHED": self._step,
             "TEXT_MESSAGE_START": self._text_start,
-            "TEXT_MESSAGE_CONTENT": self._text_delta,
             "TEXT_MESSAGE_END": self._text_end,
             "REASONING_MESSAGE_START": self._reasoning_start,
-            "REASONING_MESSAGE_CONTENT": self._reasoning_delta,
             "REASONING_MESSAGE_END": self._reasoning_end,
             "TOOL_CALL_START": self._call_start,
-            "TOOL_CALL_ARGS": self._call_args,
             "TOOL_CALL_END": self._call_end,
             "TOOL_CALL_RESULT": self._call_result,
             "STATE_SNAPSHOT": self._state_snapshot,
@@ -61,6 +62,11 @@ class Stream(RuleFold):
             "SUBAGENT_FINISHED": self._subagent,
             "SUBAGENT_ERROR": self._subagent,
             "CUSTOM": self._custom,
+        }
+        self._parts = {
+            "TEXT_MESSAGE_CONTENT": self._text_part,
+            "REASONING_MESSAGE_CONTENT": self._reasoning_part,
+            "TOOL_CALL_ARGS": self._call_part,
         }
 
     # --- the run
@@ -155,10 +161,11 @@ class Stream(RuleFold):
         self.parts.add(key)
         return [{"type": "text-start", "id": key}]
 
-    def _text_delta(self, event: Event) -> list[Frame]:
+    def _text_part(self, event: Event) -> Part:
         key = event["messageId"]
-        frame = {"type": "text-delta", "id": key, "delta": event["delta"]}
-        return [frame] if key in self._texts else []
+        if key not in self._texts:
+            return Part()
+        return Part(lambda delta: {"type": "text-delta", "id": key, "delta": delta})
 
     def _text_end(self, event: Event) -> list[Frame]:
         key = event["messageId"]
@@ -171,8 +178,9 @@ class Stream(RuleFold):
         self.parts.add(event["messageId"])
         return [{"type": "reasoning-start", "id": event["messageId"]}]
 
-    def _reasoning_delta(self, event: Event) -> list[Frame]:
-        return [{"type": "reasoning-delta", "id": event["messageId"], "delta": event["delta"]}]
+    def _reasoning_part(self, event: Event) -> Part:
+        key = event["messageId"]
+        return Part(lambda delta: {"type": "reasoning-delta", "id": key, "delta": delta})
 
     def _reasoning_end(self, event: Event) -> list[Frame]:
         return [{"type": "reasoning-end", "id": event["messageId"]}]
@@ -180,19 +188,21 @@ class Stream(RuleFold):
     def _call_start(self, event: Event) -> list[Frame]:
         key, name = event["toolCallId"], event["toolCallName"]
         call = {"toolCallId": key, "toolName": name, **({} if name in self._tools else SERVER)}
-        self._args[key] = call, []
+        if not self._args:
+            self._room = Room(LOG)  # Arguments are only held while their call is open.
+        self._args[key] = call, Text(self._room)
         self._calls.add(key)
         self.parts.add(key)
         return [{"type": "tool-input-start", **call}]
 
-    def _call_args(self, event: Event) -> list[Frame]:
-        key, delta = event["toolCallId"], event["delta"]
-        self._args[key][1].append(delta)
-        return [{"type": "tool-input-delta", "toolCallId": key, "inputTextDelta": delta}]
+    def _call_part(self, event: Event) -> Part:
+        key = event["toolCallId"]
+        head = {"type": "tool-input-delta", "toolCallId": key}
+        return Part(lambda delta: {**head, "inputTextDelta": delta}, self._args[key][1])
 
     def _call_end(self, event: Event) -> list[Frame]:
-        call, pieces = self._args.pop(event["toolCallId"])
-        text = "".join(pieces)
+        call, arguments = self._args.pop(event["toolCallId"])
+        text = str(arguments)
         try:
             value = loads(text.encode()) if text.strip() else {}
         except BadJson:
@@ -221,16 +231,8 @@ class Stream(RuleFold):
         return [_data("activity", change[1], id=change[0])] if change else []
 
     def _subagent(self, event: Event) -> list[Frame]:
-        key = event["subagentRunId"]
-        status = event["type"].removeprefix("SUBAGENT_").lower()
-        members = {
-            name: event[name]
-            for name in ("name", "description", "parentSubagentRunId", "message", "result")
-            if name in event
-        }
-        known = self._subagents.get(key, {})
-        self._subagents[key] = {**known, **members, "status": status}
-        return [_data("subagent", self._subagents[key], id=key)]
+        key, subagent = self._subagents.feed(event)
+        return [_data("subagent", subagent, id=key)]
 
     def _custom(self, event: Event) -> list[Frame]:
         return [{"type": f"data-{event['name']}", "data": event["value"]}]

@@ -6,8 +6,10 @@ the like have no place in it.
 
 from typing import Any
 
+from protocol.dialects.deltas import Part
 from protocol.dialects.fold import Event, Frame, RuleFold
 from protocol.dialects.openai import items
+from protocol.dialects.room import Text, of_run
 
 
 class ChatCompletion(RuleFold):
@@ -24,11 +26,13 @@ class ChatCompletion(RuleFold):
         }
         self._with_usage = with_usage
         self._tools: frozenset[str] = frozenset()
-        self._calls: dict[str, tuple[Frame, list[str]]] = {}
+        self._room = of_run(run_id)
+        self._calls: dict[str, tuple[Frame, Text]] = {}
         self._places: dict[str, int] = {}
         self._texts: set[str] = set()
-        self._text: list[str] = []
-        self._reasoning: list[str] = []
+        self._text, self._reasoning = Text(self._room), Text(self._room)
+        self._content = self._part("content", self._text)
+        self._thoughts = self._part("reasoning_content", self._reasoning)
         self._reason: str | None = None
         self._usage: Frame | None = None
         self.error: Frame | None = None
@@ -38,22 +42,24 @@ class ChatCompletion(RuleFold):
             "RUN_FINISHED": self._run_finished,
             "RUN_ERROR": self._run_error,
             "TEXT_MESSAGE_START": self._text_start,
-            "TEXT_MESSAGE_CONTENT": self._text_delta,
-            "REASONING_MESSAGE_CONTENT": self._reasoning_delta,
             "TOOL_CALL_START": self._call_start,
-            "TOOL_CALL_ARGS": self._call_args,
+        }
+        self._parts = {
+            "TEXT_MESSAGE_CONTENT": self._text_part,
+            "REASONING_MESSAGE_CONTENT": self._reasoning_part,
+            "TOOL_CALL_ARGS": self._call_part,
         }
 
     @property
     def completion(self) -> Frame:
         """The whole completion."""
         calls = [
-            {**call, "function": {**call["function"], "arguments": "".join(pieces)}}
-            for call, pieces in self._calls.values()
+            {**call, "function": {**call["function"], "arguments": str(arguments)}}
+            for call, arguments in self._calls.values()
         ]
-        message: Frame = {"role": "assistant", "content": "".join(self._text), "refusal": None}
-        if self._reasoning:
-            message["reasoning_content"] = "".join(self._reasoning)
+        message: Frame = {"role": "assistant", "content": str(self._text), "refusal": None}
+        if self._reasoning.began:
+            message["reasoning_content"] = str(self._reasoning)
         if calls:
             message |= {"content": message["content"] or None, "tool_calls": calls}
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": self._reason}
@@ -72,7 +78,7 @@ class ChatCompletion(RuleFold):
     def _run_finished(self, event: Event) -> list[Frame]:
         outcome = event.get("outcome") or {}
         questions = [each.get("message") for each in outcome.get("interrupts") or ()]
-        asks = [frame for text in filter(None, questions) for frame in self._say(text)]
+        asks = [frame for text in filter(None, questions) for frame in self._content.add(text)]
         self._reason = "tool_calls" if self._calls else "stop"
         self._usage = items.chat_usage(event.get("usage") or ())
         frames = [*asks, self._chunk("finish_reason", {}, self._reason)]
@@ -89,20 +95,15 @@ class ChatCompletion(RuleFold):
         if event.get("role", "assistant") == "assistant":
             self._texts.add(event["messageId"])
             # Several messages are one content here.
-            if self._text:
-                return self._say("\n\n")
+            if self._text.began:
+                return self._content.add("\n\n")
         return []
 
-    def _text_delta(self, event: Event) -> list[Frame]:
-        return self._say(event["delta"]) if event["messageId"] in self._texts else []
+    def _text_part(self, event: Event) -> Part:
+        return self._content if event["messageId"] in self._texts else Part()
 
-    def _say(self, text: str) -> list[Frame]:
-        self._text.append(text)
-        return [self._chunk("content", {"content": text})]
-
-    def _reasoning_delta(self, event: Event) -> list[Frame]:
-        self._reasoning.append(event["delta"])
-        return [self._chunk("reasoning_content", {"reasoning_content": event["delta"]})]
+    def _reasoning_part(self, event: Event) -> Part:
+        return self._thoughts
 
     def _call_start(self, event: Event) -> list[Frame]:
         key, name = event["toolCallId"], event["toolCallName"]
@@ -110,15 +111,22 @@ class ChatCompletion(RuleFold):
             return []
         call: Frame = {"id": key, "type": "function", "function": {"name": name, "arguments": ""}}
         self._places.setdefault(key, len(self._places))
-        self._calls.setdefault(key, (call, []))
+        self._calls.setdefault(key, (call, Text(self._room)))
         return [self._of_call({"index": self._places[key], **call})]
 
-    def _call_args(self, event: Event) -> list[Frame]:
-        key, delta = event["toolCallId"], event["delta"]
+    def _call_part(self, event: Event) -> Part:
+        key = event["toolCallId"]
         if key not in self._calls:
-            return []
-        self._calls[key][1].append(delta)
-        return [self._of_call({"index": self._places[key], "function": {"arguments": delta}})]
+            return Part()
+        place = self._places[key]
+
+        def frame(delta: str) -> Frame:
+            return self._of_call({"index": place, "function": {"arguments": delta}})
+
+        return Part(frame, self._calls[key][1])
+
+    def _part(self, name: str, text: Text) -> Part:
+        return Part(lambda delta: self._chunk(name, {name: delta}), text)
 
     def _of_call(self, call: Frame) -> Frame:
         return self._chunk("tool_calls", {"tool_calls": [call]})

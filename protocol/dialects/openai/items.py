@@ -56,13 +56,13 @@ def usage(reported: Iterable[Event]) -> Frame | None:
     def total(name: str) -> int:
         return sum(entry.get(name) or 0 for entry in entries)
 
-    sent, made = total("inputTokens"), total("outputTokens")
+    input, made = total("inputTokens"), total("outputTokens")
     return {
-        "input_tokens": sent,
+        "input_tokens": input,
         "input_tokens_details": {"cached_tokens": total("cachedInputTokens")},
         "output_tokens": made,
         "output_tokens_details": {"reasoning_tokens": total("reasoningTokens")},
-        "total_tokens": total("totalTokens") or sent + made,
+        "total_tokens": total("totalTokens") or input + made,
     }
 
 

@@ -57,11 +57,11 @@ def read_response(body: Any) -> ResponseRequest:
         raise BadRequest("Name a conversation or a previous response, not both.")
     _optional_text(body, "instructions")
     data = _common(body)
-    sent = body.get("input")
-    if isinstance(sent, str):
-        sent = [{"role": "user", "content": sent}]
+    items = body.get("input")
+    if isinstance(items, str):
+        items = [{"role": "user", "content": items}]
     data["messages"], data["resume"] = [], []
-    for number, item in enumerate(_objects(sent, "input")):
+    for number, item in enumerate(_objects(items, "input")):
         _item(item, f"input.{number}", data)
     if not data["messages"] and not data["resume"]:
         raise wrong("input", "a text, or a list of items")

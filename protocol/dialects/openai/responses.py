@@ -3,8 +3,10 @@
 from typing import Any
 
 from protocol.deep_copy import deep_copy
+from protocol.dialects.deltas import Part
 from protocol.dialects.fold import Event, Frame, RuleFold, text_of
 from protocol.dialects.openai import items
+from protocol.dialects.room import Text, of_run
 from protocol.strict_json import dumps
 
 PREFIX = "resp_"
@@ -34,8 +36,8 @@ FIXED: Frame = {
 }
 """What every response has. Required members that a host of agents knows nothing of are constant."""
 
-Open = tuple[int, Frame, list[str]]
-"""An item that is being written: its place, itself, and its text or arguments in pieces."""
+Open = tuple[int, Frame, Text]
+"""An item that is being written: its place, itself, and its text or arguments."""
 
 
 class Responses(RuleFold):
@@ -44,6 +46,8 @@ class Responses(RuleFold):
     def __init__(self, run_id: str, **head: Any) -> None:
         identity = {"id": PREFIX + run_id.replace("-", ""), "created_at": 0, "model": "agent"}
         self._response: Frame = {**deep_copy(FIXED), **identity, **head}
+        self._room = of_run(run_id)
+        self._items = 0
         self._output: list[Frame] = []
         self._tools: frozenset[str] = frozenset()
         self._texts: dict[tuple[str, str], Open] = {}
@@ -53,26 +57,28 @@ class Responses(RuleFold):
             "RUN_FINISHED": self._run_finished,
             "RUN_ERROR": self._run_error,
             "TEXT_MESSAGE_START": self._text_start,
-            "TEXT_MESSAGE_CONTENT": self._text_delta,
             "TEXT_MESSAGE_END": self._text_end,
             "REASONING_MESSAGE_START": self._text_start,
-            "REASONING_MESSAGE_CONTENT": self._text_delta,
             "REASONING_MESSAGE_END": self._text_end,
             "TOOL_CALL_START": self._call_start,
-            "TOOL_CALL_ARGS": self._call_args,
             "TOOL_CALL_END": self._call_end,
             "TOOL_CALL_RESULT": self._call_result,
+        }
+        self._parts = {
+            "TEXT_MESSAGE_CONTENT": self._text_part,
+            "REASONING_MESSAGE_CONTENT": self._text_part,
+            "TOOL_CALL_ARGS": self._call_part,
         }
 
     @property
     def response(self) -> Frame:
         """The response so far, with the text of items that are still being written."""
         for kind in self._texts:
-            _, item, pieces = self._texts[kind]
-            item["content"][0]["text"] = "".join(pieces)
-        for _, item, pieces in self._calls.values():
-            if item["status"] == "in_progress" and pieces:
-                item["arguments"] = "".join(pieces)
+            _, item, text = self._texts[kind]
+            item["content"][0]["text"] = str(text)
+        for _, item, arguments in self._calls.values():
+            if item["status"] == "in_progress" and arguments.began:
+                item["arguments"] = str(arguments)
         return {**self._response, "output": self._output}
 
     # --- the run
@@ -103,7 +109,7 @@ class Responses(RuleFold):
 
     def _ask(self, question: Event) -> list[Frame]:
         call = self._calls.get(question.get("toolCallId") or "")
-        arguments = "".join(call[2]) if call else dumps(question.get("metadata") or {})
+        arguments = str(call[2]) if call else dumps(question.get("metadata") or {})
         item = items.approval(question, arguments)
         added = self._add(item)
         return [added, {**added, "type": "response.output_item.done"}]
@@ -111,13 +117,13 @@ class Responses(RuleFold):
     def _close(self, status: str) -> list[Frame]:
         """Calls without a result end with the response; texts only if their worker was lost."""
         closed = []
-        for place, item, pieces in self._texts.values():
-            item["content"][0]["text"] = "".join(pieces)
+        for place, item, text in self._texts.values():
+            item["content"][0]["text"] = str(text)
             item["status"] = status
             closed.append(self._done(place, item))
-        for place, item, pieces in self._calls.values():
+        for place, item, arguments in self._calls.values():
             if item["status"] == "in_progress":
-                item |= {"status": "incomplete", "arguments": "".join(pieces)}
+                item |= {"status": "incomplete", "arguments": str(arguments)}
                 closed.append(self._done(place, item))
         self._texts.clear()
         return closed
@@ -126,8 +132,10 @@ class Responses(RuleFold):
         return {"type": f"response.{name}", "response": self.response}
 
     def _add(self, item: Frame) -> Frame:
-        self._output.append(item)
-        place = len(self._output) - 1
+        place = self._items
+        self._items += 1
+        if not self._room.full:
+            self._output.append(item)
         return {"type": "response.output_item.added", "output_index": place, "item": dict(item)}
 
     def _done(self, place: int, item: Frame) -> Frame:
@@ -148,27 +156,27 @@ class Responses(RuleFold):
         item |= {"status": "in_progress", "content": []}
         added = self._add(item)
         item["content"] = [part]
-        self._texts[part["type"], key] = added["output_index"], item, []
+        self._texts[part["type"], key] = added["output_index"], item, Text(self._room)
         where = {"item_id": key, "output_index": added["output_index"], "content_index": 0}
         return [added, {"type": "response.content_part.added", **where, "part": dict(part)}]
 
-    def _text_delta(self, event: Event) -> list[Frame]:
+    def _text_part(self, event: Event) -> Part:
         kind = "reasoning_text" if event["type"].startswith("REASONING") else "output_text"
         part = self._texts.get((kind, event["messageId"]))
         if part is None:
-            return []
-        part[2].append(event["delta"])
-        frame = {"type": f"response.{kind}.delta", **_where(part), "delta": event["delta"]}
-        return [frame if kind == "reasoning_text" else {**frame, "logprobs": []}]
+            return Part()
+        head = {"type": f"response.{kind}.delta", **_where(part)}
+        tail: Frame = {} if kind == "reasoning_text" else {"logprobs": []}
+        return Part(lambda delta: {**head, "delta": delta, **tail}, part[2])
 
     def _text_end(self, event: Event) -> list[Frame]:
         kind = "reasoning_text" if event["type"].startswith("REASONING") else "output_text"
         part = self._texts.pop((kind, event["messageId"]), None)
         if part is None:
             return []
-        place, item, pieces = part
+        place, item, text = part
         content, where = item["content"][0], _where(part)
-        content["text"], item["status"] = "".join(pieces), "completed"
+        content["text"], item["status"] = str(text), "completed"
         done: Frame = {"type": f"response.{kind}.done", **where, "text": content["text"]}
         if kind == "output_text":
             done["logprobs"] = []
@@ -180,19 +188,20 @@ class Responses(RuleFold):
     def _call_start(self, event: Event) -> list[Frame]:
         key, name = event["toolCallId"], event["toolCallName"]
         make = items.client_call if name in self._tools else items.server_call
-        added = self._add(make(key, name))
-        self._calls[key] = added["output_index"], self._output[-1], []
+        item = make(key, name)
+        added = self._add(item)
+        self._calls[key] = added["output_index"], item, Text(self._room)
         return [added]
 
-    def _call_args(self, event: Event) -> list[Frame]:
+    def _call_part(self, event: Event) -> Part:
         call = self._calls[event["toolCallId"]]
-        call[2].append(event["delta"])
-        return [{"type": _arguments(call, "delta"), **_where(call), "delta": event["delta"]}]
+        head = {"type": _arguments(call, "delta"), **_where(call)}
+        return Part(lambda delta: {**head, "delta": delta}, call[2])
 
     def _call_end(self, event: Event) -> list[Frame]:
         call = self._calls[event["toolCallId"]]
-        place, item, pieces = call
-        item["arguments"] = "".join(pieces)
+        place, item, arguments = call
+        item["arguments"] = str(arguments)
         where = _where(call)
         done: Frame = {"type": _arguments(call, "done"), **where, "arguments": item["arguments"]}
         if item["type"] == "mcp_call":
@@ -205,7 +214,7 @@ class Responses(RuleFold):
         if call is None or call[1]["type"] != "mcp_call" or call[1]["status"] != "in_progress":
             return []
         place, item, _ = call
-        item |= {"output": text_of(event["content"]), "status": "completed"}
+        item |= {"output": self._room.fit(text_of(event["content"])), "status": "completed"}
         return [{"type": "response.mcp_call.completed", **_where(call)}, self._done(place, item)]
 
 

@@ -20,23 +20,24 @@ def begin(
     Raises what ``start_run`` raises; Invalid for a result or an answer that nothing waits for.
     """
     access.require(principal, "run")
-    start.find_agent(principal, agent)
     request = run_agent_input.parse(data, agent=agent)
-    thread = access.find_thread(principal, request.thread_id)
-    _refuse_strays(thread, request)
+    results = [each["toolCallId"] for each in request.body["messages"] if each["role"] == "tool"]
+    answers = [each["interruptId"] for each in request.body.get("resume", ())]
+    if results or answers:  # The usual request costs no more than AG-UI's.
+        start.find_agent(principal, agent)
+        thread = access.find_thread(principal, request.thread_id)
+        _refuse_strays(thread, request, results, answers)
     return start.start_run(principal, request, key=key)
 
 
-def _refuse_strays(thread: Thread | None, request: RunRequest) -> None:
+def _refuse_strays(
+    thread: Thread | None, request: RunRequest, results: list[str], answers: list[str]
+) -> None:
     """AG-UI's clients send whole histories; these bring only what was asked for."""
-    messages = request.body["messages"]
-    sent = {call["id"] for each in messages for call in each.get("toolCalls") or ()}
-    results = [each["toolCallId"] for each in messages if each["role"] == "tool"]
     if thread is None:
-        results = [call for call in results if call not in sent]
-    answers = [each["interruptId"] for each in request.body.get("resume", ())]
-    if not results and not answers:
-        return
+        messages = request.body["messages"]
+        calls = {call["id"] for each in messages for call in each.get("toolCalls") or ()}
+        results = [call for call in results if call not in calls]
     fold = history.current(thread.pk) if thread else None
     for call in results:
         if fold is None or fold.call_name(call) is None:

@@ -18,7 +18,8 @@ from protocol.dialects.openai.responses import PREFIX, Responses
 from protocol.ids import uuid7_seconds
 from runs.access import access
 from runs.access.dialects import chats
-from runs.lifecycle import erasure, lifecycle
+from runs.lifecycle import lifecycle
+from runs.lifecycle.deletion import erasure
 from runs.models import Run
 from runtimes.models import Agent
 from teams.authentication import Principal
@@ -102,26 +103,10 @@ def _previous(run: Run) -> str | None:
     return None if key is None else PREFIX + key.hex
 
 
-def response(run: Run) -> Json:
-    """The response as far as it has come."""
-    made = fold(run)
-    for payload in journal.payloads(run.pk):
-        made.feed(json.loads(payload))
-    return made.response
-
-
 def chat(run: Run, *, with_usage: bool = False) -> ChatCompletion:
     """A new fold of the run's completion."""
     created = int(run.created_at.timestamp())
     return ChatCompletion(str(run.pk), model=run.agent.slug, created=created, with_usage=with_usage)
-
-
-def completion(run: Run) -> ChatCompletion:
-    """The completion as far as it has come."""
-    made = chat(run)
-    for payload in journal.payloads(run.pk):
-        made.feed(json.loads(payload))
-    return made
 
 
 def after(run: Run, text: str | None) -> int:

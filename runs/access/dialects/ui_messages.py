@@ -8,6 +8,7 @@ from protocol.dialects.ai_sdk.message import UIMessage, of_user
 from protocol.dialects.ai_sdk.stream import Stream
 from protocol.fold.fold import Fold
 from runs.access import access
+from runs.access.dialects import resumes
 from runs.lifecycle import history, turns
 from runs.models import ACTIVE, Run
 from teams.authentication import Principal
@@ -24,6 +25,8 @@ def of_thread(principal: Principal, thread_id: str) -> list[Json]:
     if thread is None:
         return []
     newest = turns.newest(thread.pk)
+    if unfinished := [run for turn in newest for run in turn if run.status in ACTIVE]:
+        resumes.page_loaded(unfinished[0])
     current = _ids(history.current(thread.pk))
     messages: dict[str, Json] = {}
     for turn in newest:
@@ -40,7 +43,7 @@ def _ids(fold: Fold) -> set[str]:
 
 def _turn(turn: list[Run], current: set[str]) -> list[Json]:
     """The user's messages of a turn, and the assistant's, if the conversation still holds it."""
-    stream, message = Stream(str(turn[0].pk)), UIMessage()
+    stream, message = Stream(str(turn[0].pk)), UIMessage(str(turn[0].pk))
     users: list[Json] = []
     retained = turn[-1].status in ACTIVE
     started = False

@@ -1,1 +1,1 @@
-"""What explains one run to the caller: its outline, and why it failed."""
+"""What explains one run to the caller: its outline, its state at an event, why it failed."""

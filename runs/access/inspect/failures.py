@@ -1,6 +1,8 @@
 """Why a run failed, for those who may manage its agent, and for nobody else."""
 
 import json
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -10,6 +12,23 @@ from runs.models import Failure, Run, Status
 from teams.authentication import Principal
 
 Details = dict[str, Any]
+MOST_ALIKE = 1_000
+"""A count stops here."""
+NEWEST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """How many other runs failed in the same way, since when, and the newest of them."""
+
+    count: int
+    first_seen: datetime
+    newest: list[Run]
+
+    @property
+    def is_all(self) -> bool:
+        """Whether ``count`` is of all of them."""
+        return self.count < MOST_ALIKE
 
 
 def find(principal: Principal, run_id: UUID) -> Details:
@@ -26,6 +45,22 @@ def for_page(principal: Principal, run: Run) -> Details | None:
     if run.status != Status.FAILED or not access.may(principal, "manage_agents", run):
         return None
     return _of(run)
+
+
+def alike(principal: Principal, run: Run) -> Alike | None:
+    """The other runs that failed in the same way, as far as the principal sees them; or None."""
+    own = Failure.objects.for_team(run.team).filter(run=run).exclude(fingerprint="")
+    fingerprint = own.values_list("fingerprint", flat=True).first()
+    if fingerprint is None or run.team_id != principal.team.pk:
+        return None
+    runs = access.visible(principal).exclude(pk=run.pk)
+    same = runs.filter(failure__team=run.team_id, failure__fingerprint=fingerprint)
+    count = same.order_by()[:MOST_ALIKE].count()
+    if not count:
+        return None
+    first = same.order_by("pk").values_list("created_at", flat=True)[0]
+    newest = list(same.order_by("-pk").defer("input", "context", "result")[:NEWEST])
+    return Alike(count, min(first, run.created_at), newest)
 
 
 def _of(run: Run) -> Details | None:

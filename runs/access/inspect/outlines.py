@@ -30,18 +30,23 @@ def read(
     to fold a long log. Raises BadCursor, Invalid, and Purged.
     """
     cursors.place(run, None)
-    since = cursors.check(_number(query, "since"), run.journal.head)
-    limit = _number(query, "limit", outlines.MOST_ROWS)
+    since = cursors.check(number(query, "since"), run.journal.head)
+    limit = number(query, "limit", outlines.MOST_ROWS)
     if not 1 <= limit <= outlines.MOST_ROWS:
         raise Invalid(f"limit must be 1 to {outlines.MOST_ROWS}.", details={"path": "limit"})
-    part = outlines.read(run.pk, _number(query, "after"), since=since, limit=limit, seconds=seconds)
-    if redaction is None:
-        return part
-    rows = [dumps(linked(json.loads(row), redaction)) for row in part.rows]
-    return Slice(rows, part.head)
+
+    def show(row: str) -> str | None:
+        if redaction is None:
+            return row
+        visible = linked(json.loads(row), redaction)
+        return None if visible is None else dumps(visible)
+
+    after = number(query, "after")
+    return outlines.read(run.pk, after, since=since, limit=limit, seconds=seconds, show=show)
 
 
-def _number(query: Mapping[str, str], name: str, default: int = 0) -> int:
+def number(query: Mapping[str, str], name: str, default: int = 0) -> int:
+    """A parameter that counts something. Raises BadCursor."""
     value = query.get(name)
     if value is None:
         return default

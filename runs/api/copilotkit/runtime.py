@@ -21,6 +21,8 @@ STOPPED = {"type": "RUN_ERROR", "message": "Run stopped by user", "code": "STOPP
 
 @extend_schema(exclude=True)
 class Info(APIView):
+    """What CopilotKit asks of a runtime first."""
+
     def get(self, request: Request) -> Response:
         """The team's agents and what they can do."""
         principal = principal_of(request)
@@ -29,7 +31,19 @@ class Info(APIView):
 
 
 @extend_schema(exclude=True)
+class IntelligenceInfo(APIView):
+    def get(self, request: Request) -> Response:
+        """The same for a front end that reads through channels."""
+        principal = principal_of(request)
+        access.require(principal, "view")
+        socket = request.build_absolute_uri("/agui/intelligence/socket").replace("http", "ws", 1)
+        return Response(capabilities.info(principal, socket))
+
+
+@extend_schema(exclude=True)
 class Stop(APIView):
+    """Stops the runs of a thread."""
+
     def post(self, request: Request, slug: str, thread_id: str) -> Response:
         """Cancel the active runs of a thread: all of them, or only the run of ``runId``."""
         principal = principal_of(request)

@@ -30,6 +30,8 @@ Json = dict[str, Any]
 
 @extend_schema(exclude=True)
 class ThreadList(APIView):
+    """CopilotKit's list of threads."""
+
     def get(self, request: Request) -> Response:
         """The team's threads, newest activity first."""
         principal, query = principal_of(request), request.query_params
@@ -51,6 +53,8 @@ class ThreadList(APIView):
 
 @extend_schema(exclude=True)
 class ThreadMessages(APIView):
+    """The messages of a thread."""
+
     def get(self, request: Request, thread_id: str) -> Response:
         """The newest messages, oldest first; ``nextCursor`` leads to the ones before."""
         standing = _standing(request, thread_id)
@@ -69,6 +73,8 @@ class ThreadMessages(APIView):
 
 @extend_schema(exclude=True)
 class ThreadState(APIView):
+    """The state of a thread."""
+
     def get(self, request: Request, thread_id: str) -> Response:
         """The state after the newest event; null before any run."""
         standing = _standing(request, thread_id)
@@ -77,6 +83,8 @@ class ThreadState(APIView):
 
 @extend_schema(exclude=True)
 class ThreadEvents(APIView):
+    """The events of a thread."""
+
     def get(self, request: Request, thread_id: str) -> HttpResponse:
         """The stored events of all runs, from the oldest, exactly as they were sent."""
         query = request.query_params

@@ -9,6 +9,11 @@ BASE = r"^(?:api/)?agui"
 urlpatterns = [
     re_path(BASE + r"/info/?$", runtime.Info.as_view(), name="agui-info"),
     re_path(
+        BASE + r"/intelligence/info/?$",
+        runtime.IntelligenceInfo.as_view(),
+        name="agui-intelligence-info",
+    ),
+    re_path(
         BASE + r"/agent/(?P<slug>[-\w]+)/stop/(?P<thread_id>.+?)/?$",
         runtime.Stop.as_view(),
         name="agui-stop",

@@ -15,6 +15,8 @@ from teams.authentication import principal_of
 
 @extend_schema(exclude=True)
 class ChatMessages(APIView):
+    """The messages of a chat, in the AI SDK's form."""
+
     def get(self, request: Request, slug: str, chat: str) -> Response:
         """The chat as UIMessages, oldest first."""
         principal = principal_of(request)
@@ -24,6 +26,8 @@ class ChatMessages(APIView):
 
 @extend_schema(exclude=True)
 class ChatStop(APIView):
+    """Stops a chat."""
+
     def post(self, request: Request, slug: str, chat: str) -> Response:
         """Cancel what runs in the chat; the client's own ``stop()`` only disconnects."""
         principal = principal_of(request)

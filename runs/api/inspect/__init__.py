@@ -1,1 +1,1 @@
-"""Resources that explain one run: its outline, and why it failed."""
+"""Resources that explain one run: its outline, its state at an event, and why it failed."""

@@ -14,11 +14,15 @@ from teams.authentication import principal_of
 
 
 class CauseSerializer(serializers.Serializer[Any]):
+    """An exception, or one that caused it."""
+
     exception = serializers.CharField()
     message = serializers.CharField()
 
 
 class FrameSerializer(serializers.Serializer[Any]):
+    """A frame of the agent's traceback; it has no values."""
+
     module = serializers.CharField()
     file = serializers.CharField()
     line = serializers.IntegerField()
@@ -26,6 +30,8 @@ class FrameSerializer(serializers.Serializer[Any]):
 
 
 class LogLineSerializer(serializers.Serializer[Any]):
+    """A line that the agent logged."""
+
     at = serializers.IntegerField(help_text="Milliseconds since 1970.")
     level = serializers.CharField()
     text = serializers.CharField()
@@ -42,6 +48,8 @@ class FailureSerializer(serializers.Serializer[Any]):
 
 
 class RunFailure(APIView):
+    """Why an agent failed."""
+
     @extend_schema(responses={200: FailureSerializer})
     def get(self, request: Request, run_id: UUID) -> Response:
         """The agent's exception, its frames and last log lines; needs ``manage_agents``."""

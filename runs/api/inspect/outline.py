@@ -43,6 +43,9 @@ class RowSerializer(serializers.Serializer[Any]):
         allow_null=True, help_text="The seq of a tool call's TOOL_CALL_RESULT."
     )
     gist = serializers.CharField(help_text="The beginning of its text, at most 200 characters.")
+    of_input = serializers.BooleanField(
+        help_text="It changes the state, or an activity, of the input: links do not show it."
+    )
 
 
 class OutlineSerializer(serializers.Serializer[Any]):
@@ -53,6 +56,8 @@ class OutlineSerializer(serializers.Serializer[Any]):
 
 
 class RunOutline(APIView):
+    """The outline of a run."""
+
     @extend_schema(
         parameters=[
             OpenApiParameter("after", int, description="Rows after this ``n``; default 0."),
@@ -64,13 +69,15 @@ class RunOutline(APIView):
         responses={200: OutlineSerializer},
     )
     def get(self, request: Request, run_id: UUID) -> HttpResponse:
-        """The messages, tool calls, steps, subagents, questions and errors of a run, in order."""
+        """The messages, tool calls, steps, subagents and so on of a run, in order."""
         run = access.find(principal_of(request), run_id)
         return answer(rows.read(run, request.query_params.dict()))
 
 
 @extend_schema(exclude=True)
 class SharedOutline(APIView):
+    """The outline of a run for readers with a link."""
+
     authentication_classes = [LinkAuthentication]
 
     def get(self, request: Request, run_id: UUID, token: str) -> HttpResponse:

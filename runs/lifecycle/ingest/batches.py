@@ -24,10 +24,11 @@ from events.models import Journal
 from protocol.encoding import Record
 from protocol.errors import BadRequest, RunErrorCode
 from protocol.intake.fed import FedIntake
-from runs.lifecycle import admission, jobs, lifecycle
+from runs.lifecycle import admission, ending, jobs, lifecycle
+from runs.lifecycle.ending import IllegalTransition
 from runs.lifecycle.ingest import intakes, producers
 from runs.lifecycle.ingest.producers import Place
-from runs.lifecycle.lifecycle import Claimed, IllegalTransition
+from runs.lifecycle.lifecycle import Claimed
 from runs.models import Ingest, Run, Status
 from runtimes.models import EXTERNAL
 from teams.limits import LimitReached, Limits, limits_of
@@ -196,7 +197,7 @@ def _opened(run: Run) -> Ingest | None:
 
 def _append(run: Run, claim: Claim, records: Sequence[Record], intake: FedIntake) -> None:
     if records:
-        lifecycle.append(claim, records, intake)
+        ending.append(run, claim, records, intake)
     if new := intake.take_findings():
         findings.store(run.pk, new)
     if intake.ended:

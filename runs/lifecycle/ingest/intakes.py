@@ -43,6 +43,7 @@ def new(
         max_state=settings.AGUI_MAX_STATE_BYTES,
         max_text=settings.AGUI_MAX_TEXT_BYTES,
         repair=run.agent.policy == Policy.REPAIR,
+        states=True,
         history=messages,
     )
 

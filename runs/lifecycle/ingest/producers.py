@@ -41,21 +41,22 @@ class Place:
         return {EPOCH: str(self.epoch), SEQ: str(self.seq)} if self.epoch >= 0 else {}
 
 
-def is_new(stored: Place, sent: Place) -> bool:
+def is_new(stored: Place, place: Place) -> bool:
     """Whether the batch follows the ``stored`` one; False for one that was stored before.
 
     Raises StaleEpoch, and SequenceGap, also for a new epoch that does not begin with 0.
     """
-    replaced = sent.epoch == stored.epoch and sent.producer != stored.producer
-    if sent.epoch < stored.epoch or replaced:
+    replaced = place.epoch == stored.epoch and place.producer != stored.producer
+    if place.epoch < stored.epoch or replaced:
         raise StaleEpoch(details={"epoch": stored.epoch}, headers={EPOCH: str(stored.epoch)})
     # Stock producers send several batches at once. If one overtakes the first of a new epoch, the
     # specification answers 400, and the producer gives up; told of the gap, it sends it again.
-    last = stored.seq if sent.epoch == stored.epoch else -1
-    if sent.seq > last + 1:
-        raise SequenceGap(details={"expected": last + 1}, headers=gap(last + 1, sent.seq))
-    return sent.seq > last
+    last = stored.seq if place.epoch == stored.epoch else -1
+    if place.seq > last + 1:
+        raise SequenceGap(details={"expected": last + 1}, headers=gap(last + 1, place.seq))
+    return place.seq > last
 
 
 def gap(expected: int, received: int) -> dict[str, str]:
+    """The headers that tell a producer which number was expected, and which came."""
     return {EXPECTED: str(expected), RECEIVED: str(received)}

@@ -9,6 +9,8 @@ from runtimes.models import Agent
 
 
 class Command(BaseCommand):
+    """``manage.py conformance_report``."""
+
     help = "Count the faults in agents' events over all stored runs, by rule and action."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -5,12 +5,14 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from runs.lifecycle import erasure
-from runs.lifecycle.erasure import LegalHold, TeamBusy
+from runs.lifecycle.deletion import erasure
+from runs.lifecycle.deletion.erasure import LegalHold, TeamBusy
 from teams.models import Team
 
 
 class Command(BaseCommand):
+    """``manage.py delete_team``."""
+
     help = "Erase a team: its threads, runs, agents, keys, members' roles and audit log."
 
     def add_arguments(self, parser: CommandParser) -> None:

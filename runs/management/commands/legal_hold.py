@@ -11,6 +11,8 @@ from teams.models import Team
 
 
 class Command(BaseCommand):
+    """``manage.py legal_hold``."""
+
     help = "Put a team, or one of its threads, under legal hold, or release it."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -4,24 +4,33 @@ import asyncio
 import faulthandler
 import os
 import signal
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from agui_project import startup
+from agui_project import startup, validators
 from backends.postgres.base import serve
 from runtimes import registry
 from security import own_secrets
 
 
 class Command(BaseCommand):
+    """``manage.py run_worker``."""
+
     help = "Execute runs until SIGTERM, then let running ones finish. Ctrl-C gives them 5 s."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--pulse", type=int, help="the pipe of the supervisor that starts this process"
+        )
+
+        parser.add_argument(
+            "--queues",
+            type=_queues,
+            default=settings.AGUI_WORKER_QUEUES,
+            help="the queues of agents that it serves, such as default,gpu",
         )
 
     def handle(self, *args: Any, pulse: int | None = None, **options: Any) -> None:
@@ -37,10 +46,23 @@ class Command(BaseCommand):
         watchdog = Watchdog(loop, pulse)
         watchdog.start()
         serve()
-        startup.announce("worker", registry.offered(), concurrency=settings.AGUI_WORKER_CONCURRENCY)
+        queues: list[str] = options["queues"]
+        startup.announce(
+            "worker",
+            registry.offered(),
+            concurrency=settings.AGUI_WORKER_CONCURRENCY,
+            queues=",".join(queues),
+        )
         # Not asyncio.run, which waits for every task: an agent that swallows its cancellation would
         # keep the process alive. Its run has ended; it must not delay the next start.
-        loop.run_until_complete(work(watchdog))
+        loop.run_until_complete(work(watchdog, queues))
+
+
+def _queues(text: str) -> list[str]:
+    try:
+        return validators.queues(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:

@@ -14,6 +14,8 @@ from teams.models import Team
 
 
 class Command(BaseCommand):
+    """``manage.py seed_demo``."""
+
     help = (
         "Store runs to look at the pages with: failures of yesterday and last month, questions, "
         "20,000 events, 60 tool calls, nested subagents, 200 keys of state, right-to-left text. "

@@ -38,6 +38,7 @@ class Claude(Dialect):
         return line.get("type") in TYPES and isinstance(line.get("session_id"), str)
 
     def feed(self, line: Line) -> Iterator[Event]:
+        """The events of one line of ``claude --output-format stream-json``."""
         if isinstance(session := line.get("session_id"), str):
             self.session_id = session
         match line.get("type"):

@@ -42,6 +42,7 @@ class Codex(Dialect):
         return line.get("type") == "thread.started" and isinstance(line.get("thread_id"), str)
 
     def feed(self, line: Line) -> Iterator[Event]:
+        """The events of one line of ``codex exec --json``."""
         match line.get("type"):
             case "thread.started":
                 self.session_id = of_text(line.get("thread_id"))

@@ -60,7 +60,7 @@ class Limits:
 
     def for_guard(self) -> dict[str, Any]:
         """The limits in the guard's form."""
-        wanted: dict[str, Any] = {
+        limits: dict[str, Any] = {
             "cpu": self.cpu_seconds,
             "memory": self.memory_bytes,
             "processes": self.processes,
@@ -69,8 +69,8 @@ class Limits:
             "grace": self.grace_seconds,
         }
         if self.address_space_bytes:
-            wanted["address_space"] = self.address_space_bytes
-        return wanted
+            limits["address_space"] = self.address_space_bytes
+        return limits
 
 
 @dataclass(frozen=True, slots=True)

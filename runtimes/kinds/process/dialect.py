@@ -45,14 +45,17 @@ class Dialect:
 
 
 def text_start(id: str) -> Event:
+    """Open a message of the assistant."""
     return {"type": "TEXT_MESSAGE_START", "messageId": id, "role": "assistant"}
 
 
 def text_delta(id: str, delta: str) -> Event:
+    """A piece of a message's text."""
     return {"type": "TEXT_MESSAGE_CONTENT", "messageId": id, "delta": delta}
 
 
 def text_end(id: str) -> Event:
+    """Close a message."""
     return {"type": "TEXT_MESSAGE_END", "messageId": id}
 
 
@@ -69,10 +72,12 @@ def reasoning_start(id: str) -> Iterator[Event]:
 
 
 def reasoning_delta(id: str, delta: str) -> Event:
+    """A piece of reasoning."""
     return {"type": "REASONING_MESSAGE_CONTENT", "messageId": id, "delta": delta}
 
 
 def reasoning_end(id: str) -> Iterator[Event]:
+    """Close a reasoning message and its span."""
     yield {"type": "REASONING_MESSAGE_END", "messageId": id}
     yield {"type": "REASONING_END", "messageId": id}
 
@@ -86,19 +91,23 @@ def reasoning(id: str, whole: str) -> Iterator[Event]:
 
 
 def call_start(id: str, name: str, parent: str | None = None) -> Event:
+    """Open a tool call; ``parent`` is the message that makes it."""
     event = {"type": "TOOL_CALL_START", "toolCallId": id, "toolCallName": name or "tool"}
     return event | ({"parentMessageId": parent} if parent else {})
 
 
 def call_args(id: str, delta: str) -> Event:
+    """A piece of a call's arguments."""
     return {"type": "TOOL_CALL_ARGS", "toolCallId": id, "delta": delta}
 
 
 def call_end(id: str) -> Event:
+    """Close a tool call."""
     return {"type": "TOOL_CALL_END", "toolCallId": id}
 
 
 def call(id: str, name: str, args: Any, parent: str | None = None) -> Iterator[Event]:
+    """A whole tool call with its arguments."""
     yield from (call_start(id, name, parent), call_args(id, as_json(args)), call_end(id))
 
 
@@ -115,6 +124,7 @@ def call_result(id: str, content: str, failed: bool = False) -> Event:
 
 
 def as_json(value: Any) -> str:
+    """Any value as JSON text."""
     return dumps_any(value)
 
 

@@ -39,6 +39,7 @@ HERTZ = os.sysconf("SC_CLK_TCK")
 
 
 def prctl(option: int, value: int) -> None:
+    """Set an attribute of this process where the kernel is Linux; nothing elsewhere."""
     if LINUX:
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
@@ -62,10 +63,12 @@ class Guard:
         prctl(PR_SET_CHILD_SUBREAPER, 1)
 
     def tell(self, **message: object) -> None:
+        """Report to the worker, which may be gone."""
         with suppress(OSError):
             os.write(self.socket, json.dumps(message).encode() + b"\n")
 
     def run(self, command: list[str]) -> None:
+        """Start the command, watch it, end what it left behind, and report how it ended."""
         failed = self.start(command)
         why = None if failed else self.watch()
         self.sweep(0.0 if why else self.limits["grace"])
@@ -198,6 +201,7 @@ class Guard:
             self.wait(0.05)
 
     def send(self, number: int) -> None:
+        """Signal every process below this one."""
         if not LINUX:
             with suppress(OSError):
                 os.killpg(self.pid, number)
@@ -208,6 +212,7 @@ class Guard:
                     os.kill(pid, number)
 
     def wait(self, seconds: float) -> None:
+        """Reap for at most ``seconds``, or until no process is left."""
         end = time.monotonic() + seconds
         while self.reap() and (left := end - time.monotonic()) > 0:
             if select.select([self.wakeup], [], [], left)[0]:

@@ -80,6 +80,7 @@ class Place:
 
     @property
     def work(self) -> Path:
+        """The folder in which the command works."""
         return self.root / "work"
 
     @property

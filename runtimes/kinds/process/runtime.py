@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from protocol.errors import RunErrorCode, RunFailed
+from runtimes.context.files import inlined
 from runtimes.context.run_context import RunContext
 from runtimes.kinds.process import confine, worktree
 from runtimes.kinds.process.command import BadSettings, Command, is_there
@@ -70,7 +71,7 @@ class ProcessRuntime:
                 [*words, *argv],
                 env=env,
                 cwd=cwd,
-                stdin=session.stdin(),
+                stdin=await session.stdin(),
                 limits=command.limits.for_guard()
                 | bounds
                 | ({} if keep else {"remove": str(place.root)}),
@@ -111,11 +112,13 @@ class Session:
         except BadSettings as bad:
             raise RunFailed(RunErrorCode.LIMIT, str(bad)) from None
 
-    def stdin(self) -> bytes:
+    async def stdin(self) -> bytes:
         """The command's standard input."""
         match self.command.stdin:
             case "input":
-                return json.dumps(self.ctx.body).encode() + b"\n"
+                messages = await inlined(self.ctx.messages, self.ctx.files)
+                body = {**self.ctx.body, "messages": messages} if messages else self.ctx.body
+                return json.dumps(body).encode() + b"\n"
             case "text":
                 return self.ctx.text.encode(errors="replace")
         return b""

@@ -22,10 +22,10 @@ def requested(props: Any) -> tuple[str, ...]:
     Raises WorktreeRefused for a path out of the command's own directory.
     """
     request = props.get(KEY) if isinstance(props, Mapping) else None
-    wanted = request.get(MEMBER) if isinstance(request, Mapping) else None
-    if wanted is None:
+    path = request.get(MEMBER) if isinstance(request, Mapping) else None
+    if path is None:
         return ()
-    parts = _parts(wanted) if isinstance(wanted, str) else None
+    parts = _parts(path) if isinstance(path, str) else None
     if parts is None:
         raise WorktreeRefused(
             "worktree_dir must be a path below the agent's own working directory: relative, "
@@ -35,7 +35,7 @@ def requested(props: Any) -> tuple[str, ...]:
     return parts
 
 
-def _parts(wanted: str) -> tuple[str, ...] | None:
-    parts = tuple(part for part in wanted.split("/") if part not in ("", "."))
-    refused = wanted.startswith("/") or ".." in parts or not wanted.isprintable()
-    return None if refused or len(wanted) > LONGEST or len(parts) > DEEPEST else parts
+def _parts(path: str) -> tuple[str, ...] | None:
+    parts = tuple(part for part in path.split("/") if part not in ("", "."))
+    refused = path.startswith("/") or ".." in parts or not path.isprintable()
+    return None if refused or len(path) > LONGEST or len(parts) > DEEPEST else parts

@@ -3,11 +3,14 @@
 import asyncio
 import sys
 from collections.abc import AsyncGenerator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from protocol.errors import RunFailed
+
+if TYPE_CHECKING:
+    from runtimes.models import Agent
 
 VERDICTS = {
     "conforms": "conforms: a stock client reads this stream as it is",
@@ -17,10 +20,15 @@ VERDICTS = {
 
 
 class Command(BaseCommand):
+    """``manage.py check_agent``."""
+
     help = "Run an agent once and print what it sent and which rules of AG-UI it broke."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("agent", help="A registered agent's slug, or an AG-UI endpoint's URL.")
+        parser.add_argument("agent", help="An agent's slug, or an AG-UI endpoint's URL.")
+        parser.add_argument(
+            "--team", help="Whose agent it is, by slug; without it, one that is code on this host."
+        )
         parser.add_argument("--message", default="Hello", help="What the user says.")
         parser.add_argument("--timeout", type=float, default=60.0, help="Seconds for the run.")
         parser.add_argument(
@@ -37,10 +45,13 @@ class Command(BaseCommand):
         try:
             if alone:
                 events = conformance.remote(agent, body, _headers(options["header"]))
+            elif options["team"]:
+                events = conformance.stored(_row(options["team"], agent), body)
             else:
                 events = conformance.local(agent, body)
         except RunFailed as failed:
-            raise CommandError(failed.message) from None
+            hint = "" if alone or options["team"] else " Add --team TEAM for an agent of a team."
+            raise CommandError(failed.message + hint) from None
         # Not asyncio.run, which waits for every task: an agent may swallow its cancellation.
         loop = asyncio.new_event_loop()
         try:
@@ -64,6 +75,18 @@ class Command(BaseCommand):
             self.stdout.write(f"  {name:32} {count:>8}")
         if not counts:
             self.stdout.write("  none")
+
+
+def _row(team: str, slug: str) -> "Agent":
+    from runtimes.models import Agent
+    from teams.models import Team
+
+    try:
+        return Agent.objects.for_team(Team.objects.get(slug=team)).get(slug=slug)
+    except Team.DoesNotExist:
+        raise CommandError(f"There is no team {team!r}.") from None
+    except Agent.DoesNotExist:
+        raise CommandError(f"Team {team!r} has no agent {slug!r}.") from None
 
 
 def _headers(lines: list[str]) -> dict[str, str]:

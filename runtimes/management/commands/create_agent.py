@@ -13,7 +13,7 @@ from django.db import transaction
 from runtimes.kinds.process.command import Command as CommandLine
 from runtimes.kinds.process.command import is_there
 from runtimes.kinds.table import RUNTIMES
-from runtimes.models import Agent
+from runtimes.models import DEFAULT_QUEUE, Agent
 from teams import audit
 from teams.models import Team
 
@@ -39,6 +39,11 @@ class Command(BaseCommand):
             help="start a run again from its beginning if its worker is lost or stopped",
         )
         parser.add_argument(
+            "--queue",
+            default=DEFAULT_QUEUE,
+            help="its runs are executed by the workers that serve this queue",
+        )
+        parser.add_argument(
             "--file", help="its settings: a file with a JSON object; - reads standard input"
         )
 
@@ -57,6 +62,7 @@ class Command(BaseCommand):
             "target": options["target"],
             "timeout_seconds": options["timeout"],
             "repeatable": options["repeatable"],
+            "queue": options["queue"],
             "settings": _settings(options["file"]),
         }
         if options["unconfined"]:
@@ -101,5 +107,7 @@ def _settings(path: str | None) -> Any:
         return {}
     try:
         return json.loads(sys.stdin.read() if path == "-" else Path(path).read_text())
-    except (OSError, ValueError) as error:
-        raise CommandError(f"{path}: {error}") from None
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise CommandError(f"{path} is not JSON: {error}") from None

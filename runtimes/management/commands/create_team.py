@@ -15,6 +15,8 @@ from teams.models import Role
 
 
 class Command(BaseCommand):
+    """``manage.py create_team``."""
+
     help = "Create a team. The person with this verified address owns it; anyone else is invited."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -36,6 +36,7 @@ class Citation(NamedTuple):
     source: str | None
 
     def wire(self) -> dict[str, Any]:
+        """The citation as JSON values."""
         return self._asdict()
 
 

@@ -77,6 +77,7 @@ class Ledger:
         return [*operations, self._add(entry, "messages", message_id)]
 
     def whole(self) -> list[Wire]:
+        """The patch that adds the whole tree to a state that has none."""
         self.present = True
         return [self._add(self.tree)]
 

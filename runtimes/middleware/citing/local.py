@@ -87,10 +87,10 @@ class LocalVerifier(Verifier):
 
     def _named(self, source: str | None) -> set[int]:
         """The sources that a citation may mean."""
-        wanted = plain(source or "")
-        numbers = {number for number, name in enumerate(self._names) if wanted and name == wanted}
-        if wanted.isascii() and wanted.isdigit() and 0 < int(wanted[:6]) <= len(self._texts):
-            numbers.add(int(wanted[:6]) - 1)
+        text = plain(source or "")
+        numbers = {number for number, name in enumerate(self._names) if text and name == text}
+        if text.isascii() and text.isdigit() and 0 < int(text[:6]) <= len(self._texts):
+            numbers.add(int(text[:6]) - 1)
         return numbers
 
     def _best(self, quote: str, number: int) -> Match:

@@ -13,6 +13,8 @@ from teams.models import Role, Scope, Team
 
 
 class Command(BaseCommand):
+    """``manage.py create_key``."""
+
     help = "Create an API key for a team. It is printed once; only its hash is stored."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -8,6 +8,8 @@ from teams import permissions
 
 
 class Command(BaseCommand):
+    """``manage.py show_permissions``."""
+
     help = "Print the table of roles and actions as Markdown."
     requires_system_checks = []
 

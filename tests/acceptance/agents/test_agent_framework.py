@@ -37,9 +37,9 @@ def ready_environment() -> Path:
 
 @pytest.fixture
 def neighbour(tmp_path: Path) -> Iterator[Neighbour]:
-    found = Neighbour("app:app", tmp_path, python=str(ready_environment()), cwd=EXAMPLE)
-    yield found
-    found.stop()
+    peer = Neighbour("app:app", tmp_path, python=str(ready_environment()), cwd=EXAMPLE)
+    yield peer
+    peer.stop()
 
 
 def user(words: str) -> dict[str, Any]:
@@ -64,9 +64,11 @@ def test_text_and_a_tool_that_waits_for_an_answer(
             assert host.wait_status(run["id"], "succeeded", "failed")["status"] == "succeeded"
             assert text_of(host, run["id"]) == f"You said {words}."
 
-        asked = host.begin("booking", threadId="dinner", **user("book a table"))
-        assert host.wait_status(asked["id"], "interrupted", "failed")["status"] == "interrupted"
-        assert text_of(host, asked["id"]) == "One moment. "
+        waiting_run = host.begin("booking", threadId="dinner", **user("book a table"))
+        assert (
+            host.wait_status(waiting_run["id"], "interrupted", "failed")["status"] == "interrupted"
+        )
+        assert text_of(host, waiting_run["id"]) == "One moment. "
         (question,) = client.get("/api/v1/interrupts?status=open").json()["results"]
         assert question["message"] == "Approve running book?"
         answer = {"status": "resolved", "payload": {"approved": True}}

@@ -11,7 +11,7 @@ ASKED = "delete report.txt"
 DONE = ("succeeded", "failed", "cancelled", "interrupted")
 
 
-def asked(host: Host) -> tuple[str, dict[str, Any]]:
+def proposed(host: Host) -> tuple[str, dict[str, Any]]:
     """A thread that waits for an answer, and the question."""
     run = host.begin("approval", messages=[{"id": "m", "role": "user", "content": ASKED}])
     assert host.wait_status(run["id"], *DONE)["status"] == "interrupted"
@@ -21,9 +21,9 @@ def asked(host: Host) -> tuple[str, dict[str, Any]]:
     return run["thread_id"], question
 
 
-def answer(host: Host, thread: str, question: dict[str, Any], **given: Any) -> dict[str, Any]:
+def answer(host: Host, thread: str, question: dict[str, Any], **decision: Any) -> dict[str, Any]:
     """Resume as a client does; the ended run."""
-    entry = {"interruptId": question["interrupt_id"], "status": "resolved", **given}
+    entry = {"interruptId": question["interrupt_id"], "status": "resolved", **decision}
     run = host.begin("approval", threadId=thread, resume=[entry])
     return host.wait_status(run["id"], *DONE)
 
@@ -38,7 +38,7 @@ def ledger(host: Host, run: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("given", "acted"),
+    ("decision", "acted"),
     [
         ({"payload": {"approved": True}}, [("delete", "report.txt")]),
         ({"payload": {"approved": False}}, []),
@@ -47,9 +47,9 @@ def ledger(host: Host, run: dict[str, Any]) -> list[tuple[str, str]]:
     ],
     ids=["approve", "reject", "edited", "cancelled"],
 )
-def test_each_answer(host: Host, given: dict[str, Any], acted: list[Any]) -> None:
-    thread, question = asked(host)
-    run = answer(host, thread, question, **given)
+def test_each_answer(host: Host, decision: dict[str, Any], acted: list[Any]) -> None:
+    thread, question = proposed(host)
+    run = answer(host, thread, question, **decision)
     assert run["status"] == "succeeded"
     assert ledger(host, run) == acted
     types = [item["event"]["type"] for item in host.events(run["id"])]
@@ -58,7 +58,7 @@ def test_each_answer(host: Host, given: dict[str, Any], acted: list[Any]) -> Non
 
 
 def test_it_acts_once_on_an_answer_that_comes_twice(host: Host) -> None:
-    thread, question = asked(host)
+    thread, question = proposed(host)
     approve = {"payload": {"approved": True}}
     first = answer(host, thread, question, **approve)
     assert answer(host, thread, question, **approve)["id"] == first["id"]
@@ -72,7 +72,7 @@ def test_it_acts_once_on_an_answer_that_comes_twice(host: Host) -> None:
 
 
 def test_a_message_is_no_answer(host: Host) -> None:
-    thread, question = asked(host)
+    thread, question = proposed(host)
     run = host.begin("approval", threadId=thread, messages=[{"role": "user", "content": "yes"}])
     assert host.wait_status(run["id"], *DONE)["status"] == "interrupted"
     ending = host.events(run["id"])[-1]["event"]
@@ -85,7 +85,7 @@ def test_a_message_is_no_answer(host: Host) -> None:
 
 def test_from_the_inbox_after_a_restart(new_host: Callable[..., Host]) -> None:
     host = new_host()
-    _, question = asked(host)
+    _, question = proposed(host)
     host.restart(host.worker)
     with host.client() as client:
         url = f"/api/v1/interrupts/{question['id']}/answer"

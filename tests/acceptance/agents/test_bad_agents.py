@@ -37,8 +37,8 @@ def ended(host: Host, script: list[dict[str, object]]) -> tuple[str, list[dict[s
 def test_what_was_valid_before_stays(
     host: Host, script: list[dict[str, object]], code: str
 ) -> None:
-    found, log = ended(host, script)
-    assert found == code
+    run, log = ended(host, script)
+    assert run == code
     assert any(event.get("delta") == "kept" for event in log)
     assert "hunter2" not in str(log[1:])  # the first one echoes the input
 

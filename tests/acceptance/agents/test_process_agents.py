@@ -35,7 +35,7 @@ def test_the_example(new_host: Callable[..., Host], tmp_path: Path) -> None:
     scripted(tmp_path, "codex", "CODEX_API_KEY")
     keys = {"ANTHROPIC_API_KEY": "key-of-claude", "CODEX_API_KEY": "key-of-codex"}
     host = new_host(PATH=f"{tmp_path}:{os.environ['PATH']}", **keys)
-    said = []
+    texts = []
     for block in BLOCKS:
         text = block.replace("http://127.0.0.1:8000", host.url)
         text = text.replace(".venv/bin/python", shlex.quote(sys.executable))
@@ -46,8 +46,8 @@ def test_the_example(new_host: Callable[..., Host], tmp_path: Path) -> None:
             capture_output=True, text=True, timeout=120, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
-        said.append(done.stdout)
-    created, first, later = said
+        texts.append(done.stdout)
+    created, first, later = texts
     assert created.count("created: ") == 2
     assert "RUN_FINISHED" in first
     assert "five words." in first
@@ -73,12 +73,12 @@ def agent(host: Host, body: str, **fields: object) -> None:
 def pid_of(host: Host, run_id: str) -> int:
     """The process id that the command of the run has printed."""
 
-    def found() -> list[int]:
+    def pids() -> list[int]:
         deltas = (item["event"].get("delta", "") for item in host.events(run_id))
         return [int(delta) for delta in deltas if delta.strip().isdigit()]
 
-    wait_for(found, "the command to say its process id")
-    return found()[0]
+    wait_for(pids, "the command to say its process id")
+    return pids()[0]
 
 
 HANG = """

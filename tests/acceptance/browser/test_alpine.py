@@ -8,7 +8,7 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.acceptance.browser.test_pages import Open, open_page, session
 from tests.acceptance.host import ROOT, Host
-from tests.conformance.node import ready_packages, run_node
+from tests.conformance.node import bundled
 
 __all__ = ["open_page", "session"]
 
@@ -34,28 +34,18 @@ import { createRoot } from "react-dom/client";
 const root = createRoot(document.querySelector("main"));
 window.show = (runId) => root.render(<StrictMode><WorkflowMonitor runId={runId} /></StrictMode>);
 """
-BUNDLE = """
-import { build } from "esbuild";
-let contents = "";
-for await (const piece of process.stdin) contents += piece;
-const options = { bundle: true, write: false, jsx: "automatic", logLevel: "silent" };
-const define = { "process.env.NODE_ENV": '"development"' };
-const stdin = { contents, loader: "jsx", resolveDir: process.cwd() };
-const { outputFiles } = await build({ ...options, define, stdin });
-console.log(outputFiles[0].text);
-"""
 PAGE = "<!doctype html><title>An application</title><main></main><script src=/app.js></script>"
 
 
 def test_the_javascript_example(open_page: Open) -> None:
     page = open_page("/runs/")
     body = f"const url = await startWorkflow({{ task, agent: 'docs' }});\nreturn await {WATCH};"
-    seen = page.evaluate(f"async (task) => {{ {JAVASCRIPT}\n{body} }}", "What is a journal?")
-    assert (seen["types"][0], seen["types"][-1]) == ("run_started", "run_finished")
-    assert "text_message_content" in seen["types"]
-    assert seen["text"].startswith("Workflow started: What is a journal?\n")
-    assert re.search(r"\nWorkflow completed in [\d.]+m?s\n$", seen["text"])
-    assert (seen["unnamed"], seen["state"]) == (0, 2), "no onmessage, and closed"
+    outcome = page.evaluate(f"async (task) => {{ {JAVASCRIPT}\n{body} }}", "What is a journal?")
+    assert (outcome["types"][0], outcome["types"][-1]) == ("run_started", "run_finished")
+    assert "text_message_content" in outcome["types"]
+    assert outcome["text"].startswith("Workflow started: What is a journal?\n")
+    assert re.search(r"\nWorkflow completed in [\d.]+m?s\n$", outcome["text"])
+    assert (outcome["unnamed"], outcome["state"]) == (0, 2), "no onmessage, and closed"
 
 
 def test_a_question_is_answered_by_the_event_that_asked_it(open_page: Open) -> None:
@@ -74,26 +64,21 @@ def test_a_question_is_answered_by_the_event_that_asked_it(open_page: Open) -> N
       return { message: question.message, status: before.at(-1).result.status,
         text: after.map(lineOf).join("") };
     }"""
-    seen = page.evaluate(script.replace("{", f"{{ {JAVASCRIPT}", 1), "delete report.txt")
-    assert (seen["message"], seen["status"]) == ("Approve: delete report.txt", "interrupted")
-    assert "Done, in the ledger: delete report.txt." in seen["text"]
+    outcome = page.evaluate(script.replace("{", f"{{ {JAVASCRIPT}", 1), "delete report.txt")
+    assert (outcome["message"], outcome["status"]) == ("Approve: delete report.txt", "interrupted")
+    assert "Done, in the ledger: delete report.txt." in outcome["text"]
 
 
 @pytest.fixture
 def application(open_page: Open) -> Page:
     """A page of the host's own origin with the component on it."""
-    bundled = run_node(
-        ["--input-type=module", "--eval", BUNDLE],
-        REACT.replace("import", f"{JAVASCRIPT}\nimport", 1) + APPLICATION,
-        cwd=ready_packages(),
-    )
-    assert bundled.returncode == 0, bundled.stderr
+    script = bundled(REACT.replace("import", f"{JAVASCRIPT}\nimport", 1) + APPLICATION)
     page = open_page("/runs/")
 
     def serve(route: Route) -> None:
-        script = route.request.url.endswith("/app.js")
-        kind = "text/javascript" if script else "text/html"
-        route.fulfill(body=bundled.stdout if script else PAGE, content_type=kind)
+        code = route.request.url.endswith("/app.js")
+        kind = "text/javascript" if code else "text/html"
+        route.fulfill(body=script if code else PAGE, content_type=kind)
 
     page.route(re.compile(r"/(application|app\.js)$"), serve)
     page.goto("/application")

@@ -18,7 +18,7 @@ from playwright.sync_api import (
 from tests.acceptance.host import Host
 
 HOSTILE = "<script>window.pwned = 1</script><img src=x onerror='window.pwned = 2'>"
-TABS = ("messages", "events", "state", "input")
+TABS = ("timeline", "messages", "events", "state", "input")
 PHONE = {"width": 360, "height": 740}
 SECONDS = 30_000
 # The lowest contrast between any text in sight and what lies behind it.
@@ -108,6 +108,7 @@ def test_start_a_run_and_look_at_all_of_it(open_page: Open) -> None:
     page.get_by_label("Message").press("Control+Enter")
     page.wait_for_url("**/runs/*-*/")
     expect(page.locator(".title .chip")).to_have_text("succeeded")
+    page.keyboard.press("m")
     expect(page.locator(".message.user")).to_contain_text("Cleo,29")
     expect(page.locator(".message.assistant")).to_contain_text("3 rows, 2 columns")
     expect(page.locator("#connection")).to_be_empty()
@@ -125,6 +126,7 @@ def test_start_a_run_and_look_at_all_of_it(open_page: Open) -> None:
 
     page.get_by_role("tab", name="Events").press("ArrowRight")
     expect(page.get_by_role("tab", name="State")).to_be_focused()
+    page.get_by_role("button", name="Back to the whole run").click()
     expect(page.locator("#state-tree")).to_contain_text("rows:3")
     page.keyboard.press("i")
     expect(page.locator("#input-tree")).to_contain_text("messages:[1]")
@@ -139,6 +141,7 @@ def test_watch_a_run_live_and_cancel_it(open_page: Open, host: Host) -> None:
     page = open_page(f"/runs/{run['id']}/")
     expect(page.locator("#connection")).to_have_text("Live")
     expect(page.locator(".title .chip")).to_have_text("running")
+    page.keyboard.press("m")
     expect(page.locator("#conversation")).to_contain_text("step 3")
     late = open_page(f"/runs/{run['id']}/#events")
     expect(late.locator("#follow")).to_be_checked()
@@ -176,8 +179,8 @@ def test_filters_are_in_the_address(open_page: Open, host: Host) -> None:
     failed = ended(host, [{"raise": "no"}], threadId=thread)
     ended(host, [{"text": "hello"}], threadId=thread)
     page = open_page("/runs/")
-    page.get_by_label("Thread").fill(thread)
-    page.get_by_label("Thread").press("Enter")
+    page.get_by_role("textbox", name="Thread").fill(thread)
+    page.get_by_role("textbox", name="Thread").press("Enter")
     expect(page).to_have_url(f"{host.url}/runs/?thread_id={thread}")
     expect(page.locator("tbody tr")).to_have_count(2)
     page.locator(".choice", has_text="failed").click()
@@ -206,7 +209,7 @@ def test_nothing_an_agent_says_becomes_markup(open_page: Open, host: Host) -> No
         ],
         messages=[{"role": "user", "content": HOSTILE}],
     )
-    page = open_page(f"/runs/{run}/")
+    page = open_page(f"/runs/{run}/#messages")
     expect(page.locator(".notice.interrupt")).to_contain_text(HOSTILE)
     for details in page.locator("#conversation details").all():
         details.locator("summary").first.click()
@@ -240,7 +243,7 @@ def test_a_broken_stream_goes_on_where_it_stopped(open_page: Open, host: Host, a
     words = [{"text": f"word {n}"} for n in range(8)]
     run = ended(host, words)
     events = host.events(run)
-    asked: list[Request] = []
+    requests: list[Request] = []
 
     def broken(route: Route) -> None:
         if answer == "cut":
@@ -250,14 +253,16 @@ def test_a_broken_stream_goes_on_where_it_stopped(open_page: Open, host: Host, a
             route.fulfill(status=502, body="")
 
     page = open_page("/runs/", quiet=False)
-    page.on("request", lambda request: asked.append(request) if "/events?" in request.url else None)
+    page.on(
+        "request", lambda request: requests.append(request) if "/events?" in request.url else None
+    )
     page.route("**/events?after=*", broken, times=1)
     page.goto(f"/runs/{run}/#events")
     expect(page.locator("#shown")).to_have_text(f"{len(events)} events")
     expect(page.locator(".row").last).to_contain_text("RUN_FINISHED")
     seqs = page.locator(".row").evaluate_all("rows => rows.map((row) => Number(row.dataset.seq))")
     assert sorted(set(seqs)) == sorted(seqs)
-    cursors = [request.all_headers().get("last-event-id") for request in asked]
+    cursors = [request.all_headers().get("last-event-id") for request in requests]
     assert cursors == [None, "5" if answer == "cut" else None]
 
 

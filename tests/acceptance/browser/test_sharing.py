@@ -18,9 +18,9 @@ SECRET = "hunter2-of-alice"
 @pytest.fixture
 def complaints() -> Iterator[list[str]]:
     """What the pages complained about: nothing."""
-    found: list[str] = []
-    yield found
-    assert found == []
+    errors: list[str] = []
+    yield errors
+    assert errors == []
 
 
 def signed_in(browser: Browser, host: Host, complaints: list[str], **options: Any) -> Page:
@@ -83,8 +83,10 @@ def test_bob_watches_by_link_until_alice_takes_it_back(
     bob.goto(link)
     expect(bob.locator("#connection")).to_have_text("Live")
     expect(bob.locator("#conversation").get_by_text("word-1 ")).to_be_visible()
-    seen = bob.locator("#conversation").inner_text()
-    expect(bob.locator("#conversation")).not_to_have_text(seen)
+    conversation = bob.locator("#conversation").inner_text()
+    expect(bob.locator("#conversation")).not_to_have_text(conversation)
+    bob.get_by_role("tab", name="Timeline").click()
+    expect(bob.locator("#timeline .lane").filter(has_text="send").first).to_be_visible()
     bob.get_by_role("tab", name="Events").click()
     bob.get_by_role("tab", name="Conversation").click()
     assert SECRET not in bob.content()

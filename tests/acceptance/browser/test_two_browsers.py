@@ -27,13 +27,13 @@ ACCOUNT = ("email", "password", "mfa", "sso")
 def mailed(host: Host, address: str, what: re.Pattern[str]) -> str:
     """What the newest mail to an address says; mails go to the web process's log by default."""
 
-    def found() -> list[str]:
+    def links() -> list[str]:
         mails = host.log_of(host.web).split("Content-Type: text/plain")
         mine = [mail for mail in mails if f"To: {address}" in mail]
         return what.findall(mine[-1]) if mine else []
 
-    wait_for(found, f"a mail to {address}")
-    return found()[-1]
+    wait_for(links, f"a mail to {address}")
+    return links()[-1]
 
 
 def listen(page: Page, complaints: list[str]) -> None:
@@ -95,8 +95,8 @@ def test_alice_invites_bob_and_shares_a_run_until_she_revokes(
     bob.goto(shared(alice))
     expect(bob.locator("#connection")).to_have_text("Live")
     expect(bob.locator("#conversation").get_by_text("word-1 ")).to_be_visible()
-    seen = bob.locator("#conversation").inner_text()
-    expect(bob.locator("#conversation")).not_to_have_text(seen)
+    conversation = bob.locator("#conversation").inner_text()
+    expect(bob.locator("#conversation")).not_to_have_text(conversation)
 
     alice.get_by_role("button", name="Revoke").click()
     expect(bob.get_by_role("alert")).to_contain_text("no longer works")

@@ -14,10 +14,10 @@ def main() -> None:
     parser.add_argument("-d", dest="data")
     for flag in ("-s", "-N"):
         parser.add_argument(flag, action="store_true")
-    asked = parser.parse_args()
-    headers = dict(header.split(": ", 1) for header in asked.headers)
+    options = parser.parse_args()
+    headers = dict(header.split(": ", 1) for header in options.headers)
     with httpx.stream(
-        asked.method, asked.url, headers=headers, content=asked.data, timeout=60
+        options.method, options.url, headers=headers, content=options.data, timeout=60
     ) as answer:
         for piece in answer.iter_text():
             sys.stdout.write(piece)

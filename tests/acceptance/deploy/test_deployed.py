@@ -2,12 +2,14 @@
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
+from benchmarks.report import keep
 from tests.acceptance.browser.test_pages import SECONDS
 from tests.acceptance.browser.test_two_browsers import CODE
 from tests.acceptance.deployed import (
@@ -157,16 +159,21 @@ def test_a_deploy_ends_no_run_and_costs_no_event(deployed: Deployed) -> None:
 
 @pytest.mark.soak
 def test_a_deploy_under_runs_of_a_minute(deployed: Deployed) -> None:
-    roll(deployed, "rolling-long", runs=10, seconds=60)
+    keep("deploy", roll(deployed, "rolling-long", runs=10, seconds=60))
 
 
-def roll(deployed: Deployed, team: str, *, runs: int, seconds: int) -> None:
-    """Both webs, both workers and the proxy restarted, under runs that outlast all of it."""
+def roll(deployed: Deployed, team: str, *, runs: int, seconds: int) -> list[str]:
+    """Both webs, both workers and the proxy restarted, under runs that outlast all of it.
+
+    A report of it.
+    """
     load, deploy = Load(deployed, team, runs, seconds, rate=10), Deploy(deployed)
     with Readers(deployed, load.key, load.runs) as readers:
         load.speak()
+        began = time.monotonic()
         deploy.play()
         deployed.wait_ready()
+        took = time.monotonic() - began
         with deployed.client(load.key) as client:
             after = [client.get(f"/api/v1/runs/{run['id']}").json()["status"] for run in load.runs]
         assert after == ["running"] * runs, "they span the whole deploy"
@@ -192,3 +199,13 @@ def roll(deployed: Deployed, team: str, *, runs: int, seconds: int) -> None:
         assert visit["messages"] == list(texts.values())
         assert visit["connects"] > 1
     assert [old.wait(60) for old in deploy.drained] == [0, 0]
+    connects = {"CopilotKit": [each["connects"] for each in readers.visits["threads"].values()]}
+    for way, name in (("sse", "SSE"), ("websocket", "WebSocket")):
+        connects[name] = [each.connections for each in readers.readings if each.way == way]
+    return [
+        f"restarted one by one in {took:.0f} s: {', '.join([*WEBS, *WORKERS, 'proxy'])}",
+        f"{runs} runs that speak for {seconds} s, and outlast the deploy: all succeeded",
+        f"{sum(map(len, logs.values()))} events over SSE and WebSocket: each once, in order;"
+        " CopilotKit's messages: whole",
+        *(f"{name}: {min(n)} to {max(n)} connections of a reader" for name, n in connects.items()),
+    ]

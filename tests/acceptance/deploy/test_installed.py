@@ -56,8 +56,8 @@ def environment(wheel: Path, extras: str, pins: Path) -> Path:
     pip = (programs / "python", "-m", "pip", "install", "-q", "--no-input", "--no-compile")
     if not stamp.exists() or stamp.stat().st_mtime < LOCK.stat().st_mtime:
         venv.create(place, clear=True, with_pip=True)
-        found = re.findall(r"^[\w.\[\]-]+==[^\\\n]+", LOCK.read_text(), re.MULTILINE)
-        pins.write_text("\n".join(pin for pin in found if "[" not in pin.split("==")[0]))
+        versions = re.findall(r"^[\w.\[\]-]+==[^\\\n]+", LOCK.read_text(), re.MULTILINE)
+        pins.write_text("\n".join(pin for pin in versions if "[" not in pin.split("==")[0]))
         quietly(*pip, "-c", pins, f"{wheel}[{extras}]")
         stamp.touch()
     quietly(*pip, "--force-reinstall", "--no-deps", wheel)
@@ -79,10 +79,10 @@ class Installed(NamedTuple):
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     """As the README says, outside the clone."""
-    found = PIP.search(README)
-    assert found, "the README says how to install"
+    command = PIP.search(README)
+    assert command, "the README says how to install"
     folder = tmp_path_factory.mktemp("anywhere")
-    with running(environment(wheel, found[1], folder / "pins"), folder, {}) as host:
+    with running(environment(wheel, command[1], folder / "pins"), folder, {}) as host:
         yield host
 
 
@@ -156,8 +156,8 @@ def test_a_key_made_on_the_command_line_works(installed: Installed) -> None:
 
 def test_without_the_extra_there_is_no_langgraph(installed: Installed) -> None:
     python = installed.program.with_name("python")
-    found = quietly(python, "-c", "import importlib.util as i; print(i.find_spec('langgraph'))")
-    assert found == "None\n"
+    spec = quietly(python, "-c", "import importlib.util as i; print(i.find_spec('langgraph'))")
+    assert spec == "None\n"
     quietly(python, "-m", "pip", "check")
 
 

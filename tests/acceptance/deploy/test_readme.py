@@ -39,8 +39,8 @@ class Block(NamedTuple):
 
 def blocks() -> Iterator[Block]:
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
-        for number, found in enumerate(FENCE.findall(page.read_text("utf-8")), 1):
-            yield Block(str(page.relative_to(ROOT)), number, *found)
+        for number, fence in enumerate(FENCE.findall(page.read_text("utf-8")), 1):
+            yield Block(str(page.relative_to(ROOT)), number, *fence)
 
 
 TESTED = [block for block in blocks() if block.mark == "tested"]
@@ -66,8 +66,8 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 
 
 def test_the_readme_has_an_example_of_each_kind() -> None:
-    found = {block.language for block in TESTED if block.page == "README.md"}
-    assert found == {"sh", "js", "python"}
+    languages = {block.language for block in TESTED if block.page == "README.md"}
+    assert languages == {"sh", "js", "python"}
     assert [block.page for block in AGENTS] == ["README.md"]
 
 
@@ -88,7 +88,7 @@ def in_shell(text: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     if shutil.which("curl") is None:
         stand_in = folder / "curl"
         stand_in.write_text(
-            f'#!/bin/sh\nexec {sys.executable} {ROOT}/tests/acceptance/curl_like.py "$@"\n'
+            f'#!/bin/sh\nexec {sys.executable} {ROOT}/tests/acceptance/deploy/curl_like.py "$@"\n'
         )
         stand_in.chmod(0o755)
     path = os.pathsep.join([os.environ["PATH"], str(folder)])

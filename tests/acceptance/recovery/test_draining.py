@@ -120,8 +120,8 @@ def test_a_repeatable_run_starts_again(draining: Host, tmp_path: Path, lost: str
 
     def runs() -> list[dict[str, Any]]:
         with host.client() as client:
-            found = client.get("/api/v1/runs", params={"thread_id": lost}).json()["results"]
-        return [run for run in found if run["id"] != first]
+            results = client.get("/api/v1/runs", params={"thread_id": lost}).json()["results"]
+        return [run for run in results if run["id"] != first]
 
     wait_for(runs, "it to be started again")
     (again,) = runs()

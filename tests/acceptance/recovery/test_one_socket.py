@@ -47,8 +47,8 @@ class Program:
                 await asyncio.sleep(0.2)
 
     def is_done(self) -> bool:
-        wanted = {self.runs.get(job) for job in self.scripts} | {self.answered}
-        return wanted <= self.ended
+        expected = {self.runs.get(job) for job in self.scripts} | {self.answered}
+        return expected <= self.ended
 
     async def _drive(self, socket: Any) -> None:
         names: dict[str, str] = {}
@@ -75,8 +75,9 @@ class Program:
                     idempotency_key=job,
                     subscribe=0,
                 )
-        for run in self.logs.keys() - self.ended:
-            await call(run, "run.subscribe", run=run, after=len(self.logs[run]))
+        answering = {self.answered} if self.answered else set()
+        for run in (self.logs.keys() | answering) - self.ended:
+            await call(run, "run.subscribe", run=run, after=len(self.logs.get(run, ())))
         if self.runs.get("asking") in self.ended and not self.answered:
             await answer()
         async for text in socket:
@@ -101,7 +102,8 @@ class Program:
                 log.append(params["event"])
                 ack = {"subscription": params["subscription"], "seq": params["seq"]}
                 await socket.send(json.dumps({"jsonrpc": "2.0", "method": "ack", "params": ack}))
-                if params["run"] == self.runs.get("endless") and len(log) == DELTAS:
+                # More than once: a kill may have swallowed the request.
+                if params["run"] == self.runs.get("endless") and len(log) % DELTAS == 0:
                     await call(params["run"], "run.cancel", run=params["run"])
             elif frame["method"] == "end":
                 assert params["reason"] == "finished", params

@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -13,6 +13,7 @@ from websockets.sync.client import connect
 
 from embedded import supervisor
 from tests.acceptance.host import Host, sse, wait_for
+from tests.conftest import own_data_dir
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +28,7 @@ class Reader(threading.Thread):
     def __init__(self, host: Host, run_id: str, after: int = 0) -> None:
         super().__init__(daemon=True)
         self.host, self.run_id, self.after = host, run_id, after
-        self.seen: list[tuple[int | None, dict[str, Any]]] = []
+        self.events: list[tuple[int | None, dict[str, Any]]] = []
         self.late: list[float] = []
         self.start()
 
@@ -42,19 +43,30 @@ class Reader(threading.Thread):
 
             for seq, event in sse(answer.iter_lines()):
                 self.late.append(time.time() - event["timestamp"] / 1000)
-                self.seen.append((seq, event))
+                self.events.append((seq, event))
 
     def until(self, count: int) -> None:
-        wait_for(lambda: len(self.seen) >= count, f"{count} events")
+        wait_for(lambda: len(self.events) >= count, f"{count} events")
 
     def finish(self, seconds: float = 60) -> dict[str, Any]:
         """The last event, once the stream has ended by itself."""
         self.join(seconds)
-        assert not self.is_alive(), f"still reading after {seconds} s, at {self.seen[-1:]}"
-        assert [seq for seq, _ in self.seen] == list(
-            range(self.after + 1, self.after + len(self.seen) + 1)
+        assert not self.is_alive(), f"still reading after {seconds} s, at {self.events[-1:]}"
+        assert [seq for seq, _ in self.events] == list(
+            range(self.after + 1, self.after + len(self.events) + 1)
         )
-        return self.seen[-1][1]
+        return self.events[-1][1]
+
+
+@pytest.fixture(scope="module")
+def host_to_hurt() -> Iterator[Host]:
+    """For tests that leave it as they took it, but for the last: Valkey is away by then."""
+    with own_data_dir() as data:
+        host = Host(data)
+        try:
+            yield host.start()
+        finally:
+            host.stop()
 
 
 def test_killed_worker_ends_its_run_and_the_thread_goes_on(new_host: NewHost) -> None:
@@ -98,32 +110,8 @@ def test_frozen_worker_that_wakes_up_is_told_and_appends_nothing(new_host: NewHo
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("for_good", [False, True], ids=["ten seconds", "for good"])
-def test_without_valkey_no_event_is_lost_or_later_than_two_seconds(
-    new_host: NewHost, for_good: bool
-) -> None:
-    host = new_host()
-    run = host.begin(script=[{"text": "tick ", "n": 750, "rate": 50}])  # 15 s
-    readers = [Reader(host, run["id"])]
-    readers[0].until(50)
-    assert host.engines
-    host.engines.stop_valkey()
-    readers += [Reader(host, run["id"], after=30)]  # joins while there is no bell
-    readers[0].until(550)
-    if not for_good:
-        host.engines.start_valkey()
-    for reader in readers:
-        assert reader.finish(60)["type"] == "RUN_FINISHED"
-        tail = reader.late[60:]
-        assert max(tail) <= 2.0, max(tail)
-    assert len(readers[0].seen) == host.run(run["id"])["events"] >= 753
-    following = host.begin(script=TWO)
-    assert host.wait_status(following["id"], "succeeded", "failed")["status"] == "succeeded"
-
-
-@pytest.mark.alone
-def test_frozen_valkey_delays_no_append(new_host: NewHost) -> None:
-    host = new_host()
+def test_frozen_valkey_delays_no_append(host_to_hurt: Host) -> None:
+    host = host_to_hurt
     run = host.begin(script=[{"text": "tick ", "n": 300, "rate": 50}])
     reader = Reader(host, run["id"])
     reader.until(50)
@@ -137,6 +125,29 @@ def test_frozen_valkey_delays_no_append(new_host: NewHost) -> None:
         host.engines.valkey.send_signal(signal.SIGCONT)
 
 
+@pytest.mark.alone
+def test_without_valkey_no_event_is_lost_or_later_than_two_seconds(host_to_hurt: Host) -> None:
+    """It is away for ten seconds, then for good."""
+    host = host_to_hurt
+    run = host.begin(script=[{"text": "tick ", "n": 900, "rate": 50}])  # 18 s
+    readers = [Reader(host, run["id"])]
+    readers[0].until(50)
+    assert host.engines
+    host.engines.stop_valkey()
+    readers += [Reader(host, run["id"], after=30)]  # joins while there is no bell
+    readers[0].until(550)
+    host.engines.start_valkey()
+    readers[0].until(700)
+    host.engines.stop_valkey()
+    for reader in readers:
+        assert reader.finish(60)["type"] == "RUN_FINISHED"
+        tail = reader.late[60:]
+        assert max(tail) <= 2.0, max(tail)
+    assert len(readers[0].events) == host.run(run["id"])["events"] >= 903
+    following = host.begin(script=TWO)
+    assert host.wait_status(following["id"], "succeeded", "failed")["status"] == "succeeded"
+
+
 def test_a_postgres_restart_in_mid_run_loses_nothing(
     new_host: NewHost,
 ) -> None:
@@ -148,9 +159,9 @@ def test_a_postgres_restart_in_mid_run_loses_nothing(
     host.engines.restart_postgres()
     assert reader.finish(60)["type"] in ("RUN_FINISHED", "RUN_ERROR")
     ended = host.run(run["id"])
-    assert ended["events"] == len(reader.seen)
+    assert ended["events"] == len(reader.events)
     assert ended["status"] == "succeeded", (ended["error"], host.log_of(host.worker)[-5000:])
-    assert len(reader.seen) >= 503
+    assert len(reader.events) >= 503
     host.engines.stop_postgres()
     joined = threading.Thread(target=lambda: codes.append(_close_code(host, run["id"])))
     codes: list[int | None] = []

@@ -37,33 +37,33 @@ def dial(host: Host, text: str) -> socket.socket:
     return peer
 
 
-def said(peer: socket.socket) -> bytes:
+def answer_of(peer: socket.socket) -> bytes:
     """All that the host says until it hangs up."""
-    seen = b""
+    answer = b""
     with peer:
         while piece := peer.recv(65536):
-            seen += piece
-    return seen
+            answer += piece
+    return answer
 
 
 def test_half_sent_requests_are_hung_up_on(hasty: Host) -> None:
     body = "POST /login/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\nhalf"
     peers = [dial(hasty, body) for _ in range(HALF)]
-    answers = [said(peer) for peer in peers]
+    answers = [answer_of(peer) for peer in peers]
     assert {answer.split(b"\r\n", 1)[0] for answer in answers} == {b"HTTP/1.1 408 Request Timeout"}
-    assert said(dial(hasty, "POST /login/ HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Half:")) == b""
+    assert answer_of(dial(hasty, "POST /login/ HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Half:")) == b""
 
 
 def test_chunks_without_end_stop_at_the_limit(hasty: Host) -> None:
     peer = dial(hasty, "POST /login/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
-    chunk, sent = b"10000\r\n" + b"x" * 65_536 + b"\r\n", 0
+    chunk, count = b"10000\r\n" + b"x" * 65_536 + b"\r\n", 0
     with peer:
         try:
-            while sent < 100 * len(chunk):
-                sent += peer.send(chunk)
+            while count < 100 * len(chunk):
+                count += peer.send(chunk)
         except OSError:
             pass  # it hung up while we were talking
-        assert sent < 100 * len(chunk), "the host took them all"
+        assert count < 100 * len(chunk), "the host took them all"
     assert httpx.get(f"{hasty.url}/health").status_code == 200
 
 
@@ -75,13 +75,13 @@ def test_the_description_costs_strangers_nothing(hasty: Host) -> None:
         ThreadPoolExecutor(40) as pool,
     ):
         probe.get("/health")
-        asked = [pool.submit(strangers.get, "/api/schema/") for _ in range(40)]
+        requests = [pool.submit(strangers.get, "/api/schema/") for _ in range(40)]
         slowest = 0.0
-        while wait(asked, timeout=0).not_done:
+        while wait(requests, timeout=0).not_done:
             began = time.monotonic()
             assert probe.get("/health").status_code == 200
             slowest = max(slowest, time.monotonic() - began)
-        answers = [each.result() for each in asked]
+        answers = [each.result() for each in requests]
     assert {answer.status_code for answer in answers} == {200}
     assert len({answer.headers["etag"] for answer in answers}) == 1
     print(f"/health {slowest * 1000:.0f} ms")  # see with -rP

@@ -1,9 +1,11 @@
 // The stock AI SDK against a host: what its Chat makes of each case.
 //
-// stdin:  {"url", "key", "thread": prefix of all chats' ids}
+// stdin:  {"url", "key", "thread": prefix of all chats' ids,
+//          "gates": where a chat's file lets its agent go on}
 // stdout: {case: what came of it}, see CASES
 
 import { randomUUID } from "node:crypto";
+import { writeFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 
 import {
@@ -14,8 +16,9 @@ import {
   readUIMessageStream,
 } from "ai";
 
-const { url: host, key, thread } = JSON.parse(await text(process.stdin));
-const DEADLINE = 90_000;
+import { call, cutAfter, emit, heldCall, plain, playAll, until } from "./cases.mjs";
+
+const { url: host, key, thread, gates } = JSON.parse(await text(process.stdin));
 const headers = { Authorization: `Bearer ${key}` };
 
 class State {
@@ -32,14 +35,14 @@ class State {
 
 /** A page: a chat, the requests it made, and the transient parts it got. */
 class Page extends AbstractChat {
-  constructor(agent, id, { cut, body = {}, messages, headers: own = headers, ...options } = {}) {
+  constructor(agent, id, { cut, marker = '"text-delta"', body = {}, messages, headers: own = headers, ...options } = {}) {
     const calls = [];
     const data = [];
     const errors = [];
     const fetch = async (address, init) => {
       const answer = await globalThis.fetch(address, init);
       calls.push(`${init.method} ${address.slice(host.length)} ${answer.status}`);
-      return cut && calls.length === 1 ? cutAfter(answer, cut) : answer;
+      return cut && calls.length === 1 ? cutAfter(answer, marker, cut) : answer;
     };
     const api = `${host}/api/chat/${agent}`;
     super({
@@ -66,40 +69,11 @@ class Page extends AbstractChat {
   }
 }
 
-/** An answer whose connection is lost after so many pieces of text. */
-function cutAfter(answer, deltas) {
-  const reader = answer.body.getReader();
-  let seen = "";
-  const body = new ReadableStream({
-    async pull(controller) {
-      if (seen.split('"text-delta"').length > deltas) {
-        reader.cancel().catch(() => {});
-        return controller.error(new TypeError("network lost"));
-      }
-      const { done, value } = await reader.read();
-      if (done) return controller.close();
-      seen += new TextDecoder().decode(value);
-      controller.enqueue(value);
-    },
-  });
-  return new Response(body, { status: answer.status, headers: answer.headers });
-}
-
-const plain = (value) => JSON.parse(JSON.stringify(value));
 const textsOf = (messages) =>
   messages.flatMap(({ parts }) => parts.filter(({ type }) => type === "text").map((part) => part.text));
 const id = () => `${thread}-${randomUUID()}`;
 const script = (...steps) => ({ body: { forwardedProps: { script: steps } } });
-const emit = (type, members) => ({ emit: { type, ...members } });
 const slow = (steps, seconds) => ({ body: { forwardedProps: { steps, seconds } } });
-
-async function until(condition) {
-  const deadline = Date.now() + 60_000;
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`never: ${condition}`);
-    await new Promise((soon) => setTimeout(soon, 20));
-  }
-}
 
 const runs = async (chat) => {
   const query = new URLSearchParams({ thread_id: chat });
@@ -164,6 +138,30 @@ const CASES = {
     await Promise.all([page.resumeStream(), late.resumeStream()]);
     return { ...(await page.seen()), lost, late: plain(late.messages) };
   },
+  /** The connection is lost, and the run ends before the page is back: nothing runs, it loads again. */
+  async missed() {
+    const page = new Page("scripted", id(), { ...script({ text: "x", n: 40, rate: 40 }), cut: 3 });
+    await page.sendMessage({ text: "hello" });
+    await until(async () => (await runs(page.id))[0].status === "succeeded");
+    await page.resumeStream();
+    const lost = page.texts.join("");
+    page.messages = await page.hydrated();
+    return { ...(await page.seen()), lost };
+  },
+  /** The connection is lost in the middle of a call's arguments. */
+  async cut_in_a_tool() {
+    const chat = id();
+    const gate = `${gates}/${chat}`;
+    const options = { ...script(...heldCall(gate)), cut: 4, marker: '"tool-input-delta"' };
+    const page = new Page("scripted", chat, options);
+    await page.sendMessage({ text: "hello" });
+    const lost = plain(page.messages.at(-1).parts.at(-1));
+    const resuming = page.resumeStream();
+    await until(() => page.calls.length === 2);
+    await writeFile(gate, "");
+    await resuming;
+    return { ...(await page.seen()), lost };
+  },
   async stop() {
     const page = new Page("slow", id(), slow(1000, 60));
     const sending = page.sendMessage({ text: "hello" });
@@ -180,12 +178,7 @@ const CASES = {
   /** The tool is the client's: its output goes back by itself. */
   async client_tool() {
     const tools = { place: { description: "where", inputSchema: { type: "object" } } };
-    const steps = [
-      emit("TOOL_CALL_START", { toolCallId: "c1", toolCallName: "place" }),
-      emit("TOOL_CALL_ARGS", { toolCallId: "c1", delta: "{}" }),
-      emit("TOOL_CALL_END", { toolCallId: "c1" }),
-    ];
-    const body = { tools, forwardedProps: { script: steps } };
+    const body = { tools, forwardedProps: { script: call("c1", "place") } };
     const page = new Page("scripted", id(), {
       body: () => body,
       sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithToolCalls,
@@ -243,14 +236,4 @@ const CASES = {
   },
 };
 
-const outcomes = await Promise.all(
-  Object.entries(CASES).map(async ([name, play]) => {
-    const late = new Promise((_, fail) => setTimeout(() => fail(new Error("took too long")), DEADLINE).unref());
-    try {
-      return [name, await Promise.race([play(), late])];
-    } catch (error) {
-      return [name, { broke: error.stack }];
-    }
-  }),
-);
-process.stdout.write(JSON.stringify(Object.fromEntries(outcomes)), () => process.exit(0));
+await playAll(CASES);

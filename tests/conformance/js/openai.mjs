@@ -7,11 +7,12 @@ import { text } from "node:stream/consumers";
 
 import OpenAI from "openai";
 
+import { emit, slowCall } from "./cases.mjs";
+
 const DEADLINE = 90_000;
 const { url, key } = JSON.parse(await text(process.stdin));
 const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: key, maxRetries: 0 });
 const script = (...steps) => ({ forwardedProps: { script: steps } });
-const emit = (type, members) => ({ emit: { type, ...members } });
 const slow = { model: "slow", input: "hello", forwardedProps: { steps: 3, seconds: 1 } };
 const place = { type: "function", name: "place", description: "where", parameters: { type: "object" } };
 const CALL = [
@@ -68,14 +69,24 @@ const CASES = {
     const items = await client.responses.inputItems.list(made.id);
     return { made, again: await client.responses.retrieve(made.id), events: await drain(stream), items: items.data };
   },
-  /** The stream is cut, and goes on behind the last number. */
+  /** The stream is cut, and goes on behind the last number; a second tab joins, a third comes late. */
   async cut() {
     const first = await drain(await client.responses.create({ ...slow, stream: true, background: true }), 8);
     const id = first[0].response.id;
     const after = first.at(-1).sequence_number;
-    const rest = await drain(await client.responses.retrieve(id, { stream: true, starting_after: after }));
+    const readers = [{ stream: true, starting_after: after }, { stream: true }];
+    const [rest, second] = await Promise.all(readers.map(async (how) => drain(await client.responses.retrieve(id, how))));
     const whole = await drain(await client.responses.retrieve(id, { stream: true }));
-    return { first, rest, whole, final: await client.responses.retrieve(id) };
+    return { first, rest, second, whole, final: await client.responses.retrieve(id) };
+  },
+  /** The same in the middle of a call's arguments. */
+  async cut_in_a_tool() {
+    const asked = { model: "scripted", input: "hello", ...script(...slowCall()), stream: true, background: true };
+    const first = await drain(await client.responses.create(asked), 6);
+    const id = first[0].response.id;
+    const after = first.at(-1).sequence_number;
+    const rest = await drain(await client.responses.retrieve(id, { stream: true, starting_after: after }));
+    return { first, rest, final: await client.responses.retrieve(id) };
   },
   /** OpenAI's own helper, which adds a response up. */
   async helper() {

@@ -5,6 +5,7 @@ from unittest.mock import ANY
 from tests.conformance.scenarios.parts import (
     Json,
     a_call,
+    assistant,
     call,
     called,
     emit,
@@ -12,7 +13,6 @@ from tests.conformance.scenarios.parts import (
     got,
     mused,
     result,
-    said,
     step,
     subagent,
     text,
@@ -50,7 +50,7 @@ FRONTEND_TOOLS = [
             go(),
             called("c1", a_call("c1", "{}", tool="pick")),
             picked("c1"),
-            said("m1", "Red it is."),
+            assistant("m1", "Red it is."),
         ],
         older=WAITING,
     ),
@@ -70,7 +70,7 @@ FRONTEND_TOOLS = [
             got("c1"),
             called("c2", a_call("c2", "{}", tool="pick")),
             picked("c2"),
-            said("m1", "Done."),
+            assistant("m1", "Done."),
         ],
         older=WAITING,
     ),
@@ -93,7 +93,7 @@ FRONTEND_TOOLS = [
             called("c2", a_call("c2", "{}", tool="pick")),
             picked("c1"),
             picked("c2", "blue"),
-            said("m1", "Done."),
+            assistant("m1", "Done."),
         ],
         older=WAITING,
     ),
@@ -121,9 +121,9 @@ def approval(name: str, answer: Wire, says: str, done: Wire) -> Scenario:
         ],
         [
             *DELETE,
-            said(ANY, "I would delete report.txt. May I?", toolCalls=[call_of]),
+            assistant(ANY, "I would delete report.txt. May I?", toolCalls=[call_of]),
             {"id": ANY, "role": "tool", "toolCallId": ANY, "content": Json(done)},
-            said(ANY, says),
+            assistant(ANY, says),
         ],
         state={"ledger": acted, "pending": {}},
     )
@@ -183,7 +183,7 @@ QUESTIONS = [
     Scenario(
         "two questions",
         [Turn([*text("m1", "Two things."), TWO], ends="interrupt")],
-        [go(), said("m1", "Two things.")],
+        [go(), assistant("m1", "Two things.")],
         interrupts=["q1", "q2"],
     ),
     Scenario(
@@ -192,7 +192,7 @@ QUESTIONS = [
             Turn([*text("m1", "Two things."), TWO], ends="interrupt"),
             Turn(text("m2", "Thanks."), answer={"status": "resolved", "payload": {}}),
         ],
-        [go(), said("m1", "Two things."), said("m2", "Thanks.")],
+        [go(), assistant("m1", "Two things."), assistant("m2", "Thanks.")],
     ),
     Scenario(
         "a message instead of an answer",
@@ -211,7 +211,7 @@ QUESTIONS = [
             Turn([{"raise": "secret"}], answer=YES, ends="error agent_error"),
             Turn([result("c1", "done"), *text("m1", "Done.")], answer=YES),
         ],
-        [go(), ASKED, got("c1", "done"), said("m1", "Done.")],
+        [go(), ASKED, got("c1", "done"), assistant("m1", "Done.")],
     ),
     Scenario(
         "a subagent that waits",
@@ -225,7 +225,7 @@ QUESTIONS = [
             ),
             Turn(text("m2", "I may."), answer={"status": "resolved"}),
         ],
-        [go(), said("m1", "May I?", subagentRunId="s1"), said("m2", "I may.")],
+        [go(), assistant("m1", "May I?", subagentRunId="s1"), assistant("m2", "I may.")],
     ),
 ]
 
@@ -237,7 +237,7 @@ def stopped(name: str, script: list[Wire], *messages: Wire, state: object = None
 
 
 CANCEL = [
-    stopped("cancel in a text", text("m1", "I was", end=False), said("m1", "I was")),
+    stopped("cancel in a text", text("m1", "I was", end=False), assistant("m1", "I was")),
     stopped(
         "cancel in a call",
         call("c1", '{"half', end=False),
@@ -251,7 +251,7 @@ CANCEL = [
             *step("dig", *text("m1", "di", end=False, subagentRunId="s1"), end=False),
             end=False,
         ),
-        said("m1", "di", subagentRunId="s1"),
+        assistant("m1", "di", subagentRunId="s1"),
     ),
     stopped(
         "cancel with a state",
@@ -269,19 +269,21 @@ def fails(name: str, script: list[Wire], *messages: Wire, code: str = "agent_err
 ERRORS = [
     fails("an agent that raises at once", [{"raise": "secret"}]),
     fails(
-        "an agent that raises", [*text("m1", "before"), {"raise": "secret"}], said("m1", "before")
+        "an agent that raises",
+        [*text("m1", "before"), {"raise": "secret"}],
+        assistant("m1", "before"),
     ),
     fails(
         "an agent that raises in a message",
         [*text("m1", "bef", end=False), {"raise": "secret"}],
-        said("m1", "bef"),
+        assistant("m1", "bef"),
     ),
     fails(
         "an agent that gives up",
         [*step("try", end=False), emit("RUN_ERROR", message="I cannot.", code="acme")],
         code="acme",
     ),
-    fails("an agent that exits", [*text("m1", "x"), {"exit": 3}], said("m1", "x")),
+    fails("an agent that exits", [*text("m1", "x"), {"exit": 3}], assistant("m1", "x")),
 ]
 
 SCENARIOS = [*FRONTEND_TOOLS, *QUESTIONS, *CANCEL, *ERRORS]

@@ -13,6 +13,7 @@ from tests.conformance.scenarios.parts import (
     activity,
     add,
     args,
+    assistant,
     call,
     called,
     doing,
@@ -23,7 +24,6 @@ from tests.conformance.scenarios.parts import (
     mused,
     patch,
     result,
-    said,
     step,
     subagent,
     text,
@@ -32,7 +32,7 @@ from tests.conformance.scenarios.parts import (
 from tests.conformance.scenarios.plan import STOPPED, WAITING, Scenario, Turn, Wire, go
 
 WAYS = ["connect", "reconnect", "get", "repeat"]
-FIRST, HELD = text("m0", "First."), said("m0", "First.")
+FIRST, HELD = text("m0", "First."), assistant("m0", "First.")
 
 
 def late(
@@ -60,18 +60,18 @@ def end(kind: str, **name: str) -> Wire:
 
 
 LATE = [
-    late("between messages", [], text("m1", "x"), said("m1", "x")),
+    late("between messages", [], text("m1", "x"), assistant("m1", "x")),
     late(
         "in a text",
         text("m1", "Hel", end=False),
         [*more("m1", "lo"), end("TEXT_MESSAGE", messageId="m1")],
-        said("m1", "Hello"),
+        assistant("m1", "Hello"),
     ),
     late(
         "in a text that has not begun",
         text("m1", end=False),
         [*more("m1", "Hello"), end("TEXT_MESSAGE", messageId="m1")],
-        said("m1", "Hello"),
+        assistant("m1", "Hello"),
     ),
     late(
         "in a text with a name and metadata",
@@ -80,7 +80,7 @@ LATE = [
             emit("TEXT_MESSAGE_CONTENT", messageId="m1", delta="lo", metadata={"b": [None]}),
             end("TEXT_MESSAGE", messageId="m1"),
         ],
-        said("m1", "Hello", name="Ada", metadata={"a": 1, "b": [None]}),
+        assistant("m1", "Hello", name="Ada", metadata={"a": 1, "b": [None]}),
     ),
     late(
         "in a call's arguments",
@@ -93,7 +93,7 @@ LATE = [
         "in a call of a message",
         [*text("m1", "I look."), *call("c1", "{", end=False, parentMessageId="m1")],
         [*args("c1", "}"), end("TOOL_CALL", toolCallId="c1"), result("c1")],
-        said("m1", "I look.", toolCalls=[a_call("c1", "{}")]),
+        assistant("m1", "I look.", toolCalls=[a_call("c1", "{}")]),
         got("c1"),
     ),
     late(
@@ -137,7 +137,7 @@ LATE = [
             emit("STEP_FINISHED", stepName="b"),
             emit("STEP_FINISHED", stepName="a"),
         ],
-        said("m1", "x"),
+        assistant("m1", "x"),
     ),
     late(
         "in a subagent's text",
@@ -147,7 +147,7 @@ LATE = [
             end("TEXT_MESSAGE", messageId="m1"),
             emit("SUBAGENT_FINISHED", subagentRunId="s1"),
         ],
-        said("m1", "below", **S1),
+        assistant("m1", "below", **S1),
     ),
     late(
         "in a subagent's subagent",
@@ -157,13 +157,13 @@ LATE = [
             emit("SUBAGENT_FINISHED", subagentRunId="s2"),
             emit("SUBAGENT_ERROR", subagentRunId="s1", message="no"),
         ],
-        said("m1", "x", **S2),
+        assistant("m1", "x", **S2),
     ),
     late(
         "behind a subagent whose child is to come",
         subagent("s1"),
         subagent("s2", *text("m1", "x", **S2), parentSubagentRunId="s1"),
-        said("m1", "x", **S2),
+        assistant("m1", "x", **S2),
     ),
     late(
         "in the life of an activity",
@@ -191,7 +191,7 @@ LATE = [
             emit("TEXT_MESSAGE_CHUNK", delta="l"),
         ],
         [emit("TEXT_MESSAGE_CHUNK", delta="o")],
-        said("m1", "Hello"),
+        assistant("m1", "Hello"),
     ),
     late(
         "in everything at once",
@@ -212,9 +212,9 @@ LATE = [
             *more("m1", " be it"),
         ],
         mused("r1", "if then"),
-        said("m1", "So be it"),
+        assistant("m1", "So be it"),
         called("c1", a_call("c1", '{"a":1}')),
-        said("m2", "below", **S1),
+        assistant("m2", "below", **S1),
         doing("a1", {"done": 0}),
         state={"n": 1, "m": 2},
         pending=["c1"],
@@ -223,10 +223,10 @@ LATE = [
         "behind restated messages",
         [
             *text("m1", "wrong", end=False),
-            emit("MESSAGES_SNAPSHOT", messages=[go(), HELD, said("m1", "right")]),
+            emit("MESSAGES_SNAPSHOT", messages=[go(), HELD, assistant("m1", "right")]),
         ],
         [*more("m1", ", is it"), end("TEXT_MESSAGE", messageId="m1")],
-        said("m1", "right, is it"),
+        assistant("m1", "right, is it"),
     ),
     Scenario(
         "a late reader of a second run",
@@ -237,7 +237,7 @@ LATE = [
                 at={"gate": WAYS},
             ),
         ],
-        [go(), HELD, go(2), said("m1", "Hello")],
+        [go(), HELD, go(2), assistant("m1", "Hello")],
         state={"n": 1, "m": 2},
     ),
     Scenario(
@@ -249,7 +249,7 @@ LATE = [
                 at={"gate": WAYS},
             )
         ],
-        [go(), said("m1", "Hello")],
+        [go(), assistant("m1", "Hello")],
     ),
     Scenario(
         "a late reader of a run that asks",
@@ -277,7 +277,7 @@ LATE = [
                 at={"gate": ["connect", "reconnect", "repeat", "cancel"]},
             )
         ],
-        [go(), said("m1", "I was")],
+        [go(), assistant("m1", "I was")],
         older=STOPPED,
     ),
 ]
@@ -301,7 +301,7 @@ BROKEN = [
     broken(
         "in a text",
         [*text("m1", "Hel", end=False), *gate(), *more("m1", "lo")],
-        said("m1", "Hello"),
+        assistant("m1", "Hello"),
     ),
     broken(
         "in a call's arguments",
@@ -328,19 +328,19 @@ BROKEN = [
             *gate("three"),
             *more("m1", *["c"] * 500),
         ],
-        said("m1", "ab" + "c" * 500),
+        assistant("m1", "ab" + "c" * 500),
         at={"one": ["cut"], "two": ["cut"], "three": ["cut"]},
     ),
     broken(
         "before a failure",
         [*text("m1", "x", end=False), *gate(), {"raise": "secret"}],
-        said("m1", "x"),
+        assistant("m1", "x"),
         ends="error agent_error",
     ),
     broken(
         "before a cancel",
         [*text("m1", "x", end=False), *gate(), {"forever": True}],
-        said("m1", "x"),
+        assistant("m1", "x"),
         ends="cancelled",
         at={"gate": ["cut", "cancel"]},
         newer="HostAgent is made for 1.x: it goes on by GET, which names no version.",
@@ -348,7 +348,7 @@ BROKEN = [
     broken(
         "beside a late reader",
         [*text("m1", "Hel", end=False), *gate(), *more("m1", "lo")],
-        said("m1", "Hello"),
+        assistant("m1", "Hello"),
         at={"gate": ["cut", *WAYS]},
     ),
 ]

@@ -13,6 +13,7 @@ from tests.conformance.scenarios.parts import (
     activity,
     add,
     args,
+    assistant,
     call,
     called,
     doing,
@@ -22,7 +23,6 @@ from tests.conformance.scenarios.parts import (
     mused,
     patch,
     result,
-    said,
     step,
     subagent,
     text,
@@ -32,7 +32,7 @@ from tests.conformance.scenarios.plan import WAITING, Scenario, Turn, Wire, go
 
 ORDER, EVENT = "error invalid_order", "error invalid_event"
 AFTER = text("after", "x")
-FINE = said("after", "x")
+FINE = assistant("after", "x")
 STARTED = emit("RUN_STARTED", threadId="their thread", runId="their run")
 FINISHED = emit("RUN_FINISHED", threadId="their thread", runId="their run")
 FAILED = emit("RUN_ERROR", message="no", code="acme")
@@ -95,7 +95,7 @@ RUNS = [
     *harmless(
         "RUN_ERROR in a message",
         [*text("m1", "x", end=False), FAILED],
-        said("m1", "x"),
+        assistant("m1", "x"),
         ends="error acme",
     ),
     *harmless("an event after RUN_ERROR", [FAILED, *AFTER], ends="error acme"),
@@ -106,19 +106,19 @@ RUNS = [
 ]
 
 TEXT = [
-    *bad("content before its start", [*more("m1", "x"), *AFTER], said("m1", "x"), FINE),
+    *bad("content before its start", [*more("m1", "x"), *AFTER], assistant("m1", "x"), FINE),
     *bad(
         "a start twice",
         [*text("m1", "x", end=False), *text("m1", "y")],
-        said("m1", "xy"),
-        before=[said("m1", "x")],
+        assistant("m1", "xy"),
+        before=[assistant("m1", "x")],
     ),
     *bad("an end without a start", [emit("TEXT_MESSAGE_END", messageId="m1"), *AFTER], FINE),
     *bad(
         "content after its end",
         [*text("m1", "x"), *more("m1", "y")],
-        said("m1", "xy"),
-        before=[said("m1", "x")],
+        assistant("m1", "xy"),
+        before=[assistant("m1", "x")],
     ),
     *bad(
         "a message open at the finish",
@@ -211,12 +211,12 @@ OWNERS = [
             *text("m1", "x", end=False, **S1),
             emit("TEXT_MESSAGE_CONTENT", messageId="m1", delta="y", **S2),
         ],
-        said("m1", "x", **S1),
+        assistant("m1", "x", **S1),
     ),
     *hopeless(
         "a call on another's message",
         [*text("m1", "x", **S1), *call("c1", parentMessageId="m1", **S2)],
-        said("m1", "x", **S1),
+        assistant("m1", "x", **S1),
     ),
     *hopeless(
         "an activity of two owners",
@@ -238,7 +238,7 @@ OWNERS = [
                 **S2,
             ),
         ],
-        said("m1", "x", **S1),
+        assistant("m1", "x", **S1),
     ),
     *harmless("an owner that is null", text("after", "x", subagentRunId=None), FINE),
 ]
@@ -287,7 +287,7 @@ SCHEMA = [
         "a number for an id",
         [*AFTER, emit("TEXT_MESSAGE_START", messageId=7)],
         FINE,
-        said("7", ""),
+        assistant("7", ""),
         strict=EVENT,
         before=[FINE],
     ),
@@ -341,8 +341,8 @@ CHUNKS = [
             emit("CUSTOM", name="acme.pause", value=0),
             emit("TEXT_MESSAGE_CHUNK", delta="y"),
         ],
-        said("m1", "xy"),
-        before=[said("m1", "x")],
+        assistant("m1", "xy"),
+        before=[assistant("m1", "x")],
     ),
 ]
 

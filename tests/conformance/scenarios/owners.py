@@ -5,6 +5,7 @@ from tests.conformance.scenarios.parts import (
     S2,
     a_call,
     activity,
+    assistant,
     call,
     called,
     doing,
@@ -13,7 +14,6 @@ from tests.conformance.scenarios.parts import (
     more,
     mused,
     result,
-    said,
     step,
     subagent,
     text,
@@ -25,12 +25,12 @@ SUBAGENTS = [
     one(
         "a subagent",
         subagent("s1", *text("m1", "from below", **S1), description="digs"),
-        said("m1", "from below", **S1),
+        assistant("m1", "from below", **S1),
     ),
     one(
         "a subagent of a subagent",
         subagent("s1", *subagent("s2", *text("m1", "deep", **S2), parentSubagentRunId="s1")),
-        said("m1", "deep", **S2),
+        assistant("m1", "deep", **S2),
     ),
     one(
         "two subagents at once",
@@ -44,8 +44,8 @@ SUBAGENTS = [
             emit("SUBAGENT_FINISHED", subagentRunId="s2", result={"n": 1}),
             emit("SUBAGENT_FINISHED", subagentRunId="s1", outcome={"type": "success"}),
         ],
-        said("m1", "aA", **S1),
-        said("m2", "bB", **S2),
+        assistant("m1", "aA", **S1),
+        assistant("m2", "bB", **S2),
     ),
     one(
         "a subagent that fails",
@@ -54,8 +54,8 @@ SUBAGENTS = [
             emit("SUBAGENT_ERROR", subagentRunId="s1", message="no", code="tired"),
             *text("m2", "Then I do it."),
         ],
-        said("m1", "I try", **S1),
-        said("m2", "Then I do it."),
+        assistant("m1", "I try", **S1),
+        assistant("m2", "Then I do it."),
     ),
     one(
         "a subagent's call",
@@ -86,9 +86,9 @@ SUBAGENTS = [
     one(
         "one step of two owners",
         step("look", *subagent("s1", *step("look", *text("m1", "x", **S1), **S1))),
-        said("m1", "x", **S1),
+        assistant("m1", "x", **S1),
     ),
-    one("a tag without a subagent", text("m1", "x", **S1), said("m1", "x", **S1)),
+    one("a tag without a subagent", text("m1", "x", **S1), assistant("m1", "x", **S1)),
 ]
 
 METADATA = [
@@ -99,7 +99,7 @@ METADATA = [
             emit("TEXT_MESSAGE_CONTENT", messageId="m1", delta="x", metadata={"b": {"c": None}}),
             emit("TEXT_MESSAGE_END", messageId="m1"),
         ],
-        said("m1", "x", metadata={"a": 1, "b": {"c": None}}),
+        assistant("m1", "x", metadata={"a": 1, "b": {"c": None}}),
     ),
 ]
 
@@ -117,8 +117,8 @@ CHUNKS = [
             chunk("TEXT_MESSAGE", delta="two"),
             chunk("TEXT_MESSAGE", messageId="m2", delta="three"),
         ],
-        said("m1", "one two"),
-        said("m2", "three"),
+        assistant("m1", "one two"),
+        assistant("m2", "three"),
     ),
     one(
         "calls in chunks",
@@ -156,7 +156,7 @@ CHUNKS = [
         mused("r1", "I look"),
         called("c1", a_call("c1", "{}")),
         got("c1"),
-        said("m1", "It is 42."),
+        assistant("m1", "It is 42."),
     ),
     one(
         "chunks of three lanes",
@@ -172,9 +172,9 @@ CHUNKS = [
             emit("SUBAGENT_FINISHED", subagentRunId="s1"),
             emit("SUBAGENT_FINISHED", subagentRunId="s2"),
         ],
-        said("m0", "pP"),
-        said("m1", "aA", **S1),
-        said("m2", "bB", **S2),
+        assistant("m0", "pP"),
+        assistant("m1", "aA", **S1),
+        assistant("m2", "bB", **S2),
     ),
 ]
 

@@ -104,7 +104,7 @@ def gate(name: str = "gate") -> list[Wire]:
 # --- what clients hold
 
 
-def said(id: str, /, content: str, **fields: Any) -> Wire:
+def assistant(id: str, /, content: str, **fields: Any) -> Wire:
     """A message of the assistant."""
     return {"id": id, "role": "assistant", "content": content, **fields}
 

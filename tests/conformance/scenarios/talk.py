@@ -5,6 +5,7 @@ from tests.conformance.scenarios.parts import (
     activity,
     add,
     args,
+    assistant,
     call,
     called,
     doing,
@@ -14,7 +15,6 @@ from tests.conformance.scenarios.parts import (
     mused,
     patch,
     result,
-    said,
     step,
     text,
     thought,
@@ -30,22 +30,22 @@ def one(name: str, script: list[Wire], *messages: Wire, **more: object) -> Scena
 
 
 TEXT = [
-    one("text", text("m1", "Hello ", "world"), said("m1", "Hello world")),
-    one("text of every kind", text("m1", ODD, *ODD), said("m1", ODD * 2)),
-    one("an empty delta", text("m1", "", "x", ""), said("m1", "x")),
-    one("an empty message", text("m1"), said("m1", "")),
+    one("text", text("m1", "Hello ", "world"), assistant("m1", "Hello world")),
+    one("text of every kind", text("m1", ODD, *ODD), assistant("m1", ODD * 2)),
+    one("an empty delta", text("m1", "", "x", ""), assistant("m1", "x")),
+    one("an empty message", text("m1"), assistant("m1", "")),
     one(
         "a message of another role",
         text("m1", "Be kind.", role="system"),
         {"id": "m1", "role": "system", "content": "Be kind."},
     ),
-    one("a message with a name", text("m1", "Hi", name="Ada"), said("m1", "Hi", name="Ada")),
-    one("a thousand deltas", text("m1", *["word "] * 1000), said("m1", "word " * 1000)),
+    one("a message with a name", text("m1", "Hi", name="Ada"), assistant("m1", "Hi", name="Ada")),
+    one("a thousand deltas", text("m1", *["word "] * 1000), assistant("m1", "word " * 1000)),
     one(
         "a closed message goes on",
         [*text("m1", "one"), *text("m2", "between"), *text("m1", " two")],
-        said("m1", "one two"),
-        said("m2", "between"),
+        assistant("m1", "one two"),
+        assistant("m2", "between"),
     ),
     one(
         "two messages at once",
@@ -57,8 +57,8 @@ TEXT = [
             emit("TEXT_MESSAGE_END", messageId="m2"),
             emit("TEXT_MESSAGE_END", messageId="m1"),
         ],
-        said("m1", "aA"),
-        said("m2", "bB"),
+        assistant("m1", "aA"),
+        assistant("m2", "bB"),
     ),
 ]
 
@@ -78,7 +78,7 @@ TOOLS = [
     one(
         "a call of a message",
         [*text("m1", "I look."), *call("c1", "{}", parentMessageId="m1"), result("c1")],
-        said("m1", "I look.", toolCalls=[a_call("c1", "{}")]),
+        assistant("m1", "I look.", toolCalls=[a_call("c1", "{}")]),
         got("c1"),
     ),
     one(
@@ -119,7 +119,7 @@ TOOLS = [
             *more("m1", " and see."),
             emit("TEXT_MESSAGE_END", messageId="m1"),
         ],
-        said("m1", "I look and see.", toolCalls=[a_call("c1", "{}")]),
+        assistant("m1", "I look and see.", toolCalls=[a_call("c1", "{}")]),
         got("c1"),
     ),
 ]
@@ -139,7 +139,7 @@ REASONING = [
             emit("REASONING_END", messageId="r1-span"),
         ],
         mused("r1", "if then"),
-        said("m1", "So be it"),
+        assistant("m1", "So be it"),
     ),
     one(
         "reasoning with secrets",
@@ -194,15 +194,15 @@ ACTIVITIES = [
             more_of("a1", add("/list/-", None), add("/list/-", "x")),
             emit("TEXT_MESSAGE_END", messageId="m1"),
         ],
-        said("m1", "I plan"),
+        assistant("m1", "I plan"),
         doing("a1", {"list": [None, "x"]}),
     ),
 ]
 
 STEPS = [
-    one("a step", step("look", *text("m1", "seen")), said("m1", "seen")),
-    one("a step in a step", step("look", *step("see", *text("m1", "x"))), said("m1", "x")),
-    one("a step twice", [*step("look"), *step("look", *text("m1", "x"))], said("m1", "x")),
+    one("a step", step("look", *text("m1", "seen")), assistant("m1", "seen")),
+    one("a step in a step", step("look", *step("see", *text("m1", "x"))), assistant("m1", "x")),
+    one("a step twice", [*step("look"), *step("look", *text("m1", "x"))], assistant("m1", "x")),
     one(
         "steps that overlap",
         [
@@ -212,7 +212,7 @@ STEPS = [
             emit("STEP_FINISHED", stepName="a"),
             emit("STEP_FINISHED", stepName="b"),
         ],
-        said("m1", "x"),
+        assistant("m1", "x"),
     ),
 ]
 
@@ -253,10 +253,10 @@ OWN = [
             emit("RAW", event={"provider": [1.5, None]}, source="acme"),
             *text("m1", "x"),
         ],
-        said("m1", "x"),
+        assistant("m1", "x"),
     ),
     one("nothing at all", []),
-    one("a result", [{"result": {"answer": 42}}, *text("m1", "x")], said("m1", "x")),
+    one("a result", [{"result": {"answer": 42}}, *text("m1", "x")], assistant("m1", "x")),
 ]
 
 SCENARIOS = [*TEXT, *TOOLS, *REASONING, *ACTIVITIES, *STEPS, *STATE, *OWN]

@@ -4,6 +4,7 @@ from tests.conformance.scenarios.endings import ASKED, ASKING, YES
 from tests.conformance.scenarios.parts import (
     a_call,
     activity,
+    assistant,
     call,
     called,
     doing,
@@ -12,7 +13,6 @@ from tests.conformance.scenarios.parts import (
     got,
     more,
     result,
-    said,
     text,
 )
 from tests.conformance.scenarios.plan import STOPPED, Scenario, Turn, Wire, go
@@ -36,17 +36,17 @@ SEVERAL = [
         [Turn(text(f"m{n}", f"answer {n}")) for n in (1, 2, 3)],
         [
             go(1),
-            said("m1", "answer 1"),
+            assistant("m1", "answer 1"),
             go(2),
-            said("m2", "answer 2"),
+            assistant("m2", "answer 2"),
             go(3),
-            said("m3", "answer 3"),
+            assistant("m3", "answer 3"),
         ],
     ),
     Scenario(
         "an id that the next run uses again",
         [Turn(text("m1", "one")), Turn(text("m1", "two"))],
-        [go(), said("m1", "one"), go(2), said("m1~run-2", "two")],
+        [go(), assistant("m1", "one"), go(2), assistant("m1~run-2", "two")],
     ),
     Scenario(
         "a call whose result comes in the next run",
@@ -67,13 +67,13 @@ SEVERAL = [
     Scenario(
         "two runs of two agents",
         [Turn(text("m1", "one")), Turn(text("m2", "two"), agent="strict")],
-        [go(), said("m1", "one"), go(2), said("m2", "two")],
+        [go(), assistant("m1", "one"), go(2), assistant("m2", "two")],
     ),
     Scenario(
         "a client that sends only what is new",
         [Turn(text("m1", "one")), Turn(text("m2", "two"), fresh=True, says=[go(2)])],
-        [go(), said("m1", "one"), go(2), said("m2", "two")],
-        reads=[go(2), said("m2", "two")],
+        [go(), assistant("m1", "one"), go(2), assistant("m2", "two")],
+        reads=[go(2), assistant("m2", "two")],
     ),
     Scenario(
         "a run that waits for its turn",
@@ -83,22 +83,22 @@ SEVERAL = [
                 at={"gate": [SECOND, "connect", "reconnect"]},
             )
         ],
-        [go(), said("m1", "first"), go(2), said("m2", "second")],
-        reads=[go(), said("m1", "first")],
+        [go(), assistant("m1", "first"), go(2), assistant("m2", "second")],
+        reads=[go(), assistant("m1", "first")],
     ),
 ]
 
 AFTER = [
-    Scenario("a failure", [FAILS], [go(), said("m1", "I was")]),
+    Scenario("a failure", [FAILS], [go(), assistant("m1", "I was")]),
     Scenario(
         "a run after a failure",
         [FAILS, Turn(text("m2", "Now."))],
-        [go(), said("m1", "I was"), go(2), said("m2", "Now.")],
+        [go(), assistant("m1", "I was"), go(2), assistant("m2", "Now.")],
     ),
     Scenario(
         "a run after a cancel",
         [STOPS, Turn(text("m2", "Now."))],
-        [go(), said("m1", "I was"), go(2), said("m2", "Now.")],
+        [go(), assistant("m1", "I was"), go(2), assistant("m2", "Now.")],
         older=STOPPED,
     ),
     Scenario(
@@ -108,7 +108,7 @@ AFTER = [
             Turn([result("c1", "done")], answer=YES),
             Turn(text("m3", "What else?")),
         ],
-        [go(), ASKED, got("c1", "done"), go(3), said("m3", "What else?")],
+        [go(), ASKED, got("c1", "done"), go(3), assistant("m3", "What else?")],
     ),
     Scenario(
         "a question behind a failure",
@@ -120,7 +120,7 @@ AFTER = [
                 ends="error agent_error",
             ),
         ],
-        [go(), ASKED, said("m2", "I tr")],
+        [go(), ASKED, assistant("m2", "I tr")],
         interrupts=["q1"],
     ),
 ]
@@ -129,7 +129,7 @@ AGAIN = [
     Scenario(
         "an answer that is told anew",
         [Turn(text("m1", "worse")), Turn(text("m2", "better"), keep=1)],
-        [go(), said("m2", "better")],
+        [go(), assistant("m2", "better")],
         replays=False,
     ),
     Scenario(
@@ -143,9 +143,9 @@ AGAIN = [
             go(),
             called("c1", a_call("c1", "{}")),
             got("c1"),
-            said("m1", "one"),
+            assistant("m1", "one"),
             go(2),
-            said("m3", "better"),
+            assistant("m3", "better"),
         ],
         state={"n": 1},
         replays=False,
@@ -158,7 +158,14 @@ AGAIN = [
             Turn(text("m3", "three"), keep=2, says=[go(3)], props={"regenerate": True}),
             Turn(text("m4", "four")),
         ],
-        [go(), said("m1", "one"), go(3), said("m3", "three"), go(4), said("m4", "four")],
+        [
+            go(),
+            assistant("m1", "one"),
+            go(3),
+            assistant("m3", "three"),
+            go(4),
+            assistant("m4", "four"),
+        ],
         replays=False,
     ),
     Scenario(
@@ -168,8 +175,15 @@ AGAIN = [
             Turn(text("m2", "two")),
             Turn(text("m3", "three"), keep=2, says=[go(3)]),
         ],
-        [go(), said("m1", "one"), go(2), said("m2", "two"), go(3), said("m3", "three")],
-        reads=[go(), said("m1", "one"), go(3), said("m3", "three")],
+        [
+            go(),
+            assistant("m1", "one"),
+            go(2),
+            assistant("m2", "two"),
+            go(3),
+            assistant("m3", "three"),
+        ],
+        reads=[go(), assistant("m1", "one"), go(3), assistant("m3", "three")],
     ),
     Scenario(
         "a late reader of an answer told anew",
@@ -181,7 +195,7 @@ AGAIN = [
                 at={"gate": ["connect", "reconnect", "get", "repeat"]},
             ),
         ],
-        [go(), said("m2", "better")],
+        [go(), assistant("m2", "better")],
         replays=False,
     ),
 ]
@@ -195,12 +209,13 @@ RESTATED = [
                 [
                     *text("m2", "two"),
                     emit(
-                        "MESSAGES_SNAPSHOT", messages=[said("m1", "ONE"), go(2), said("m2", "TWO")]
+                        "MESSAGES_SNAPSHOT",
+                        messages=[assistant("m1", "ONE"), go(2), assistant("m2", "TWO")],
                     ),
                 ]
             ),
         ],
-        [said("m1", "ONE"), go(2), said("m2", "TWO")],
+        [assistant("m1", "ONE"), go(2), assistant("m2", "TWO")],
     ),
 ]
 

@@ -142,17 +142,17 @@ def test_a_default_is_there_to_be_edited() -> None:
     ids=str,
 )
 def test_an_error_stands_at_its_field(schema: Any, data: dict[str, str], message: str) -> None:
-    sent = form(schema, choice="send", **data)
-    assert not sent.is_valid()
-    assert message in str(sent.errors)
-    assert "__all__" not in sent.errors
+    bound = form(schema, choice="send", **data)
+    assert not bound.is_valid()
+    assert message in str(bound.errors)
+    assert "__all__" not in bound.errors
 
 
 def test_the_hosts_check_speaks_at_the_fields() -> None:
     schema = of(name=TEXT | {"minLength": 3}, deep={"type": "object"})
-    sent = form(schema, choice="send", part0="ab", part1="{}")
-    assert sent.is_valid()
-    sent.blame(
+    bound = form(schema, choice="send", part0="ab", part1="{}")
+    assert bound.is_valid()
+    bound.blame(
         [
             {"path": "$.name", "message": "the value is shorter than 3 characters"},
             {"path": "$.deep.a[0]", "message": "odd"},
@@ -160,15 +160,15 @@ def test_the_hosts_check_speaks_at_the_fields() -> None:
             {"path": "$.other", "message": "unknown"},
         ]
     )
-    assert sent.errors["part0"] == ["The value is shorter than 3 characters"]
-    assert sent.errors["part1"] == ["Odd"]
-    assert sent.errors["__all__"] == ["Whole", "$.other: Unknown"]
+    assert bound.errors["part0"] == ["The value is shorter than 3 characters"]
+    assert bound.errors["part1"] == ["Odd"]
+    assert bound.errors["__all__"] == ["Whole", "$.other: Unknown"]
 
 
 def test_to_dismiss_needs_no_field() -> None:
-    sent = form(of(n={"type": "integer"}), choice="dismiss", part0="many")
-    assert sent.is_valid()
-    assert sent.answer() == {"status": "cancelled"}
+    bound = form(of(n={"type": "integer"}), choice="dismiss", part0="many")
+    assert bound.is_valid()
+    assert bound.answer() == {"status": "cancelled"}
     assert not form(of(n={"type": "integer"}), choice="0", part0="1").is_valid()
 
 

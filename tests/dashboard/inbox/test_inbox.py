@@ -18,7 +18,7 @@ from runtimes.models import Agent
 from tests.cast import Cast, fresh
 from tests.dashboard.conftest import Browse
 from tests.dashboard.test_runs_list import HOSTILE
-from tests.runs.asking import APPROVAL, asking, end, interrupted, moment, question, told
+from tests.runs.asking import APPROVAL, asking, end, interrupted, moment, question, resume_of
 
 
 def the_question(run: Run) -> Interrupt:
@@ -85,8 +85,8 @@ class TestWhoSeesIt:
             to = sharing.To("vera")
             sharing.share(owner.principal, run, to, sharing.Terms(level=level))
         for actor in (cast.alice, cast.bob, cast.vera, cast.charlie):
-            seen = list(inbox.waiting(actor.principal))
-            may = [row for row in seen if access.may(actor.principal, "answer", row.run)]
+            questions = list(inbox.waiting(actor.principal))
+            may = [row for row in questions if access.may(actor.principal, "answer", row.run)]
             assert set(inbox.answerable(actor.principal)) == set(may)
             assert inbox.count(actor.principal) == len(may)
         assert inbox.count(cast.vera.principal) == (2 if level == Level.ANSWER else 0)
@@ -121,7 +121,7 @@ class TestAnswering:
         assert answer["Location"] == f"/runs/{run.pk}/"
         row.refresh_from_db()
         assert row.answering_run is not None
-        assert told(row.answering_run) == [
+        assert resume_of(row.answering_run) == [
             {"interruptId": "i", "status": "resolved", "payload": {"approved": True}}
         ]
         page = text_of(browser, f"/runs/{run.pk}/")
@@ -143,7 +143,7 @@ class TestAnswering:
             status = "cancelled" if choice == "dismiss" else "resolved"
             expected = {"interruptId": "i", "status": status} | payload
             assert row.answering_run
-            assert told(row.answering_run) == [expected]
+            assert resume_of(row.answering_run) == [expected]
             outcome = "dismissed this question" if choice == "dismiss" else "Deny"
             assert outcome in text_of(browser, f"/runs/{run.pk}/")
 
@@ -157,7 +157,10 @@ class TestAnswering:
         send(browser, second, "send", part0="with care", run=run)
         second.refresh_from_db()
         assert second.answering_run is not None
-        assert [entry["payload"] for entry in told(second.answering_run)] == [True, "with care"]
+        assert [entry["payload"] for entry in resume_of(second.answering_run)] == [
+            True,
+            "with care",
+        ]
         assert "with care" in text_of(browser, f"/runs/{run.pk}/")
 
     @pytest.mark.parametrize("page", ["run", "inbox"])

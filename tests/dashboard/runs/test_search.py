@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from html import unescape
 from urllib.parse import quote, urlencode
 
 import pytest
@@ -12,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard import filters, listing, search
-from runs.models import Run
+from events.models import Finding
+from runs.models import Run, Thread
 from tests.cast import Cast, start
 from tests.dashboard.conftest import Browse
-from tests.dashboard.test_runs_list import _link, fail, ids, shown
+from tests.dashboard.test_runs_list import _link, fail, ids, rows_of
 
 ME = "user:alice"
 
@@ -78,7 +80,7 @@ class TestTheBox:
         assert answer.status_code == 200
         page = answer.content.decode().replace("&quot;", '"')
         assert problem in page.partition('role="alert"')[2]
-        assert shown(page) == []
+        assert rows_of(page) == []
         assert 'id="q"' in page
         assert "<option selected>echo</option>" in page
 
@@ -102,6 +104,42 @@ class TestTheBox:
             '<option value="now" selected>', 'value="&quot;so so&quot;"',
         ):  # fmt: skip
             assert part in page, part
+
+
+class TestWhatNoIndexHas:
+    def test_tag_length_and_findings(self, cast: Cast, browse: Browse) -> None:
+        quick, slow, queued = (start(cast.alice, threadId=str(n)) for n in range(3))
+        now = timezone.now()
+        for run, seconds in ((quick, 0.2), (slow, 70)):
+            ended = {"started_at": now, "ended_at": now + timedelta(seconds=seconds)}
+            Run.objects.filter(pk=run.pk).update(status="succeeded", **ended)
+        Thread.objects.filter(pk=slow.thread_id).update(tags=["vip", "x"])
+        Finding.objects.create(journal_id=quick.pk, seq=1, rule="V4", action="dropped")
+        browser = browse(cast.vera)
+        for query, expected in {
+            "tag:vip": [slow], "tag:none": [], "took:>1m": [slow], "took:<500ms": [quick],
+            "took:>0.1s tag:x": [slow], "findings:yes": [quick], "findings:no": [queued, slow],
+        }.items():  # fmt: skip
+            page = browser.get("/runs/", {"q": query}).content.decode()
+            assert rows_of(page) == ids(*expected), query
+        for query in ("took:10", "took:>1y", "findings:maybe", "tag:" + "x" * 61):
+            page = browser.get("/runs/", {"q": query}).content.decode()
+            assert 'role="alert"' in page, query
+
+    def test_the_bars_lead_to_their_part_of_the_list(self, cast: Cast, browse: Browse) -> None:
+        runs = [start(cast.alice, threadId=str(n)) for n in range(12)]
+        base = timezone.now().replace(minute=0, second=0, microsecond=0) - timedelta(days=1)
+        for n, run in enumerate(runs):
+            Run.objects.filter(pk=run.pk).update(created_at=base + timedelta(minutes=n % 3 * 20))
+        failed = {"status": "failed", "error_code": "timeout", "ended_at": base}
+        Run.objects.filter(pk=runs[0].pk).update(**failed)
+        browser = browse(cast.vera)
+        page = browser.get("/runs/?agent=echo").content.decode()
+        bars = re.findall(r'<a tabindex="-1" href="([^"]+)" aria-label="[^:]*:\d\d: ([^"]+)"', page)
+        assert [label for _, label in bars] == ["4 runs, 1 failed", "4 runs", "4 runs"]
+        first = browser.get("/runs/" + unescape(bars[0][0])).content.decode()
+        assert rows_of(first) == ids(runs[9], runs[6], runs[3], runs[0])
+        assert 'class="histogram"' not in first, "four runs can be seen at a glance"
 
 
 class TestTime:
@@ -131,7 +169,7 @@ class TestTime:
             f"until={(now + timedelta(days=1)).date()}": [new, middle, old],
         }.items():
             page = browser.get(f"/runs/?{query}").content.decode()
-            assert shown(page) == ids(*expected), query
+            assert rows_of(page) == ids(*expected), query
             assert 'role="alert"' not in page
 
     def test_yesterday_began_at_midnight_utc(self) -> None:
@@ -148,19 +186,19 @@ class TestTime:
             Run.objects.filter(pk=run.pk).update(created_at=same)
         Run.objects.filter(pk=runs[4].pk).update(created_at=same - timedelta(hours=1))
         expected = [runs[n] for n in (3, 2, 1, 0, 4)]
-        browser, seen, back = browse(cast.alice), [], []
+        browser, rows, back = browse(cast.alice), [], []
         address = "/runs/?run_id=r&since=24h&until=now&q=r"
         while address:
             page = browser.get(address).content.decode()
-            seen.append(shown(page))
+            rows.append(rows_of(page))
             address = _link(page, "next")
             for part in ("run_id=r", "since=24h", "until=now", "q=r"):
                 assert not address or part in address
-        assert [key for keys in seen for key in keys] == ids(*expected)
+        assert [key for keys in rows for key in keys] == ids(*expected)
         while address := _link(page, "prev"):
             page = browser.get(address).content.decode()
-            back.append(shown(page))
-        assert back[-1] == seen[0]
+            back.append(rows_of(page))
+        assert back[-1] == rows[0]
 
     def test_a_time_that_makes_no_sense(self, cast: Cast, browse: Browse) -> None:
         answer = browse(cast.alice).get("/runs/?since=soon&until=9999-99-99")
@@ -208,7 +246,7 @@ class TestErrorAndText:
         }.items():
             page = browser.get(f"/runs/?{query}").content.decode()
             if query != "error=":
-                assert shown(page) == ids(*expected), query
+                assert rows_of(page) == ids(*expected), query
             assert 'role="alert"' not in page
         for code, number in (("agent_error", 1), ("no_such_code", 0)):
             answer = Client(headers=cast.vera.headers).get(f"/api/v1/runs?error={code}")
@@ -229,10 +267,10 @@ class TestErrorAndText:
             "status:queued funds": [],
         }.items():
             page = browser.get("/runs/", {"q": text}).content.decode()
-            assert shown(page) == ids(*expected), text
-        monkeypatch.setattr(filters, "TEXT_DEPTH", 1)
+            assert rows_of(page) == ids(*expected), text
+        monkeypatch.setattr(filters, "DEPTH", 1)
         page = browser.get("/runs/", {"q": "funds"}).content.decode()
-        assert shown(page) == []
+        assert rows_of(page) == []
         assert "among the newest 1 " in page
 
     def test_the_pulse_counts_under_the_same_filters(self, cast: Cast, browse: Browse) -> None:

@@ -39,9 +39,9 @@ def test_deltas_on_a_large_one_cost_next_to_nothing() -> None:
 def test_one_that_grows_is_followed_up_to_the_bound() -> None:
     activities = Activities()
     activities.feed(snapshot({}))
-    sent = [activities.feed(delta(f"/{number}", "x" * 1_000)) for number in range(100)]
-    contents = [change[1]["content"] for change in sent if change]
+    frames = [activities.feed(delta(f"/{number}", "x" * 1_000)) for number in range(100)]
+    contents = [change[1]["content"] for change in frames if change]
     assert 1 < len(contents) <= MOST_FOLLOWED // 1_000
-    assert not any(sent[len(contents) :])
+    assert not any(frames[len(contents) :])
     assert activities.feed(snapshot({"again": 1})) is not None
     assert activities.feed(delta("/more", 1)) is not None

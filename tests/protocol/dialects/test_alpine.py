@@ -38,7 +38,7 @@ def timed(*events: dict[str, Any]) -> Events:
     return [{"timestamp": 1_500 * at, **event} for at, event in enumerate(events)]
 
 
-def told(events: Iterable[dict[str, Any]], fold: Alpine | None = None) -> Events:
+def frames_of(events: Iterable[dict[str, Any]], fold: Alpine | None = None) -> Events:
     """The frames of a log, each of them valid."""
     fold = fold or Alpine("run")
     frames = [frame for event in events for frame in fold.feed(event)]
@@ -52,7 +52,7 @@ def names(frames: Events) -> list[str]:
 
 def test_a_workflow_of_two_steps() -> None:
     log = timed(STARTED, step("plan"), *TEXT, stepped("plan"), step("do"), stepped("do"), FINISHED)
-    frames = told(log)
+    frames = frames_of(log)
     assert frames[0] == {
         "type": "run_started",
         "runId": "run",
@@ -71,24 +71,24 @@ def test_a_workflow_of_two_steps() -> None:
         (f["stepId"], f["status"], f["duration"]) for f in frames if f["type"] == "step_finished"
     ]
     assert ends == [("step-1", "completed", "7.5s"), ("step-2", "completed", "1.5s")]
-    said = [(f["content"], f["delta"]) for f in frames if f["type"] == "text_message_content"]
-    assert said == [("Hel", True), ("lo", True)]
+    contents = [(f["content"], f["delta"]) for f in frames if f["type"] == "text_message_content"]
+    assert contents == [("Hel", True), ("lo", True)]
     assert frames[-1]["result"] == {"status": "completed", "stepCount": 2, "duration": "13.5s"}
 
 
 def test_a_step_that_comes_again_has_a_number_of_its_own() -> None:
-    frames = told(timed(STARTED, step("a"), stepped("a"), step("a"), stepped("a")))
+    frames = frames_of(timed(STARTED, step("a"), stepped("a"), step("a"), stepped("a")))
     assert [f["stepId"] for f in frames[1:]] == ["step-1", "step-1", "step-2", "step-2"]
 
 
 def test_who_speaks() -> None:
     by_host = {"type": "TEXT_MESSAGE_START", "messageId": "n", "role": "system"}
-    assert [told([e])[0]["source"] for e in (TEXT[0], by_host)] == ["claude", "alpine"]
+    assert [frames_of([e])[0]["source"] for e in (TEXT[0], by_host)] == ["claude", "alpine"]
 
 
 def test_an_error_names_its_step_and_closes_what_a_lost_worker_left_open() -> None:
     error = {"type": "RUN_ERROR", "message": "gone", "code": "worker_lost"}
-    frames = told(timed(STARTED, step("plan"), *TEXT[:2], error))
+    frames = frames_of(timed(STARTED, step("plan"), *TEXT[:2], error))
     assert names(frames[-3:]) == ["text_message_end", "step_finished", "run_error"]
     assert frames[-3]["complete"] is False
     assert (frames[-2]["status"], frames[-2]["duration"]) == ("failed", "4.5s")
@@ -97,12 +97,12 @@ def test_an_error_names_its_step_and_closes_what_a_lost_worker_left_open() -> No
 
 def test_a_step_that_was_cut_has_failed() -> None:
     cut = stepped("plan", metadata={"status": "failed"})
-    frames = told(timed(STARTED, step("plan"), cut, {"type": "RUN_ERROR", "message": "no"}))
+    frames = frames_of(timed(STARTED, step("plan"), cut, {"type": "RUN_ERROR", "message": "no"}))
     assert frames[-2]["status"] == "failed"
 
 
 def test_a_cancelled_run_is_no_success() -> None:
-    frames = told([STARTED, {**FINISHED, "outcome": {"type": "cancelled"}}])
+    frames = frames_of([STARTED, {**FINISHED, "outcome": {"type": "cancelled"}}])
     assert frames[-1]["type"] == "run_error"
     assert frames[-1]["error"]["code"] == "cancelled"
 
@@ -110,7 +110,7 @@ def test_a_cancelled_run_is_no_success() -> None:
 class TestState:
     def test_the_workflows_members_and_the_agents_own(self) -> None:
         snapshot = {"type": "STATE_SNAPSHOT", "snapshot": {"nextStepPrompt": "go", "x": [1]}}
-        frames = told([STARTED, step("plan"), snapshot])
+        frames = frames_of([STARTED, step("plan"), snapshot])
         assert frames[-1]["state"] == {
             "status": "running",
             "currentStep": 1,
@@ -122,12 +122,12 @@ class TestState:
 
     def test_a_member_of_another_kind_does_not_break_the_documents(self) -> None:
         snapshot = {"type": "STATE_SNAPSHOT", "snapshot": {"status": 7, "currentStep": "x"}}
-        state = told([snapshot])[-1]["state"]
+        state = frames_of([snapshot])[-1]["state"]
         assert (state["status"], state["currentStep"]) == ("running", 0)
 
     def test_a_delta_is_told_as_it_is_behind_the_state_that_it_changes(self) -> None:
         delta = {"type": "STATE_DELTA", "delta": [{"op": "add", "path": "/todo/1", "value": "b"}]}
-        frames = told([STARTED, delta, delta])
+        frames = frames_of([STARTED, delta, delta])
         assert names(frames) == ["run_started", "state_snapshot", "state_delta"]
         assert frames[1]["state"]["todo"] == ["a", "b"]
         assert frames[2]["delta"] == delta["delta"]
@@ -141,18 +141,18 @@ class TestState:
     )
     def test_other_operations_come_as_the_state_that_results(self, patch: Events) -> None:
         log = [STARTED, {"type": "STATE_SNAPSHOT", "snapshot": {"todo": ["a"]}}]
-        frames = told([*log, {"type": "STATE_DELTA", "delta": patch}])
+        frames = frames_of([*log, {"type": "STATE_DELTA", "delta": patch}])
         assert frames[-1]["type"] == "state_snapshot"
         assert frames[-1]["state"]["done"] == ["a"]
 
     def test_a_state_that_is_no_object(self) -> None:
-        frames = told([{"type": "STATE_SNAPSHOT", "snapshot": [1]}])
+        frames = frames_of([{"type": "STATE_SNAPSHOT", "snapshot": [1]}])
         assert frames[0]["state"]["value"] == [1]
 
     def test_what_was_told_does_not_change_afterwards(self) -> None:
         snapshot = {"type": "STATE_SNAPSHOT", "snapshot": {"todo": ["a"]}}
         delta = {"type": "STATE_DELTA", "delta": [{"op": "add", "path": "/todo/-", "value": "b"}]}
-        assert told([snapshot, delta])[0]["state"]["todo"] == ["a"]
+        assert frames_of([snapshot, delta])[0]["state"]["todo"] == ["a"]
 
 
 CALL: Events = [
@@ -164,7 +164,7 @@ CALL: Events = [
 
 
 def test_tool_calls() -> None:
-    frames = told([STARTED, *CALL])
+    frames = frames_of([STARTED, *CALL])
     assert names(frames[1:]) == [
         "tool_call_start", "tool_call_args", "tool_call_end", "tool_call_result",
     ]  # fmt: skip
@@ -184,9 +184,9 @@ def test_tool_calls() -> None:
 def test_questions_come_before_the_end_that_waits_for_their_answers(
     interrupt: dict[str, Any], name: str
 ) -> None:
-    asked = {"id": "i", "message": "Well?", **interrupt}
-    end = {**FINISHED, "outcome": {"type": "interrupt", "interrupts": [asked]}}
-    frames = told([STARTED, end])
+    question = {"id": "i", "message": "Well?", **interrupt}
+    end = {**FINISHED, "outcome": {"type": "interrupt", "interrupts": [question]}}
+    frames = frames_of([STARTED, end])
     assert names(frames[1:]) == [name, "run_finished"]
     assert (frames[1]["requestId"], frames[1]["message"]) == ("i", "Well?")
     assert frames[2]["result"]["status"] == "interrupted"
@@ -194,7 +194,7 @@ def test_questions_come_before_the_end_that_waits_for_their_answers(
 
 def test_several_agents() -> None:
     mine = {"subagentRunId": "s"}
-    frames = told(
+    frames = frames_of(
         [
             {"type": "SUBAGENT_STARTED", "name": "legal", **mine},
             {**TEXT[0], **mine},
@@ -220,26 +220,29 @@ def test_several_agents() -> None:
     ],
 )
 def test_custom_events(custom: str, name: str) -> None:
-    (frame,) = told([{"type": "CUSTOM", "name": custom, "value": None}])
+    (frame,) = frames_of([{"type": "CUSTOM", "name": custom, "value": None}])
     assert (frame["type"], frame["value"]) == (name, None)
 
 
 def test_a_client_gets_only_the_extensions_that_it_understands() -> None:
     custom = {"type": "CUSTOM", "name": "x", "value": 1}
     log = [STARTED, *CALL, custom, {**TEXT[0], "subagentRunId": "s"}]
-    frames = told(log, Alpine("run", ["custom"]))
+    frames = frames_of(log, Alpine("run", ["custom"]))
     assert names(frames) == ["run_started", "custom", "text_message_start"]
     assert frames[0]["metadata"]["capabilities"] == ["custom"]
     assert "agentId" not in frames[2]
 
 
 def test_what_has_no_place_there_is_left_out() -> None:
-    assert told([{"type": "REASONING_START", "messageId": "m"}, {"type": "RAW", "event": {}}]) == []
+    assert (
+        frames_of([{"type": "REASONING_START", "messageId": "m"}, {"type": "RAW", "event": {}}])
+        == []
+    )
 
 
 def test_who_begins_in_the_middle_is_told_what_is_open() -> None:
     fold = Alpine("run")
-    told(timed(STARTED, step("plan"), *TEXT[:3], *CALL[:2]), fold)
+    frames_of(timed(STARTED, step("plan"), *TEXT[:3], *CALL[:2]), fold)
     frames = fold.opening()
     assert [problem(frame) for frame in frames] == [None] * len(frames)
     assert names(frames) == [
@@ -256,7 +259,7 @@ def test_nothing_is_open_before_the_beginning() -> None:
 
 
 def test_a_timestamp_of_no_calendar_is_not_believed() -> None:
-    frames = told([{**STARTED, "timestamp": 1_000}, {**step("a"), "timestamp": 2**53 - 1}])
+    frames = frames_of([{**STARTED, "timestamp": 1_000}, {**step("a"), "timestamp": 2**53 - 1}])
     assert frames[0]["timestamp"] == frames[1]["timestamp"]
 
 
@@ -272,7 +275,7 @@ def test_a_timestamp_of_no_calendar_is_not_believed() -> None:
     ],
 )
 def test_what_is_invalid(change: dict[str, Any], why: str) -> None:
-    good = told([TEXT[1]])[0]
+    good = frames_of([TEXT[1]])[0]
     assert problem(good) is None
     assert why in str(problem({**good, **change}))
     assert problem({key: value for key, value in good.items() if key not in change})

@@ -81,7 +81,7 @@ def test_a_snapshot_replaces_in_place_appends_and_drops() -> None:
 
 
 @pytest.mark.parametrize(
-    ("metadata", "carried", "kept"),
+    ("metadata", "carried", "remaining"),
     [
         (None, [], ["plan", "search", "thought"]),
         (None, ["activity"], ["thought"]),
@@ -94,7 +94,7 @@ def test_a_snapshot_replaces_in_place_appends_and_drops() -> None:
     ],
 )
 def test_activities_and_reasoning_that_a_snapshot_may_leave_out(
-    metadata: Any, carried: list[str], kept: list[str]
+    metadata: Any, carried: list[str], remaining: list[str]
 ) -> None:
     activity = {"type": "ACTIVITY_SNAPSHOT", "content": {}}
     whole = fold(
@@ -110,7 +110,7 @@ def test_activities_and_reasoning_that_a_snapshot_may_leave_out(
     if metadata is not None:
         event["metadata"] = {"@ag-ui/client": metadata}
     whole.feed(event)
-    assert [name for name in ids(whole) if not name.startswith("new")] == kept
+    assert [name for name in ids(whole) if not name.startswith("new")] == remaining
 
 
 def test_an_activity_is_replaced_kept_or_patched() -> None:
@@ -133,19 +133,19 @@ def test_an_activity_is_replaced_kept_or_patched() -> None:
 def test_a_failing_patch_leaves_the_state_and_what_was_given_out_never_changes() -> None:
     snapshot = {"type": "STATE_SNAPSHOT", "snapshot": {"n": [1]}}
     whole = fold(snapshot)
-    given = whole.state
+    state = whole.state
     whole.feed({"type": "STATE_DELTA", "delta": [{"op": "add", "path": "/n/-", "value": 2}]})
     whole.feed({"type": "STATE_DELTA", "delta": [{"op": "remove", "path": "/missing"}]})
     assert whole.state == {"n": [1, 2]}
-    assert given == snapshot["snapshot"] == {"n": [1]}
+    assert state == snapshot["snapshot"] == {"n": [1]}
 
 
 def test_the_state_of_the_input_is_the_base_until_something_else_is_said() -> None:
-    sent = {"threadId": "t", "runId": "r", "messages": [], "state": {"a": 1}}
+    body = {"threadId": "t", "runId": "r", "messages": [], "state": {"a": 1}}
     delta = {"type": "STATE_DELTA", "delta": [{"op": "add", "path": "/b", "value": 2}]}
-    for held, expected in (({}, {"a": 1, "b": 2}), ({"state": {"c": 0}}, {"c": 0, "b": 2})):
-        whole = Fold(**held)
-        for event in (RUN | {"input": sent}, delta):
+    for known_state, expected in (({}, {"a": 1, "b": 2}), ({"state": {"c": 0}}, {"c": 0, "b": 2})):
+        whole = Fold(**known_state)
+        for event in (RUN | {"input": body}, delta):
             whole.feed(event)
         assert whole.state == expected
 
@@ -175,8 +175,8 @@ def test_a_later_run_keeps_messages_and_state_and_forgets_the_rest() -> None:
     )
     assert (whole.interrupts, whole.usage, whole.pending_tool_calls) == (asks, usage, ["c"])
     known = {"id": "m", "role": "user", "content": "not this one"}
-    sent = {"messages": [known, {"id": "u", "role": "user", "content": "yes"}]}
-    whole.feed(RUN | {"runId": "r2", "input": sent})
+    body = {"messages": [known, {"id": "u", "role": "user", "content": "yes"}]}
+    whole.feed(RUN | {"runId": "r2", "input": body})
     assert whole.terminal is None
     assert whole.started == RUN | {"runId": "r2"}
     assert whole.pending_tool_calls == []

@@ -9,13 +9,13 @@ import os
 import random
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.fold.fold import Fold
 from protocol.fold.prelude import prelude
 from protocol.intake.verifier import Verifier
-from tests.protocol.legal import Event
+from tests.protocol.legal import THOROUGH, Event
 from tests.protocol.logs import expanded, threads
 
 MANY = int(os.environ.get("JOIN_EXAMPLES", "100000"))
@@ -54,13 +54,7 @@ def check(events: list[Event], seed: int) -> None:
 
 
 def prove(examples: int) -> None:
-    bounds = settings(
-        max_examples=examples,
-        deadline=None,
-        database=None,
-        phases=[Phase.generate],
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-    )
+    bounds = settings(THOROUGH, max_examples=examples)
     bounds(given(threads(), st.integers(0, 2**16))(check))()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.fold.fold import Fold
@@ -17,7 +17,7 @@ from protocol.schema import TERMINAL
 from protocol.views.link import LinkView
 from protocol.views.outline import linked
 from protocol.views.redaction import Redaction
-from tests.protocol.legal import KINDS, Event
+from tests.protocol.legal import KINDS, THOROUGH, Event
 from tests.protocol.logs import expanded, threads
 
 MANY = int(os.environ.get("OUTLINE_EXAMPLES", "10000"))
@@ -92,6 +92,39 @@ def seqs(log: list[Event], *types: str) -> list[int]:
     return [seq for seq, event in enumerate(log, 1) if event["type"] in types]
 
 
+def changes(log: list[Event]) -> list[int]:
+    return seqs(log, "STATE_SNAPSHOT", "STATE_DELTA")
+
+
+def check_changes(log: list[Event], rows: Rows) -> None:
+    """Every change of the state is in one row, with others of its kind, and so are activities'."""
+    covered = [row for row in rows if row["kind"] == "state"]
+    for seq in changes(log):
+        (row,) = [row for row in covered if row["seq0"] <= seq <= row["seq1"]]
+        assert log[seq - 1]["type"] == f"STATE_{row['name'].upper()}"
+    for row in covered:
+        assert {row["seq0"], row["seq1"]} <= set(changes(log))
+        # Nothing else begins within a row but what links do not see.
+        within = [r for r in rows if row["seq0"] < r["seq0"] <= row["seq1"]]
+        assert all(r["of_input"] for r in within)
+    for id in {event["messageId"] for event in log if event["type"].startswith("ACTIVITY_")}:
+        mine = [n for n in seqs(log, "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA")
+                if log[n - 1]["messageId"] == id]  # fmt: skip
+        parts = [row for row in rows if (row["kind"], row["id"]) == ("activity", id)]
+        assert [row["of_input"] for row in parts] in ([True], [False], [True, False])
+        assert (parts[0]["seq0"], parts[-1]["seq1"]) == (mine[0], mine[-1])
+
+
+def check_whole(log: list[Event], rows: Rows) -> None:
+    """The wait in the queue, and the attempt: from RUN_STARTED to the end."""
+    end = len(log) if log[-1]["type"] in TERMINAL else None
+    queue, attempt = rows[:2]
+    assert (queue["kind"], queue["seq0"], queue["seq1"]) == ("queue", 1, 1)
+    assert (attempt["kind"], attempt["id"]) == ("attempt", log[0]["runId"])
+    assert (attempt["seq0"], attempt["seq1"]) == (1, end)
+    assert not {row["kind"] for row in rows[2:]} & {"queue", "attempt"}
+
+
 def check_run(log: list[Event]) -> None:
     outline, fold = outlined(log), Fold()
     for event in log:
@@ -101,6 +134,8 @@ def check_run(log: list[Event]) -> None:
     assert placed(rows, "message") == spans(log, "text")
     assert placed(rows, "reasoning") == spans(log, "thought", "span")
     assert placed(rows, "tool") == tools(log)
+    check_whole(log, rows)
+    check_changes(log, rows)
     for message in fold.messages:
         streamed = message["id"] in spans(log, "text")
         assert (message["id"] in placed(rows, "message")) == streamed
@@ -128,24 +163,24 @@ def check_run(log: list[Event]) -> None:
     assert [row["seq0"] for row in steps] == seqs(log, "STEP_STARTED")
     if not ended:
         echoed = (log[0].get("input") or {}).get("messages")
-        told = [e["messages"] for e in log if e["type"] == "MESSAGES_SNAPSHOT"]
-        check_open(rows, fold, str([echoed, told]))
+        snapshots = [e["messages"] for e in log if e["type"] == "MESSAGES_SNAPSHOT"]
+        check_open(rows, fold, str([echoed, snapshots]))
 
 
-def check_open(rows: Rows, fold: Fold, told: str) -> None:
+def check_open(rows: Rows, fold: Fold, overridden: str) -> None:
     """What is open, and to whom it belongs, is what a reader who joins now is told.
 
     But for parts that the input names, which links do not show and the outline does not read, and
     those that a snapshot may have given to another owner after they began.
     """
-    running = {(row["kind"], row["id"]): row for row in rows if row["status"] == "running"}
+    running = {(row["kind"], row["id"]): row for row in rows[2:] if row["status"] == "running"}
     names = {KINDS[kind][0]: name for kind, name in PARTS.items()}
-    opened = {(names[kind], part): (kind, part) for kind, part in fold.parts.open}
+    opened = {(names[kind], part): (kind, part) for kind, part in fold.parts.ids()}
     opened |= {("step", name): ("step", name) for _, name in fold.parts.steps}
     live = {key for key, both in fold.parts.subagents.items() if len(both) == 1}
     assert running.keys() == opened.keys() | {("subagent", key) for key in live}
     for (kind, part), (start, _) in opened.items():
-        if kind in ("message", "tool") and part not in told:
+        if kind in ("message", "tool") and part not in overridden:
             lane = running[kind, part]["lane"]
             assert (lane[-1] if lane else None) == fold.parts.owner(start, part)
 
@@ -175,11 +210,14 @@ def check_link(log: list[Event], paths: list[str]) -> None:
         for visible in view.show(event):
             outline.feed(seq, visible)
     mine = Redaction(paths)
-    visible_rows = [linked(row, mine) for row in rows_of(outlined(log))]
-    derived = [row | {"bytes": None} for row in rows_of(outline)]
-    assert bare(visible_rows, "gist") == bare(derived, "gist")
-    for row, seen in zip(visible_rows, derived, strict=True):
-        assert row["gist"] in ("", seen["gist"])
+    linked_rows = [linked(row, mine) for row in rows_of(outlined(log))]
+    visible_rows = [row for row in linked_rows if row is not None]
+    # While anything is hidden, other events may replace those of the state and of activities.
+    unseen = ("state", "activity") if paths else ()
+    derived = [row | {"bytes": None} for row in rows_of(outline) if row["kind"] not in unseen]
+    assert bare(visible_rows, "n", "gist") == bare(derived, "n", "gist")
+    for row, derived_row in zip(visible_rows, derived, strict=True):
+        assert row["gist"] in ("", derived_row["gist"])
 
 
 def check(events: list[Event], seed: int) -> None:
@@ -192,18 +230,12 @@ def check(events: list[Event], seed: int) -> None:
 
 
 def prove(examples: int) -> None:
-    bounds = settings(
-        max_examples=examples,
-        deadline=None,
-        database=None,
-        phases=[Phase.generate],
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-    )
+    bounds = settings(THOROUGH, max_examples=examples)
     bounds(given(threads(), st.integers(0, 2**16))(check))()
 
 
 def test_some_runs() -> None:
-    prove(120)
+    prove(200)
 
 
 @pytest.mark.soak
@@ -226,8 +258,8 @@ def test_a_chain_of_subagents_costs_a_bounded_lane_each() -> None:
         for n in range(5000)
     ]
     rows = rows_of(outlined(run(*started)))
-    assert len(rows) == 5000
-    assert rows[2]["lane"] == ["s0", "s1", "s2"]
+    assert len(rows) == 5002
+    assert rows[4]["lane"] == ["s0", "s1", "s2"]
     assert rows[-1]["parent"] == "s4998"
     assert max(len(row["lane"]) for row in rows) == DEEPEST
     assert rows[-1]["lane"][-1] == "s4999"
@@ -243,7 +275,7 @@ def test_long_texts_names_and_ids_are_cut_and_ids_stay_apart() -> None:
             {"type": "TOOL_CALL_ARGS", **call, "delta": long},
             {"type": "TOOL_CALL_END", **call},
         ]
-    rows = rows_of(resumed(outlined(run(*events))))
+    rows = rows_of(resumed(outlined(run(*events))))[2:]
     assert [(row["seq0"], row["seq1"], row["t0"]) for row in rows] == [(2, 4, 5), (5, 7, 5)]
     assert len({row["id"] for row in rows}) == 2
     for row in rows:
@@ -272,6 +304,8 @@ def test_how_things_end() -> None:
     )  # fmt: skip
     facts = [(row["kind"], row["id"], row["status"], row["name"], row["gist"]) for row in rows]
     assert facts == [
+        ("queue", "", "succeeded", "", ""),
+        ("attempt", "r", "failed", "", ""),
         ("subagent", "a", "interrupted", "helper", "looks"),
         ("subagent", "b", "failed", "helper", "looks"),
         ("error", "b", "failed", "c", "no"),
@@ -279,6 +313,47 @@ def test_how_things_end() -> None:
         ("step", "plan", "unfinished", "plan", ""),
         ("error", "", "failed", "agent_error", "It broke."),
     ]
+
+
+def test_however_many_changes_of_the_state_are_one_row_until_something_begins() -> None:
+    delta = {"type": "STATE_DELTA", "delta": [{"op": "add", "path": "/a", "value": 1}]}
+    word = {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "x"}
+    start = {"type": "TEXT_MESSAGE_START", "messageId": "m", "role": "assistant"}
+    snapshot = {"type": "STATE_SNAPSHOT", "snapshot": {"a": 1, "b": 2}}
+    plan = {"messageId": "p", "activityType": "PLAN"}
+    events = [
+        delta, snapshot, *[delta] * 10_000, start, *[delta, word] * 10_000,
+        {"type": "ACTIVITY_SNAPSHOT", **plan, "content": {"title": "Three steps"}},
+        *[{"type": "ACTIVITY_DELTA", **plan, "patch": []}] * 10_000,
+    ]  # fmt: skip
+    rows = rows_of(outlined(run(*events)))[2:]
+    facts = [(row["kind"], row["name"], row["seq0"], row["seq1"], row["gist"]) for row in rows]
+    assert facts == [
+        ("state", "delta", 2, 2, "/a"),
+        ("state", "snapshot", 3, 3, "/a /b"),
+        ("state", "delta", 4, 10_003, "/a"),
+        ("message", "assistant", 10_004, None, "x" * 200),
+        ("state", "delta", 10_005, 30_003, "/a"),
+        ("activity", "PLAN", 30_005, 40_005, "Three steps"),
+    ]
+    assert [row["of_input"] for row in rows] == [True, *[False] * 5]
+
+
+def test_a_wait_in_the_queue_lasts_until_the_run_starts() -> None:
+    outline = Outline(queued=1_000)
+    (row,) = rows_of(resumed(outline))
+    assert (row["kind"], row["t0"], row["seq1"], row["status"]) == ("queue", 1_000, None, "running")
+    begun = {"type": "RUN_STARTED", "threadId": "t", "runId": "r", "timestamp": 4_000}
+    outline.feed(1, begun)
+    queue, attempt = rows_of(outline)
+    assert (queue["t1"], queue["status"]) == (4_000, "succeeded")
+    assert (attempt["kind"], attempt["t0"], attempt["status"]) == ("attempt", 4_000, "running")
+    hidden = linked(queue, Redaction())
+    assert hidden, "links show that it waited"
+    assert hidden["t0"] == 4_000, "but not how long"
+    imported = Outline(queued=9_000)
+    imported.feed(1, begun)
+    assert rows_of(imported)[0]["t0"] == 4_000
 
 
 def test_another_format_is_refused() -> None:

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from protocol.fold.fold import Fold
-from protocol.fold.prelude import finished, prelude, prelude_frames, prelude_texts
+from protocol.fold.prelude import finished, prelude, prelude_frames
 
 RUN = {"type": "RUN_STARTED", "threadId": "t", "runId": "r", "protocolVersion": "1.0"}
 END = {"type": "RUN_FINISHED", "threadId": "t", "runId": "r"}
@@ -25,7 +25,7 @@ def types(events: list[dict[str, Any]]) -> list[str]:
 
 
 def test_in_the_middle_of_everything() -> None:
-    sent = {"messages": [{"id": "u", "role": "user", "content": "hi"}]}
+    body = {"messages": [{"id": "u", "role": "user", "content": "hi"}]}
     arguments = {"type": "TOOL_CALL_ARGS", "toolCallId": "c", "delta": '{"a'}
     started = [
         {"type": "TOOL_CALL_START", "toolCallId": "c", "toolCallName": "f", "parentMessageId": "m"},
@@ -35,7 +35,7 @@ def test_in_the_middle_of_everything() -> None:
         {"type": "SUBAGENT_STARTED", "name": "helper", **S1},
         {"type": "STEP_STARTED", "stepName": "plan"},
     ]
-    events = prelude(fold(RUN | {"input": sent}, *started, TOKEN, arguments))
+    events = prelude(fold(RUN | {"input": body}, *started, TOKEN, arguments))
     assert events[0] == RUN
     assert types(events[1:3]) == ["STATE_SNAPSHOT", "MESSAGES_SNAPSHOT"]
     assert events[3:] == started[::-1]
@@ -121,11 +121,10 @@ def test_only_the_last_frame_carries_the_position() -> None:
     assert rest == ""
     assert all(frame.startswith("data: {") for frame in others)
     assert last.startswith("id: 3\ndata: {")
-    sent = [json.loads(frame[frame.index("{") :]) for frame in (*others, last)]
-    assert sent == prelude(whole) == [json.loads(text) for text in prelude_texts(whole) or ()]
+    events = [json.loads(frame[frame.index("{") :]) for frame in (*others, last)]
+    assert events == prelude(whole)
 
 
 def test_a_prelude_that_no_client_could_take_is_none() -> None:
     whole = fold(RUN, START, TOKEN | {"delta": "x" * (10 * 1024 * 1024)})
     assert prelude_frames(whole, 3) is None
-    assert prelude_texts(whole) is None

@@ -22,7 +22,7 @@ THOUGHT = {"type": "REASONING_MESSAGE_CHUNK", "messageId": "m1", "delta": "hm"}
 PLAN = {"type": "ACTIVITY_SNAPSHOT", "messageId": "p1", "activityType": "PLAN", "content": {}}
 
 
-def told(*events: Wire, history: list[Wire] = HISTORY) -> tuple[Log, Fold]:
+def played(*events: Wire, history: list[Wire] = HISTORY) -> tuple[Log, Fold]:
     """The log of a run with these events, and what a client holds that had the history."""
     log = Log(history=history).take(*events)
     log.add(log.intake.finish())
@@ -33,7 +33,7 @@ def told(*events: Wire, history: list[Wire] = HISTORY) -> tuple[Log, Fold]:
     return log, fold
 
 
-def held(fold: Fold) -> list[tuple[str, Any]]:
+def contents(fold: Fold) -> list[tuple[str, Any]]:
     return [(message["id"], message.get("content")) for message in fold.messages]
 
 
@@ -46,9 +46,9 @@ CHUNK = {"type": "TEXT_MESSAGE_CHUNK", "messageId": "m1", "delta": "Hello"}
     ids=["triad", "a delta alone", "chunk"],
 )  # fmt: skip
 def test_two_answers_of_one_id_stay_two(events: list[Wire]) -> None:
-    log, fold = told(*events)
-    assert held(fold)[1] == ("m1", "Hello")
-    assert held(fold)[-1] == ("m1~r1", "Hello")
+    log, fold = played(*events)
+    assert contents(fold)[1] == ("m1", "Hello")
+    assert contents(fold)[-1] == ("m1~r1", "Hello")
     assert ("reused_id", "renamed") in [each[1:3] for each in log.intake.take_findings()]
 
 
@@ -56,53 +56,53 @@ def test_every_kind_of_message() -> None:
     history = [*HISTORY, {"id": "m2", "role": "reasoning", "content": "so"}]
     events = [THOUGHT, RESULT, {**HELLO, "messageId": "m2"}, {**HELLO, "messageId": "u1"}]
     activity = {**PLAN, "messageId": "m1", "content": {"n": 2}}
-    _, fold = told(*events, {**HELLO, "messageId": "p1"}, activity, history=history)
+    _, fold = played(*events, {**HELLO, "messageId": "p1"}, activity, history=history)
     assert [message for message in fold.messages if "~" not in message["id"]] == history
-    assert {name for name, _ in held(fold) if "~" in name} == {
+    assert {name for name, _ in contents(fold) if "~" in name} == {
         "m1~r1", "t1~r1", "m2~r1", "u1~r1", "p1~r1",
     }  # fmt: skip
 
 
 def test_a_call_that_was_answered_is_a_new_one() -> None:
     args = {"type": "TOOL_CALL_ARGS", "toolCallId": "c1", "delta": '{"b":1}'}
-    _, fold = told({**CALL, "parentMessageId": "m1"}, args, CALLED, RESULT)
+    _, fold = played({**CALL, "parentMessageId": "m1"}, args, CALLED, RESULT)
     assert fold.messages[1] == HISTORY[1]
     new = fold.messages[-2]
     assert (new["id"], new["toolCalls"][0]["id"]) == ("m1~r1", "c1~r1")
     assert new["toolCalls"][0]["function"]["arguments"] == '{"b":1}'
     assert (fold.messages[-1]["id"], fold.messages[-1]["toolCallId"]) == ("t1~r1", "c1~r1")
-    waiting, _ = told({**CALL, "parentMessageId": "m1"}, CALLED)
+    waiting, _ = played({**CALL, "parentMessageId": "m1"}, CALLED)
     assert waiting.events[-1]["outcome"]["pendingToolCallIds"] == ["c1~r1"]
 
 
 def test_what_waits_or_is_updated_is_still_named() -> None:
     """The result of an earlier run's call, an activity, an encrypted value, a known parent."""
-    asked = HISTORY[:2]
-    log, fold = told(
+    two_messages = HISTORY[:2]
+    log, fold = played(
         {**RESULT, "messageId": "t9"},
         {**CALL, "parentMessageId": "m1"},
         {"type": "REASONING_ENCRYPTED_VALUE", "subtype": "message", "entityId": "m1",
          "encryptedValue": "x"},
-        history=asked,
+        history=two_messages,
     )  # fmt: skip
-    assert held(fold) == [("u1", "hi"), ("m1", "Hello"), ("t9", "43")]
+    assert contents(fold) == [("u1", "hi"), ("m1", "Hello"), ("t9", "43")]
     assert fold.messages[1]["encryptedValue"] == "x"
     assert log.intake.take_findings() == []
-    _, fold = told(PLAN)
+    _, fold = played(PLAN)
     assert fold.messages[3]["content"] == {}
 
 
 def test_a_snapshot_names_this_runs_messages_behind_the_users_last() -> None:
     messages = [*HISTORY[:2], {"id": "u2", "role": "user", "content": "and?"},
                 {"id": "m1", "role": "assistant", "content": "Hello"}]  # fmt: skip
-    _, fold = told(HELLO, DELTA, BYE, {"type": "MESSAGES_SNAPSHOT", "messages": messages})
-    assert {name for name, _ in held(fold)} == {"u1", "m1", "p1", "u2", "m1~r1"}
+    _, fold = played(HELLO, DELTA, BYE, {"type": "MESSAGES_SNAPSHOT", "messages": messages})
+    assert {name for name, _ in contents(fold)} == {"u1", "m1", "p1", "u2", "m1~r1"}
 
 
 def test_a_run_that_is_tried_again() -> None:
     history = [*HISTORY, {"id": "m1~r1", "role": "assistant", "content": "once"}]
-    _, fold = told(HELLO, DELTA, history=history)
-    assert held(fold)[-1] == ("m1~r1~", "Hello")
+    _, fold = played(HELLO, DELTA, history=history)
+    assert contents(fold)[-1] == ("m1~r1~", "Hello")
 
 
 QUESTION = {"type": "CUSTOM", "name": "on_interrupt", "value": '"Sure?"'}

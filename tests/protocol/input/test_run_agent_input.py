@@ -19,8 +19,8 @@ def body_of(**data: Any) -> dict[str, Any]:
 
 
 def messages_of(*messages: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = body_of(messages=list(messages))["messages"]
-    return found
+    parsed: list[dict[str, Any]] = body_of(messages=list(messages))["messages"]
+    return parsed
 
 
 class TestLeniency:
@@ -109,8 +109,8 @@ class TestLeniency:
 
     @pytest.mark.parametrize("as_list", [False, True])
     def test_context_as_an_object_is_one_entry_per_key(self, as_list: bool) -> None:
-        sent = {"a": 1, "city": "Basel", "of": {"b": [None]}}
-        body = body_of(context=[sent] if as_list else sent)
+        entries = {"a": 1, "city": "Basel", "of": {"b": [None]}}
+        body = body_of(context=[entries] if as_list else entries)
         assert body["context"] == [
             {"description": "a", "value": "1"},
             {"description": "city", "value": "Basel"},
@@ -202,11 +202,11 @@ class TestLeniency:
         assert messages_of({"id": "1", "role": "user", "content": None})[0]["content"] == ""
 
     def test_minted_message_ids_are_stable_for_a_retry(self) -> None:
-        said = {"role": "user", "content": "hi"}
-        first, again = messages_of(said, said), messages_of(said, said)
+        greeting = {"role": "user", "content": "hi"}
+        first, again = messages_of(greeting, greeting), messages_of(greeting, greeting)
         assert first == again
         assert first[0]["id"] != first[1]["id"]
-        other_run = parse({"threadId": "t", "runId": "r2", "messages": [said]}).body
+        other_run = parse({"threadId": "t", "runId": "r2", "messages": [greeting]}).body
         assert other_run["messages"][0]["id"] != first[0]["id"]
 
     def test_the_agent_and_the_policy_are_found_where_clients_put_them(self) -> None:

@@ -38,7 +38,7 @@ S2 = {"subagentRunId": "s2"}
 
 def expanded(*events: dict[str, Any]) -> list[dict[str, Any]]:
     chunks = Chunks()
-    return [event for given in events for event in chunks.expand(given)]
+    return [event for chunk in events for event in chunks.expand(chunk)]
 
 
 @pytest.mark.parametrize(

@@ -51,8 +51,8 @@ def snapshot(value: Any) -> dict[str, Any]:
     return {"type": "STATE_SNAPSHOT", "snapshot": value}
 
 
-def messages(*found: Any) -> dict[str, Any]:
-    return {"type": "MESSAGES_SNAPSHOT", "messages": list(found)}
+def messages(*items: Any) -> dict[str, Any]:
+    return {"type": "MESSAGES_SNAPSHOT", "messages": list(items)}
 
 
 def interrupt(**fields: Any) -> dict[str, Any]:
@@ -248,9 +248,9 @@ def test_a_value_that_contains_itself_is_refused_at_once() -> None:
 
 @given(JSON)
 def test_json_passes_unchanged_and_as_a_copy(value: Any) -> None:
-    found = gate(snapshot(value))["snapshot"]
-    assert found == value
-    assert not isinstance(value, dict | list) or found is not value
+    copied = gate(snapshot(value))["snapshot"]
+    assert copied == value
+    assert not isinstance(value, dict | list) or copied is not value
 
 
 def test_an_event_is_never_handed_through_itself() -> None:

@@ -353,10 +353,10 @@ def test_every_legal_stream_is_stored_as_a_legal_run(events: list[Any], ending: 
     log = Log().take(*events)
     ENDINGS[ending](log)
     check(log)
-    assert said(log.events) == said(events)
+    assert text_of(log.events) == text_of(events)
 
 
-def said(events: list[dict[str, Any]]) -> str:
+def text_of(events: list[dict[str, Any]]) -> str:
     """All text and arguments in the order of arrival."""
     return "".join(event["delta"] for event in events if isinstance(event.get("delta"), str))
 

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol.errors import RunErrorCode, RunFailed
 from protocol.intake.findings import LIMIT
 from protocol.patch import apply
 from tests.protocol.intake.test_intake import BYE, CALL, CALLED, DELTA, HELLO, Log, check, refused
-from tests.protocol.legal import Event, damaged, streams
+from tests.protocol.legal import THOROUGH, Event, damaged, streams
 
 ARGS = {"type": "TOOL_CALL_ARGS", "toolCallId": "c1", "delta": "{}"}
 SPAN = {"type": "REASONING_START", "messageId": "m1"}
@@ -98,7 +98,7 @@ def bare(log: Log) -> list[Event]:
     return [{k: v for k, v in event.items() if k != "timestamp"} for event in log.events]
 
 
-def found(log: Log) -> list[tuple[int, str, str, int]]:
+def rows_of(log: Log) -> list[tuple[int, str, str, int]]:
     return [(seq, rule, action, n) for seq, rule, action, n in log.intake.take_findings()]
 
 
@@ -110,10 +110,10 @@ def test_repair_mends_and_says_so(name: str) -> None:
     log.take(event)
     head = head or 1  # the host's RUN_STARTED
     assert bare(log)[head:] == stored
-    assert found(log) == [(head + 1 + (name == "chunk and explicit END"), rule, action, 1)]
+    assert rows_of(log) == [(head + 1 + (name == "chunk and explicit END"), rule, action, 1)]
     log.add(log.intake.finish())
     check(log)
-    assert found(log) == []
+    assert rows_of(log) == []
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -121,7 +121,7 @@ def test_fail_refuses_the_same(name: str) -> None:
     before, event, _, rule, _ = CASES[name]
     log = Log(repair=False).take(*before)
     assert refused(log, event) == RunErrorCode.INVALID_ORDER
-    assert [entry[1:] for entry in found(log)] == [(rule, "failed", 1)]
+    assert [entry[1:] for entry in rows_of(log)] == [(rule, "failed", 1)]
     log.add(log.intake.fail(RunErrorCode.INVALID_ORDER, "no"))
     check(log)
 
@@ -140,7 +140,7 @@ def test_what_is_open_at_the_end_is_closed_first() -> None:
         "SUBAGENT_FINISHED",
         "RUN_FINISHED",
     ]
-    assert found(log) == [(8, "V8", "closed", 1)]
+    assert rows_of(log) == [(8, "V8", "closed", 1)]
     assert log.events[-1]["outcome"] == {"type": "success", "pendingToolCallIds": ["c1"]}
     check(log)
     assert refused(Log(repair=False).take(*OPEN), DONE) == RunErrorCode.INVALID_ORDER
@@ -150,7 +150,7 @@ def test_an_open_chunk_beside_other_open_parts_is_closed_once() -> None:
     chunk = {"type": "TEXT_MESSAGE_CHUNK", "messageId": "m2", "delta": "x"}
     log = Log().take(STEP, chunk, DONE)
     assert log.types[-3:] == ["TEXT_MESSAGE_END", "STEP_FINISHED", "RUN_FINISHED"]
-    assert [entry[1:3] for entry in found(log)] == [("V8", "closed")]
+    assert [entry[1:3] for entry in rows_of(log)] == [("V8", "closed")]
     check(log)
 
 
@@ -164,10 +164,10 @@ def test_an_unknown_type_is_wrapped_or_refused() -> None:
     novel = {"type": "HOLOGRAM", "x": 1}
     log = Log().take(HELLO, novel)
     assert bare(log)[2] == {"type": "RAW", "event": novel, "source": "unknown event type"}
-    assert found(log) == [(3, "unknown_type", "wrapped", 1)]
+    assert rows_of(log) == [(3, "unknown_type", "wrapped", 1)]
     strict = Log(repair=False)
     assert refused(strict, novel) == RunErrorCode.INVALID_EVENT
-    assert found(strict) == [(2, "schema", "failed", 1)]
+    assert rows_of(strict) == [(2, "schema", "failed", 1)]
 
 
 @pytest.mark.parametrize(
@@ -195,18 +195,18 @@ def test_what_no_repair_can_know_is_refused(before: list[Event], event: Event, r
         log.take(event)
         return
     refused(log, event)
-    assert [entry[1:] for entry in found(log)] == [(rule, "failed", 1)]
+    assert [entry[1:] for entry in rows_of(log)] == [(rule, "failed", 1)]
     log.add(log.intake.fail(RunErrorCode.INVALID_ORDER, "no"))
     check(log)
 
 
 def test_state_is_followed_from_the_input_through_every_patch() -> None:
     body = {"threadId": "t", "runId": "r", "messages": [], "state": {"list": [1]}}
-    given = copy.deepcopy(body)
-    log = Log(input=given).take(patch("add", "/list/-"), patch("add", "/x", {"y": [1]}))
+    before = copy.deepcopy(body)
+    log = Log(input=before).take(patch("add", "/list/-"), patch("add", "/x", {"y": [1]}))
     log.take(patch("add", "/x/y/-"), patch("remove", "/no"))
     assert log.events[-1]["snapshot"] == {"list": [1, 2], "x": {"y": [1, 2]}}
-    assert given == body
+    assert before == body
     log.take(STATE, patch("replace", "/n"), patch("remove", "/no"))
     assert log.events[-1]["snapshot"] == {"n": 2}
     assert STATE["snapshot"] == {"n": 1}
@@ -216,7 +216,7 @@ def test_a_state_that_did_not_change_is_not_restated_again() -> None:
     log = Log().take(STATE, *[patch("remove", "/no")] * 5, patch("add", "/m"))
     log.take(patch("remove", "/no"))
     assert log.types[1:] == ["STATE_SNAPSHOT"] * 2 + ["STATE_DELTA", "STATE_SNAPSHOT"]
-    actions = [entry[2] for entry in found(log)]
+    actions = [entry[2] for entry in rows_of(log)]
     assert actions == ["restated", *["dropped"] * 4, "restated"]
 
 
@@ -224,7 +224,7 @@ def test_a_state_too_large_to_restate_only_loses_the_patch() -> None:
     log = Log(max_bytes=1000).take(*[patch("add", f"/{n}", "x" * 500) for n in range(3)])
     log.take(patch("remove", "/no"))
     assert log.types[1:] == ["STATE_DELTA"] * 3
-    assert [entry[1:3] for entry in found(log)] == [("patch", "dropped")]
+    assert [entry[1:3] for entry in rows_of(log)] == [("patch", "dropped")]
 
 
 def test_activities_of_earlier_runs_are_not_judged() -> None:
@@ -235,15 +235,15 @@ def test_activities_of_earlier_runs_are_not_judged() -> None:
     log.take({"type": "MESSAGES_SNAPSHOT", "messages": [message]})
     log.take(activity("replace", "/z"), activity("replace", "/n"), activity("remove", ""))
     assert log.types.count("ACTIVITY_DELTA") == 3
-    assert [entry[1:3] for entry in found(log)] == [("patch", "dropped")] * 3
+    assert [entry[1:3] for entry in rows_of(log)] == [("patch", "dropped")] * 3
 
 
 def test_findings_beyond_the_limit_are_counted_with_the_end() -> None:
     log = Log().take(*[BYE] * (LIMIT + 30), *[CALLED] * 2)
-    assert len(found(log)) == LIMIT
-    assert found(log) == []
+    assert len(rows_of(log)) == LIMIT
+    assert rows_of(log) == []
     log.add(log.intake.finish())
-    assert found(log) == [(2, "V4", "dropped", 30), (2, "V5", "dropped", 2)]
+    assert rows_of(log) == [(2, "V4", "dropped", 30), (2, "V5", "dropped", 2)]
 
 
 def test_findings_never_become_part_of_an_event() -> None:
@@ -325,19 +325,13 @@ def check_stored(events: list[Event], ending: str) -> None:
         log.add(getattr(log.intake, ending)())
     check(log)
     check_documents(log)
-    for seq, rule, action, times in found(log):
+    for seq, rule, action, times in rows_of(log):
         assert 1 <= seq <= len(log.records) + 1
         assert (rule, action, times) == (str(rule), str(action), 1)
 
 
 def prove(examples: int) -> None:
-    bounds = settings(
-        max_examples=examples,
-        deadline=None,
-        database=None,
-        phases=[Phase.generate],
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-    )
+    bounds = settings(THOROUGH, max_examples=examples)
     endings = st.sampled_from(["finish", "cancel", "fail"])
     bounds(given(rubbish() | damaged(), endings)(check_stored))()
 
@@ -365,4 +359,4 @@ def test_a_legal_stream_has_no_findings_and_is_the_same_under_both_policies(
             log.take(event)
         log.add(log.intake.finish())
     assert mended.events == strict.events
-    assert found(mended) == found(strict) == []
+    assert rows_of(mended) == rows_of(strict) == []

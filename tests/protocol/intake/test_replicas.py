@@ -106,3 +106,18 @@ def test_a_large_state_is_restated_a_few_times_only() -> None:
 def test_pushing_elements_along_is_bounded() -> None:
     with pytest.raises(PatchFailed, match="shifts too many"):
         apply([0] * 300_000, [{"op": "add", "path": "/0", "value": 0}] * 300)
+
+
+def test_the_state_comes_before_its_first_change() -> None:
+    """A log then says by itself what its deltas change; one that has the state gets no second."""
+    change = {"type": "STATE_DELTA", "delta": [{"op": "add", "path": "/a", "value": 1}]}
+    state = {"type": "STATE_SNAPSHOT", "snapshot": {"b": 2}}
+    for events, types in (
+        ([change, change], ["STATE_SNAPSHOT", "STATE_DELTA", "STATE_DELTA"]),
+        ([state, change], ["STATE_SNAPSHOT", "STATE_DELTA"]),
+        ([{**change, "delta": [{"op": "remove", "path": "/x"}]}], ["STATE_SNAPSHOT"]),
+    ):
+        intake = Intake("t", "r", states=True)
+        intake.start()
+        records = [record for event in events for record in intake.accept(dict(event))]
+        assert [record.type for record in records] == types

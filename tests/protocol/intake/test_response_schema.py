@@ -105,16 +105,16 @@ def test_a_hostile_answer_is_refused_in_short_time(schema: dict[str, Any], answe
 
 
 def test_many_schemas_share_one_bound() -> None:
-    asked = asking({"description": "x" * 60_000})
-    asked["outcome"]["interrupts"] = [
-        {**asked["outcome"]["interrupts"][0], "id": str(n)} for n in range(6)
+    large = asking({"description": "x" * 60_000})
+    large["outcome"]["interrupts"] = [
+        {**large["outcome"]["interrupts"][0], "id": str(n)} for n in range(6)
     ]
     intake = Intake("t", "r")
     intake.start()
-    intake.accept(asked)
+    intake.accept(large)
     assert intake.terminal is not None
-    kept = [q["id"] for q in intake.terminal["outcome"]["interrupts"] if "responseSchema" in q]
-    assert kept == ["0", "1", "2", "3"]
+    usable = [q["id"] for q in intake.terminal["outcome"]["interrupts"] if "responseSchema" in q]
+    assert usable == ["0", "1", "2", "3"]
 
 
 def asking(schema: dict[str, Any]) -> dict[str, Any]:

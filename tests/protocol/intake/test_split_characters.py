@@ -23,7 +23,7 @@ def deltas(*events: Any) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("events", "said"),
+    ("events", "texts"),
     [
         ([text("a" + HIGH), text(LOW + "b")], ["a", SMILE + "b"]),
         ([text(HIGH), text(LOW)], [SMILE]),
@@ -39,8 +39,8 @@ def deltas(*events: Any) -> list[str]:
         ([text(f"grüße {SMILE}"), text("ß")], [f"grüße {SMILE}", "ß"]),
     ],
 )
-def test_the_first_half_waits_for_the_second(events: list[Any], said: list[str]) -> None:
-    assert deltas(*events) == said
+def test_the_first_half_waits_for_the_second(events: list[Any], texts: list[str]) -> None:
+    assert deltas(*events) == texts
 
 
 def test_halves_of_different_items_do_not_meet() -> None:
@@ -67,7 +67,7 @@ def test_a_waiting_half_does_not_slow_the_others_into_silence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "cleaned"),
+    ("text", "cleaned"),
     [
         ("plain", "plain"),
         ("ß", "ß"),
@@ -79,5 +79,5 @@ def test_a_waiting_half_does_not_slow_the_others_into_silence() -> None:
         ("a" + HIGH + LOW + "b", "a" + SMILE + "b"),
     ],
 )
-def test_only_the_edges_keep_halves(given: str, cleaned: str) -> None:
-    assert clean_delta(given) == (cleaned if given != HIGH + LOW else SMILE)
+def test_only_the_edges_keep_halves(text: str, cleaned: str) -> None:
+    assert clean_delta(text) == (cleaned if text != HIGH + LOW else SMILE)

@@ -44,8 +44,8 @@ def secret(entity: str, subtype: str, **fields: Any) -> dict[str, Any]:
 
 
 def interrupts(*ids: str, **fields: Any) -> dict[str, Any]:
-    found = [{"id": name, "reason": "ask", **fields} for name in ids]
-    return {**DONE, "outcome": {"type": "interrupt", "interrupts": found}}
+    questions = [{"id": name, "reason": "ask", **fields} for name in ids]
+    return {**DONE, "outcome": {"type": "interrupt", "interrupts": questions}}
 
 
 BRACKETS = {
@@ -153,13 +153,13 @@ def illegal() -> list[Any]:
 @pytest.mark.parametrize(("rule", "before", "event"), illegal())
 def test_each_rule_is_kept(rule: str, before: list[Any], event: Any) -> None:
     verifier = fed(*before)
-    known = verifier.open_parts()
+    known = verifier.parts.starts()
     with pytest.raises(Violation) as caught:
         verifier.feed(event)
     assert caught.value.rule == rule
     assert caught.value.reason == RunErrorCode.INVALID_ORDER
     assert caught.value.message.startswith(event["type"])
-    assert verifier.open_parts() == known
+    assert verifier.parts.starts() == known
 
 
 def fed(*events: Any) -> Verifier:
@@ -240,14 +240,14 @@ def test_owners_come_from_the_echoed_input_too() -> None:
 def test_what_is_open_can_be_seen_and_reopened() -> None:
     call = ev("TOOL_CALL_START", "c", toolCallName="f", parentMessageId="x")
     verifier = fed(RUN, call, ev("TEXT_MESSAGE_START"), ev("STEP_STARTED", **S1), sub("STARTED"))
-    parts = verifier.open_parts()
+    parts = verifier.parts.starts()
     assert parts == [sub("STARTED"), ev("STEP_STARTED", **S1), ev("TEXT_MESSAGE_START"), call]
-    assert fed(RUN, *parts).open_parts() == parts
+    assert fed(RUN, *parts).parts.starts() == parts
 
 
 def test_the_closings_name_their_owner() -> None:
     verifier = fed(RUN, ev("TEXT_MESSAGE_START", **S1), ev("STEP_STARTED", **S1), sub("STARTED"))
-    assert verifier.close_open_parts({"type": "SUBAGENT_ERROR", "message": "cut"}) == [
+    assert verifier.parts.closings({"type": "SUBAGENT_ERROR", "message": "cut"}) == [
         ev("TEXT_MESSAGE_END", **S1),
         ev("STEP_FINISHED", **S1),
         {"type": "SUBAGENT_ERROR", "message": "cut", **S1},
@@ -262,18 +262,18 @@ def test_pending_calls_come_in_call_order() -> None:
         ev("TOOL_CALL_END", "c"),
         ev("TOOL_CALL_START", "c"),
     )
-    assert verifier.pending_tool_calls() == ["c", "a"]
+    assert verifier.parts.pending_tool_calls() == ["c", "a"]
 
 
 def test_a_mark_brings_back_what_was_closed_since() -> None:
     verifier = fed(RUN, *OPENERS)
-    parts, mark = verifier.open_parts(), verifier.mark()
-    for end in verifier.close_open_parts():
+    parts, mark = verifier.parts.starts(), verifier.parts.mark()
+    for end in verifier.parts.closings():
         verifier.feed(end)
-    assert verifier.open_parts() == []
-    verifier.restore(mark)
-    assert verifier.open_parts() == parts
-    for end in verifier.close_open_parts():
+    assert verifier.parts.starts() == []
+    verifier.parts.restore(mark)
+    assert verifier.parts.starts() == parts
+    for end in verifier.parts.closings():
         verifier.feed(end)
     verifier.feed(DONE)
 
@@ -286,9 +286,9 @@ def test_every_prefix_of_a_legal_stream_can_be_closed(events: list[Any]) -> None
         verifier.feed(event)
         if len(events) < 12:
             # A finished parent is not open, so its name must not be needed.
-            parts = [{**part, "parentSubagentRunId": None} for part in verifier.open_parts()]
+            parts = [{**part, "parentSubagentRunId": None} for part in verifier.parts.starts()]
             reopened = fed(RUN, *(gate(part) for part in parts))
-            for end in reopened.close_open_parts():
+            for end in reopened.parts.closings():
                 reopened.feed(end)
             reopened.feed(DONE)
-    assert verifier.open_parts() == []
+    assert verifier.parts.starts() == []

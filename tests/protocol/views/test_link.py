@@ -21,7 +21,7 @@ START: Event = {"type": "RUN_STARTED", "threadId": "t", "runId": "r"}
 END: Event = {"type": "RUN_FINISHED", "threadId": "t", "runId": "r"}
 
 
-def shown(log: list[Event], *paths: str) -> list[Event]:
+def visible(log: list[Event], *paths: str) -> list[Event]:
     """What a link's reader gets, as the bytes say it."""
     view = LinkView(Redaction(paths))
     return [json.loads(encode(each)) for event in log for each in view.show(event)]
@@ -34,7 +34,7 @@ def folded(log: list[Event]) -> Fold:
     return fold
 
 
-def told(log: list[Event]) -> str:
+def everything_in(log: list[Event]) -> str:
     """Everything a reader could read: the frames, and what their deltas add up to."""
     fold = folded(log)
     raw = [fold.messages, fold.state, fold.terminal, log]
@@ -114,8 +114,8 @@ def carriers(draw: Callable[..., Any]) -> list[Event]:
     if kind == 3:
         done = {"type": "TOOL_CALL_END", "toolCallId": f"c{n}"}
         result = {"type": "TOOL_CALL_RESULT", "messageId": f"r{n}", "toolCallId": f"c{n}"}
-        said = draw(st.sampled_from([text, f"It is {text}", [{"type": "text", "text": text}]]))
-        return [call, done, {**result, "content": said}]
+        content = draw(st.sampled_from([text, f"It is {text}", [{"type": "text", "text": text}]]))
+        return [call, done, {**result, "content": content}]
     if kind == 4:
         return [{"type": "STATE_SNAPSHOT", "snapshot": value}]
     if kind == 5:
@@ -166,9 +166,9 @@ def carriers(draw: Callable[..., Any]) -> list[Event]:
     first, second = text[: n % len(text)], text[n % len(text) :]
     function = {"name": "buy", "arguments": first}
     calls = [{"id": f"c{n}", "type": "function", "function": function}]
-    held = {"id": f"m{n}", "role": "assistant", "toolCalls": calls}
+    message = {"id": f"m{n}", "role": "assistant", "toolCalls": calls}
     more, done = ({"type": f"TOOL_CALL_{x}", "toolCallId": f"c{n}"} for x in ("ARGS", "END"))
-    snapshot = {"type": "MESSAGES_SNAPSHOT", "messages": [held]}
+    snapshot = {"type": "MESSAGES_SNAPSHOT", "messages": [message]}
     begin = {**call, "parentMessageId": f"m{n}"}
     return [begin, snapshot, {**more, "delta": second or " "}, done]
 
@@ -176,12 +176,18 @@ def carriers(draw: Callable[..., Any]) -> list[Event]:
 @st.composite
 def endings(draw: Callable[..., Any]) -> Event:
     value, text = draw(holders()), draw(texts())
-    asked = {"id": "i", "reason": "r", "message": text, "metadata": value, "responseSchema": value}
+    question = {
+        "id": "i",
+        "reason": "r",
+        "message": text,
+        "metadata": value,
+        "responseSchema": value,
+    }
     return draw(
         st.sampled_from(
             [
                 {**END, "result": value, "rawEvent": SECRET},
-                {**END, "outcome": {"type": "interrupt", "interrupts": [asked]}},
+                {**END, "outcome": {"type": "interrupt", "interrupts": [question]}},
                 {"type": "RUN_ERROR", "message": text, "metadata": value},
             ]
         )
@@ -198,11 +204,11 @@ def _names(log: list[Event]) -> list[str]:
 def test_a_secret_gets_out_by_no_way(parts: list[list[Event]], end: Event, seed: int) -> None:
     start = {**START, "input": {"messages": [], "context": [{"value": SECRET}]}, "rawEvent": SECRET}
     log = [start, *(event for part in parts for event in part), end]
-    assert SECRET in told(log)
+    assert SECRET in everything_in(log)
     assume(len(set(_names(log))) == len(_names(log)))
-    seen = shown(log, "password")
-    assert SECRET not in told(seen)
-    assert is_legal(seen)
+    view_of_it = visible(log, "password")
+    assert SECRET not in everything_in(view_of_it)
+    assert is_legal(view_of_it)
 
 
 @settings(max_examples=150, deadline=None, database=None)
@@ -217,18 +223,18 @@ def test_any_log_stays_legal_and_shows_the_same_state(
             runs.append([])
         runs[-1].append(event)
     for run in runs:
-        seen = shown(run, *paths)
-        assert is_legal(seen)
+        view_of_it = visible(run, *paths)
+        assert is_legal(view_of_it)
         if any(event["type"] == "STATE_SNAPSHOT" for event in run):
             hidden, whole = Redaction(paths), folded(run).state
-            assert folded(seen).state == hidden.value(whole, ("state",))
+            assert folded(view_of_it).state == hidden.value(whole, ("state",))
 
 
 def test_without_paths_all_but_the_callers_input_is_shown_as_stored() -> None:
-    said = {"type": "CUSTOM", "name": "n", "value": 1}
+    event = {"type": "CUSTOM", "name": "n", "value": 1}
     view = LinkView(Redaction())
     assert view.show({**START, "input": {}, "rawEvent": 1}) == [START]
-    assert view.show(said)[0] is said
+    assert view.show(event)[0] is event
 
 
 def test_a_call_is_said_whole_before_its_end() -> None:
@@ -238,10 +244,10 @@ def test_a_call_is_said_whole_before_its_end() -> None:
         {"type": "TOOL_CALL_END", "toolCallId": "c"},
     )
     log = [call, {**args, "delta": '{"to":"bob","bo'}, {**args, "delta": 'dy":"x"}'}, end]
-    seen = shown(log, "send.to")
-    assert [event["type"] for event in seen] == [call["type"], args["type"], end["type"]]
-    assert json.loads(seen[1]["delta"]) == {"to": MASK, "body": "x"}
-    assert json.loads(shown(log, "other.to")[1]["delta"])["to"] == "bob"
+    view_of_it = visible(log, "send.to")
+    assert [event["type"] for event in view_of_it] == [call["type"], args["type"], end["type"]]
+    assert json.loads(view_of_it[1]["delta"]) == {"to": MASK, "body": "x"}
+    assert json.loads(visible(log, "other.to")[1]["delta"])["to"] == "bob"
 
 
 def test_prose_streams_on() -> None:

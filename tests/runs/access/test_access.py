@@ -48,7 +48,7 @@ def verdict(verb: Callable[[], object]) -> str:
     return "ok"
 
 
-def seen(principal: Principal) -> set[UUID]:
+def visible_runs(principal: Principal) -> set[UUID]:
     return set(access.visible(principal).values_list("pk", flat=True))
 
 
@@ -67,7 +67,7 @@ class TestFind:
             visible = {
                 key for key, says in zip((run.pk, secret.pk), expected, strict=True) if says == "ok"
             }
-            assert seen(principal) == visible
+            assert visible_runs(principal) == visible
             threads = set(access.visible_threads(principal).values_list("runs__pk", flat=True))
             assert threads == visible
         assert verdict(lambda: access.find(cast.alice.principal, uuid4())) == "NotFound"
@@ -133,7 +133,7 @@ class TestGrants:
         charlie = cast.charlie.principal
         assert access.find(charlie, run.pk) == run
         assert access.sees_thread(charlie, run)
-        assert seen(charlie) == set()
+        assert visible_runs(charlie) == set()
         assert list(access.grants_to(charlie)) == [grant]
         assert not access.may(charlie, "cancel", run)
 
@@ -177,7 +177,7 @@ class TestNarrowCredentials:
             ticket = cast.alice.principal.as_ticket(bound)
             assert access.find(ticket, run.pk) == run
             assert verdict(lambda t=ticket: access.find(t, other.pk)) == "NotFound"  # type: ignore[misc]
-            assert seen(ticket) == {run.pk}
+            assert visible_runs(ticket) == {run.pk}
             assert not access.visible_threads(ticket).exists()
             assert not access.visible_interrupts(ticket).exists()
 
@@ -189,7 +189,7 @@ class TestNarrowCredentials:
         shared = start(cast.alice, threadId="both")
         Run.objects.filter(pk=shared.pk).update(agent=other)
         narrow = replace(cast.alice.principal, agents=frozenset({"echo"}))
-        assert seen(narrow) == {mine.pk}
+        assert visible_runs(narrow) == {mine.pk}
         assert verdict(lambda: access.find(narrow, shared.pk)) == "NotFound"
         assert verdict(lambda: access.require_thread(narrow, "both")) == "Forbidden"
         assert verdict(lambda: access.require_thread(narrow, "mine")) == "ok"

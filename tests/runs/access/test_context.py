@@ -12,7 +12,7 @@ from backends.postgres.bridge import db
 from events.writer import JournalWriter
 from runs.access import sharing
 from runs.access.sharing import Terms, To
-from runs.lifecycle import retention
+from runs.lifecycle.deletion import retention
 from runs.models import Run, ThreadHistory
 from runtimes.knowledge import documents, notes
 from runtimes.models import Agent, Profile
@@ -34,12 +34,12 @@ SENT = {"description": "page", "value": "/prices"}
 
 
 class Broken(Provider):
-    async def entries(self, asked: Query) -> list[ContextEntry]:
+    async def entries(self, query: Query) -> list[ContextEntry]:
         raise RuntimeError("no")
 
 
 class Slow(Provider):
-    def read(self, asked: Query) -> list[ContextEntry]:
+    def read(self, query: Query) -> list[ContextEntry]:
         from django.db import connection
 
         with connection.cursor() as cursor:
@@ -63,7 +63,7 @@ def knowing(cast: Cast) -> None:
     documents.upload(alice, values)
 
 
-async def told(
+async def run_with_context(
     cast: Cast, register: Register, writer: JournalWriter, providers: Any = ALL, **body: Any
 ) -> tuple[Run, list[dict[str, str]]]:
     """A run of Alice's about refunds, and the context that its agent got."""
@@ -90,7 +90,7 @@ async def test_the_agent_is_told_and_members_can_look_it_up(
     cast: Cast, register: Register, writer: JournalWriter
 ) -> None:
     await db(knowing, cast)
-    run, got = await told(cast, register, writer)
+    run, got = await run_with_context(cast, register, writer)
     assert [entry["description"] for entry in got] == [
         "page", "The user", "What the team has learned", "Rules › Refunds",
     ]  # fmt: skip
@@ -101,9 +101,14 @@ async def test_the_agent_is_told_and_members_can_look_it_up(
     )
     answer = await ask("GET", context_of(run), cast.vera.cookie)
     assert answer.status == 200
-    seen = answer.json["context"]
-    assert [entry.pop("provider") for entry in seen] == [None, "profile", "wisdom", "documents"]
-    assert seen == got
+    looked_up = answer.json["context"]
+    assert [entry.pop("provider") for entry in looked_up] == [
+        None,
+        "profile",
+        "wisdom",
+        "documents",
+    ]
+    assert looked_up == got
     assert answer.json["failed"] == []
 
 
@@ -112,7 +117,7 @@ async def test_who_may_not_look_it_up(
 ) -> None:
     """Not strangers, not those with whom the run was shared, not the keys of clients."""
     await db(knowing, cast)
-    run, _ = await told(cast, register, writer)
+    run, _ = await run_with_context(cast, register, writer)
     url = context_of(run)
     assert (await ask("GET", url)).status == 401
     assert (await ask("GET", url, cast.charlie.headers)).status == 404
@@ -128,7 +133,7 @@ async def test_who_may_not_look_it_up(
 async def test_it_is_nowhere_else(cast: Cast, register: Register, writer: JournalWriter) -> None:
     """Log, stored folds, streams of clients, hydration, CopilotKit's threads, links, pages."""
     await db(knowing, cast)
-    run, got = await told(cast, register, writer, runId="r")
+    run, got = await run_with_context(cast, register, writer, runId="r")
     assert SECRET in str(got)
     log = await db(log_of, run)
     assert log[0]["input"]["context"] == [SENT]
@@ -161,28 +166,28 @@ async def test_who_joins_a_live_run_does_not_get_it(
     cast: Cast, register: Register, writer: JournalWriter
 ) -> None:
     await db(knowing, cast)
-    given, go_on = asyncio.Event(), asyncio.Event()
+    ready, go_on = asyncio.Event(), asyncio.Event()
 
     async def waits(ctx: Any) -> str:
         assert SECRET in str(ctx.context)
         ctx.state["n"] = 1
         await ctx.drain()
-        given.set()
+        ready.set()
         await go_on.wait()
         return "answer"
 
     row = await db(register, "waits", waits, context_providers=ALL)
     run = await db(lambda: start(cast.alice, row, threadId="t", runId="r"))
     working = asyncio.create_task(perform(run, writer))
-    await asyncio.wait_for(given.wait(), 30)
+    await asyncio.wait_for(ready.wait(), 30)
     same = {"threadId": "t", "runId": "r", "agentId": "waits"}
     async with Exchange("POST", "/agui", cast.alice.headers, json=same) as joined:
-        seen = await joined.until(b"RUN_STARTED")
+        frames = await joined.until(b"RUN_STARTED")
         go_on.set()
-        seen += await joined.rest()
+        frames += await joined.rest()
     assert (await working).status == "succeeded"
-    assert b"RUN_FINISHED" in seen
-    assert SECRET.encode() not in seen
+    assert b"RUN_FINISHED" in frames
+    assert SECRET.encode() not in frames
 
 
 async def test_what_is_handed_on_to_another_run_is_not_in_its_log_either(
@@ -209,10 +214,10 @@ async def test_what_is_handed_on_to_another_run_is_not_in_its_log_either(
     assert log[0]["input"]["context"] == [SENT]
     assert SECRET not in str(log) + child.input
     answer = await ask("GET", context_of(child), cast.alice.headers)
-    seen = answer.json["context"]
-    names = [entry.pop("provider") for entry in seen]
+    looked_up = answer.json["context"]
+    names = [entry.pop("provider") for entry in looked_up]
     assert names == [None, "profile", "wisdom", "documents"], "and nothing twice"
-    assert seen == got
+    assert looked_up == got
 
 
 @pytest.mark.parametrize(("name", "reason"), [("broken", "error"), ("slow", "timeout")])
@@ -225,7 +230,7 @@ async def test_one_that_fails_is_passed_over(
     reason: str,
 ) -> None:
     settings.AGUI_CONTEXT_TIMEOUT = 1.0 if name == "slow" else 20.0
-    run, got = await told(cast, register, writer, [{"name": "profile"}, {"name": name}])
+    run, got = await run_with_context(cast, register, writer, [{"name": "profile"}, {"name": name}])
     assert [entry["description"] for entry in got] == ["page", "The user"]
     answer = await ask("GET", context_of(run), cast.alice.headers)
     assert answer.json["failed"] == [{"provider": name, "reason": reason}]
@@ -247,7 +252,7 @@ async def test_it_is_bounded(
     settings.AGUI_CONTEXT_MAX_CHARS = 150
     await db(notes.write, cast.alice.principal, "w" * 1000)
     providers = [{"name": "wisdom", "max_chars": 100}, {"name": "profile"}, {"name": "wisdom"}]
-    _, got = await told(cast, register, writer, providers)
+    _, got = await run_with_context(cast, register, writer, providers)
     sizes = [len(entry["description"]) + len(entry["value"]) for entry in got[1:]]
     assert sizes[0] == 100
     assert sum(sizes) <= 150

@@ -34,8 +34,8 @@ def test_it_runs_its_agents_only(cast: Cast, limited: dict[str, str]) -> None:
     for agent in ("echo", None):  # the team's default is not for this key, either
         answer = begin(limited, agent)
         assert (answer.status, answer.code) == (404, "unknown_agent")
-    shown = ask_now("GET", "/agui/info", limited).json["agents"]
-    assert set(shown) == {"ours"}
+    agent_list = ask_now("GET", "/agui/info", limited).json["agents"]
+    assert set(agent_list) == {"ours"}
 
 
 def test_lists_and_single_runs(cast: Cast, limited: dict[str, str]) -> None:

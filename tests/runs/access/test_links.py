@@ -30,23 +30,23 @@ async def ended(cast: Cast, writer: JournalWriter, **body: Any) -> Run:
 
 
 async def test_anybody_with_it_reads_the_link_view(cast: Cast, writer: JournalWriter) -> None:
-    told = "only-in-the-input"
-    run = await ended(cast, writer, context=[{"description": "d", "value": told}])
+    private = "only-in-the-input"
+    run = await ended(cast, writer, context=[{"description": "d", "value": private}])
     base = await db(link, cast, run)
     page = await ask("GET", f"{base}/")
     assert page.status == 200
     assert page.headers["referrer-policy"] == "no-referrer"
     assert "script-src 'self'" in page.headers["content-security-policy"]
-    assert told not in page.body.decode()
+    assert private not in page.body.decode()
     answer = await ask("GET", f"{base}/runs/{run.pk}/events")
-    seen = events_of(answer.body)
-    assert [seq for seq, _ in seen] == list(range(1, run.journal.head + 1))
-    assert "input" not in seen[0][1]
+    events = events_of(answer.body)
+    assert [seq for seq, _ in events] == list(range(1, run.journal.head + 1))
+    assert "input" not in events[0][1]
     status = await ask("GET", f"{base}/runs/{run.pk}/status")
     assert status.json["status"] == "succeeded"
     for cursor in range(1, run.journal.head):
         rest = await ask("GET", f"{base}/runs/{run.pk}/events", {"last-event-id": str(cursor)})
-        assert events_of(rest.body) == seen[cursor:]
+        assert events_of(rest.body) == events[cursor:]
     last = {"last-event-id": str(run.journal.head)}
     assert (await ask("GET", f"{base}/runs/{run.pk}/events", last)).status == 204
     over = {"last-event-id": str(run.journal.head + 1)}
@@ -86,8 +86,8 @@ async def test_hidden_arguments_come_whole_before_the_end(
     body = (await ask("GET", url)).body
     assert b"hunter2" not in body
     assert b"ter2" not in body
-    said = [event["delta"] for _, event in events_of(body) if event["type"] == "TOOL_CALL_ARGS"]
-    assert said == ['{"password":"[redacted]","to":"bob"}']
+    deltas = [event["delta"] for _, event in events_of(body) if event["type"] == "TOOL_CALL_ARGS"]
+    assert deltas == ['{"password":"[redacted]","to":"bob"}']
     numbered = [seq for seq, _ in events_of(body) if seq]
     # whoever was cut off anywhere before the END gets the call again, whole
     for cursor in range(2, 6):
@@ -155,8 +155,8 @@ async def test_a_link_may_let_people_comment(cast: Cast, writer: JournalWriter) 
     answer = await ask("POST", f"{base}{url}", charlie, json=body)
     assert answer.status == 201
     assert (answer.json["author"], answer.json["mentions"]) == ("user:charlie", [])
-    shown = await ask("GET", f"/api/v1/runs/{run.pk}/comments", cast.bob.headers)
-    assert shown.json["comments"][0]["seq"] == 1
+    comments = await ask("GET", f"/api/v1/runs/{run.pk}/comments", cast.bob.headers)
+    assert comments.json["comments"][0]["seq"] == 1
 
 
 async def test_one_run_of_a_private_thread_does_not_show_its_history(

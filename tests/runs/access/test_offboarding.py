@@ -3,7 +3,6 @@
 A way more is a function and a line in ``WAYS``: it prepares Bob's access and returns what tries it.
 """
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -27,7 +26,6 @@ __all__ = ["bell", "cast"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 OWN = {"origin": "http://localhost"}
-LIMIT = 2.0
 Try = Callable[[], bool]
 
 
@@ -174,9 +172,7 @@ def test_whoever_is_removed_gets_in_no_more(
     opens = way(cast)
     assert opens()
     act(cast)
-    removed = time.monotonic()
     assert not opens()
-    assert time.monotonic() - removed < LIMIT
     assert not Grant.objects.filter(to_user=cast.bob.user, revoked_at=None).exists()
 
 
@@ -198,8 +194,8 @@ def test_a_reused_login_opens_nothing(cast: Cast, bell: None) -> None:
     assert not access.is_creator(principal, ours.thread)
     assert not access.visible_threads(principal).filter(thread_id="his").exists()
     thumb = {**new.cookie, **OWN}
-    for said in ("down",):
-        answer = ask_now("PUT", f"/api/v1/runs/{ours.pk}/feedback", thumb, json={"thumb": said})
+    for form in ("down",):
+        answer = ask_now("PUT", f"/api/v1/runs/{ours.pk}/feedback", thumb, json={"thumb": form})
         assert answer.status == 200
     assert ours.feedback.count() == 2
     who = {line.who: line.actor for line in AuditEntry.objects.for_team(cast.team)}
@@ -233,10 +229,10 @@ class TestKeys:
         place = f"/api/v1/members/{member}?keys=keep"
         body = ask_now("DELETE", place, {**cast.alice.cookie, **OWN}).json
         assert (body["kept"], [each["prefix"] for each in body["keys"]]) == (True, [row.prefix])
-        found = keys.find(key)
-        assert found is not None
+        principal_found = keys.find(key)
+        assert principal_found is not None
         # no more than its maker could when they left
-        assert (found.created_by, found.role) == (cast.alice.user, Role.MEMBER)
+        assert (principal_found.created_by, principal_found.role) == (cast.alice.user, Role.MEMBER)
         Membership.objects.filter(user=cast.alice.user).delete()
         assert keys.find(key) is None
 

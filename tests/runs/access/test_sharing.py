@@ -57,11 +57,11 @@ def private(cast: Cast) -> Run:
 
 class TestPrivate:
     def test_only_whoever_began_it_sees_it(self, cast: Cast, private: Run) -> None:
-        shown = start(cast.alice, threadId="open")
+        public = start(cast.alice, threadId="open")
         for actor, mine in ((cast.bob, True), (cast.alice, False), (cast.vera, False)):
             assert sees(actor, private) is mine
             assert (str(private.pk) in listed(actor)) is mine
-            assert str(shown.pk) in listed(actor)
+            assert str(public.pk) in listed(actor)
             assert (str(private.thread_id) in listed(actor, THREADS)) is mine
             threads = ask_now("GET", "/agui/threads", actor.cookie).json["threads"]
             assert ("secret-plan" in str(threads)) is mine
@@ -154,9 +154,9 @@ class TestGrants:
         )
         answer = ask_now("POST", url, cast.charlie.headers, json=body)
         assert answer.status == 200, answer.body
-        told = Run.objects.get(pk=answer.json["run"]["id"])
-        assert (told.team, told.agent) == (cast.team, cast.echo)
-        assert told.started_by == f"key:{cast.charlie.key_prefix}"
+        started = Run.objects.get(pk=answer.json["run"]["id"])
+        assert (started.team, started.agent) == (cast.team, cast.echo)
+        assert started.started_by == f"key:{cast.charlie.key_prefix}"
 
     def test_a_viewer_of_the_other_team_stays_one(self, cast: Cast) -> None:
         run = start(cast.alice, threadId="t")
@@ -274,11 +274,11 @@ class TestTopics:
         answer = patch(cast.bob, one.thread, title="Plan", tags=["a", "b"], archived=True)
         assert answer.status == 200
         assert (answer.json["title"], answer.json["tags"]) == ("Plan", ["a", "b"])
-        for query, found in (
+        for query, titles in (
             ("", [two, one]), ("?tag=a", [one]), ("?tag=c", []), ("?archived=true", [one]),
             ("?archived=false", [two]), ("?thread_id=two", [two]),
         ):  # fmt: skip
-            assert listed(cast.vera, f"{THREADS}{query}") == [str(run.thread_id) for run in found]
+            assert listed(cast.vera, f"{THREADS}{query}") == [str(run.thread_id) for run in titles]
             assert listed(cast.charlie, f"{THREADS}{query}") == []
         copilot = ask_now("GET", "/agui/threads", cast.vera.headers).json["threads"]
         assert [(t["name"], t["archived"]) for t in copilot] == [(None, False), ("Plan", True)]
@@ -295,8 +295,8 @@ class TestRemarks:
         answer = ask_now("POST", url, cast.alice.headers, json={"text": text})
         assert answer.status == 201
         assert answer.json["mentions"] == ["bob", "vera"]
-        shown = ask_now("GET", url, cast.vera.headers).json["comments"]
-        assert [comment["text"] for comment in shown] == [text]
+        comments = ask_now("GET", url, cast.vera.headers).json["comments"]
+        assert [comment["text"] for comment in comments] == [text]
         assert ask_now("GET", url, cast.charlie.headers).status == 404
         one = f"{url}/{answer.json['id']}"
         assert ask_now("DELETE", one, cast.bob.headers).status == 403
@@ -322,6 +322,6 @@ class TestRemarks:
             ask_now("PUT", url, cast.alice.headers, json={"thumb": "down", "text": "no"}).status
             == 200
         )
-        shown = ask_now("GET", url, cast.vera.headers).json["feedback"]
-        assert [(row["thumb"], row["text"]) for row in shown] == [("up", ""), ("down", "no")]
+        feedback = ask_now("GET", url, cast.vera.headers).json["feedback"]
+        assert [(row["thumb"], row["text"]) for row in feedback] == [("up", ""), ("down", "no")]
         assert ask_now("PUT", url, cast.vera.headers, json={"thumb": "up"}).status == 403

@@ -71,6 +71,6 @@ async def test_context_and_middleware(
         run = await db(lambda: start(cast.alice, agent, messages=[message]))
         run, log = await settled(await perform(run, writer))
     assert run.status == "succeeded", run.error_message
-    said = "".join(event["delta"] for event in log if event["type"] == "TEXT_MESSAGE_CONTENT")
-    assert TOLD in said
+    words = "".join(event["delta"] for event in log if event["type"] == "TEXT_MESSAGE_CONTENT")
+    assert TOLD in words
     assert "sk-abcdef" not in str(log)

@@ -91,12 +91,12 @@ async def test_the_example(cast: Cast, orchestrator: Agent, writer: JournalWrite
 
 async def test_discovery(cast: Cast, orchestrator: Agent) -> None:
     answer = await ask("GET", "/api/agui/info", cast.vera.headers)
-    told = answer.json["agents"]
+    discovered = answer.json["agents"]
     assert answer.json["service"]
     for name in ("profile", "goal", "constraints"):
-        assert told[SLUG][name] == SETTINGS[name]
-    assert (told[SLUG]["id"], told[SLUG]["name"]) == (SLUG, "FlagPilotOrchestrator")
-    assert told["contract-guardian"]["description"] == "Reads contracts."
+        assert discovered[SLUG][name] == SETTINGS[name]
+    assert (discovered[SLUG]["id"], discovered[SLUG]["name"]) == (SLUG, "FlagPilotOrchestrator")
+    assert discovered["contract-guardian"]["description"] == "Reads contracts."
     assert (await ask("GET", "/api/agui/info")).status == 401
 
 
@@ -195,8 +195,10 @@ async def test_a_subagents_question_is_asked_and_answered(
     (suspended,) = [e["outcome"] for e in log if e["type"] == "SUBAGENT_FINISHED"]
     assert suspended == {"type": "suspended", "interruptIds": [question["id"]]}
     listed = "/api/v1/interrupts"
-    (asked,) = (await ask("GET", listed, cast.alice.headers)).json["results"]
-    assert (asked["run"], asked["message"]) == (str(run.pk), "Sure?"), "and not the subagent's too"
+    (interrupt,) = (await ask("GET", listed, cast.alice.headers)).json["results"]
+    assert (interrupt["run"], interrupt["message"]) == (str(run.pk), "Sure?"), (
+        "and not the subagent's too"
+    )
     child = await db(lambda: Run.objects.get(parent=run))
     (its,) = (await ask("GET", f"{listed}?run={child.pk}", cast.alice.headers)).json["results"]
     assert its["run"] == str(child.pk)

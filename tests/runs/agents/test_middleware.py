@@ -83,8 +83,8 @@ async def test_rubbish_is_refused_as_without(play: Play, bad: Any) -> None:
 async def test_an_unknown_type_is_wrapped_and_found_once(play: Play) -> None:
     run, log = await play(after_prefix({"type": "NEW", "x": 1}), middleware=THROTTLE)
     assert log[3]["event"] == {"type": "NEW", "x": 1}
-    found = await db(lambda: list(run.journal.findings.values_list("rule", "times")))
-    assert found == [("unknown_type", 1)]
+    findings = await db(lambda: list(run.journal.findings.values_list("rule", "times")))
+    assert findings == [("unknown_type", 1)]
 
 
 async def test_a_cancel_keeps_what_was_held(

@@ -25,8 +25,12 @@ def make(cast: Cast, **more: Any) -> Any:
 def test_a_team_makes_a_remote_agent_and_nobody_reads_its_headers(cast: Cast) -> None:
     made = make(cast, headers={"Authorization": "Bearer s3cret"}, settings={"idle_seconds": 5})
     assert made.status == 201
-    told = made.json
-    assert (told["kind"], told["url"], told["headers"]) == ("http", URL, ["Authorization"])
+    answer_body = made.json
+    assert (answer_body["kind"], answer_body["url"], answer_body["headers"]) == (
+        "http",
+        URL,
+        ["Authorization"],
+    )
     for actor in (cast.alice, cast.vera):
         for address in (LIST, FAR):
             assert b"s3cret" not in ask_now("GET", address, actor.headers).body
@@ -41,16 +45,16 @@ def test_a_team_makes_a_remote_agent_and_nobody_reads_its_headers(cast: Cast) ->
 def test_headers_are_merged_by_name_and_removed_by_null(cast: Cast) -> None:
     make(cast, headers={"X-One": "1", "X-Two": "2"})
     changed = {"headers": {"x-one": "one", "X-Two": None, "X-Three": "3"}}
-    told = ask_now("PATCH", FAR, cast.alice.headers, json=changed).json
-    assert told["headers"] == ["X-Three", "x-one"]
+    answer_body = ask_now("PATCH", FAR, cast.alice.headers, json=changed).json
+    assert answer_body["headers"] == ["X-Three", "x-one"]
     assert Agent.objects.get(slug="far").unsealed()["headers"]["x-one"] == "one"
 
 
 def test_another_origin_does_not_get_the_headers_of_the_old_one(cast: Cast) -> None:
     make(cast, headers={"X-Key": "s3cret"})
-    for url, kept in ((f"{URL}/v2", ["X-Key"]), ("https://thief.example.com/agui", [])):
-        told = ask_now("PATCH", FAR, cast.alice.headers, json={"url": url}).json
-        assert (told["url"], told["headers"]) == (url, kept)
+    for url, remaining in ((f"{URL}/v2", ["X-Key"]), ("https://thief.example.com/agui", [])):
+        answer_body = ask_now("PATCH", FAR, cast.alice.headers, json={"url": url}).json
+        assert (answer_body["url"], answer_body["headers"]) == (url, remaining)
 
 
 @pytest.mark.parametrize(

@@ -33,16 +33,16 @@ class Named(NamedTuple):
 
 def named(body: bytes) -> list[Named]:
     """The named events of a body, as an EventSource gives them out; each is valid."""
-    found: list[Named] = []
+    frames: list[Named] = []
     for block in body.decode().split("\n\n"):
         fields = dict(line.split(": ", 1) for line in block.splitlines() if line[:1] not in (":",))
         if "data" in fields:
             key = int(fields["id"]) if "id" in fields else None
-            found.append(Named(fields["event"], key, json.loads(fields["data"])))
-    for event in found:
+            frames.append(Named(fields["event"], key, json.loads(fields["data"])))
+    for event in frames:
         assert event.data["type"] == event.name
         assert problem(event.data) is None
-    return found
+    return frames
 
 
 def stream_of(run: Run, query: str = "") -> str:
@@ -100,14 +100,14 @@ async def test_workflow_event_integration(
     run = await db(start, cast.alice, agent, messages=[message])
     async with Exchange("GET", stream_of(run), {**cast.alice.headers, **SSE}) as events:
         await perform(run, writer)
-        seen = named(await events.rest())
-    assert [event.name for event in seen] == [
+        events_read = named(await events.rest())
+    assert [event.name for event in events_read] == [
         "run_started", "step_started", "text_message_start", "text_message_content",
         "text_message_end", "step_finished", "run_finished",
     ]  # fmt: skip
-    assert seen[0].data["metadata"]["task"] == "Test task"
-    assert seen[3].data["content"] == "Test task"
-    assert seen[6].data["result"]["stepCount"] == 1
+    assert events_read[0].data["metadata"]["task"] == "Test task"
+    assert events_read[3].data["content"] == "Test task"
+    assert events_read[6].data["result"]["stepCount"] == 1
 
 
 async def test_a_step_in_which_the_agent_broke_has_failed(
@@ -216,7 +216,8 @@ class TestStream:
         self, cast: Cast, live: LiveRun, settings: Settings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(
-            "web.consumers.alpine.problem", lambda frame: "no" if "value" in frame else None
+            "web.consumers.dialects.alpine.problem",
+            lambda frame: "no" if "value" in frame else None,
         )
         await live.end()
         url, headers = stream_of(live.run), {**cast.alice.headers, **SSE}
@@ -316,7 +317,7 @@ class TestStart:
 
 
 @pytest.mark.parametrize(
-    ("args", "found"),
+    ("args", "expected"),
     [
         ([], {}),
         (["--ag-ui"], {"ALPINE_AG_UI_ENABLED": "true"}),
@@ -324,6 +325,6 @@ class TestStart:
         (["--ag-ui-buffer-size", "2000"], {"ALPINE_AG_UI_BUFFER_SIZE": "2000"}),
     ],
 )
-def test_flags_stand_for_variables(args: list[str], found: dict[str, str]) -> None:
+def test_flags_stand_for_variables(args: list[str], expected: dict[str, str]) -> None:
     options = Command().create_parser("manage.py", "up").parse_args(args)
-    assert variables(vars(options)) == found
+    assert variables(vars(options)) == expected

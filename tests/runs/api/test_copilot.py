@@ -34,9 +34,9 @@ def get(actor: Actor, path: str) -> Any:
     return answer.json
 
 
-def stop(actor: Actor, thread: str = "t", agent: str = "echo", **asked: Any) -> Answer:
+def stop(actor: Actor, thread: str = "t", agent: str = "echo", **body: Any) -> Answer:
     url = f"/agui/agent/{agent}/stop/{thread}"
-    return ask_now("POST", url, actor.headers, json=asked or None)
+    return ask_now("POST", url, actor.headers, json=body or None)
 
 
 class TestInfo:
@@ -54,24 +54,24 @@ class TestInfo:
         Agent.objects.create(team=cast.team, slug="boss", name="Boss", settings=row)
         Agent.objects.create(team=cast.team, slug="off", name="Off", enabled=False)
         Agent.objects.create(team=cast.other_team, slug="theirs", name="Theirs")
-        told = get(cast.alice, "/info")
-        assert told["service"] == "AG-UI run host"
-        assert set(told["agents"]) == {"echo", "boss", "default"}
-        assert all(agent["id"] == key for key, agent in told["agents"].items())
-        boss = told["agents"]["boss"]
+        info = get(cast.alice, "/info")
+        assert info["service"] == "AG-UI run host"
+        assert set(info["agents"]) == {"echo", "boss", "default"}
+        assert all(agent["id"] == key for key, agent in info["agents"].items())
+        boss = info["agents"]["boss"]
         assert [boss[name] for name in ("name", "profile", "goal", "constraints")] == [
             "Boss", "Manager", "Ship", "None",
         ]  # fmt: skip
-        assert "secret" not in json.dumps(told)
+        assert "secret" not in json.dumps(info)
 
     def test_what_copilotkit_reads_of_a_runtime(self, cast: Cast) -> None:
-        told = get(cast.alice, "/info")
-        assert told["mode"] == "sse", "not CopilotKit's paid platform"
-        assert told["threadEndpoints"] == {
+        info = get(cast.alice, "/info")
+        assert info["mode"] == "sse", "not CopilotKit's paid platform"
+        assert info["threadEndpoints"] == {
             "list": True, "inspect": True, "mutations": False, "realtimeMetadata": False,
         }  # fmt: skip
-        assert isinstance(told["version"], str)
-        assert (told["suggestions"], told["telemetryDisabled"]) == (False, True)
+        assert isinstance(info["version"], str)
+        assert (info["suggestions"], info["telemetryDisabled"]) == (False, True)
 
     def test_default_is_the_teams_default_agent(self, cast: Cast) -> None:
         body = {"threadId": "t", "runId": "r", "onBusy": "enqueue"}
@@ -96,8 +96,8 @@ class TestInfo:
                 }
             },
         )
-        told = get(cast.alice, "/info")["agents"]["echo"]["capabilities"]
-        assert told == {
+        capabilities = get(cast.alice, "/info")["agents"]["echo"]["capabilities"]
+        assert capabilities == {
             "identity": {"name": "E", "type": "python", "description": "", "provider": "Acme"},
             "transport": {
                 "streaming": True,
@@ -133,15 +133,15 @@ class TestStop:
     def test_one_run_of_it(self, cast: Cast, where: str) -> None:
         first = start(cast.alice, threadId="t", runId="one")
         second = start(cast.alice, threadId="t", runId="two", onBusy="enqueue")
-        sent = {"runId": "two"} if where == "body" else {}
-        asked = stop(cast.alice, "t" if sent else "t?runId=two", **sent)
-        assert asked.json["stopped"]
+        body = {"runId": "two"} if where == "body" else {}
+        answer = stop(cast.alice, "t" if body else "t?runId=two", **body)
+        assert answer.json["stopped"]
         assert (fresh(first).status, fresh(second).status) == ("queued", "cancelled")
 
-    @pytest.mark.parametrize("asked", [{}, {"runId": "r"}, {"runId": "never"}])
-    def test_nothing_to_stop(self, cast: Cast, asked: dict[str, str]) -> None:
+    @pytest.mark.parametrize("body", [{}, {"runId": "r"}, {"runId": "never"}])
+    def test_nothing_to_stop(self, cast: Cast, body: dict[str, str]) -> None:
         lifecycle.cancel(start(cast.alice, threadId="t", runId="r"))
-        answer = stop(cast.alice, **asked)
+        answer = stop(cast.alice, **body)
         assert (answer.status, answer.json["stopped"]) == (200, False)
 
     @pytest.mark.parametrize("thread", ["a%2Fb", "a%20b", "%C3%BC"])
@@ -158,10 +158,10 @@ class TestStop:
         assert (stop(cast.vera).status, stop(cast.vera).code) == (403, "forbidden")
         assert fresh(run).status == "queued"
 
-    @pytest.mark.parametrize("asked", [{"runId": 5}, {"runId": ""}, {"runId": None, "x": 1}])
-    def test_a_run_that_is_no_name(self, cast: Cast, asked: dict[str, Any]) -> None:
-        answer = stop(cast.alice, **asked)
-        assert answer.status == (200 if asked["runId"] is None else 422)
+    @pytest.mark.parametrize("body", [{"runId": 5}, {"runId": ""}, {"runId": None, "x": 1}])
+    def test_a_run_that_is_no_name(self, cast: Cast, body: dict[str, Any]) -> None:
+        answer = stop(cast.alice, **body)
+        assert answer.status == (200 if body["runId"] is None else 422)
 
     def test_an_unknown_agent(self, cast: Cast) -> None:
         assert stop(cast.alice, agent="nobody").code == "unknown_agent"
@@ -172,27 +172,27 @@ class TestThreads:
         tell(cast.alice, threadId="one")
         last = tell(cast.bob, threadId="two")
         tell(cast.charlie, threadId="theirs")
-        told = get(cast.vera, "/threads")
-        assert [thread["id"] for thread in told["threads"]] == ["two", "one"]
-        assert told["nextCursor"] is None
-        shown = told["threads"][0]
-        assert (shown["agentId"], shown["createdById"], shown["name"], shown["archived"]) == (
+        page = get(cast.vera, "/threads")
+        assert [thread["id"] for thread in page["threads"]] == ["two", "one"]
+        assert page["nextCursor"] is None
+        first = page["threads"][0]
+        assert (first["agentId"], first["createdById"], first["name"], first["archived"]) == (
             "echo", "user:bob", None, False,
         )  # fmt: skip
-        assert shown["updatedAt"][:19] == f"{last.ended_at:%Y-%m-%dT%H:%M:%S}"
+        assert first["updatedAt"][:19] == f"{last.ended_at:%Y-%m-%dT%H:%M:%S}"
 
     def test_pages(self, cast: Cast) -> None:
         for number in range(5):
             tell(cast.alice, threadId=str(number))
         tell(cast.alice, threadId="1")
-        seen: list[Any] = []
+        ids: list[Any] = []
         cursor: str | None = ""
         while cursor is not None:
-            told = get(cast.alice, f"/threads?limit=2{cursor and f'&cursor={cursor}'}")
-            assert len(told["threads"]) <= 2
-            seen += [thread["id"] for thread in told["threads"]]
-            cursor = told["nextCursor"]
-        assert seen == ["1", "4", "3", "2", "0"], "by their newest run"
+            page = get(cast.alice, f"/threads?limit=2{cursor and f'&cursor={cursor}'}")
+            assert len(page["threads"]) <= 2
+            ids += [thread["id"] for thread in page["threads"]]
+            cursor = page["nextCursor"]
+        assert ids == ["1", "4", "3", "2", "0"], "by their newest run"
 
     @pytest.mark.parametrize("query", ["limit=0", "limit=201", "limit=x", "cursor=x"])
     def test_bad_pages(self, cast: Cast, query: str) -> None:
@@ -204,8 +204,8 @@ class TestThreads:
         start(cast.alice, threadId="echo's")
         start(cast.alice, other, threadId="other's")
         for agent, expected in {"echo": "echo's", "other": "other's", "default": "echo's"}.items():
-            told = get(cast.alice, f"/threads?agentId={agent}&includeArchived=true")
-            assert [thread["id"] for thread in told["threads"]] == [expected]
+            page = get(cast.alice, f"/threads?agentId={agent}&includeArchived=true")
+            assert [thread["id"] for thread in page["threads"]] == [expected]
         assert get(cast.alice, "/threads?agentId=nobody")["threads"] == []
 
     def test_messages(self, cast: Cast) -> None:
@@ -245,13 +245,13 @@ class TestThreads:
         ]
         log = [event for run in runs for event in log_of(run)]
         assert get(cast.vera, "/threads/t/events") == {"events": log, "nextCursor": None}
-        seen: list[Any] = []
+        events: list[Any] = []
         cursor: str | None = ""
         while cursor is not None:
-            told = get(cast.vera, f"/threads/t/events?limit=3{cursor and f'&cursor={cursor}'}")
-            seen += told["events"]
-            cursor = told["nextCursor"]
-        assert seen == log
+            page = get(cast.vera, f"/threads/t/events?limit=3{cursor and f'&cursor={cursor}'}")
+            events += page["events"]
+            cursor = page["nextCursor"]
+        assert events == log
 
     @pytest.mark.parametrize("cursor", ["x", "x:1", "01999999-9999-7999-8999-999999999999:x"])
     def test_bad_cursors_of_events(self, cast: Cast, cursor: str) -> None:
@@ -306,8 +306,8 @@ class TestReadersOfTheOlderProtocol:
         tell(cast.alice, runId="r", end=Intake.cancel)
         body = {"threadId": "t", "runId": "r"}
         for version, ending in ((None, "RUN_ERROR"), ("1.0", "RUN_FINISHED")):
-            sent = {**body, "protocolVersion": version}
-            answer = ask_now("POST", "/agui", cast.alice.headers, json=sent)
+            request = {**body, "protocolVersion": version}
+            answer = ask_now("POST", "/agui", cast.alice.headers, json=request)
             assert Stream.of(answer).types[-1] == ending
 
     def test_calls_for_the_application(self, cast: Cast) -> None:
@@ -341,15 +341,15 @@ class TestReadersOfTheOlderProtocol:
 
     @pytest.mark.parametrize("text", ["\ndata: {}", "data: ", "\n\n"])
     def test_what_a_message_says_is_no_frame(self, text: str) -> None:
-        said = {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": text}
+        content = {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": text}
         ending = {"type": "RUN_FINISHED", "result": text, "outcome": {"type": "cancelled"}}
         frames = b"".join(
             b"id: %d\ndata: %b\n\n" % (seq, json.dumps(event, separators=(",", ":")).encode())
-            for seq, event in enumerate((said, ending), 1)
+            for seq, event in enumerate((content, ending), 1)
         )
-        seen = Stream.of(legacy.Older(legacy.NEWEST).opening(frames))
-        assert seen.events[0] == said
-        assert seen.types[-1] == "RUN_ERROR"
+        stream = Stream.of(legacy.Older(legacy.NEWEST).opening(frames))
+        assert stream.events[0] == content
+        assert stream.types[-1] == "RUN_ERROR"
 
 
 @pytest.mark.parametrize("accept", [PROTO, f"{PROTO}, */*", f"{PROTO};q=1, text/event-stream;q=0"])

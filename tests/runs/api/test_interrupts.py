@@ -61,12 +61,12 @@ def answer_by_key(actor: Actor, key: UUID) -> Answer:
 
 class TestReading:
     def test_a_question(self, cast: Cast) -> None:
-        asked = question("i", message="Really?", toolCallId="c", responseSchema=APPROVAL)
-        run = interrupted(cast.alice, asked | {"metadata": {"a": 1}}, runId="r")
+        interrupt = question("i", message="Really?", toolCallId="c", responseSchema=APPROVAL)
+        run = interrupted(cast.alice, interrupt | {"metadata": {"a": 1}}, runId="r")
         (key,) = Interrupt.objects.values_list("pk", flat=True)
-        shown = get(cast.vera, f"/{key}").json
-        assert shown.pop("created_at")
-        assert shown == {
+        detail = get(cast.vera, f"/{key}").json
+        assert detail.pop("created_at")
+        assert detail == {
             "id": str(key),
             "interrupt_id": "i",
             "run": str(run.pk),
@@ -103,14 +103,14 @@ class TestReading:
 
     def test_pages(self, cast: Cast) -> None:
         asking(cast.alice, *"abcde")
-        seen, query = [], "?limit=2"
+        ids, query = [], "?limit=2"
         while True:
             page = get(cast.vera, query).json
-            seen += [row["interrupt_id"] for row in page["results"]]
+            ids += [row["interrupt_id"] for row in page["results"]]
             if not page["next"]:
                 break
             query = "?" + page["next"].partition("?")[2]
-        assert seen == list("edcba")
+        assert ids == list("edcba")
         assert get(cast.vera, "?cursor=garbage").code == "bad_cursor"
 
     def test_a_list_costs_the_same_for_many(
@@ -153,13 +153,13 @@ class TestAnswering:
         first = send(cast.bob, "a", {"x": 1})
         assert first.status == 200
         assert first.json["run"] is None
-        kept = first.json["interrupt"]
-        assert (kept["status"], kept["payload"], kept["answering_run"]) == (
+        stored = first.json["interrupt"]
+        assert (stored["status"], stored["payload"], stored["answering_run"]) == (
             "answered",
             {"x": 1},
             None,
         )
-        assert kept["answered_by"] == f"key:{cast.bob.key_prefix}"
+        assert stored["answered_by"] == f"key:{cast.bob.key_prefix}"
         last = send(cast.alice, "b", status="cancelled").json
         run = Run.objects.get(pk=last["run"]["id"])
         assert (run.status, run.agent, run.thread.thread_id) == (Status.QUEUED, cast.echo, "t")
@@ -248,15 +248,15 @@ class TestAnswering:
 class TestResumeOverHttp:
     def test_no_agent_named_means_the_one_that_asked(self, cast: Cast, register: Register) -> None:
         agent = register("asker", lambda ctx: None)
-        asked = start(cast.alice, agent, threadId="t")
-        end(asked, lambda intake: intake.finish(
+        first = start(cast.alice, agent, threadId="t")
+        end(first, lambda intake: intake.finish(
             {"type": "interrupt", "interrupts": [question("i")]}))  # fmt: skip
         body = {"input": {"threadId": "t", "resume": [yes("i")]}}
         answer = ask_now("POST", "/api/v1/runs", cast.alice.headers, json=body)
         assert (answer.status, answer.json["agent"]) == (202, "asker")
 
     @pytest.mark.parametrize(
-        ("given", "status", "code"),
+        ("answers", "status", "code"),
         [
             ([yes("a")], 409, "interrupt_uncovered"),
             ([yes("a"), yes("form", 5)], 422, "interrupt_answer_invalid"),
@@ -264,10 +264,10 @@ class TestResumeOverHttp:
     )
     @pytest.mark.parametrize("path", ["/agui", "/api/v1/runs"])
     def test_refusals_come_before_a_stream(
-        self, cast: Cast, path: str, given: Any, status: int, code: str
+        self, cast: Cast, path: str, answers: Any, status: int, code: str
     ) -> None:
         interrupted(cast.alice, question("a"), question("form", responseSchema=APPROVAL))
-        body = {"threadId": "t", "resume": given}
+        body = {"threadId": "t", "resume": answers}
         wrapped = {"input": body} if path.startswith("/api") else body
         answer = ask_now("POST", path, cast.alice.headers, json=wrapped)
         assert (answer.status, answer.code) == (status, code)
@@ -280,13 +280,13 @@ class TestTheExecutor:
     ) -> None:
         called = []
         agent = await db(register, "careful", lambda ctx: called.append(ctx.run_id))
-        asked = question("i", responseSchema=APPROVAL, metadata={"x": 1})
-        await db(interrupted, cast.alice, asked)
+        interrupt = question("i", responseSchema=APPROVAL, metadata={"x": 1})
+        await db(interrupted, cast.alice, interrupt)
         run = await perform(await db(start, cast.alice, agent, threadId="t"), writer)
         opening, ending = await db(log_of, run)
         assert called == []
         assert (run.status, opening["type"]) == (Status.INTERRUPTED, "RUN_STARTED")
-        assert ending["outcome"] == {"type": "interrupt", "interrupts": [asked]}
+        assert ending["outcome"] == {"type": "interrupt", "interrupts": [interrupt]}
         run = await perform(
             await db(resume, cast.alice, yes("i", {"approved": True}), agent=agent), writer
         )

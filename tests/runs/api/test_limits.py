@@ -25,13 +25,13 @@ def test_each_limit_with_its_value_and_use(cast: Cast) -> None:
         start(cast.alice)
     answer = ask_now("GET", "/api/v1/limits", cast.vera.headers)
     assert answer.status == 200
-    found = {use["name"]: (use["max"], use["used"]) for use in answer.json["limits"]}
-    assert found["concurrent_runs"] == (1, 1)
-    assert found["queued_runs"][1] == 1
-    assert found["runs_per_minute"][1] == 2
-    assert found["stored_bytes"] == (None, 0)
-    assert found["open_streams"][1] == 0
-    assert found["run_seconds"][1] is None
+    limits = {use["name"]: (use["max"], use["used"]) for use in answer.json["limits"]}
+    assert limits["concurrent_runs"] == (1, 1)
+    assert limits["queued_runs"][1] == 1
+    assert limits["runs_per_minute"][1] == 2
+    assert limits["stored_bytes"] == (None, 0)
+    assert limits["open_streams"][1] == 0
+    assert limits["run_seconds"][1] is None
     charlies = ask_now("GET", "/api/v1/limits", cast.charlie.headers).json["limits"]
     assert {use["used"] for use in charlies} == {0, None}, "another team's runs are not counted"
 

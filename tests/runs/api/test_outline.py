@@ -93,7 +93,7 @@ async def test_every_thing_is_a_row_while_it_happens_and_afterwards(
         await live._lease.flush()
         if event["type"] == "TOOL_CALL_START":
             open_rows = (await db(outline_of, cast.vera, live.run))["rows"]
-    facts = [(row["kind"], row["id"], row["seq1"], row["status"]) for row in open_rows]
+    facts = [(row["kind"], row["id"], row["seq1"], row["status"]) for row in open_rows[2:]]
     assert facts == [
         ("subagent", "s1", None, "running"),
         ("message", "m1", 5, "succeeded"),
@@ -101,15 +101,18 @@ async def test_every_thing_is_a_row_while_it_happens_and_afterwards(
     ]
     changed = await db(lambda: outline_of(cast.vera, live.run, since=6))
     assert [row["id"] for row in changed["rows"]] == ["s1", "c1", "plan"]
+    kinds = [(row["kind"], row["seq0"], row["seq1"]) for row in open_rows[:2]]
+    assert kinds == [("queue", 1, 1), ("attempt", 1, None)]
+    assert 0 <= open_rows[0]["t1"] - open_rows[0]["t0"] < 600_000
     await live.ask("may I?")
     body = await db(outline_of, cast.vera, live.run)
     log = await db(log_of, live.run)
     assert body["head"] == len(log)
     rows = {(row["kind"], row["id"]): row for row in body["rows"]}
-    assert [row["n"] for row in body["rows"]] == [1, 2, 3, 4, 5]
+    assert [row["n"] for row in body["rows"]] == [1, 2, 3, 4, 5, 6, 7]
     tool = rows["tool", "c1"]
     spans = [(row["seq0"], row["seq1"]) for row in rows.values()]
-    assert spans == [(2, 10), (3, 5), (6, 9), (11, 12), (13, 13)]
+    assert spans == [(1, 1), (1, 13), (2, 10), (3, 5), (6, 9), (11, 12), (13, 13)]
     assert (tool["name"], tool["parent"], tool["lane"]) == ("search", "m1", ["s1"])
     assert (tool["result"], tool["status"], tool["gist"]) == (9, "succeeded", EVENTS[5]["delta"])
     assert (tool["t0"], tool["t1"]) == (log[5]["timestamp"], log[8]["timestamp"])
@@ -133,7 +136,7 @@ async def test_a_link_shows_nothing_that_its_events_hide(cast: Cast, writer: Jou
         answer = await ask("GET", f"{base}/outline")
         assert answer.status == 200
         assert (b"hunter2" in answer.body) == secret
-        assert [row["seq0"] for row in answer.json["rows"]] == [2, 3, 6, 11]
+        assert [row["seq0"] for row in answer.json["rows"]] == [1, 1, 2, 3, 6, 11]
         assert {row["bytes"] for row in answer.json["rows"]} == {None}
         other = await perform(await db(start, cast.alice), writer)
         assert (await ask("GET", f"/shared/{token}/runs/{other.pk}/outline")).status == 404
@@ -153,9 +156,9 @@ class TestLongRuns:
     def test_one_that_has_ended_is_stored_and_then_read_by_the_page(self, cast: Cast) -> None:
         run = with_log(cast.alice, tools(2_000))
         whole = outline_of(cast.vera, run)
-        assert [row["id"] for row in whole["rows"]] == [f"c{n}" for n in range(2_000)]
+        assert [row["id"] for row in whole["rows"]][2:] == [f"c{n}" for n in range(2_000)]
         assert whole["head"] == 6_002
-        assert OutlinePage.objects.filter(journal_id=run.pk).count() == 5
+        assert OutlinePage.objects.filter(journal_id=run.pk).count() == 6
         assert outlines._growing == {}
         assert all_rows(cast.vera, run, 700) == whole["rows"]
         with CaptureQueriesContext(
@@ -165,7 +168,7 @@ class TestLongRuns:
         assert [json.loads(row)["n"] for row in part.rows] == list(range(1_401, 1_451))
         assert not [each for each in queries if "agui_events" in each["sql"]]
         late = outlines.read(run.pk, since=6_000)
-        assert [json.loads(row)["id"] for row in late.rows] == ["c1999"]
+        assert [json.loads(row)["id"] for row in late.rows] == ["r", "c1999"]
 
     def test_a_request_folds_for_a_bounded_time_and_the_next_one_continues(
         self, cast: Cast, monkeypatch: pytest.MonkeyPatch
@@ -194,7 +197,7 @@ class TestLongRuns:
         with CaptureQueriesContext(connection) as queries:
             part = outlines.read(run.pk, since=8_000)
         assert len([each for each in queries if "agui_events" in each["sql"]]) == 1
-        assert [json.loads(row)["n"] for row in part.rows] == list(range(2_667, 3_001))
+        assert [json.loads(row)["n"] for row in part.rows] == [2, *range(2_669, 3_003)]
 
     def test_others_go_on_while_two_long_logs_are_folded(
         self, cast: Cast, monkeypatch: pytest.MonkeyPatch
@@ -226,9 +229,9 @@ class TestLongRuns:
         ]
         run = with_log(
             cast.alice,
-            [record("RUN_STARTED"), *parts, *started, *ends, record("RUN_FINISHED")],
+            [record("RUN_STARTED", runId="r"), *parts, *started, *ends, record("RUN_FINISHED")],
         )
-        rows = outline_of(cast.vera, run)["rows"]
+        rows = outline_of(cast.vera, run)["rows"][2:]
         assert len(rows) == 5_001
         assert (rows[0]["seq0"], rows[0]["seq1"]) == (2, 4)
         assert rows[0]["bytes"] > 9_000_000
@@ -245,7 +248,7 @@ class TestLongRuns:
         assert not OutlinePage.objects.exists()
         answer = ask_now("GET", f"/api/v1/runs/{run.pk}/outline", cast.vera.headers)
         assert (answer.status, answer.json["error"]["code"]) == (410, "purged")
-        growing = outlines.Growing()
+        growing = outlines.Growing(run.pk)
         growing.stored = 0
         outlines._store(run.pk, growing)
         assert not OutlinePage.objects.exists(), "stored after the log was doomed"

@@ -79,14 +79,14 @@ class TestStart:
         answer = ask_now("POST", RUNS, cast.bob.headers, json=body)
         assert answer.status == 202
         run = Run.objects.get()
-        shown = answer.json
-        assert shown["id"] == str(run.pk)
-        assert (shown["run_id"], shown["thread_id"], shown["agent"]) == ("r", "t", "echo")
-        assert (shown["status"], shown["events"], shown["error"]) == ("queued", 0, None)
-        assert shown["started_by"] == f"key:{cast.bob.key_prefix}"
-        assert shown["events_url"] == f"{RUNS}/{run.pk}/events"
-        assert shown["websocket_url"] == f"/ws/runs/{run.pk}/"
-        assert "input" not in shown
+        started = answer.json
+        assert started["id"] == str(run.pk)
+        assert (started["run_id"], started["thread_id"], started["agent"]) == ("r", "t", "echo")
+        assert (started["status"], started["events"], started["error"]) == ("queued", 0, None)
+        assert started["started_by"] == f"key:{cast.bob.key_prefix}"
+        assert started["events_url"] == f"{RUNS}/{run.pk}/events"
+        assert started["websocket_url"] == f"/ws/runs/{run.pk}/"
+        assert "input" not in started
 
     async def test_waiting_for_the_end(self, cast: Cast, writer: JournalWriter) -> None:
         body = {"input": {"messages": [{"role": "user", "content": "hello"}]}}
@@ -144,12 +144,12 @@ class TestList:
         assert listed(cast.vera, f"?created_before={middle}") == ["1"]
 
     def test_pages(self, cast: Cast, runs: dict[str, Run]) -> None:
-        url, seen = f"{RUNS}?limit=2", []
+        url, ids = f"{RUNS}?limit=2", []
         while url:
             page = ask_now("GET", url, cast.alice.headers).json
-            seen.append([run["run_id"] for run in page["results"]])
+            ids.append([run["run_id"] for run in page["results"]])
             url = (page["next"] or "").removeprefix("http://localhost")
-        assert seen == [["3", "2"], ["1"]]
+        assert ids == [["3", "2"], ["1"]]
 
     def test_a_page_that_was_never_handed_out(self, cast: Cast) -> None:
         for cursor in ["garbage", "cD1ub3QtYS11dWlk", "cD0lMDA=", "bz0tNQ==", "é"]:
@@ -217,17 +217,17 @@ class TestEventPages:
     ) -> None:
         live = await LiveRun.begin(await db(start, cast.alice), writer)
         await live.say("a", "b", "c")
-        seen: list[tuple[int, str]] = []
+        events: list[tuple[int, str]] = []
         after = 0
         while True:
             url = f"{live.url}?after={after}&limit=2"
             page = (await ask("GET", url, cast.vera.headers)).json
             if not page["events"]:
                 break
-            seen += [(entry["seq"], entry["event"]["type"]) for entry in page["events"]]
+            events += [(entry["seq"], entry["event"]["type"]) for entry in page["events"]]
             after = page["after"]
         custom = [(seq, "CUSTOM") for seq in (2, 3, 4)]
-        assert seen == [(1, "RUN_STARTED"), *custom]
+        assert events == [(1, "RUN_STARTED"), *custom]
         assert (page["after"], page["head"], page["ended"]) == (4, 4, False)
         await live.end()
         page = (await ask("GET", f"{live.url}?after=4", cast.vera.headers)).json

@@ -232,11 +232,11 @@ def test_usage_says_what_is_used(cast: Cast) -> None:
     limit(cast.alice, concurrent_runs=1, queued_runs=0)
     for _ in range(3):
         start(cast.alice)
-    found = {use.name: use for use in usage.of(cast.team)}
-    assert found["concurrent_runs"] == ("concurrent_runs", 1, 1)
-    assert found["queued_runs"] == ("queued_runs", None, 2)
-    assert found["runs_per_minute"].used == 3
-    assert found["events_per_second"].used is None
+    used = {use.name: use for use in usage.of(cast.team)}
+    assert used["concurrent_runs"] == ("concurrent_runs", 1, 1)
+    assert used["queued_runs"] == ("queued_runs", None, 2)
+    assert used["runs_per_minute"].used == 3
+    assert used["events_per_second"].used is None
 
 
 class TestBetweenTeams:

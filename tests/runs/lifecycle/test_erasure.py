@@ -8,7 +8,8 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from events.models import Doomed, Event, Journal
-from runs.lifecycle import erasure, history, lifecycle, retention
+from runs.lifecycle import history, lifecycle
+from runs.lifecycle.deletion import erasure, retention
 from runs.models import Run, Thread
 from teams.models import AuditEntry, Team
 from tests.asgi import Answer, ask_now
@@ -27,7 +28,7 @@ def erase(actor: Actor, thread: Thread) -> Answer:
 
 def tables_with(word: str) -> list[str]:
     """Every table of the database in which some row has the word in some column."""
-    found = []
+    tables = []
     with connection.cursor() as cursor:
         for table in connection.introspection.table_names(cursor):
             cursor.execute(
@@ -35,8 +36,8 @@ def tables_with(word: str) -> list[str]:
                 [f"%{word}%"],
             )
             if cursor.fetchone()[0]:
-                found.append(table)
-    return found
+                tables.append(table)
+    return tables
 
 
 def sweep() -> None:
@@ -110,8 +111,8 @@ class TestTeam:
         for model in apps.get_models():
             team = next((f for f in model._meta.fields if f.related_model is Team), None)
             if team is not None:
-                kept: Any = model._default_manager.values_list(team.attname, flat=True)
-                assert set(kept) <= {cast.other_team.pk, None}, model
+                rows: Any = model._default_manager.values_list(team.attname, flat=True)
+                assert set(rows) <= {cast.other_team.pk, None}, model
         assert log_of(theirs)
         answer = ask_now("GET", "/api/v1/runs", cast.alice.headers)
         assert answer.status == 401

@@ -60,14 +60,14 @@ RULE: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[str]]] = {
 
 @pytest.mark.parametrize("case", RULE)
 def test_what_becomes_of_the_thread(case: str) -> None:
-    sent, more, expected = RULE[case]
-    wanted = history.regenerates(STORED, {"messages": sent, **more})
-    merged = history.merge(STORED, sent, keep=wanted and wanted[0])
+    messages, more, expected = RULE[case]
+    regenerated = history.regenerates(STORED, {"messages": messages, **more})
+    merged = history.merge(STORED, messages, keep=regenerated and regenerated[0])
     assert ids(merged.messages) == expected
     assert ids(merged.fresh) == [name for name in expected if name not in ALL]
     assert merged.superseded == (not set(ALL) <= set(expected))
     explicit = more is SAYS_SO
-    assert wanted is None or wanted[1] == explicit
+    assert regenerated is None or regenerated[1] == explicit
 
 
 def test_a_stored_message_is_never_rewritten() -> None:
@@ -83,33 +83,33 @@ def test_an_empty_thread_takes_a_whole_conversation_over() -> None:
 
 def test_what_clients_do_not_send_back_is_no_regenerate() -> None:
     stored = [*STORED, message("reasoning", "r1"), message("activity", "x1")]
-    sent = [*STORED, message("user", "u3")]
-    assert history.regenerates(stored, {"messages": sent}) is None
-    merged = history.merge(stored, sent)
+    messages = [*STORED, message("user", "u3")]
+    assert history.regenerates(stored, {"messages": messages}) is None
+    merged = history.merge(stored, messages)
     assert not merged.superseded
     assert ids(merged.messages) == ["u1", "a1", "u2", "a2", "r1", "x1", "u3"]
 
 
-def turn(actor: Actor, number: int, *sent: dict[str, Any], **more: Any) -> list[str]:
+def turn(actor: Actor, number: int, *new_messages: dict[str, Any], **more: Any) -> list[str]:
     """A run that sends these messages and answers; what the thread then says."""
     run = tell(
         actor, *text(f"a{number}", f"answer {number}"),
         {"type": "TEXT_MESSAGE_END", "messageId": f"a{number}"},
-        runId=f"r{number}", messages=list(sent), **more,
+        runId=f"r{number}", messages=list(new_messages), **more,
     )  # fmt: skip
     return ids(history.current(run.thread_id).messages)
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_team_mates_turn_stays_whatever_an_old_tab_sends(cast: Cast) -> None:
-    asked, again = message("user", "u1"), message("user", "u3")
-    turn(cast.alice, 1, asked)
+    question, again = message("user", "u1"), message("user", "u3")
+    turn(cast.alice, 1, question)
     assert turn(cast.bob, 2, message("user", "u2")) == ALL
-    old_tab = [asked, message("assistant", "a1")]
+    old_tab = [question, message("assistant", "a1")]
     assert turn(cast.alice, 3, *old_tab, again) == [*ALL, "u3", "a3"]
-    assert turn(cast.alice, 4, asked) == [*ALL, "u3", "a3", "a4"], "another answer to u1, kept"
-    said = {"forwardedProps": {"regenerate": True}}
-    assert turn(cast.alice, 5, asked, **said) == ["u1", "a5"]
+    assert turn(cast.alice, 4, question) == [*ALL, "u3", "a3", "a4"], "another answer to u1, kept"
+    options = {"forwardedProps": {"regenerate": True}}
+    assert turn(cast.alice, 5, question, **options) == ["u1", "a5"]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -117,9 +117,9 @@ def test_ones_own_turns_may_be_told_anew(cast: Cast) -> None:
     turn(cast.bob, 1, message("user", "u1"))
     turn(cast.alice, 2, message("user", "u2"))
     turn(cast.alice, 3, message("user", "u3"))
-    sent = [message("user", "u1"), message("assistant", "a1"), message("user", "u2")]
-    assert turn(cast.alice, 4, *sent) == ["u1", "a1", "u2", "a4"]
-    assert turn(cast.bob, 5, *sent) == ["u1", "a1", "u2", "a5"], "nobody's question goes"
+    messages = [message("user", "u1"), message("assistant", "a1"), message("user", "u2")]
+    assert turn(cast.alice, 4, *messages) == ["u1", "a1", "u2", "a4"]
+    assert turn(cast.bob, 5, *messages) == ["u1", "a1", "u2", "a5"], "nobody's question goes"
 
 
 @pytest.mark.django_db(transaction=True)

@@ -23,8 +23,8 @@ from tests.runs.asking import (
     question,
     repeat,
     resume,
+    resume_of,
     standing,
-    told,
     yes,
 )
 
@@ -37,7 +37,7 @@ def only() -> Interrupt:
 
 class TestAsking:
     def test_everything_is_kept(self, cast: Cast) -> None:
-        asked = question(
+        interrupt = question(
             "i",
             message="Really?",
             toolCallId="c",
@@ -45,17 +45,17 @@ class TestAsking:
             expiresAt="2099-01-02T03:04:05Z",
             metadata={"x": [1, None]},
         )
-        run = interrupted(cast.alice, asked)
+        run = interrupted(cast.alice, interrupt)
         row = only()
         assert (row.team, row.thread, row.run) == (cast.team, run.thread, run)
         assert (row.interrupt_id, row.reason, row.message) == ("i", "confirm", "Really?")
         assert (row.tool_call_id, row.status) == ("c", InterruptStatus.OPEN)
         assert row.expires_at == datetime(2099, 1, 2, 3, 4, 5, tzinfo=UTC)
         assert json.loads(row.response_schema or "") == APPROVAL
-        assert json.loads(row.question) == asked
+        assert json.loads(row.question) == interrupt
 
     @pytest.mark.parametrize(
-        ("text", "found"),
+        ("text", "expiry"),
         [
             ("2099-01-02T03:04:05+02:00", datetime(2099, 1, 2, 1, 4, 5, tzinfo=UTC)),
             ("2099-01-02T03:04:05", datetime(2099, 1, 2, 3, 4, 5, tzinfo=UTC)),
@@ -65,9 +65,9 @@ class TestAsking:
             ("0001-01-01T00:00:00+14:00", None),
         ],
     )
-    def test_when_it_expires(self, cast: Cast, text: str, found: datetime | None) -> None:
+    def test_when_it_expires(self, cast: Cast, text: str, expiry: datetime | None) -> None:
         interrupted(cast.alice, question("i", expiresAt=text))
-        assert only().expires_at == found
+        assert only().expires_at == expiry
 
     def test_odd_text(self, cast: Cast) -> None:
         interrupted(cast.alice, question("nul\x00", message="x\x00", toolCallId="long" * 3_000))
@@ -85,13 +85,13 @@ class TestExpiry:
         interrupted(cast.alice, question("i", expiresAt=moment(-1)))
         with pytest.raises(answers.InterruptExpired):
             resume(cast.alice, yes("i"))
-        assert told(resume(cast.alice, no("i"))) == [no("i")]
+        assert resume_of(resume(cast.alice, no("i"))) == [no("i")]
         assert standing() == {"i": "cancelled"}
 
     def test_the_agent_hears_of_it_with_the_other_answers(self, cast: Cast) -> None:
         interrupted(cast.alice, question("late", expiresAt=moment(-1)), question("i"))
         run = resume(cast.alice, yes("i"))
-        assert told(run) == [yes("i"), no("late")]
+        assert resume_of(run) == [yes("i"), no("late")]
         assert standing() == {"late": "expired", "i": "answered"}
         assert resume(cast.alice, no("late")).pk == run.pk
 
@@ -121,7 +121,7 @@ class TestAskingAgain:
         assert run.status == Status.INTERRUPTED
         assert set(run.interrupts.values_list("pk", flat=True)) == rows
         assert standing() == {"a": "open", "b": "open"}
-        assert told(resume(cast.alice, yes("a"), yes("b"))) == [yes("a"), yes("b")]
+        assert resume_of(resume(cast.alice, yes("a"), yes("b"))) == [yes("a"), yes("b")]
 
     def test_expired_ones_are_not_asked_again_but_go_along(self, cast: Cast) -> None:
         interrupted(cast.alice, question("late", expiresAt=moment(-1)), question("i"))

@@ -35,15 +35,15 @@ class Injector:
     """Does something, on a connection of its own, when the nth statement is about to run."""
 
     def __init__(self, at: int, act: Callable[[], None]) -> None:
-        self.at, self.act, self.seen = at, act, 0
+        self.at, self.act, self.calls = at, act, 0
 
     @property
     def fired(self) -> bool:
-        return self.seen > self.at
+        return self.calls > self.at
 
     def __call__(self, execute: Any, *args: Any) -> Any:
-        self.seen += 1
-        if self.seen == self.at + 1:
+        self.calls += 1
+        if self.calls == self.at + 1:
             elsewhere(self.act)
         return execute(*args)
 
@@ -80,8 +80,8 @@ class Scene:
 
     def is_told_anew(self) -> None:
         self.ends()
-        asked = [user("1", "u1"), user("2", "u2")]
-        run = start(self.cast.alice, threadId=self.thread, runId="r3", messages=asked)
+        questions = [user("1", "u1"), user("2", "u2")]
+        run = start(self.cast.alice, threadId=self.thread, runId="r3", messages=questions)
         self.then = Told(run).say(*text("a3", "anew"))
 
     def all_ends(self) -> None:

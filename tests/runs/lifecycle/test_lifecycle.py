@@ -156,17 +156,17 @@ class TestTransitions:
         run = start(cast.alice)
         lifecycle.claim(run.pk)
         lifecycle.finish(run.pk, terminal)
-        found = fresh(run)
-        assert found.status == status
-        assert found.ended_at is not None
-        assert bool(found.error_code) == (status == Status.FAILED)
+        row = fresh(run)
+        assert row.status == status
+        assert row.ended_at is not None
+        assert bool(row.error_code) == (status == Status.FAILED)
 
     def test_what_the_agent_left_is_kept(self, cast: Cast) -> None:
         run = start(cast.alice)
         lifecycle.claim(run.pk)
         lifecycle.finish(run.pk, {**FINISHED, "result": None, "usage": [{"inputTokens": 3}]})
-        found = fresh(run)
-        assert (found.result, found.usage) == ("null", '[{"inputTokens":3}]')
+        row = fresh(run)
+        assert (row.result, row.usage) == ("null", '[{"inputTokens":3}]')
 
     @pytest.mark.parametrize("code", ["x" * 300, "nul\x00inside", "", None])
     def test_an_agents_own_error_fits_whatever_it_says(self, cast: Cast, code: str | None) -> None:
@@ -174,9 +174,9 @@ class TestTransitions:
         lifecycle.claim(run.pk)
         terminal = {"type": "RUN_ERROR", "message": "nul\x00" + "long" * 5_000}
         lifecycle.finish(run.pk, terminal | ({} if code is None else {"code": code}))
-        found = fresh(run)
-        assert found.status == Status.FAILED
-        assert 0 < len(found.error_code) <= 40
+        row = fresh(run)
+        assert row.status == Status.FAILED
+        assert 0 < len(row.error_code) <= 40
 
     def test_a_run_ends_once(self, cast: Cast) -> None:
         run = start(cast.alice)
@@ -248,13 +248,13 @@ class TestCancel:
     def test_a_queued_run_ends_at_once_with_a_whole_log(self, cast: Cast) -> None:
         run = start(cast.alice, threadId="t", runId="r")
         lifecycle.cancel(run)
-        found = fresh(run)
-        assert (found.status, found.started_at) == (Status.CANCELLED, None)
-        assert found.cancel_requested_at is not None
+        row = fresh(run)
+        assert (row.status, row.started_at) == (Status.CANCELLED, None)
+        assert row.cancel_requested_at is not None
         opening, ending = log_of(run)
         assert (opening["type"], opening["threadId"], opening["runId"]) == ("RUN_STARTED", "t", "r")
         assert (ending["type"], ending["outcome"]) == ("RUN_FINISHED", {"type": "cancelled"})
-        assert found.journal.closed_at is not None
+        assert row.journal.closed_at is not None
         assert job_of(run) is None
 
     def test_a_running_run_is_asked_to_stop(self, cast: Cast) -> None:
@@ -262,27 +262,27 @@ class TestCancel:
         lifecycle.claim(run.pk)
         fetch_job(run)
         lifecycle.cancel(run)
-        found, job = fresh(run), job_of(run)
+        row, job = fresh(run), job_of(run)
         assert job is not None
-        assert (found.status, job.status, job.abort_requested) == (Status.RUNNING, "doing", True)
-        assert found.cancel_requested_at is not None
-        assert found.journal.writer == 1, "the worker keeps its lease, to end the run itself"
+        assert (row.status, job.status, job.abort_requested) == (Status.RUNNING, "doing", True)
+        assert row.cancel_requested_at is not None
+        assert row.journal.writer == 1, "the worker keeps its lease, to end the run itself"
 
     def test_asking_again_changes_nothing(self, cast: Cast) -> None:
         run = start(cast.alice)
         lifecycle.claim(run.pk)
         lifecycle.cancel(run)
-        asked = fresh(run).cancel_requested_at
+        requested_at = fresh(run).cancel_requested_at
         lifecycle.cancel(run)
-        assert fresh(run).cancel_requested_at == asked
+        assert fresh(run).cancel_requested_at == requested_at
 
     def test_an_ended_run_stays_as_it_ended(self, cast: Cast) -> None:
         run = start(cast.alice)
         lifecycle.claim(run.pk)
         lifecycle.finish(run.pk, FINISHED)
         lifecycle.cancel(run)
-        found = fresh(run)
-        assert (found.status, found.cancel_requested_at) == (Status.SUCCEEDED, None)
+        row = fresh(run)
+        assert (row.status, row.cancel_requested_at) == (Status.SUCCEEDED, None)
 
     def test_the_thread_is_free_afterwards(self, cast: Cast) -> None:
         lifecycle.cancel(start(cast.alice, threadId="t"))
@@ -297,8 +297,8 @@ class TestEndLost:
             lifecycle.claim(run.pk)
             fetch_job(run)
         assert lifecycle.end_lost(fresh(run))
-        found = fresh(run)
-        assert (found.status, found.error_code) == (Status.FAILED, "worker_lost")
+        row = fresh(run)
+        assert (row.status, row.error_code) == (Status.FAILED, "worker_lost")
         assert types_of(run) == ["RUN_STARTED", "RUN_ERROR"]
         if claimed:
             assert job_of(run) is None, "a job that stays 'doing' keeps the thread's lock"

@@ -32,9 +32,9 @@ class Rows:
             return rows
 
         def counted_read(*args: Any, **kwargs: Any) -> Page:
-            found = read_after(*args, **kwargs)
-            self.read += len(found.rows)
-            return found
+            rows_read = read_after(*args, **kwargs)
+            self.read += len(rows_read.rows)
+            return rows_read
 
         monkeypatch.setattr(checkpoints, "_page", counted_page)
         monkeypatch.setattr(journal, "read_after", counted_read)

@@ -21,17 +21,17 @@ def test_of_cancel_and_claim_one_wins_and_the_other_knows(cast: Cast) -> None:
             partial(lifecycle.cancel, run),
         )
         assert cancelled is None
-        found = fresh(run)
-        assert found.cancel_requested_at is not None
+        row = fresh(run)
+        assert row.cancel_requested_at is not None
         if claimed is None:
-            assert found.status == Status.CANCELLED
+            assert row.status == Status.CANCELLED
             assert types_of(run) == ["RUN_STARTED", "RUN_FINISHED"]
             assert job_of(run) is None
         else:
             assert isinstance(claimed, lifecycle.Claimed)
-            assert found.status == Status.RUNNING
-            assert found.journal.writer == claimed.claim.generation
-            assert found.journal.head == 0
+            assert row.status == Status.RUNNING
+            assert row.journal.writer == claimed.claim.generation
+            assert row.journal.head == 0
             job = job_of(run)
             assert job is not None
 

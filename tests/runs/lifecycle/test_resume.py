@@ -30,8 +30,8 @@ from tests.runs.asking import (
     no,
     question,
     resume,
+    resume_of,
     standing,
-    told,
     yes,
 )
 from tests.together import together
@@ -52,13 +52,13 @@ class TestAnswering:
         assert json.loads(row.answer or "") == yes("i", {"a": 1})
         assert row.answered_by == run.started_by
         assert row.answered_at is not None
-        assert told(run) == [yes("i", {"a": 1})]
+        assert resume_of(run) == [yes("i", {"a": 1})]
 
     def test_giving_up_is_an_answer(self, cast: Cast) -> None:
         asking(cast.alice, "i")
         run = resume(cast.alice, no("i"))
         assert standing() == {"i": "cancelled"}
-        assert told(run) == [no("i")]
+        assert resume_of(run) == [no("i")]
 
     def test_all_questions_or_none(self, cast: Cast) -> None:
         asking(cast.alice, "a", "b", "c")
@@ -78,11 +78,11 @@ class TestAnswering:
 
     def test_unknown_names_are_left_out(self, cast: Cast) -> None:
         asking(cast.alice, "i")
-        assert told(resume(cast.alice, yes("other"), yes("i"))) == [yes("i")]
+        assert resume_of(resume(cast.alice, yes("other"), yes("i"))) == [yes("i")]
 
     def test_a_resume_of_nothing_is_a_plain_run(self, cast: Cast) -> None:
         run = resume(cast.alice, yes("never-asked"))
-        assert told(run) is None
+        assert resume_of(run) is None
         claimed = lifecycle.claim(run.pk)
         assert claimed
         assert claimed.questions == []
@@ -91,12 +91,12 @@ class TestAnswering:
         asking(cast.alice, "i")
         with pytest.raises(answers.AnswerInvalid):
             resume(cast.alice, yes("i", 1), yes("i", 2))
-        assert told(resume(cast.alice, yes("i", 1), yes("i", 1))) == [yes("i", 1)]
+        assert resume_of(resume(cast.alice, yes("i", 1), yes("i", 1))) == [yes("i", 1)]
 
     def test_other_teams_questions_do_not_exist(self, cast: Cast) -> None:
         asking(cast.alice, "i")
         run = resume(cast.charlie, yes("i"))
-        assert told(run) is None
+        assert resume_of(run) is None
         assert standing() == {"i": "open"}
 
     def test_a_busy_thread_takes_no_answer(self, cast: Cast) -> None:
@@ -115,7 +115,7 @@ class TestAnswering:
             "answered",
             "open",
         ]
-        assert told(resume(cast.alice, yes("i", 2))) == [yes("i", 2)]
+        assert resume_of(resume(cast.alice, yes("i", 2))) == [yes("i", 2)]
 
 
 class TestTheFormOfAnAnswer:
@@ -188,12 +188,12 @@ class TestTheCheck:
 class TestTheSameAnswerAgain:
     def test_gets_the_same_run(self, cast: Cast) -> None:
         asking(cast.alice, "a", "b")
-        given = [yes("a", {"x": 1, "y": 2}), no("b")]
-        first = resume(cast.alice, *given, runId="r1")
+        both = [yes("a", {"x": 1, "y": 2}), no("b")]
+        first = resume(cast.alice, *both, runId="r1")
         again = lifecycle.start(
             cast.team,
             cast.echo,
-            run_agent_input.parse({"threadId": "t", "runId": "r2", "resume": given[::-1]}),
+            run_agent_input.parse({"threadId": "t", "runId": "r2", "resume": both[::-1]}),
             started_by="user:bob",
         )
         assert (again.run.pk, again.created) == (first.pk, False)
@@ -224,8 +224,8 @@ class TestOpenAgain:
     @pytest.mark.parametrize("how", ["failed", "lost", "cancelled before it began"])
     def test_after_a_run_that_brought_nothing_about(self, cast: Cast, how: str) -> None:
         asking(cast.alice, "a", "b")
-        given = [yes("a", 1), no("b")]
-        first = resume(cast.alice, *given, runId="r1")
+        both = [yes("a", 1), no("b")]
+        first = resume(cast.alice, *both, runId="r1")
         if how == "failed":
             end(first, lambda intake: intake.fail(RunErrorCode.AGENT_ERROR, "no"))
         elif how == "lost":
@@ -234,9 +234,9 @@ class TestOpenAgain:
         else:
             lifecycle.cancel(first)
         assert standing() == {"a": "open", "b": "open"}
-        second = resume(cast.alice, *given, runId="r2")
+        second = resume(cast.alice, *both, runId="r2")
         assert second.pk != first.pk
-        assert told(second) == given
+        assert resume_of(second) == both
 
     @pytest.mark.parametrize("how", ["succeeded", "interrupted", "cancelled while it ran"])
     def test_not_after_a_run_that_may_have_acted(self, cast: Cast, how: str) -> None:

@@ -14,7 +14,8 @@ from backends.postgres.bridge import db
 from events import journal, partitions, purge
 from events.models import Doomed, Event, Finding, Journal
 from runs.access import comments
-from runs.lifecycle import history, retention
+from runs.lifecycle import history
+from runs.lifecycle.deletion import retention
 from runs.models import Comment, Interrupt, Run, Thread, ThreadHistory
 from teams.models import TeamLimits
 from tests.asgi import ask, ask_now, watch
@@ -189,8 +190,8 @@ class TestWhatReadersAreTold:
         answer = await ask("GET", f"/api/v1/runs/{run.pk}", cast.alice.headers)
         assert answer.json["status"] == "succeeded"
         assert answer.json["purged_at"] is not None
-        shown = await ask("GET", f"/runs/{run.pk}/", cast.alice.cookie)
-        assert shown.status == 200
+        page = await ask("GET", f"/runs/{run.pk}/", cast.alice.cookie)
+        assert page.status == 200
 
 
 class TestMonths:
@@ -206,11 +207,11 @@ class TestMonths:
         """Globex keeps everything, Acme a year: of January, Acme's half goes."""
         ours = old_run(cast.alice, messages=SAID)
         theirs = old_run(cast.charlie, messages=SAID)
-        kept = log_of(theirs)
+        log = log_of(theirs)
         TeamLimits.objects.create(team=cast.other_team, retention_days=0)
         retention.run_once()
         assert events_of(ours) == 0
-        assert log_of(theirs) == kept
+        assert log_of(theirs) == log
         assert "events_event_2024_01" in months()
         # once nobody keeps anything of it, it goes as a whole
         TeamLimits.objects.update(retention_days=30)

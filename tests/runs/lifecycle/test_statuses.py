@@ -1,33 +1,39 @@
 """The status machine: which changes of a run there are, and what its terminal event says."""
 
-import itertools
-
 import pytest
 
-from runs.lifecycle.statuses import MAX_CODE, error_of, move, status_of
-from runs.models import ACTIVE, ENDED, Run, Status
+from events.models import Journal
+from runs.lifecycle import lifecycle
+from runs.lifecycle.statements import ends
+from runs.lifecycle.statuses import MAX_CODE, error_of, leading_to, status_of
+from runs.models import ACTIVE, ENDED, EndedRun, Run, Status
 from tests.cast import Cast, start
 
 LEGAL = {(Status.QUEUED, Status.RUNNING), (Status.QUEUED, Status.CANCELLED),
          (Status.QUEUED, Status.FAILED), *((Status.RUNNING, end) for end in ENDED)}  # fmt: skip
 
 
+def test_every_change_but_the_legal_ones_is_refused() -> None:
+    assert {(before, after) for after in Status for before in leading_to(after)} == LEGAL
+
+
 @pytest.mark.django_db
-def test_every_change_but_the_legal_ones_is_refused(cast: Cast) -> None:
+@pytest.mark.parametrize("before", Status)
+def test_the_first_end_wins(cast: Cast, before: Status) -> None:
+    """A claim needs a queued run, an end a legal one: whoever comes later changes nothing."""
     run = start(cast.alice)
-    moved = set()
-    for before, after in itertools.product(Status, Status):
-        row = {"status": before, "ended_at": None if before in ACTIVE else run.created_at}
-        error = "error" if before == Status.FAILED else ""
-        Run.objects.filter(pk=run.pk).update(**row, error_code=error)
-        ended = None if after in ACTIVE else run.created_at
-        error = "error" if after == Status.FAILED else ""
-        if move(run.pk, after, ended_at=ended, error_code=error):
-            moved.add((before, after))
-            assert Run.objects.get(pk=run.pk).status == after
-        else:
-            assert Run.objects.get(pk=run.pk).status == before
-    assert moved == LEGAL
+    row = {"status": before, "ended_at": None if before in ACTIVE else run.created_at}
+    error = "error" if before == Status.FAILED else ""
+    Run.objects.filter(pk=run.pk).update(**row, error_code=error)
+    ended = ends.store(run.pk, Status.CANCELLED)
+    assert ended == (before in ACTIVE)
+    assert Run.objects.get(pk=run.pk).status == (Status.CANCELLED if ended else before)
+    assert EndedRun.objects.filter(run_id=run.pk).exists() == ended
+    Run.objects.filter(pk=run.pk).update(**row, error_code=error)
+    claimed = lifecycle.claim(run.pk)
+    assert (claimed is not None) == (before == Status.QUEUED)
+    if claimed is None:
+        assert Journal.objects.get(pk=run.pk).writer == 0, "the generation is the owner's"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from events.models import Event
 from events.writer import JournalWriter
 from protocol.errors import RunErrorCode, RunFailed
 from runs.access import threads, usage
-from runs.lifecycle import admission, erasure, jobs, lifecycle
+from runs.lifecycle import admission, jobs, lifecycle
+from runs.lifecycle.deletion import erasure
 from runs.models import Run, Thread
 from runs.worker import reaper
 from runs.worker.executor import Stop, execute
@@ -35,21 +36,21 @@ async def children_of(run: Run) -> list[Run]:
 
 
 async def test_a_parent_gets_its_childs_events_and_its_end(play: Play) -> None:
-    seen: list[dict[str, Any]] = []
+    child_events: list[dict[str, Any]] = []
 
     async def parent(ctx: Any) -> str:
         async with ctx.spawn("echo", HELLO) as child:
-            seen.extend([event async for event in child])
+            child_events.extend([event async for event in child])
             assert child.agent == "echo"
             return f"{child.id} {child.thread_id}"
 
     run, log = await play(parent)
     (child,) = await children_of(run)
     assert run.status == child.status == "succeeded"
-    assert seen == await db(log_of, child)
+    assert child_events == await db(log_of, child)
     assert f"{child.pk} {child.thread.thread_id}" in str(log)
     assert child.thread_id != run.thread_id
-    assert child.parent_run_id == seen[0]["parentRunId"] == run.run_id
+    assert child.parent_run_id == child_events[0]["parentRunId"] == run.run_id
     assert (child.started_by, child.team_id) == (run.started_by, run.team_id)
     assert child.ended_at is not None
     assert run.ended_at is not None
@@ -60,7 +61,7 @@ async def test_a_child_is_of_the_team_and_goes_on_only_where_the_parent_was(
     cast: Cast, register: Register, play: Play
 ) -> None:
     await db(start, cast.alice, threadId="somebody's")
-    told: list[str] = []
+    refusals: list[str] = []
 
     async def parent(ctx: Any) -> None:
         for agent, body in (("nobody", {}), ("echo", {"threadId": "somebody's"}),
@@ -68,7 +69,7 @@ async def test_a_child_is_of_the_team_and_goes_on_only_where_the_parent_was(
             with pytest.raises(RunFailed) as refused:
                 async with ctx.spawn(agent, body):
                     pass
-            told.append(str(refused.value))
+            refusals.append(str(refused.value))
         async with ctx.spawn("echo", HELLO) as first:
             await first.end()
         async with ctx.spawn("echo", {"threadId": first.thread_id, **HELLO}) as second:
@@ -77,9 +78,9 @@ async def test_a_child_is_of_the_team_and_goes_on_only_where_the_parent_was(
 
     run, _ = await play(parent)
     assert run.status == "succeeded"
-    assert told[0] == "This team has no agent 'nobody'."
-    assert told[1] == told[2] == "This thread did not start that one."
-    assert "messages" in told[3]
+    assert refusals[0] == "This team has no agent 'nobody'."
+    assert refusals[1] == refusals[2] == "This thread did not start that one."
+    assert "messages" in refusals[3]
     assert len(await children_of(run)) == 2
 
 

@@ -12,6 +12,7 @@ from django.db import OperationalError, connection, connections
 from django.utils import timezone
 
 from backends.postgres.bridge import db
+from events.models import Event, Journal
 from events.writer import JournalWriter
 from runs.lifecycle import history, lifecycle
 from runs.models import Status
@@ -26,8 +27,8 @@ def breaks(verb: Callable[..., Any], times: int, *, after: bool) -> tuple[Any, l
     """``verb``, whose connection is lost before it, or after it was committed."""
     fired: list[int] = []
 
-    def broken(*args: Any) -> Any:
-        result = verb(*args) if after or len(fired) >= times else None
+    def broken(*args: Any, **options: Any) -> Any:
+        result = verb(*args, **options) if after or len(fired) >= times else None
         if len(fired) < times:
             fired.append(1)
             raise OperationalError("the connection is lost")
@@ -37,18 +38,48 @@ def breaks(verb: Callable[..., Any], times: int, *, after: bool) -> tuple[Any, l
 
 
 @pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("begins", [False, True])
 async def test_a_claim_outlives_database_errors(
-    cast: Cast, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch, after: bool
+    cast: Cast, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch, after: bool, begins: bool
 ) -> None:
     """Also one that was committed although its answer was lost."""
     monkeypatch.setattr(executor, "CLAIM_PAUSE", 0.01)
     run = await db(start, cast.alice)
     claim, fired = breaks(lifecycle.claim, 3, after=after)
-    claiming = partial(db, claim, run.pk, timezone.now())
+    claiming = partial(db, claim, run.pk, timezone.now(), begins=begins)
     await execute_claim(claiming, writer, lambda: Stop.CANCEL, retry_seconds=20)
     assert len(fired) == 3
     assert (await db(fresh, run)).status == Status.SUCCEEDED
-    assert (await db(types_of, run))[-1] == "RUN_FINISHED"
+    types = await db(types_of, run)
+    assert types.count("RUN_STARTED") == types.count("RUN_FINISHED") == 1
+
+
+def test_a_claim_begins_the_log_in_its_own_transaction(cast: Cast) -> None:
+    """In a fresh thread and in one with a history; once, however often it is tried."""
+    for number in range(2):
+        run, now = start(cast.alice, threadId="t", state={"n": number}), timezone.now()
+        first, again = (lifecycle.claim(run.pk, now, begins=True) for _ in range(2))
+        assert first is not None
+        assert again is not None
+        assert types_of(run) == ["RUN_STARTED", "STATE_SNAPSHOT"]
+        assert first.claim == again.claim
+        assert first.claim.head == 2
+        assert again.intake is not None
+        assert first.opening is not None
+        assert again.opening is None, "who asks again does not know the stored bytes"
+        payloads = [record.payload for record in first.opening.records]
+        rows = Event.objects.filter(journal_id=run.pk).order_by("seq")
+        assert [row.payload.encode() for row in rows] == payloads
+        stored = Journal.objects.get(pk=run.pk)
+        assert (stored.head, stored.bytes) == (2, sum(map(len, payloads)))
+        assert lifecycle.end_lost(fresh(run))
+
+
+def test_a_claim_that_comes_too_late_leaves_the_log_alone(cast: Cast) -> None:
+    run = start(cast.alice)
+    lifecycle.cancel(run)
+    assert lifecycle.claim(run.pk, timezone.now(), begins=True) is None
+    assert types_of(run) == ["RUN_STARTED", "RUN_FINISHED"]
 
 
 async def test_a_claim_is_given_up_in_the_end(cast: Cast, writer: JournalWriter) -> None:
@@ -75,7 +106,8 @@ async def test_a_claim_that_is_still_under_way_is_known_behind_its_lock(
     cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first attempt is committed while the second one waits for its row."""
-    run, now = await db(start, cast.alice), timezone.now()
+    await db(lambda: lifecycle.cancel(start(cast.alice, threadId="t")))
+    run, now = await db(partial(start, cast.alice, threadId="t")), timezone.now()
     real = history.prepare
     reached, go_on = threading.Event(), threading.Event()
 
@@ -91,6 +123,7 @@ async def test_a_claim_that_is_still_under_way_is_known_behind_its_lock(
         await asyncio.sleep(0)
     second = asyncio.create_task(db(lifecycle.claim, run.pk, now))
     while not await db(waits_for_a_lock):
+        assert not first.done(), first
         if second.done():  # it waits for some seconds, which a busy machine may miss
             second = asyncio.create_task(db(lifecycle.claim, run.pk, now))
         await asyncio.sleep(0.005)

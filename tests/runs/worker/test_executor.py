@@ -12,6 +12,7 @@ from pytest_django import Settings
 from backends.postgres.bridge import db
 from events.writer import JournalWriter
 from events.writer.lease import IN_FLIGHT, Lease
+from runs.lifecycle import lifecycle
 from runtimes.models import Agent
 from tests.cast import Cast, perform, start
 from tests.runs.playing import (
@@ -38,6 +39,25 @@ async def test_an_agent_that_says_nothing_succeeds(play: Play) -> None:
     _, log = await play(lambda ctx: None)
     assert [event["type"] for event in log] == ["RUN_STARTED", "RUN_FINISHED"]
     assert (log[0]["threadId"], log[0]["runId"]) == ("t", "r")
+
+
+async def test_each_end_is_one_line_of_the_log(
+    cast: Cast, play: Play, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With ids and figures; what the agent calls its own error stays out of it."""
+    error = {"type": "RUN_ERROR", "message": SECRET, "code": SECRET}
+    played, log = await play(after_prefix(error))
+    queued = await db(start, cast.alice, threadId="queued")
+    await db(lifecycle.cancel, queued)
+    lines = [record.msg for record in caplog.records if isinstance(record.msg, dict)]
+    ends = [line for line in lines if line["event"] == "run.ended"]
+    assert [(line["run"], line["status"], line["events"], line["error"]) for line in ends] == [
+        (str(played.pk), "failed", len(log), "other"),
+        (str(queued.pk), "cancelled", 2, None),
+    ]
+    assert {line["team"] for line in ends} == {str(cast.alice.team.pk)}
+    assert ends[0]["seconds"] >= 0
+    assert SECRET not in repr(lines)
 
 
 class Unspeakable(Exception):
@@ -101,8 +121,8 @@ async def test_an_agent_that_raises_before_its_first_event(play: Play) -> None:
 )
 async def test_an_agent_that_yields_rubbish(play: Play, rubbish: Any, code: str) -> None:
     run, log = await play(after_prefix(rubbish), policy="fail")
-    found, message = failure(run, log)
-    assert found == code
+    code_found, message = failure(run, log)
+    assert code_found == code
     assert message
     assert kept_prefix(log)
 

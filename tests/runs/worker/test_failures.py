@@ -8,16 +8,17 @@ import pytest
 from django.utils import timezone
 
 from backends.postgres.bridge import db
+from events.writer import JournalWriter
 from runs.access import sharing
 from runs.access.sharing import Terms, To
-from runs.lifecycle import retention
+from runs.lifecycle.deletion import retention
 from runs.models import Failure, Level, Run
 from runs.worker.failures import MOST_FRAMES, describe, store
 from runtimes.context.log_lines import LINES, LONGEST
 from runtimes.context.run_context import RunContext
 from runtimes.models import Agent
 from tests.asgi import ask
-from tests.cast import Actor, Cast, start
+from tests.cast import Actor, Cast, Register, perform, start
 from tests.dashboard.conftest import Browse, browse
 from tests.runs.playing import SECRET, Play
 
@@ -112,6 +113,61 @@ async def test_for_nobody_else_and_nowhere_else(cast: Cast, play: Play, browse: 
 
     assert await db(pages) == [True, False, False, False]
     assert await db(lambda: MARK in browse(cast.alice).get("/runs/").content.decode()) is False
+
+
+@pytest.mark.parametrize(
+    ("last", "where"),
+    [
+        ([], "before the tool call charge had a result"),
+        (["TOOL_CALL_END"], "before the tool call charge had a result"),
+        (["TOOL_CALL_END", "TOOL_CALL_RESULT"], "after the tool call charge"),
+    ],
+)
+async def test_the_page_says_in_a_sentence_what_happened_before(
+    cast: Cast, play: Play, browse: Browse, last: list[str], where: str
+) -> None:
+    async def agent(ctx: Any) -> AsyncIterator[Any]:
+        yield {"type": "STEP_STARTED", "stepName": "pay"}
+        for n in range(9):
+            yield {"type": "STEP_STARTED", "stepName": f"early-{n}"}
+            yield {"type": "STEP_FINISHED", "stepName": f"early-{n}"}
+        yield {"type": "TOOL_CALL_START", "toolCallId": "c", "toolCallName": "charge"}
+        for type in last:
+            yield {"type": type, "toolCallId": "c", "messageId": "r", "content": "ok"}
+        charge()
+
+    run, _ = await play(agent)
+    page = await db(lambda: browse(cast.alice).get(f"/runs/{run.pk}/").content.decode())
+    assert f"subject raised CardDeclined {where}" in page
+    before = page.partition('<ol class="before">')[2].partition("</ol>")[0]
+    assert before.count("<li>") == 10
+    assert "early-8" in before
+    assert "agent_error" not in before
+
+
+async def test_the_page_counts_the_runs_that_failed_at_the_same_place(
+    cast: Cast, register: Register, writer: JournalWriter, browse: Browse
+) -> None:
+    async def elsewhere(ctx: Any) -> AsyncIterator[str]:
+        yield "I will charge another card."
+        charge(1)
+        raise ValueError
+
+    agents = [await db(register, name, code) for name, code in
+              (("one", billing), ("two", elsewhere), ("three", lambda ctx: 1 / 0))]  # fmt: skip
+    runs = []
+    for number, agent in enumerate([agents[0], agents[0], agents[1], agents[2]]):
+        began = await db(start, cast.alice, agent, threadId=f"t{number}")
+        runs.append(await perform(began, writer))
+
+    def pages() -> list[str]:
+        return [browse(cast.alice).get(f"/runs/{run.pk}/").content.decode() for run in runs]
+
+    first, _, third, last = await db(pages)
+    assert "The same failure: 2 other runs, first seen" in first
+    assert f'href="/runs/{runs[1].pk}/"' in first
+    assert "The same failure: 2 other runs" in third
+    assert "The same failure" not in last
 
 
 async def test_it_is_purged_with_its_run(cast: Cast, play: Play) -> None:

@@ -14,6 +14,7 @@ from events.writer import JournalWriter
 from runs.models import Run
 from runs.worker import findings
 from runtimes.models import Agent
+from tests.asgi import ask
 from tests.cast import Cast, Register, log_of, perform, start
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -48,7 +49,7 @@ async def test_repairs_are_stored_and_never_in_the_log(
 ) -> None:
     done = {"type": "RUN_FINISHED"}
     agent = await db(register, "sloppy", playing(STEPPED, DELTA, STEPPED, done))
-    run, log, found = await ran(cast, agent, writer)
+    run, log, stored = await ran(cast, agent, writer)
     assert run.status == "succeeded"
     assert [event["type"] for event in log] == [
         "RUN_STARTED",
@@ -57,22 +58,28 @@ async def test_repairs_are_stored_and_never_in_the_log(
         "TEXT_MESSAGE_END",
         "RUN_FINISHED",
     ]
-    assert found == [
+    assert stored == [
         (2, "V7", "dropped", 1),
         (2, "V4", "inserted_start", 1),
         (4, "V7", "dropped", 1),
         (4, "V8", "closed", 1),
     ]
     assert "metadata" not in str(log)
+    answer = await ask("GET", f"/api/v1/runs/{run.pk}/findings", cast.vera.headers)
+    listed = answer.json["findings"]
+    assert [(row["seq"], row["rule"], row["action"], row["times"]) for row in listed] == stored
+    assert all(row["text"] for row in listed)
+    page = await ask("GET", f"/runs/{run.pk}/", cast.vera.cookie)
+    assert "The host mended events of this run" in page.body.decode()
 
 
 async def test_what_fails_a_run_is_a_finding_too(
     cast: Cast, register: Register, writer: JournalWriter
 ) -> None:
     agent = await db(register, "sloppy", playing(DELTA), policy="fail")
-    run, log, found = await ran(cast, agent, writer)
+    run, log, stored = await ran(cast, agent, writer)
     assert (run.status, run.error_code) == ("failed", "invalid_order")
-    assert found == [(len(log), "V4", "failed", 1)]
+    assert stored == [(len(log), "V4", "failed", 1)]
 
 
 async def test_more_findings_than_are_kept_are_counted(
@@ -80,8 +87,8 @@ async def test_more_findings_than_are_kept_are_counted(
 ) -> None:
     monkeypatch.setattr("protocol.intake.findings.LIMIT", 3)
     agent = await db(register, "sloppy", playing(*[STEPPED] * 10))
-    *_, found = await ran(cast, agent, writer)
-    assert found == [(2, "V7", "dropped", 1)] * 3 + [(2, "V7", "dropped", 7)]
+    *_, stored = await ran(cast, agent, writer)
+    assert stored == [(2, "V7", "dropped", 1)] * 3 + [(2, "V7", "dropped", 7)]
     assert await db(findings.report, agent) == [("V7", "dropped", 10, 1)]
 
 
@@ -98,9 +105,9 @@ async def test_the_report_counts_an_agents_runs_and_no_other_agents(
     ]
     assert await db(findings.report, other) == [("V7", "dropped", 1, 1)]
     assert await db(findings.report, await db(lambda: cast.echo)) == []
-    told = io.StringIO()
-    await db(call_command, "conformance_report", agent="sloppy", stdout=told)
-    assert told.getvalue().split("\n")[1].split() == ["4", "×", "V7", "dropped,", "2", "runs"]
+    report = io.StringIO()
+    await db(call_command, "conformance_report", agent="sloppy", stdout=report)
+    assert report.getvalue().split("\n")[1].split() == ["4", "×", "V7", "dropped,", "2", "runs"]
 
 
 def test_the_database_knows_the_policies(cast: Cast) -> None:

@@ -37,10 +37,11 @@ async def distant(
     cast: Cast, proxy: Proxy, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch
 ) -> JournalWriter:
     """A writer that reaches its database through the proxy, as nobody else does."""
+    run = await db(start, cast.alice)  # the pool of everybody else exists before
     with monkeypatch.context() as patch:
         patch.setitem(connections.settings["default"], "HOST", proxy.host)
         patch.setitem(connections.settings["default"], "PORT", str(proxy.port))
-        live = await LiveRun.begin(await db(start, cast.alice), writer)
+        live = await LiveRun.begin(run, writer)
     await live.end()  # what follows a commit has a connection past the proxy
     assert proxy.passed["to_server"], "the writer took another way"
     return writer
@@ -84,7 +85,7 @@ async def test_every_cut_ends_in_one_stored_end(
     await db(TeamLimits.objects.create, team=cast.team, runs_per_minute=0, concurrent_runs=1)
     if pooled:
         monkeypatch.setattr(base, "PREDECESSOR", "select %s::int, %s::text")
-    found = confirmed(monkeypatch)
+    confirmations = confirmed(monkeypatch)
     size = (await exchange(proxy, cast, distant))[direction]
     cuts = points(size)
     if late is not None:
@@ -102,21 +103,21 @@ async def test_every_cut_ends_in_one_stored_end(
                 await asyncio.sleep(0.01)
     await db(verify, runs[:-1])
     if pooled:
-        assert any(found), "no commit came through behind the writer's back"
+        assert any(confirmations), "no commit came through behind the writer's back"
 
 
 def confirmed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many batches each question found to be committed, by an attempt that seemed lost."""
-    found: list[int] = []
+    confirmations: list[int] = []
     real = journal.confirm
 
     def confirm(batches: Sequence[journal.Batch]) -> set[UUID]:
         ids = real(batches)
-        found.append(len(ids))
+        confirmations.append(len(ids))
         return ids
 
     monkeypatch.setattr(journal, "confirm", confirm)
-    return found
+    return confirmations
 
 
 def verify(runs: list[Run]) -> None:

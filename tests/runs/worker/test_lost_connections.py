@@ -19,8 +19,10 @@ from procrastinate.contrib.django import app
 from procrastinate.contrib.django.db_cleanup import close_db_connections
 from procrastinate.jobs import DeleteJobCondition
 
+from backends.postgres import bridge
 from backends.postgres.base import DatabaseWrapper, queue_parameters
 from backends.postgres.bridge import db
+from backends.postgres.reserved import ReservedWrapper
 from embedded import embedded
 from events.writer import JournalWriter
 from runs.lifecycle import admission, jobs
@@ -77,8 +79,12 @@ def _two_ways(engines: embedded.Engines) -> Iterator[Ways]:
 
 
 def close_all() -> None:
+    """Let everything connect again, the threads of ``db`` too, to where the settings say."""
     connection.close()
     typed(DatabaseWrapper, connection).close_pool()
+    bridge._pool().shutdown()
+    bridge._pool.cache_clear()
+    ReservedWrapper.close_pools()
 
 
 @pytest.fixture
@@ -161,9 +167,9 @@ async def test_periodic_tasks_and_runs_go_on(
         yield "after"
 
     live = await db(lambda: start(cast.alice, register("patient", patient_agent)))
-    seen = Seen()
-    async with working(seen) as worker:
-        await seen.all_since(0.0)
+    outcome = Seen()
+    async with working(outcome) as worker:
+        await outcome.all_since(0.0)
         async with asyncio.timeout(RECOVERY):
             while not await db(lambda: [e for e in log_of(live) if e.get("delta") == "before "]):
                 await asyncio.sleep(0.05)
@@ -176,7 +182,7 @@ async def test_periodic_tasks_and_runs_go_on(
             for run in (live, queued):
                 while (await again(lambda run=run: fresh(run))).ended_at is None:  # type: ignore[misc]
                     await asyncio.sleep(0.1)
-        await seen.all_since(time.monotonic())
+        await outcome.all_since(time.monotonic())
         assert worker.worker_id == worker_id, "it stayed the same worker"
         assert time.monotonic() - began < RECOVERY
     assert {(await db(fresh, run)).status for run in (live, queued)} == {"succeeded"}

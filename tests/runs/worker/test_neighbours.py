@@ -29,36 +29,36 @@ ROWS = {
 
 async def delivered(run: Run) -> AsyncIterator[int]:
     """How many events a reader of the run has seen, after each delivery."""
-    seen = 0
+    count = 0
     async with aclosing(follow(run.pk)) as pages:
         async for frames in pages:
-            seen += len(frames.payloads) if frames else 0
-            yield seen
+            count += len(frames.payloads) if frames else 0
+            yield count
 
 
 async def until(counts: AsyncIterator[int], number: int) -> None:
-    async for seen in counts:
-        if seen >= number:
+    async for count in counts:
+        if count >= number:
             return
 
 
-@pytest.mark.parametrize("held", ROWS)
+@pytest.mark.parametrize("table", ROWS)
 async def test_a_locked_row_of_one_team_holds_up_nobody_else(
-    cast: Cast, writer: JournalWriter, held: str
+    cast: Cast, writer: JournalWriter, table: str
 ) -> None:
     """Of the team's own runs only the one that needs the row waits; then it ends once."""
     await db(TeamLimits.objects.create, team=cast.team, concurrent_runs=1)
     ours = await LiveRun.begin(await db(start, cast.alice), writer)
     following = await db(start, cast.alice)
     theirs = await LiveRun.begin(await db(start, cast.charlie), writer)
-    rows: QuerySet[object] = ROWS[held](ours.run)
+    rows: QuerySet[object] = ROWS[table](ours.run)
     reader = delivered(theirs.run)
     with frozen(rows) as let_go:
         ending = asyncio.create_task(ours.end())
         for number in range(2, 22):
             await asyncio.wait_for(theirs.say("on"), 5)
             await asyncio.wait_for(until(reader, number), 5)
-        if held == "the team's usage":
+        if table == "the team's usage":
             await asyncio.wait_for(ending, 5)
             assert (await db(fresh, ours.run)).status == Status.SUCCEEDED
         else:
@@ -70,7 +70,7 @@ async def test_a_locked_row_of_one_team_holds_up_nobody_else(
     await reader.aclose()  # type: ignore[attr-defined]
     assert (await db(types_of, ours.run)) == ["RUN_STARTED", "RUN_FINISHED"]
     assert (await db(fresh, theirs.run)).status == Status.SUCCEEDED
-    if held != "the team's usage":
+    if table != "the team's usage":
         async with asyncio.timeout(10):
             while (await db(fresh, following)).job_id is None:
                 await asyncio.sleep(0.01)

@@ -54,8 +54,8 @@ async def test_a_flood_is_slowed_and_not_cut(cast: Cast, play: Play) -> None:
     await db(TeamLimits.objects.create, team=cast.team, events_per_second=100)
     run, log = await play(flood)
     assert run.status == "succeeded"
-    said = [event["value"] for event in log if event["type"] == "CUSTOM"]
-    assert said == list(range(150))
+    values = [event["value"] for event in log if event["type"] == "CUSTOM"]
+    assert values == list(range(150))
     assert log[-1]["timestamp"] - log[0]["timestamp"] >= 450
 
 

@@ -65,11 +65,11 @@ def bury(worker: int) -> None:
 
 
 def lost(run: Run) -> bool:
-    found = fresh(run)
-    ended = (found.status, found.error_code) == ("failed", "worker_lost")
+    row = fresh(run)
+    ended = (row.status, row.error_code) == ("failed", "worker_lost")
     if ended:
         assert types_of(run) == ["RUN_STARTED", "RUN_ERROR"]
-        assert found.journal.closed_at is not None
+        assert row.journal.closed_at is not None
         assert not ProcrastinateJob.objects.filter(pk=run.job_id, status="doing").exists()
     return ended
 

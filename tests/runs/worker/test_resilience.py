@@ -1,6 +1,8 @@
 """A database that is away for a moment stops no worker, and a worker misses no job."""
 
 import asyncio
+import runpy
+from typing import Any
 
 import pytest
 from procrastinate.contrib.django import app
@@ -16,6 +18,7 @@ from runs.models import Run
 from runs.worker import resilience, tasks
 from runs.worker.resilience import PatientConnector, PatientWorker, Wakeups
 from tests.cast import Cast, fresh, start
+from tests.house.repository import ROOT
 
 
 async def test_what_is_due_meanwhile_is_deferred_later(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,3 +81,22 @@ async def test_no_run_waits_for_the_poll(cast: Cast, writer: JournalWriter) -> N
         worker.stop()
         await working
     assert {(await db(fresh, run)).status for run in runs} == {"succeeded"}
+
+
+@pytest.fixture
+def reproduction() -> dict[str, Any]:
+    return runpy.run_path(str(ROOT / "docs" / "upstream" / "lost_wakeup.py"))
+
+
+async def test_our_worker_hears_of_it(reproduction: dict[str, Any]) -> None:
+    class Awake(reproduction["Worker"]):  # type: ignore[misc, name-defined]
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            self._new_job_event = Wakeups()
+
+    assert await reproduction["main"](Awake, within=30)
+
+
+async def test_procrastinate_still_forgets_it(reproduction: dict[str, Any]) -> None:
+    """When this fails, Procrastinate has mended it: ``Wakeups`` and its report can go."""
+    assert not await reproduction["main"]()

@@ -19,7 +19,7 @@ from runtimes.builtin.child_process import in_child_process
 from runtimes.builtin.scripted import RUBBISH, scripted
 from runtimes.builtin.slow import slow
 from runtimes.builtin.table import fenced_in, table
-from tests.runtimes.playing import asked, of, play, runtime, said, types
+from tests.runtimes.playing import of, play, run_input, runtime, text_of, types
 
 
 def state_after(events: list[dict[str, Any]], start: Any = None) -> Any:
@@ -54,21 +54,21 @@ def data_part(data: bytes, kind: str = "document") -> dict[str, Any]:
     ],
 )
 async def test_table_finds_the_csv_wherever_it_is(content: Any, state: dict[str, Any]) -> None:
-    events = await play(table, asked(content, state=state))
+    events = await play(table, run_input(content, state=state))
     profile = state_after(events, state)["profile"]
     assert (profile["rows"], profile["done"], profile["delimiter"]) == (12, True, ",")
     name, age = profile["columns"]
     assert (name["name"], name["type"], name["distinct"]) == ("name", "text", 12)
     assert (age["mean"], age["std"]) == (5.5, pytest.approx(statistics.stdev(range(12))))
     assert len(of(events, "STATE_DELTA")) >= 10
-    assert "12 rows, 2 columns" in said(events)
+    assert "12 rows, 2 columns" in text_of(events)
 
 
 async def test_table_says_what_it_can_do() -> None:
     link = {"type": "document", "source": {"type": "url", "value": "http://example.com/a.csv"}}
     for content in ("", "hello", [link]):
-        events = await play(table, asked(content))
-        assert "Send me a CSV" in said(events)
+        events = await play(table, run_input(content))
+        assert "Send me a CSV" in text_of(events)
         assert of(events, "STATE_DELTA") == []
 
 
@@ -85,7 +85,7 @@ async def test_table_reads_many_rows_without_holding_up_the_loop() -> None:
             gaps.append(time.perf_counter() - before)
 
     watching = asyncio.create_task(watch())
-    events = await play(table, asked(text))
+    events = await play(table, run_input(text))
     watching.cancel()
     await asyncio.wait({watching})
     profile = state_after(events)["profile"]
@@ -98,8 +98,8 @@ async def test_table_reads_many_rows_without_holding_up_the_loop() -> None:
 
 
 async def test_table_refuses_what_is_too_wide() -> None:
-    events = await play(table, asked("a," * 300_000 + "\n1,2"))
-    assert "300,001 columns" in said(events)
+    events = await play(table, run_input("a," * 300_000 + "\n1,2"))
+    assert "300,001 columns" in text_of(events)
     assert of(events, "STATE_DELTA") == []
 
 
@@ -150,21 +150,21 @@ async def test_work_that_needs_too_much_memory_fails_alone() -> None:
 
 async def test_slow_works_in_steps() -> None:
     props = {"steps": 3, "seconds": 0}
-    events = await play(slow, asked("go", forwardedProps=props))
+    events = await play(slow, run_input("go", forwardedProps=props))
     assert [e["stepName"] for e in of(events, "STEP_FINISHED")] == ["step 1", "step 2", "step 3"]
     assert state_after(events) == {"progress": {"step": 3, "steps": 3}}
-    assert "Step 2 of 3." in said(events)
+    assert "Step 2 of 3." in text_of(events)
 
 
 async def test_slow_takes_settings_and_refuses_nonsense() -> None:
     odd = {"steps": "many", "seconds": -1}
-    events = await play(slow, asked("go", forwardedProps=odd), settings={"steps": 2})
+    events = await play(slow, run_input("go", forwardedProps=odd), settings={"steps": 2})
     assert len(of(events, "STEP_STARTED")) == 2
 
 
 async def proposed(text: str = "delete report.txt") -> tuple[Any, dict[str, Any], Any]:
     """The interrupt of a proposal, the state after it and the assistant's call."""
-    events = await play(approval, asked(text), default_state={"ledger": []})
+    events = await play(approval, run_input(text), default_state={"ledger": []})
     (interrupt,) = events[-1]["outcome"]["interrupts"]
     (start,), (args,) = of(events, "TOOL_CALL_START"), of(events, "TOOL_CALL_ARGS")
     call = {
@@ -178,7 +178,7 @@ async def proposed(text: str = "delete report.txt") -> tuple[Any, dict[str, Any]
 async def answered(
     interrupt: Any, state: Any, call: Any = None, **answer: Any
 ) -> list[dict[str, Any]]:
-    body = asked("delete report.txt", state=state)
+    body = run_input("delete report.txt", state=state)
     if call:
         body["messages"].append({"id": "a1", "role": "assistant", "toolCalls": [call]})
     body["resume"] = [{"interruptId": interrupt["id"], **answer}]
@@ -213,7 +213,7 @@ async def test_approval_acts_when_approved(from_messages: bool) -> None:
     after = state_after(events, state)
     assert after["ledger"] == [done]
     assert not after.get("pending")
-    assert said(events) == "Done, in the ledger: delete report.txt."
+    assert text_of(events) == "Done, in the ledger: delete report.txt."
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ async def test_approval_does_nothing_without_a_clear_yes(answer: dict[str, Any])
     interrupt, state, call = await proposed()
     events = await answered(interrupt, state, call, **answer)
     assert state_after(events, state)["ledger"] == []
-    assert said(events).startswith("I did not do it")
+    assert text_of(events).startswith("I did not do it")
     assert len(of(events, "TOOL_CALL_RESULT")) == 1
 
 
@@ -242,7 +242,7 @@ async def test_approval_does_what_was_edited() -> None:
 
 async def test_approval_forgets_what_it_never_proposed() -> None:
     events = await answered({"id": "approve:other"}, {"ledger": []}, status="resolved")
-    assert said(events).startswith("I no longer know")
+    assert text_of(events).startswith("I no longer know")
 
 
 async def test_scripted_plays_its_operations() -> None:
@@ -250,7 +250,7 @@ async def test_scripted_plays_its_operations() -> None:
     script = [{"emit": event}, {"text": "x", "n": 3, "pad": 2}, {"text": "whole"}, {"sleep": 0},
               {"state": {"a": 1}}, {"result": 7}]  # fmt: skip
     before = time.time()
-    events = await play(scripted, asked("go", forwardedProps={"script": script}))
+    events = await play(scripted, run_input("go", forwardedProps={"script": script}))
     assert events[0] == event
     deltas = [e["delta"].split() for e in of(events, "TEXT_MESSAGE_CONTENT")]
     assert [delta[1:] for delta in deltas[:3]] == [["0", "xxx"], ["1", "xxx"], ["2", "xxx"]]
@@ -261,7 +261,7 @@ async def test_scripted_plays_its_operations() -> None:
 
 async def test_scripted_keeps_its_rate_against_the_clock() -> None:
     script = [{"text": "", "n": 50, "rate": 500}]
-    events = await play(scripted, asked("go", forwardedProps={"script": script}))
+    events = await play(scripted, run_input("go", forwardedProps={"script": script}))
     times = [float(e["delta"].split()[0]) for e in of(events, "TEXT_MESSAGE_CONTENT")]
     # at the earliest; a first one that was held up makes the span shorter
     assert times[-1] - times[0] >= 49 / 500 / 2
@@ -269,7 +269,7 @@ async def test_scripted_keeps_its_rate_against_the_clock() -> None:
 
 @pytest.mark.parametrize("kind", sorted(RUBBISH))
 async def test_scripted_rubbish_reaches_the_intake_as_it_is(kind: str) -> None:
-    ctx = RunContext(asked("go", forwardedProps={"script": [{"rubbish": kind}]}))
+    ctx = RunContext(run_input("go", forwardedProps={"script": [{"rubbish": kind}]}))
     async with aclosing(runtime(scripted).run(ctx)) as stream:
         events = [event async for event in stream]
     assert len(events) == 1
@@ -278,4 +278,4 @@ async def test_scripted_rubbish_reaches_the_intake_as_it_is(kind: str) -> None:
 async def test_scripted_raises_what_it_is_told_to() -> None:
     for script in ([{"raise": "boom"}], [{"no such thing": 1}]):
         with pytest.raises((RuntimeError, ValueError)):
-            await play(scripted, asked("go", forwardedProps={"script": script}))
+            await play(scripted, run_input("go", forwardedProps={"script": script}))

@@ -45,26 +45,29 @@ def test_a_random_table_against_the_statistics_module(delimiter: str, end: str) 
         ]
         for _ in range(700)
     ]
-    found = columns("\ufeff" + written([["whole", "real", "words"], *rows], delimiter, end))
+    profiles = columns("\ufeff" + written([["whole", "real", "words"], *rows], delimiter, end))
     whole = [row[0] for row in rows if row[0] != ""]
     real = [row[1] for row in rows]
-    assert [found[name]["type"] for name in found] == ["integer", "number", "text"]
-    assert (found["whole"]["count"], found["whole"]["missing"]) == (len(whole), 700 - len(whole))
-    assert found["whole"]["distinct"] == len(set(whole))
+    assert [profiles[name]["type"] for name in profiles] == ["integer", "number", "text"]
+    assert (profiles["whole"]["count"], profiles["whole"]["missing"]) == (
+        len(whole),
+        700 - len(whole),
+    )
+    assert profiles["whole"]["distinct"] == len(set(whole))
     for name, numbers in (("whole", whole), ("real", real)):
-        assert found[name]["min"] == min(numbers)
-        assert found[name]["max"] == max(numbers)
-        assert found[name]["mean"] == pytest.approx(statistics.fmean(numbers), rel=1e-14)
-        assert found[name]["std"] == pytest.approx(statistics.stdev(numbers), rel=1e-12)
-        bins = found[name]["histogram"]
+        assert profiles[name]["min"] == min(numbers)
+        assert profiles[name]["max"] == max(numbers)
+        assert profiles[name]["mean"] == pytest.approx(statistics.fmean(numbers), rel=1e-14)
+        assert profiles[name]["std"] == pytest.approx(statistics.stdev(numbers), rel=1e-12)
+        bins = profiles[name]["histogram"]
         assert (len(bins["edges"]), sum(bins["counts"])) == (11, len(numbers))
         for low, high, count in zip(
             bins["edges"][:-2], bins["edges"][1:-1], bins["counts"], strict=False
         ):
             assert count == sum(low <= number < high for number in numbers)
-    said = [row[2] for row in rows]
-    top = {entry["value"]: entry["count"] for entry in found["words"]["top"]}
-    assert top == {word: said.count(word) for word in words}
+    cells = [row[2] for row in rows]
+    top = {entry["value"]: entry["count"] for entry in profiles["words"]["top"]}
+    assert top == {word: cells.count(word) for word in words}
 
 
 @pytest.mark.parametrize(
@@ -85,8 +88,8 @@ def test_a_random_table_against_the_statistics_module(delimiter: str, end: str) 
     ],
 )
 def test_a_type_is_what_every_present_cell_is(cells: list[str], expected: str) -> None:
-    (found,) = columns(written([["x"], *([cell, ""] for cell in cells)])).values()
-    assert found["type"] == expected
+    (profile,) = columns(written([["x"], *([cell, ""] for cell in cells)])).values()
+    assert profile["type"] == expected
 
 
 def test_missing_short_and_long_rows() -> None:
@@ -107,18 +110,20 @@ def test_names_are_told_apart() -> None:
 
 def test_distinct_values_are_counted_up_to_a_cap(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_profile, "DISTINCT_CAP", 3)
-    (found,) = columns("x\n" + "\n".join("abcab"[i % 5] + str(i // 3) for i in range(12))).values()
-    assert (found["distinct"], found["distinctCapped"], found["count"]) == (3, True, 12)
+    (profile,) = columns(
+        "x\n" + "\n".join("abcab"[i % 5] + str(i // 3) for i in range(12))
+    ).values()
+    assert (profile["distinct"], profile["distinctCapped"], profile["count"]) == (3, True, 12)
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=30))
 def test_statistics_of_any_floats_are_finite_and_complete(numbers: list[float]) -> None:
-    found = statistics_of(numbers)
-    assert found["min"] <= found["mean"] <= found["max"] or found["mean"] == pytest.approx(
-        min(numbers)
-    )
-    assert sum(found["histogram"]["counts"]) == len(numbers)
-    assert found["histogram"]["edges"] == sorted(found["histogram"]["edges"])
+    statistics = statistics_of(numbers)
+    assert statistics["min"] <= statistics["mean"] <= statistics["max"] or statistics[
+        "mean"
+    ] == pytest.approx(min(numbers))
+    assert sum(statistics["histogram"]["counts"]) == len(numbers)
+    assert statistics["histogram"]["edges"] == sorted(statistics["histogram"]["edges"])
 
 
 def test_a_small_spread_far_from_zero_keeps_its_deviation() -> None:

@@ -9,7 +9,7 @@ from pytest_django import Settings
 from runtimes.builtin import doc_search
 from runtimes.builtin.doc_search import Section
 from runtimes.builtin.docs import QUOTED, docs, quoted
-from tests.runtimes.playing import asked, of, play, said
+from tests.runtimes.playing import of, play, run_input, text_of
 
 GUIDE = """# Guide
 
@@ -42,12 +42,12 @@ def _pages(tmp_path: Path, settings: Settings) -> None:
 
 
 def test_pages_are_split_at_their_headings() -> None:
-    found = {section.heading: section for section in doc_search.sections()}
-    assert list(found) == [
+    sections = {section.heading: section for section in doc_search.sections()}
+    assert list(sections) == [
         "Host", "Durable events", "Guide", "Guide › Cancel a run", "Guide › Agents › Default agent",
     ]  # fmt: skip
-    assert "# not a heading" in found["Guide › Cancel a run"].body
-    assert found["Guide › Cancel a run"].anchor == "docs/guide.md#cancel-a-run"
+    assert "# not a heading" in sections["Guide › Cancel a run"].body
+    assert sections["Guide › Cancel a run"].anchor == "docs/guide.md#cancel-a-run"
 
 
 def test_a_changed_page_is_read_again(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_a_changed_page_is_read_again(tmp_path: Path) -> None:
 
 @pytest.mark.django_db(transaction=True)
 async def test_an_answer_quotes_the_best_section_and_says_where_it_is() -> None:
-    events = await play(docs, asked("How do I cancel a run?"))
+    events = await play(docs, run_input("How do I cancel a run?"))
     (start,), (result,) = of(events, "TOOL_CALL_START"), of(events, "TOOL_CALL_RESULT")
     assert start["toolCallName"] == "search_docs"
     assert result["toolCallId"] == start["toolCallId"]
@@ -67,8 +67,8 @@ async def test_an_answer_quotes_the_best_section_and_says_where_it_is() -> None:
     citations = delta["delta"][0]["value"]
     assert citations[0]["file"] == "docs/guide.md"
     assert citations[0]["heading"] == "Guide › Cancel a run"
-    assert "The worker closes what is open." in said(events)
-    assert "docs/guide.md#cancel-a-run" in said(events)
+    assert "The worker closes what is open." in text_of(events)
+    assert "docs/guide.md#cancel-a-run" in text_of(events)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -85,13 +85,13 @@ async def test_an_answer_quotes_the_best_section_and_says_where_it_is() -> None:
     ],
 )
 async def test_questions_of_all_sorts(question: str, expected: str) -> None:
-    events = await play(docs, asked(question))
-    assert expected in said(events)
+    events = await play(docs, run_input(question))
+    assert expected in text_of(events)
 
 
 async def test_it_says_what_it_can_do_when_nothing_is_asked() -> None:
-    events = await play(docs, asked(""))
-    assert "Ask me" in said(events)
+    events = await play(docs, run_input(""))
+    assert "Ask me" in text_of(events)
     assert of(events, "TOOL_CALL_START") == []
 
 
@@ -109,5 +109,5 @@ def test_no_pages_are_no_error(tmp_path: Path, settings: Settings) -> None:
 
 
 def test_text_before_any_heading_is_told_by_its_file() -> None:
-    found: list[Any] = list(doc_search.split("a.md", "Only text."))
-    assert found == [Section("a.md", "a.md", "Only text.")]
+    sections: list[Any] = list(doc_search.split("a.md", "Only text."))
+    assert sections == [Section("a.md", "a.md", "Only text.")]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from runtimes import RunContext
-from tests.runtimes.playing import asked, of, play, types
+from tests.runtimes.playing import of, play, run_input, types
 
 
 async def test_a_message() -> None:
@@ -101,10 +101,10 @@ async def test_a_step_that_an_exception_leaves_is_failed(asynchronous: bool) -> 
         with ctx.step("ask"):
             ctx.interrupt("confirmation", "Sure?", id="i1")
 
-    failed, asked = of(await play(target), "STEP_FINISHED")
+    failed, interrupted = of(await play(target), "STEP_FINISHED")
     failure = {"metadata": {"status": "failed"}}
     assert failed == {"type": "STEP_FINISHED", "stepName": "wrong"} | failure
-    assert asked == {"type": "STEP_FINISHED", "stepName": "ask"}, "a question is no failure"
+    assert interrupted == {"type": "STEP_FINISHED", "stepName": "ask"}, "a question is no failure"
 
 
 async def test_an_interrupt_ends_the_agent_at_once() -> None:
@@ -156,14 +156,14 @@ async def test_usage_adds_up_per_model_and_the_result_is_told() -> None:
         }
     ]
     with pytest.raises(TypeError, match="input_tokens"):
-        RunContext(asked()).usage(tokens=1)
+        RunContext(run_input()).usage(tokens=1)
 
 
 def test_what_came_in() -> None:
     parts = [{"type": "text", "text": "a"}, {"type": "image"}, {"type": "text", "text": "b"}]
     answer = {"interruptId": "i", "status": "resolved", "payload": 1}
     ctx = RunContext(
-        asked(parts, parentRunId="p", tools=None, resume=[answer], forwardedProps={"x": 1}),
+        run_input(parts, parentRunId="p", tools=None, resume=[answer], forwardedProps={"x": 1}),
         settings={"tone": "dry"},
         team="team",
     )
@@ -176,7 +176,7 @@ def test_what_came_in() -> None:
 
 
 def test_the_input_as_the_sdks_object() -> None:
-    ctx = RunContext(asked("hi", state=None, forwardedProps=None))
+    ctx = RunContext(run_input("hi", state=None, forwardedProps=None))
     assert ctx.input.thread_id == "t"
     assert ctx.input.messages[0].content == "hi"
     assert ctx.input.tools == []
@@ -185,12 +185,12 @@ def test_the_input_as_the_sdks_object() -> None:
 START: dict[str, Any] = {"count": 1}
 
 
-@pytest.mark.parametrize("sent", [{}, {"state": None}, {"state": {}}])
-async def test_a_default_state_is_told_first(sent: dict[str, Any]) -> None:
+@pytest.mark.parametrize("body", [{}, {"state": None}, {"state": {}}])
+async def test_a_default_state_is_told_first(body: dict[str, Any]) -> None:
     async def target(ctx: RunContext) -> None:
         ctx.state["count"] += 1
 
-    events = await play(target, asked("x", **sent), default_state=START)
+    events = await play(target, run_input("x", **body), default_state=START)
     assert events == [
         {"type": "STATE_SNAPSHOT", "snapshot": {"count": 1}},
         {"type": "STATE_DELTA", "delta": [{"op": "replace", "path": "/count", "value": 2}]},
@@ -202,5 +202,5 @@ async def test_the_clients_state_goes_before_the_default() -> None:
     async def target(ctx: RunContext) -> None:
         ctx.result = ctx.state.copy()
 
-    (finished,) = await play(target, asked("x", state={"count": 5}), default_state=START)
+    (finished,) = await play(target, run_input("x", state={"count": 5}), default_state=START)
     assert finished["result"] == {"count": 5}

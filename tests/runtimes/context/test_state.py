@@ -23,7 +23,7 @@ def tracked(value: Any, known: bool = True) -> tuple[State, list[dict[str, Any]]
     return State(value, events.append, known=known), events
 
 
-def told(start: Any, events: list[dict[str, Any]]) -> Any:
+def state_of(start: Any, events: list[dict[str, Any]]) -> Any:
     """What a client has after these events."""
     value = start
     for event in events:
@@ -88,7 +88,7 @@ def test_the_patches_lead_from_the_start_to_the_end(start: Any, data: st.DataObj
             with root.batch():
                 change(view, data)
                 change(data.draw(st.sampled_from(containers(state.root()))), data)
-    assert told(start, events) == state.value == state.root().copy()
+    assert state_of(start, events) == state.value == state.root().copy()
 
 
 def test_the_operations_and_their_pointers() -> None:
@@ -122,7 +122,7 @@ def test_replacing_the_whole_is_a_snapshot() -> None:
     state.root().replace({"b": []})
     state.root()["b"].append(1)
     assert events[0] == {"type": "STATE_SNAPSHOT", "snapshot": {"b": []}}
-    assert told({"a": 1}, events) == {"b": [1]}
+    assert state_of({"a": 1}, events) == {"b": [1]}
 
 
 @pytest.mark.parametrize("start", [None, 3, "text"])
@@ -132,7 +132,7 @@ def test_a_state_that_is_no_container_is_replaced_by_the_first_change(start: Any
     root["a"] = 1
     root["b"] = 2
     assert [event["type"] for event in events] == ["STATE_SNAPSHOT", "STATE_DELTA"]
-    assert told(start, events) == {"a": 1, "b": 2}
+    assert state_of(start, events) == {"a": 1, "b": 2}
 
 
 def test_a_view_of_what_is_gone_refuses_to_change_something_else() -> None:
@@ -144,7 +144,7 @@ def test_a_view_of_what_is_gone_refuses_to_change_something_else() -> None:
     for stale in (lambda: old.update(x=2), lambda: second.append(3)):
         with pytest.raises(RuntimeError, match="read it again"):
             stale()
-    assert told({"a": {"x": 1}, "list": [[1], [2]]}, events) == state.value
+    assert state_of({"a": {"x": 1}, "list": [[1], [2]]}, events) == state.value
 
 
 def test_what_was_put_in_can_change_outside_without_effect() -> None:
@@ -155,7 +155,7 @@ def test_what_was_put_in_can_change_outside_without_effect() -> None:
     mine["x"].append(2)
     root["copy"] = root["mine"]
     root["copy"]["x"].append(3)
-    assert state.value == {"mine": {"x": [1]}, "copy": {"x": [1, 3]}} == told({}, events)
+    assert state.value == {"mine": {"x": [1]}, "copy": {"x": [1, 3]}} == state_of({}, events)
 
 
 @pytest.mark.parametrize("value", [{1: 2}, {"a": object()}, [{1, 2}]])

@@ -103,15 +103,15 @@ class Peer:
 @asynccontextmanager
 async def peer(script: Script) -> AsyncIterator[Peer]:
     """Serve; at the end every connection must have been closed by the host."""
-    found = Peer(script)
-    server = await asyncio.start_server(found.handle, "127.0.0.1", 0, limit=10_000_000)
-    found.port = server.sockets[0].getsockname()[1]
+    running = Peer(script)
+    server = await asyncio.start_server(running.handle, "127.0.0.1", 0, limit=10_000_000)
+    running.port = server.sockets[0].getsockname()[1]
     try:
-        yield found
-        for task in found.tasks:
+        yield running
+        for task in running.tasks:
             await asyncio.wait_for(task, 20)
-        assert found.open == 0
+        assert running.open == 0
     finally:
         server.close()
-        for task in found.tasks:
+        for task in running.tasks:
             task.cancel()

@@ -324,17 +324,17 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize(
-    ("script", "code", "said"), HOSTILE, ids=[script.__name__ for script, _, _ in HOSTILE]
+    ("script", "code", "words"), HOSTILE, ids=[script.__name__ for script, _, _ in HOSTILE]
 )
 async def test_a_hostile_peer_ends_the_run_once_with_a_code_that_names_the_cause(
-    cast: Cast, writer: JournalWriter, settings: Any, script: Any, code: str, said: str
+    cast: Cast, writer: JournalWriter, settings: Any, script: Any, code: str, words: str
 ) -> None:
     settings.AGUI_MAX_EVENT_BYTES = 300_000
     async with peer(script) as far:
         run, log = await run_at(far.url, cast, writer)
     assert run.status == Status.FAILED
     assert (log[-1]["type"], log[-1]["code"]) == ("RUN_ERROR", code)
-    assert said in log[-1]["message"]
+    assert words in log[-1]["message"]
     assert "secret" not in json.dumps(log)
     said_before = "before" in script.__code__.co_consts
     assert [event["delta"] for event in log if "delta" in event] == ["before"] * said_before

@@ -17,7 +17,7 @@ def test_what_0_x_wants_is_there_and_what_it_does_not_know_is_gone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "told"),
+    ("message", "expected"),
     [
         (
             {"id": "1", "role": "user", "name": "eve", "metadata": {}, "content": [
@@ -42,8 +42,8 @@ def test_what_0_x_wants_is_there_and_what_it_does_not_know_is_gone() -> None:
         ({"id": "5", "role": "activity", "content": {}}, None),
     ],
 )  # fmt: skip
-def test_messages_become_text(message: dict[str, Any], told: dict[str, Any] | None) -> None:
-    assert legacy({**BASE, "messages": [message]})["messages"] == ([told] if told else [])
+def test_messages_become_text(message: dict[str, Any], expected: dict[str, Any] | None) -> None:
+    assert legacy({**BASE, "messages": [message]})["messages"] == ([expected] if expected else [])
 
 
 def test_tools_and_context_keep_what_0_x_knows() -> None:

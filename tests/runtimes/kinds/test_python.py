@@ -14,7 +14,7 @@ from protocol.errors import RunErrorCode, RunFailed
 from runtimes import RunContext
 from runtimes.context.outbox import FLOOD, HIGH
 from runtimes.kinds import python
-from tests.runtimes.playing import asked, play, runtime, said, types
+from tests.runtimes.playing import play, run_input, runtime, text_of, types
 
 PING = {"type": "CUSTOM", "name": "ping", "value": 1}
 TEXT = ["TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END"]
@@ -79,7 +79,7 @@ AGENTS = [
 async def test_every_kind_of_agent_gives_the_same_stream(target: Any) -> None:
     events = await play(target)
     assert types(events) == [*TEXT, "CUSTOM"]
-    assert said(events) == "hello"
+    assert text_of(events) == "hello"
     assert len({event["messageId"] for event in events[:3]}) == 1
     assert events[3] == PING
 
@@ -127,7 +127,7 @@ async def test_what_is_emitted_goes_out_while_the_agent_waits() -> None:
         await go_on.wait()
         yield "done"
 
-    async with aclosing(runtime(target).run(RunContext(asked()))) as stream:
+    async with aclosing(runtime(target).run(RunContext(run_input()))) as stream:
         first = await anext(stream)
         assert first["delta"] == [{"op": "add", "path": "/here", "value": True}]
         go_on.set()
@@ -162,7 +162,7 @@ async def test_an_agent_is_not_run_further_than_its_reader_reads(blocking: bool)
             yield event
 
     target = count if blocking else count_async
-    async with aclosing(runtime(target).run(RunContext(asked()))) as stream:
+    async with aclosing(runtime(target).run(RunContext(run_input()))) as stream:
         await anext(stream)
         await asyncio.to_thread(full.wait, 10)
         assert made <= HIGH + 2
@@ -235,7 +235,7 @@ async def test_cancelling_the_reader_cancels_the_agent_and_closes_it() -> None:
     reading = asyncio.Event()
 
     async def read() -> None:
-        async with aclosing(runtime(target).run(RunContext(asked()))) as stream:
+        async with aclosing(runtime(target).run(RunContext(run_input()))) as stream:
             async for event in stream:
                 if event == PING:
                     reading.set()
@@ -258,23 +258,23 @@ async def test_closing_the_stream_closes_a_generator_that_waits_for_room() -> No
         finally:
             closed.set()
 
-    async with aclosing(runtime(endless).run(RunContext(asked()))) as stream:
+    async with aclosing(runtime(endless).run(RunContext(run_input()))) as stream:
         await anext(stream)
     assert closed.is_set()
 
 
 async def test_a_thread_sees_that_it_is_cancelled() -> None:
-    seen, ended = threading.Event(), threading.Event()
+    cancelled, ended = threading.Event(), threading.Event()
 
     def endless(ctx: RunContext) -> None:
         try:
             while not ctx.cancelled:
                 ctx.emit(PING)
-            seen.set()
+            cancelled.set()
         finally:
             ended.set()
 
-    async with aclosing(runtime(endless).run(RunContext(asked()))) as stream:
+    async with aclosing(runtime(endless).run(RunContext(run_input()))) as stream:
         await anext(stream)
     assert await asyncio.to_thread(ended.wait, 10)
 
@@ -293,7 +293,7 @@ async def test_an_agent_that_swallows_its_cancellation_is_left_behind(
             await stopped.wait()
         ctx.emit(PING)
 
-    async with aclosing(runtime(stubborn).run(RunContext(asked()))) as stream:
+    async with aclosing(runtime(stubborn).run(RunContext(run_input()))) as stream:
         await anext(stream)
     (task,) = python._left_behind
     stopped.set()

@@ -18,10 +18,10 @@ SPELLINGS = {
 
 def parsed(body: bytes, size: int, limit: int = 1000) -> list[str]:
     parser = SseParser(limit)
-    found = []
+    frames = []
     for at in range(0, len(body), size):
-        found += parser.feed(body[at : at + size])
-    return found + parser.close()
+        frames += parser.feed(body[at : at + size])
+    return frames + parser.close()
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])

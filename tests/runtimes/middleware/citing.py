@@ -33,8 +33,8 @@ def folded(events: list[Wire], state: Any = None) -> Any:
 
 
 def message_of(events: list[Wire], name: str = "m") -> Wire:
-    found: Wire = folded(events)["deepcitation"]["messages"][name]
-    return found
+    message: Wire = folded(events)["deepcitation"]["messages"][name]
+    return message
 
 
 def key_of(quoting: str) -> str:
@@ -45,13 +45,13 @@ class Held:
     """A verifier that answers when it is told to."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.quotes: list[str] = []
         self.gate = asyncio.Event()
         self.began = asyncio.Event()
         self.closed = self.cancelled = False
 
     async def verify(self, citation: Citation) -> Wire:
-        self.asked.append(citation.quote)
+        self.quotes.append(citation.quote)
         self.began.set()
         try:
             await self.gate.wait()

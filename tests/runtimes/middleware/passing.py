@@ -22,7 +22,7 @@ def custom(value: Any = 1) -> Wire:
     return {"type": "CUSTOM", "name": "n", "value": value}
 
 
-def said(message: str = "m", *deltas: str) -> list[Wire]:
+def text_message(message: str = "m", *deltas: str) -> list[Wire]:
     """A whole message."""
     begin = {"type": "TEXT_MESSAGE_START", "messageId": message, "role": "assistant"}
     end = {"type": "TEXT_MESSAGE_END", "messageId": message}
@@ -33,7 +33,7 @@ def chain_of(*entries: Wire, ctx: RunContext | None = None, **body: Any) -> Chai
     return Chain(list(entries), ctx or RunContext({"threadId": "t", "runId": "r", **body}))
 
 
-async def given(*events: Wire) -> AsyncGenerator[Wire, None]:
+async def stream_of(*events: Wire) -> AsyncGenerator[Wire, None]:
     """Copies of the events, since middleware may change what it gets."""
     for event in events:
         yield dict(event)
@@ -41,18 +41,18 @@ async def given(*events: Wire) -> AsyncGenerator[Wire, None]:
 
 async def passed(chain: Chain, *events: Wire) -> list[Wire]:
     """What comes out of a stream that ends by itself."""
-    async with aclosing(chain.stream(given(*events))) as stream:
+    async with aclosing(chain.stream(stream_of(*events))) as stream:
         return [event async for event in stream]
 
 
 async def first(stream: AsyncIterable[Wire], n: int = 1) -> list[Wire]:
     """The first events, and the stream stays open."""
-    found = []
+    events = []
     async for event in stream:
-        found.append(event)
-        if len(found) == n:
+        events.append(event)
+        if len(events) == n:
             break
-    return found
+    return events
 
 
 def types(events: list[Wire]) -> list[str]:
@@ -61,11 +61,11 @@ def types(events: list[Wire]) -> list[str]:
 
 async def until_it_breaks(chain: Chain, events: AsyncGenerator[Wire, None]) -> list[Wire]:
     """What comes out of a stream that raises RuntimeError, and what is said after it."""
-    found: list[Wire] = []
+    passed_on: list[Wire] = []
     try:
         async with aclosing(chain.stream(events)) as stream:
             async for event in stream:
-                found.append(event)
+                passed_on.append(event)
     except RuntimeError:
-        return [*found, *chain.rest()]
+        return [*passed_on, *chain.rest()]
     raise AssertionError("the stream did not raise")

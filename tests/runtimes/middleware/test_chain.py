@@ -16,13 +16,20 @@ from runtimes.middleware.citing.verifiers import LocalOptions
 from runtimes.middleware.inlet import ROOM
 from runtimes.options import BadOptions
 from tests.house.repository import ROOT
-from tests.runtimes.middleware.passing import chain_of, custom, given, passed, text, until_it_breaks
+from tests.runtimes.middleware.passing import (
+    chain_of,
+    custom,
+    passed,
+    stream_of,
+    text,
+    until_it_breaks,
+)
 
 
 class Tag(Middleware):
     """Notes who saw an event, and what was done to itself."""
 
-    seen: list[str] = []
+    order: list[str] = []
     name = "tag"
 
     def feed(self, event: Wire) -> Any:
@@ -36,7 +43,7 @@ class Tag(Middleware):
             async for event in super().stream(events):
                 yield event
         finally:
-            self.seen.append(self.name)
+            self.order.append(self.name)
 
 
 class One(Tag):
@@ -52,8 +59,8 @@ def tags(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(
         "runtimes.middleware.chain.MIDDLEWARE", {**table.MIDDLEWARE, "one": One, "two": Two}
     )
-    monkeypatch.setattr(Tag, "seen", [])
-    return Tag.seen
+    monkeypatch.setattr(Tag, "order", [])
+    return Tag.order
 
 
 def values(events: list[Wire]) -> list[str]:
@@ -61,8 +68,8 @@ def values(events: list[Wire]) -> list[str]:
 
 
 async def test_the_first_one_is_next_to_the_agent() -> None:
-    found = await passed(chain_of({"name": "one"}, {"name": "two"}), custom("a"), custom("b"))
-    assert values(found) == ["a12", "b12", "end of 1 2", "end of 2 "]
+    passed_on = await passed(chain_of({"name": "one"}, {"name": "two"}), custom("a"), custom("b"))
+    assert values(passed_on) == ["a12", "b12", "end of 1 2", "end of 2 "]
 
 
 async def test_what_is_left_passes_the_later_ones() -> None:
@@ -145,7 +152,7 @@ async def test_a_slow_reader_slows_the_agent() -> None:
 
 async def test_an_empty_stream() -> None:
     chain = chain_of({"name": "throttle"}, {"name": "log"})
-    async with aclosing(chain.stream(given())) as stream:
+    async with aclosing(chain.stream(stream_of())) as stream:
         assert [event async for event in stream] == []
 
 

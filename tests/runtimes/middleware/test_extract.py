@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from runtimes.middleware.citing.extract import Reader, citations_in
 
 
-def found(text: str) -> list[tuple[str, str | None]]:
+def citations_of(text: str) -> list[tuple[str, str | None]]:
     return [(citation.quote, citation.source) for citation, _ in citations_in(text)]
 
 
@@ -31,7 +31,7 @@ def found(text: str) -> list[tuple[str, str | None]]:
     ],
 )
 def test_the_forms(text: str, expected: list[tuple[str, str | None]]) -> None:
-    assert found(text) == expected
+    assert citations_of(text) == expected
 
 
 def test_keys_are_the_first_digits_of_a_hash() -> None:

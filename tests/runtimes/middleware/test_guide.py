@@ -6,7 +6,7 @@ import re
 from runtimes import RunContext
 from runtimes.middleware.chain import parse
 from tests.house.repository import ROOT
-from tests.runtimes.middleware.passing import given, said
+from tests.runtimes.middleware.passing import stream_of, text_message
 
 GUIDE = (ROOT / "docs" / "howto-middleware.md").read_text()
 
@@ -23,5 +23,5 @@ async def test_the_middleware_of_ones_own_works() -> None:
     names: dict[str, type] = {}
     exec(code, names)  # noqa: S102
     shout = names["Shout"](names["ShoutOptions"](), RunContext({}))
-    found = [event async for event in shout.stream(given(*said("m", "hey", " you")))]
-    assert "".join(event.get("delta", "") for event in found) == "HEY YOU!"
+    events = [event async for event in shout.stream(stream_of(*text_message("m", "hey", " you")))]
+    assert "".join(event.get("delta", "") for event in events) == "HEY YOU!"

@@ -2,11 +2,11 @@
 
 import structlog
 
-from tests.runtimes.middleware.passing import chain_of, custom, passed, said, text
+from tests.runtimes.middleware.passing import chain_of, custom, passed, text, text_message
 
 
 async def test_one_line_without_content() -> None:
-    events = [*said("m", "hunter2", "!"), custom("hunter2")]
+    events = [*text_message("m", "hunter2", "!"), custom("hunter2")]
     with structlog.testing.capture_logs() as lines:
         assert await passed(chain_of({"name": "log"}), *events) == events
     (line,) = lines

@@ -21,8 +21,8 @@ from tests.runtimes.middleware.passing import (
     chain_of,
     custom,
     passed,
-    said,
     text,
+    text_message,
     until_it_breaks,
 )
 
@@ -40,11 +40,11 @@ async def through(entry: Wire, *events: Wire) -> list[Wire]:
 
 
 async def test_a_secret_in_one_delta() -> None:
-    begin, delta, end = said("m", f"the key is {KEY}, keep it")
-    found = await through(BY_PATTERN, begin, delta, end)
-    assert found[0] == begin
-    assert found[-1] == end
-    assert joined(found) == "the key is [redacted], keep it"
+    begin, delta, end = text_message("m", f"the key is {KEY}, keep it")
+    events_out = await through(BY_PATTERN, begin, delta, end)
+    assert events_out[0] == begin
+    assert events_out[-1] == end
+    assert joined(events_out) == "the key is [redacted], keep it"
 
 
 @drawn(
@@ -61,62 +61,62 @@ def test_however_the_text_is_cut_it_reads_as_if_it_were_whole(
     for size in cuts:
         pieces.append(rest[:size])
         rest = rest[size:]
-    found = asyncio.run(through(BY_PATTERN, *said("m", *pieces, rest)))
+    events_out = asyncio.run(through(BY_PATTERN, *text_message("m", *pieces, rest)))
     expected = re.sub(BY_PATTERN["patterns"][0], "[redacted]", whole)  # type: ignore[index]
-    assert joined(found) == expected
-    assert KEY[:13] not in str(found)
+    assert joined(events_out) == expected
+    assert KEY[:13] not in str(events_out)
 
 
 async def test_text_flows_while_it_is_harmless() -> None:
     veil = Veil(Patterns([compiled("sk-[a-z0-9]{10,}", 16)]), "*", 16)
-    shown = veil.feed("harmless words that are long enough")
-    assert shown == "harmless words that"
-    assert shown + veil.end() == "harmless words that are long enough"
+    first_part = veil.feed("harmless words that are long enough")
+    assert first_part == "harmless words that"
+    assert first_part + veil.end() == "harmless words that are long enough"
 
 
 async def test_what_stands_before_a_secret_counts_after_it_has_gone_on() -> None:
     veil = Veil(Patterns([compiled(r"\bkey=[a-z]+", 8)]), "*", 8)
-    found = "".join(veil.feed(letter) for letter in "a monkey=abcdefghijkl and a key=abcdefghi 1")
-    assert found + veil.end() == "a monkey=abcdefghijkl and a * 1"
+    veiled = "".join(veil.feed(letter) for letter in "a monkey=abcdefghijkl and a key=abcdefghi 1")
+    assert veiled + veil.end() == "a monkey=abcdefghijkl and a * 1"
 
 
 async def test_a_match_without_end_is_cut_off() -> None:
     veil = Veil(Patterns([compiled("sk-[a-z]+", 8)]), "*", 8)
-    found = veil.feed("so: sk-" + "a" * (2 * patterns.MOST_HELD)) + veil.feed("bc") + veil.end()
-    assert found == "so: *"
+    veiled = veil.feed("so: sk-" + "a" * (2 * patterns.MOST_HELD)) + veil.feed("bc") + veil.end()
+    assert veiled == "so: *"
 
 
 async def test_messages_that_are_interleaved() -> None:
     events = [text("sk-abcdef"), text("sk-abcdef", "n"), text("ghijklm"), text("ghijklm", "n")]
     ends = [{"type": "TEXT_MESSAGE_END", "messageId": name} for name in ("m", "n")]
-    found = await through(BY_PATTERN, *events, *ends)
-    assert found == [text("[redacted]"), ends[0], text("[redacted]", "n"), ends[1]]
+    events_out = await through(BY_PATTERN, *events, *ends)
+    assert events_out == [text("[redacted]"), ends[0], text("[redacted]", "n"), ends[1]]
 
 
 async def test_arguments_of_a_call_are_looked_at_whole() -> None:
     pieces = ['{"to": "a", "pass', 'word": "hun', 'ter2", "deep": [{"TOKEN": 5}]}']
     end = {"type": "TOOL_CALL_END", "toolCallId": "c"}
-    found = await through(BY_KEY, *map(args, pieces), custom("meanwhile"), end)
-    assert found[0] == custom("meanwhile")
-    assert found[2] == end
-    assert json.loads(found[1]["delta"]) == {
+    events_out = await through(BY_KEY, *map(args, pieces), custom("meanwhile"), end)
+    assert events_out[0] == custom("meanwhile")
+    assert events_out[2] == end
+    assert json.loads(events_out[1]["delta"]) == {
         "to": "a", "password": "[redacted]", "deep": [{"TOKEN": "[redacted]"}],
     }  # fmt: skip
 
 
 async def test_arguments_that_are_no_json_or_escape_the_secret() -> None:
     end = {"type": "TOOL_CALL_END", "toolCallId": "c"}
-    found = await through(BY_PATTERN, args(f'{{"a": "{KEY}'), end)
-    assert joined(found) == '{"a": "[redacted]'
+    events_out = await through(BY_PATTERN, args(f'{{"a": "{KEY}'), end)
+    assert joined(events_out) == '{"a": "[redacted]'
     escaped = "".join(f"\\u{ord(letter):04x}" for letter in KEY)
-    found = await through(BY_PATTERN, args(f'{{"a": "{escaped}"}}'), end)
-    assert json.loads(joined(found)) == {"a": "[redacted]"}
+    events_out = await through(BY_PATTERN, args(f'{{"a": "{escaped}"}}'), end)
+    assert json.loads(joined(events_out)) == {"a": "[redacted]"}
 
 
 async def test_arguments_without_end_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redact, "MOST_ARGS", 10)
-    found = await through(BY_KEY, *[args("abcdef")] * 3)
-    assert joined(found) == '"[redacted]"'
+    events_out = await through(BY_KEY, *[args("abcdef")] * 3)
+    assert joined(events_out) == '"[redacted]"'
 
 
 def secretive(value: Any) -> Wire:
@@ -145,12 +145,12 @@ def secretive(value: Any) -> Wire:
 )  # fmt: skip
 async def test_every_event_that_says_something(event: Wire) -> None:
     entry = {**BY_PATTERN, "keys": ["password"]}
-    found = await through(entry, event)
-    assert KEY not in str(found)
-    assert '"x": 1' not in json.dumps(found)
-    assert "[redacted]" in str(found)
+    events_out = await through(entry, event)
+    assert KEY not in str(events_out)
+    assert '"x": 1' not in json.dumps(events_out)
+    assert "[redacted]" in str(events_out)
     if event["type"] == "MESSAGES_SNAPSHOT":
-        assert found[0]["messages"][0]["id"] == "sk-0123456789"
+        assert events_out[0]["messages"][0]["id"] == "sk-0123456789"
 
 
 async def test_patches_below_a_replaced_place_are_left_out() -> None:
@@ -160,8 +160,8 @@ async def test_patches_below_a_replaced_place_are_left_out() -> None:
         {"op": "remove", "path": "/user/password"},
         {"op": "add", "path": "/user/name", "value": {"token": "x", "n": 1}},
     ]
-    (found,) = await through(BY_KEY, {"type": "STATE_DELTA", "delta": delta})
-    assert found["delta"] == [
+    (events_out,) = await through(BY_KEY, {"type": "STATE_DELTA", "delta": delta})
+    assert events_out["delta"] == [
         {"op": "replace", "path": "/user/password", "value": "[redacted]"},
         {"op": "remove", "path": "/user/password"},
         {"op": "add", "path": "/user/name", "value": {"token": "[redacted]", "n": 1}},
@@ -176,8 +176,8 @@ async def test_originals_are_left_out_unless_they_are_wanted() -> None:
 
 
 async def test_half_a_secret_does_not_leave_when_the_stream_is_cut() -> None:
-    found = await until_it_breaks(chain_of(BY_PATTERN), _cut())
-    assert joined(found) == "so far, and after a whi"
+    events_out = await until_it_breaks(chain_of(BY_PATTERN), _cut())
+    assert joined(events_out) == "so far, and after a whi"
     failed = {"type": "RUN_ERROR", "message": "no"}
     assert await through(BY_PATTERN, text("sk-abcdefghi"), args('{"a'), failed) == [failed]
 
@@ -221,7 +221,7 @@ def test_no_pattern_takes_for_ever(pattern: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "text", "seen"),
+    ("pattern", "text", "redacted"),
     [
         (r"\w+@\w+", "an José@köln here", "an * here"),
         (r"[\w.]+@\w+", "josé.ñ@x", "*"),
@@ -234,9 +234,9 @@ def test_no_pattern_takes_for_ever(pattern: str) -> None:
         (r"[x\[:]+", "a[:x", "a*"),
     ],
 )
-def test_a_pattern_means_what_it_means_in_python(pattern: str, text: str, seen: str) -> None:
+def test_a_pattern_means_what_it_means_in_python(pattern: str, text: str, redacted: str) -> None:
     spans = compiled(pattern, 128).spans(text)
-    assert patterns.replaced(text, spans, "*") == seen == re.sub(pattern, "*", text)
+    assert patterns.replaced(text, spans, "*") == redacted == re.sub(pattern, "*", text)
 
 
 def test_usual_patterns_are_taken() -> None:

@@ -89,14 +89,14 @@ class Service:
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
-        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.requests: list[tuple[str, dict[str, Any]]] = []
         self.url = ""
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         fields = dict(line.lower().split(": ", 1) for line in head.split("\r\n")[1:] if line)
         body = json.loads(await reader.readexactly(int(fields["content-length"])))
-        self.asked.append((fields.get("authorization", ""), body))
+        self.requests.append((fields.get("authorization", ""), body))
         status, answer = self._answer(body)
         data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
         writer.write(f"HTTP/1.1 {status} X\r\nContent-Length: {len(data)}\r\n".encode())
@@ -108,19 +108,19 @@ class Service:
 
 @asynccontextmanager
 async def service(answer: Answer) -> AsyncIterator[Service]:
-    found = Service(answer)
-    listener = await asyncio.start_server(found.handle, "127.0.0.1", 0)
-    found.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/verify"
+    server = Service(answer)
+    listener = await asyncio.start_server(server.handle, "127.0.0.1", 0)
+    server.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/verify"
     async with listener:
-        yield found
+        yield server
 
 
-async def asked(answer: Answer, **options: Any) -> tuple[dict[str, Any], Service]:
-    async with service(answer) as found:
-        chosen = HttpOptions.model_validate({"kind": "http", "url": found.url, **options})
+async def requests(answer: Answer, **options: Any) -> tuple[dict[str, Any], Service]:
+    async with service(answer) as server:
+        chosen = HttpOptions.model_validate({"kind": "http", "url": server.url, **options})
         verifier = HttpVerifier(chosen, RunContext({}))
         try:
-            return await verifier.verify(Citation("0" * 16, "q", "1")), found
+            return await verifier.verify(Citation("0" * 16, "q", "1")), server
         finally:
             await verifier.aclose()
 
@@ -139,9 +139,9 @@ class TestService:
     async def test_it_gets_the_citation_the_options_and_the_key(self) -> None:
         options = {"outputImageFormat": "avif", "generateProofUrls": True}
         answer = says(status="verified", score=0.9, proofUrl="https://proof/1", secret="x")
-        result, found = await asked(answer, api_key="Dc-Key", verify_options=options)
+        result, verifier_service = await requests(answer, api_key="Dc-Key", verify_options=options)
         assert result == {"status": "verified", "score": 0.9, "proofUrl": "https://proof/1"}
-        ((authorization, body),) = found.asked
+        ((authorization, body),) = verifier_service.requests
         assert authorization == "bearer dc-key"
         assert body["options"] == options
         assert body["citations"] == {"0" * 16: {"key": "0" * 16, "quote": "q", "source": "1"}}
@@ -154,7 +154,7 @@ class TestService:
         ],
     )  # fmt: skip
     async def test_flags_are_understood(self, flag: str, status: str) -> None:
-        assert (await asked(says(**{flag: True})))[0] == {"status": status}
+        assert (await requests(says(**{flag: True})))[0] == {"status": status}
 
     @pytest.mark.parametrize(
         "answer",
@@ -168,9 +168,9 @@ class TestService:
     )  # fmt: skip
     async def test_no_answer_is_an_error(self, answer: tuple[int, Any]) -> None:
         with pytest.raises((ValueError, httpx.HTTPError)):
-            await asked(lambda body: answer)
+            await requests(lambda body: answer)
 
 
 async def test_it_is_called_through_the_guard() -> None:
     with pytest.raises(AddressRefused):
-        await asked(says(status="verified"))
+        await requests(says(status="verified"))

@@ -70,10 +70,10 @@ def test_a_malformed_body_writes_nothing(cast: Cast) -> None:
 
 
 async def test_a_result_or_an_answer_that_nothing_waits_for(cast: Cast, writer: Any) -> None:
-    asked = await db(
+    run = await db(
         lambda: start(cast.alice, threadId="t", messages=[{"role": "user", "content": "x"}])
     )
-    await perform(asked, writer)
+    await perform(run, writer)
     before = await db(Run.objects.count)
     for message in (OUTPUT, ANSWER):
         refusal = await ask(

@@ -43,9 +43,9 @@ CHATS: list[Any] = [
 ]
 
 
-def refused(cast: Cast, method: str, url: str, statuses: tuple[int, ...], **sent: Any) -> None:
-    answer = ask_now(method, f"/v1/{url}", cast.alice.headers, **sent)
-    assert answer.status in statuses, (url, sent, answer.body)
+def refused(cast: Cast, method: str, url: str, statuses: tuple[int, ...], **body: Any) -> None:
+    answer = ask_now(method, f"/v1/{url}", cast.alice.headers, **body)
+    assert answer.status in statuses, (url, body, answer.body)
     error = answer.json["error"]
     assert set(error) == {"message", "type", "param", "code"}
     assert error["message"]

@@ -11,7 +11,8 @@ from pytest_django import Settings
 
 from backends.postgres.bridge import db
 from events.writer import JournalWriter
-from runs.lifecycle import erasure, feed, lifecycle
+from runs.lifecycle import feed, lifecycle
+from runs.lifecycle.deletion import erasure
 from runs.models import FeedEntry, Run, Thread, Visibility
 from teams import keys
 from teams.models import ApiKey

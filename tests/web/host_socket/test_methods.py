@@ -106,8 +106,8 @@ class TestRunSubscribe:
             notes = [await peer.note() for _ in range(6 + 6 + 4 + 2 + len(names))]
         for name, after in names.items():
             *events, end = [note for note in notes if note["params"]["subscription"] == name]
-            seen = [(note["params"]["seq"], note["params"]["event"]) for note in events]
-            assert seen == (await stored(live))[after:]
+            received = [(note["params"]["seq"], note["params"]["event"]) for note in events]
+            assert received == (await stored(live))[after:]
             assert end["params"]["reason"] == "finished"
 
     async def test_an_ended_run_at_its_end(self, cast: Cast, live: LiveRun) -> None:
@@ -158,8 +158,8 @@ class TestThreadSubscribe:
             other = await LiveRun.begin(await db(start, cast.alice, threadId="u"), writer)
             await second.end()
             await other.end()
-            seen = [await peer.params("event") for _ in range(3)]
-        assert [(each["run"], each["seq"]) for each in seen] == [
+            received = [await peer.params("event") for _ in range(3)]
+        assert [(each["run"], each["seq"]) for each in received] == [
             (str(first.run.pk), 2), (str(second.run.pk), 1), (str(second.run.pk), 2),
         ]  # fmt: skip
 
@@ -179,8 +179,8 @@ class TestThreadSubscribe:
         ):
             async with calling(cast.vera.headers) as peer:
                 await peer.call("thread.subscribe", thread_id="t", after=after)
-                seen = [await peer.params("event") for _ in expected]
-                assert [(each["run"], each["seq"]) for each in seen] == expected
+                received = [await peer.params("event") for _ in expected]
+                assert [(each["run"], each["seq"]) for each in received] == expected
                 third = await LiveRun.begin(await db(start, cast.alice, threadId="t"), writer)
                 assert (await peer.params("event"))["run"] == str(third.run.pk)
                 await third.end()

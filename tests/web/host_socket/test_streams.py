@@ -15,7 +15,7 @@ from events.hub import hub
 from events.writer import JournalWriter
 from runs.access import sharing
 from runs.access.sharing import Terms, To
-from runs.lifecycle import erasure, retention
+from runs.lifecycle.deletion import erasure, retention
 from teams import keys
 from teams.models import ApiKey, StreamTicket
 from tests.asgi import DEADLINE, ask
@@ -72,13 +72,13 @@ class TestCredit:
         async with calling(cast.vera.headers) as peer:
             run = str(live.run.pk)
             result = await peer.call("run.subscribe", run=run, window=3)
-            seen, reason = await peer.until_end(result["subscription"])
-            assert ([seq for seq, _ in seen], reason) == ([1, 2, 3], "slow")
+            count, reason = await peer.until_end(result["subscription"])
+            assert ([seq for seq, _ in count], reason) == ([1, 2, 3], "slow")
             settings.AGUI_STALL_TIMEOUT = 60.0
             result = await peer.call("run.subscribe", run=run, after=3)
             await live.end()
-            seen, reason = await peer.until_end(result["subscription"])
-            assert ([seq for seq, _ in seen], reason) == ([4, 5], "finished")
+            count, reason = await peer.until_end(result["subscription"])
+            assert ([seq for seq, _ in count], reason) == ([4, 5], "finished")
 
     async def test_an_acknowledgement_after_the_end_is_no_error(
         self, cast: Cast, live: LiveRun

@@ -7,13 +7,12 @@ from protocol.dialects.ai_sdk.stream import Stream
 from protocol.dialects.fold import Frame
 from protocol.encoding import encode
 from runs.access import access, start
-from runs.access.dialects import chats
+from runs.access.dialects import chats, resumes
 from runs.access.start import StartOutcome
-from runs.lifecycle import turns
 from runs.models import Run
-from teams import authentication
 from teams.authentication import Principal
 from web.asgi_http import Request, answer, endpoint
+from web.consumers import arriving
 from web.consumers.agui import authenticate
 from web.consumers.dialects.teller import Teller
 from web.consumers.opening import opened
@@ -29,19 +28,24 @@ async def chat(request: Request, send: Send) -> None:
     """Start a run from a chat's messages and follow it. Leaving does not cancel it."""
     principal = await authenticate(request)
     async with opened(principal):
-        sent = chat_request.read(strict_json.loads(await request.body()))
+        message = chat_request.read(strict_json.loads(await request.body()))
         slug, key = request.kwargs["slug"], request.headers.get("idempotency-key")
-        outcome: StartOutcome = await db(chats.begin, principal, sent.input, agent=slug, key=key)
+        outcome: StartOutcome = await db(chats.begin, principal, message.input, agent=slug, key=key)
         run = outcome.run
-        fold = Stream(sent.continues or str(run.pk), calls=sent.calls, approvals=sent.approvals)
-        del sent  # It must not live as long as the stream.
+        fold = Stream(
+            message.continues or str(run.pk), calls=message.calls, approvals=message.approvals
+        )
+        del message  # It must not live as long as the stream.
         await _stream(request, send, principal, [run], fold)
 
 
 @endpoint
 async def chat_stream(request: Request, send: Send) -> None:
-    """Replay the message that is being made, then follow it; 204 if there is none."""
-    principal = await db(authentication.resolve, request.headers, request.cookies)
+    """Replay the message that is being made, then follow it; 204 if there is none.
+
+    A page that loaded while it was being made gets it once more when it is finished.
+    """
+    principal = await arriving.caller(request)
     turn = await db_read(_live_turn, principal, request.kwargs["slug"], request.kwargs["chat"])
     if not turn:
         await answer(send, 204)
@@ -53,8 +57,7 @@ async def chat_stream(request: Request, send: Send) -> None:
 def _live_turn(principal: Principal, slug: str, thread_id: str) -> list[Run]:
     access.require(principal, "view")
     start.find_agent(principal, slug)
-    active = chats.active(principal, thread_id)
-    return turns.of(active[0]) if active else []
+    return resumes.turn(principal, thread_id)
 
 
 async def _stream(

@@ -3,32 +3,28 @@
 A response is a run, a conversation is a thread, a model is an agent. Errors have OpenAI's shape.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import aclosing, suppress
-from typing import Any, TypeVar
-from uuid import UUID
+from typing import Any
 
-from agui_project.errors import MethodNotAllowed, NotFound, Unauthenticated
+from agui_project.errors import MethodNotAllowed, NotFound
 from backends.postgres.bridge import db, db_read
-from events.follow import follow
 from protocol import strict_json
 from protocol.dialects.fold import Frame
 from protocol.dialects.openai.chat import without_type
 from protocol.dialects.openai.request import read_chat, read_response
-from protocol.encoding import encode
+from protocol.encoding import encode, text_bytes
 from protocol.errors import HostError
 from protocol.strict_json import dumps
-from runs.access import access
 from runs.access.dialects import openai
 from runs.models import Run
-from teams import authentication
 from teams.authentication import Principal
+from web import sse
 from web.asgi_http import Request, answer_json, endpoint
 from web.consumers import arriving
+from web.consumers.dialects import waiting
 from web.consumers.dialects.teller import Teller
 from web.consumers.opening import opened
-from web.consumers.stream import stream_run, while_allowed
+from web.consumers.stream import stream_run
 from web.scope import App, Send
 
 TYPES = {
@@ -39,9 +35,6 @@ TYPES = {
     429: "rate_limit_error",
 }
 DONE = b"data: [DONE]\n\n"
-CANCELLED_WITHIN = 10.0
-"""How many seconds the answer to a cancel waits for the run's end."""
-Made = TypeVar("Made")
 Handle = Callable[[Request, Send, Principal], Awaitable[None]]
 
 
@@ -62,7 +55,7 @@ def resource(methods: Mapping[str, Handle]) -> App:
     """An address of this API, by method; the caller is known before anything else is said."""
 
     async def handle(request: Request, send: Send) -> None:
-        principal = await db(authentication.resolve, request.headers, request.cookies)
+        principal = await arriving.caller(request)
         method = str(request.scope["method"])
         if method not in methods:
             raise MethodNotAllowed
@@ -82,26 +75,26 @@ nowhere = endpoint(_nowhere, error_body)
 
 async def create(request: Request, send: Send, principal: Principal) -> None:
     """POST /v1/responses."""
-    sent = read_response(strict_json.loads(await request.body()))
+    body = read_response(strict_json.loads(await request.body()))
     key = request.headers.get("idempotency-key")
-    if sent.background and not sent.stream:
-        run = await db(openai.begin, principal, sent, key)
-        await answer_json(send, 200, await db_read(openai.response, run))
+    if body.background and not body.stream:
+        run = await db(openai.begin, principal, body, key)
+        await answer_json(send, 200, await _response(run))
         return
     async with opened(principal):
-        run = await db(openai.begin, principal, sent, key)
-        if sent.stream:
+        run = await db(openai.begin, principal, body, key)
+        if body.stream:
             await _stream_response(request, send, principal, run, -1)
             return
-        await _until_end(request, principal, run)
-    await answer_json(send, 200, await db_read(_reread, principal, run.pk, openai.response))
+        await waiting.until_end(request, principal, run)
+    await answer_json(send, 200, await _response(await waiting.reread(principal, run.pk)))
 
 
 async def retrieve(request: Request, send: Send, principal: Principal) -> None:
     """GET /v1/responses/{id}, as it is now or as a stream from ``starting_after``."""
     run = await db(openai.find, principal, request.kwargs["response"])
     if request.query.get("stream") != "true":
-        await answer_json(send, 200, await db_read(openai.response, run))
+        await answer_json(send, 200, await _response(run))
         return
     after = openai.after(run, request.query.get("starting_after"))
     async with opened(principal):
@@ -111,11 +104,8 @@ async def retrieve(request: Request, send: Send, principal: Principal) -> None:
 async def cancel(request: Request, send: Send, principal: Principal) -> None:
     """POST /v1/responses/{id}/cancel; answers with the ended response, if it ends in time."""
     run = await db(openai.cancel, principal, request.kwargs["response"])
-    request.release()
-    with suppress(TimeoutError):
-        async with asyncio.timeout(CANCELLED_WITHIN):
-            await _end(run.pk)
-    await answer_json(send, 200, await db_read(_reread, principal, run.pk, openai.response))
+    await waiting.until_cancelled(request, run)
+    await answer_json(send, 200, await _response(await waiting.reread(principal, run.pk)))
 
 
 async def delete(request: Request, send: Send, principal: Principal) -> None:
@@ -132,17 +122,18 @@ async def input_items(request: Request, send: Send, principal: Principal) -> Non
 
 async def complete(request: Request, send: Send, principal: Principal) -> None:
     """POST /v1/chat/completions."""
-    sent = read_chat(strict_json.loads(await request.body()))
+    body = read_chat(strict_json.loads(await request.body()))
     key = request.headers.get("idempotency-key")
     async with opened(principal):
-        run = await db(openai.begin_chat, principal, sent, key)
-        if sent.stream:
-            fold = openai.chat(run, with_usage=sent.with_usage)
+        run = await db(openai.begin_chat, principal, body, key)
+        if body.stream:
+            fold = openai.chat(run, with_usage=body.with_usage)
             view = Teller(fold, _chunk, farewell=DONE)
             await _stream(request, send, principal, run, view)
             return
-        await _until_end(request, principal, run)
-    made = await db_read(_reread, principal, run.pk, openai.completion)
+        await waiting.until_end(request, principal, run)
+    made = openai.chat(await waiting.reread(principal, run.pk))
+    await waiting.feed(made, run.pk)
     if made.error:
         await answer_json(send, 500, {"error": made.error}, {"x-should-retry": "false"})
     else:
@@ -175,6 +166,13 @@ async def conversation(request: Request, send: Send, principal: Principal) -> No
     await answer_json(send, 200, await db_read(openai.conversation, principal, name))
 
 
+async def _response(run: Run) -> Frame:
+    """The response as far as it has come."""
+    made = await db_read(openai.fold, run)
+    await waiting.feed(made, run.pk)
+    return made.response
+
+
 async def _stream_response(
     request: Request, send: Send, principal: Principal, run: Run, after: int
 ) -> None:
@@ -187,30 +185,15 @@ async def _stream(
 ) -> None:
     # OpenAI's Python client parses the data of a frame that has only ``retry:``.
     await stream_run(
-        request, send, principal, [run.pk], owner=run.team_id, view=view, headers=[], retry=False
+        request,
+        send,
+        principal,
+        [run.pk],
+        owner=run.team_id,
+        view=view,
+        headers=[],
+        wire=sse.WITHOUT_RETRY,
     )
-
-
-async def _until_end(request: Request, principal: Principal, run: Run) -> None:
-    """Wait for the end of a run whose answer is sent whole; raises if the caller loses access."""
-    refused = await while_allowed(
-        _end(run.pk), request, principal, run.pk, run.team_id, leaving="http.disconnect"
-    )
-    if refused:
-        raise Unauthenticated("Your credential was revoked while you were waiting.")
-
-
-async def _end(run_id: UUID) -> None:
-    async with aclosing(follow(run_id)) as frames:
-        async for _ in frames:
-            pass
-
-
-def _reread(principal: Principal, run_id: UUID, make: Callable[[Run], Made]) -> Made:
-    now = authentication.refreshed(principal)
-    if now is None:
-        raise Unauthenticated("Your credential was revoked while you were waiting.")
-    return make(access.find(now, run_id))
 
 
 def _event(number: int, frame: Frame) -> bytes:
@@ -219,7 +202,7 @@ def _event(number: int, frame: Frame) -> bytes:
 
 
 def _chunk(number: int, frame: Frame) -> bytes:
-    return b"data: %b\n\n" % dumps(without_type(frame)).encode()
+    return b"data: %b\n\n" % text_bytes(dumps(without_type(frame)))
 
 
 def _list(data: list[Frame]) -> Frame:

@@ -13,7 +13,7 @@ from runtimes.context.request import RunRequest
 from runtimes.kinds.process.command import BadSettings, Command
 from runtimes.models import Agent
 from teams.models import AuditEntry, Team
-from tests.runtimes.playing import asked
+from tests.runtimes.playing import run_input
 
 CLI = {"argv": ["cli"]}
 
@@ -55,7 +55,7 @@ def test_settings_that_say_nothing_runnable(settings: Any, message: str) -> None
 
 def test_what_a_client_says_is_never_a_placeholder_nor_an_option() -> None:
     command = Command.of({"argv": ["cli", "--p={text}", "x{run_id}", "--", "{text}"]})
-    run = RunRequest(asked("--{thread_id} \ud800"))
+    run = RunRequest(run_input("--{thread_id} \ud800"))
     made = command.arguments(run, None)
     assert made == ["cli", "--p=--{thread_id} ?", "xr", "--", "--{thread_id} ?"]
 
@@ -94,8 +94,10 @@ def test_operators_make_agents_from_the_command_line(
     assert agent.settings == {"argv": ["other"]}
     actions = AuditEntry.objects.filter(team=acme, target="cli").order_by("id")
     assert [entry.action for entry in actions] == ["agent.created", *["agent.changed"] * 5]
-    for settings, message in (({}, "argv must name"), ("{", "cli.json")):
+    for settings, message in (({}, "argv must name"), ("{", "cli.json is not JSON")):
         with pytest.raises(CommandError, match=message):
             create(settings)
+    with pytest.raises(CommandError, match=r"nowhere\.json cannot be read: No such file"):
+        call_command("create_agent", team="acme", slug="cli", file="nowhere.json")
     with pytest.raises(CommandError, match="there is no team"):
         create(CLI, team="nobody")

@@ -31,7 +31,7 @@ from runtimes.models import Agent
 from security import own_secrets
 from teams.models import Team
 from tests.needs import missing, need_root
-from tests.runtimes.playing import asked, said
+from tests.runtimes.playing import run_input, text_of
 
 PYTHON = "/usr/bin/python3"  # every uid may run it; ours may be in a home
 QUICK = 60.0
@@ -94,11 +94,11 @@ def means(request: pytest.FixtureRequest, data: Path, monkeypatch: pytest.Monkey
     with monkeypatch.context() as patch:
         if request.param is Means.UID:
             patch.setattr(confine.shutil, "which", lambda name: None)
-        found = confine.means.__wrapped__(data)
-    if found is not request.param:
+        ways = confine.means.__wrapped__(data)
+    if ways is not request.param:
         missing(f"this machine cannot confine by {request.param}")
-    monkeypatch.setattr(confine, "means", lambda data: found)
-    return found
+    monkeypatch.setattr(confine, "means", lambda data: ways)
+    return ways
 
 
 @pytest.fixture
@@ -110,17 +110,17 @@ def bystander() -> Iterator[int]:
     process.wait()
 
 
-def command(body: str, *arguments: str, **given: Any) -> ProcessRuntime:
+def command(body: str, *arguments: str, **settings: Any) -> ProcessRuntime:
     argv = [PYTHON, "-c", textwrap.dedent(body), *arguments]
-    return ProcessRuntime(Command.of({"argv": argv, "limits": {"grace_seconds": 2}, **given}))
+    return ProcessRuntime(Command.of({"argv": argv, "limits": {"grace_seconds": 2}, **settings}))
 
 
 async def events(runtime: ProcessRuntime) -> list[dict[str, Any]]:
-    async with aclosing(runtime.run(RunContext(asked("x")))) as stream:
+    async with aclosing(runtime.run(RunContext(run_input("x")))) as stream:
         return [event async for event in stream]
 
 
-async def attempt(data: Path, pid: int, **given: Any) -> dict[str, str]:
+async def attempt(data: Path, pid: int, **settings: Any) -> dict[str, str]:
     """What each attempt of a hostile command came to."""
     paths.secret_key(data)
     other = Place.of_thread(data, "another", "team")
@@ -134,10 +134,10 @@ async def attempt(data: Path, pid: int, **given: Any) -> dict[str, str]:
             server.bind(str(endpoint))
             server.listen()
             arguments = (str(data), str(pid), str(endpoint), str(other.root))
-            log = await events(command(ATTEMPTS, *arguments, **given))
+            log = await events(command(ATTEMPTS, *arguments, **settings))
         finally:
             shutil.rmtree(endpoint.parent)
-    return dict(json.loads(line) for line in said(log).splitlines())
+    return dict(json.loads(line) for line in text_of(log).splitlines())
 
 
 async def test_a_hostile_command_reaches_nothing_of_the_host(
@@ -184,10 +184,10 @@ async def test_a_confined_command_has_its_worktree_to_itself(means: Means, data:
         pathlib.Path("mine").write_text("x")
         print(os.getcwd().partition("/work/")[2], os.stat(".").st_uid == os.getuid())
     """
-    request = asked("x", forwardedProps={"alpine": {"worktreeDir": "wt/feature"}})
+    request = run_input("x", forwardedProps={"alpine": {"worktreeDir": "wt/feature"}})
     async with aclosing(command(body).run(RunContext(request))) as stream:
         log = [event async for event in stream]
-    assert said(log) == "wt/feature True\n"
+    assert text_of(log) == "wt/feature True\n"
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ STUBBORN = """
 async def test_a_cancel_asks_first_and_leaves_nothing(means: Means, data: Path) -> None:
     marker = f"3600.{os.getpid()}"
     runtime = command(STUBBORN, marker, directory="thread", limits={"grace_seconds": 1})
-    async with asyncio.timeout(QUICK), aclosing(runtime.run(RunContext(asked("x")))) as stream:
+    async with asyncio.timeout(QUICK), aclosing(runtime.run(RunContext(run_input("x")))) as stream:
         async for event in stream:
             if event["type"] == "TEXT_MESSAGE_CONTENT":
                 break
@@ -250,12 +250,12 @@ async def test_a_cancel_asks_first_and_leaves_nothing(means: Means, data: Path) 
 
 
 def sleepers(marker: str) -> list[int]:
-    found = []
+    pids = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
             if path.read_bytes().split(b"\0")[:2] == [b"sleep", marker.encode()]:
-                found.append(int(path.parent.name))
-    return found
+                pids.append(int(path.parent.name))
+    return pids
 
 
 @pytest.mark.django_db
@@ -280,7 +280,7 @@ async def test_without_any_means_a_stored_agent_is_refused(
         await events(command("print('ran')"))
     assert failed.value.reason == RunErrorCode.AGENT_ERROR
     assert list(data.glob("processes/runs/*")) == []
-    assert said(await events(command("print('ran')", unconfined=True))) == "ran\n"
+    assert text_of(await events(command("print('ran')", unconfined=True))) == "ran\n"
 
 
 @pytest.mark.parametrize("hidden", [True, False])

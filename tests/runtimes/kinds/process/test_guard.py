@@ -21,7 +21,7 @@ from runtimes.kinds.process import guarded_command
 from runtimes.kinds.process.command import Command
 from runtimes.kinds.process.runtime import ProcessRuntime
 from tests.needs import need
-from tests.runtimes.playing import asked, said
+from tests.runtimes.playing import run_input, text_of
 from tests.runtimes.processing import Leftovers, process, script
 
 GENTLE: dict[str, Any] = {"grace_seconds": 0.3}
@@ -34,14 +34,14 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-async def hostile(body: str, **given: Any) -> tuple[str, str, list[dict[str, Any]], float]:
+async def hostile(body: str, **options: Any) -> tuple[str, str, list[dict[str, Any]], float]:
     """Code and message of the end of a hostile script, what it said, and how long it took."""
     left, before, events = Leftovers(), time.monotonic(), []
     runtime = ProcessRuntime(
-        Command.of({"argv": script(body), "limits": GENTLE | given, "unconfined": True})
+        Command.of({"argv": script(body), "limits": GENTLE | options, "unconfined": True})
     )
     try:
-        async with aclosing(runtime.run(RunContext(asked("x")))) as stream:
+        async with aclosing(runtime.run(RunContext(run_input("x")))) as stream:
             async for event in stream:
                 events.append(event)
         end = events[-1] if events else {}
@@ -49,7 +49,7 @@ async def hostile(body: str, **given: Any) -> tuple[str, str, list[dict[str, Any
     except RunFailed as failed:
         code, message = failed.reason.value, failed.message
     seconds = time.monotonic() - before
-    left.gone(*(int(pid) for pid in said(events).split() if pid.isdigit()))
+    left.gone(*(int(pid) for pid in text_of(events).split() if pid.isdigit()))
     assert list(settings.AGUI_DATA_DIR.glob("processes/runs/*")) == []
     assert seconds < QUICK
     return code, message, events, seconds
@@ -82,7 +82,7 @@ FORKS = """
 async def test_a_child_that_keeps_stdout_open_ends_with_its_parent(before: str) -> None:
     code, _, events, _ = await hostile(FORKS.format(before=before, after=""))
     assert code == ""
-    assert said(events).strip().isdigit()  # hostile() has looked: that process is gone
+    assert text_of(events).strip().isdigit()  # hostile() has looked: that process is gone
 
 
 async def test_cancel_ends_a_command_that_ignores_term_and_its_children() -> None:
@@ -97,7 +97,7 @@ async def test_cancel_ends_a_command_that_ignores_term_and_its_children() -> Non
     talking = asyncio.Event()
 
     async def read() -> None:
-        async with aclosing(runtime.run(RunContext(asked("x")))) as stream:
+        async with aclosing(runtime.run(RunContext(run_input("x")))) as stream:
             async for event in stream:
                 if event["type"] == "TEXT_MESSAGE_CONTENT":
                     pids.append(int(event["delta"]))
@@ -120,7 +120,7 @@ async def test_a_gigabyte_is_cut_at_the_limit() -> None:
     """
     code, message, events, _ = await hostile(body, output_bytes=4_000_000)
     assert (code, message) == ("limit", "The command printed more than 4,000,000 bytes.")
-    assert 3_500_000 < len(said(events)) < 4_500_000
+    assert 3_500_000 < len(text_of(events)) < 4_500_000
     # The test holds what was said; the runtime no more than a few chunks beside it.
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000
 
@@ -137,7 +137,7 @@ async def test_binary_rubbish_is_named() -> None:
     code, message, events, _ = await hostile(body)
     assert code == "invalid_event"
     assert "not UTF-8 text" in message
-    assert said(events) == "fine\n"
+    assert text_of(events) == "fine\n"
 
 
 async def test_rubbish_on_stderr_is_only_odd() -> None:
@@ -147,7 +147,7 @@ async def test_rubbish_on_stderr_is_only_odd() -> None:
         print("fine")
     """
     code, _, events, _ = await hostile(body)
-    assert (code, said(events)) == ("", "fine\n")
+    assert (code, text_of(events)) == ("", "fine\n")
 
 
 async def test_a_command_that_says_nothing_is_ended_by_whoever_waits() -> None:
@@ -199,7 +199,7 @@ async def test_kernel_limits_reach_the_command() -> None:
         """),
         limits={"open_files": 77, "address_space_bytes": 1_000_000_000},
     )
-    assert said(events) == "77 1000000000 0\n"
+    assert text_of(events) == "77 1000000000 0\n"
 
 
 async def test_output_is_read_at_the_pace_of_the_reader(data: Path) -> None:
@@ -216,13 +216,13 @@ async def test_output_is_read_at_the_pace_of_the_reader(data: Path) -> None:
             {"argv": script(body), "directory": "thread", "limits": GENTLE, "unconfined": True}
         )
     )
-    async with aclosing(runtime.run(RunContext(asked("x")))) as stream:
+    async with aclosing(runtime.run(RunContext(run_input("x")))) as stream:
         await anext(stream)
-        seen, count = -1, 0
-        while count != seen or not count:  # until it prints no more
+        previous, count = -1, 0
+        while count != previous or not count:  # until it prints no more
             await asyncio.sleep(0.3)
-            found = list(data.glob("processes/threads/*/home/count"))
-            seen, count = count, int(found[0].read_text() or 0) if found else 0
+            counts = list(data.glob("processes/threads/*/home/count"))
+            previous, count = count, int(counts[0].read_text() or 0) if counts else 0
         assert count < 20
 
 
@@ -240,7 +240,7 @@ async def test_a_command_that_kills_its_guard_dies_with_it() -> None:
 async def test_an_argument_that_does_not_fit_is_a_limit() -> None:
     for text in ("x" * 200_000, "a\0b"):
         with pytest.raises(RunFailed, match="too long for a command line") as failed:
-            await process([sys.executable, "--", "{text}"], asked(text))
+            await process([sys.executable, "--", "{text}"], run_input(text))
         assert failed.value.reason == RunErrorCode.LIMIT
 
 
@@ -299,4 +299,4 @@ asyncio.run(main())
 
 async def test_runtimes_that_reserve_much_memory_fit_the_default_limits() -> None:
     argv = [str(need("node")), "-e", "console.log('from node')"]
-    assert said(await process(argv)) == "from node\n"
+    assert text_of(await process(argv)) == "from node\n"

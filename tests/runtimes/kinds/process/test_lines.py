@@ -9,7 +9,7 @@ from protocol.errors import RunErrorCode, RunFailed
 from runtimes.kinds.process.claude import Claude
 from runtimes.kinds.process.codex import Codex
 from runtimes.kinds.process.lines import Lines
-from tests.runtimes.playing import of, said, types
+from tests.runtimes.playing import of, text_of, types
 from tests.runtimes.processing import RECORDED, strict
 
 BASH = {"command": "wc -w notes.txt", "description": "Count words"}
@@ -21,10 +21,10 @@ def mapped(name: str) -> tuple[Lines, list[dict[str, Any]]]:
     return lines, strict([*events, *lines.close()])
 
 
-def shown(lines: list[str | dict[str, Any]], output: str = "auto") -> list[dict[str, Any]]:
+def events_of(lines: list[str | dict[str, Any]], output: str = "auto") -> list[dict[str, Any]]:
     made = Lines(output, "p")
-    given = [json.dumps(line) if isinstance(line, dict) else line for line in lines]
-    return strict([*made.feed(line.encode() for line in given), *made.close()])
+    texts = [json.dumps(line) if isinstance(line, dict) else line for line in lines]
+    return strict([*made.feed(line.encode() for line in texts), *made.close()])
 
 
 @pytest.mark.parametrize("name", ["claude.jsonl", "claude_partial.jsonl"])
@@ -34,7 +34,7 @@ def test_claude_session(name: str) -> None:
     assert isinstance(session, Claude)
     texts = [e["messageId"] for e in of(events, "TEXT_MESSAGE_START")]
     assert texts == ["msg_fake0001", "msg_fake0003"]
-    assert said(events) == "I count the words.notes.txt has five words."
+    assert text_of(events) == "I count the words.notes.txt has five words."
     thought = "".join(e["delta"] for e in of(events, "REASONING_MESSAGE_CONTENT"))
     assert thought == "The word count needs a command."
     calls = {e["toolCallId"]: e for e in of(events, "TOOL_CALL_START")}
@@ -42,8 +42,8 @@ def test_claude_session(name: str) -> None:
     assert calls["toolu_fake01"]["parentMessageId"] == "msg_fake0001"
     args = [e["delta"] for e in of(events, "TOOL_CALL_ARGS") if e["toolCallId"] == "toolu_fake01"]
     assert json.loads("".join(args)) == BASH
-    found, missing = of(events, "TOOL_CALL_RESULT")
-    assert (found["content"], found.get("metadata")) == ("5 notes.txt", None)
+    ok, missing = of(events, "TOOL_CALL_RESULT")
+    assert (ok["content"], ok.get("metadata")) == ("5 notes.txt", None)
     assert missing["metadata"] == {"isError": True}
     assert session.over
     assert session.failure is None
@@ -68,19 +68,19 @@ def test_claude_streams_its_fragments_once() -> None:
 
 def test_claude_says_what_went_wrong() -> None:
     lines, events = mapped("claude_fail.jsonl")
-    assert said(events) == "API Error: 400 no such model"
+    assert text_of(events) == "API Error: 400 no such model"
     assert lines.dialect
     assert lines.dialect.failure == "API Error: 400 no such model"
 
 
 def test_claude_result_that_was_not_said_is_said() -> None:
     end = {"type": "result", "subtype": "success", "is_error": False, "result": "Done."}
-    assert said(shown([end | {"session_id": "s"}])) == "Done."
+    assert text_of(events_of([end | {"session_id": "s"}])) == "Done."
 
 
 def test_claude_subagents_and_new_lines_pass_as_raw() -> None:
     inner = {"type": "assistant", "session_id": "s", "parent_tool_use_id": "toolu_1"}
-    events = shown([inner, {"type": "rate_limit_event", "session_id": "s"}])
+    events = events_of([inner, {"type": "rate_limit_event", "session_id": "s"}])
     assert types(events) == ["RAW", "RAW"]
     assert {event["source"] for event in events} == {"claude"}
 
@@ -100,7 +100,7 @@ def test_claude_subagents_and_new_lines_pass_as_raw() -> None:
     ],
 )
 def test_claude_lines_of_the_wrong_shape_do_no_harm(line: dict[str, Any]) -> None:
-    shown([{"type": "system", "session_id": "s"}, line], output="claude")
+    events_of([{"type": "system", "session_id": "s"}, line], output="claude")
 
 
 def test_codex_session() -> None:
@@ -108,7 +108,7 @@ def test_codex_session() -> None:
     session = lines.dialect
     assert isinstance(session, Codex)
     assert session.session_id == "01a1fc8d-2764-7613-8500-cb817f2163a9"
-    assert said(events) == "notes.txt has five words."
+    assert text_of(events) == "notes.txt has five words."
     assert of(events, "REASONING_MESSAGE_CONTENT")[0]["delta"] == "The word count needs a command."
     assert [e["toolCallName"] for e in of(events, "TOOL_CALL_START")] == ["command_execution"] * 2
     first = json.loads(of(events, "TOOL_CALL_ARGS")[0]["delta"])
@@ -148,7 +148,7 @@ def test_codex_items() -> None:
     def item(event: str, **fields: Any) -> dict[str, Any]:
         return {"type": f"item.{event}", "item": fields}
 
-    events = shown([
+    events = events_of([
         {"type": "thread.started", "thread_id": "t"},
         item("started", id="1", type="agent_message", text="On"),
         item("updated", id="1", type="agent_message", text="One"),
@@ -202,7 +202,7 @@ def test_calls_at_the_same_time_are_one_step_which_speech_ends() -> None:
         content = [{"type": "tool_result", "tool_use_id": id, "content": "x"} for id in ids]
         return {"type": "user", "session_id": "s", "message": {"content": content}}
 
-    events = shown([
+    events = events_of([
         block("tool_use", id="a", name="Read"), block("tool_use", id="b", name="Grep"),
         result("a"), result("b"),
         block("server_tool_use", id="c", name="web_search"), block("text", text="Found."),
@@ -214,10 +214,14 @@ def test_calls_at_the_same_time_are_one_step_which_speech_ends() -> None:
 
 def test_marked_lines_are_steps() -> None:
     lines = Lines("auto", "p", marker="==> ")
-    given = ["hello", "==> build", "one", "==>  test ", "==> ", "two"]
-    events = [*lines.feed(line.encode() for line in given), *lines.close(), *lines.steps.end()]
+    output_lines = ["hello", "==> build", "one", "==>  test ", "==> ", "two"]
+    events = [
+        *lines.feed(line.encode() for line in output_lines),
+        *lines.close(),
+        *lines.steps.end(),
+    ]
     assert stepped(strict(events)) == ["build", ".", "test", "."]
-    assert said(events) == "hello\none\ntwo\n"
+    assert text_of(events) == "hello\none\ntwo\n"
 
 
 # --- events and text
@@ -225,17 +229,17 @@ def test_marked_lines_are_steps() -> None:
 
 def test_lines_of_text_are_one_message_between_events() -> None:
     custom = {"type": "CUSTOM", "name": "a.b", "value": 1}
-    events = shown(["", "one", "{no json", custom, '{"type": "other"}', "[1]"])
+    events = events_of(["", "one", "{no json", custom, '{"type": "other"}', "[1]"])
     assert types(events) == [
         "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "CUSTOM",
         "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END",
     ]  # fmt: skip
-    assert said(events) == 'one\n{no json\n{"type": "other"}\n[1]\n'
+    assert text_of(events) == 'one\n{no json\n{"type": "other"}\n[1]\n'
 
 
 def test_text_stays_text_where_it_is_said_to_be() -> None:
     line = '{"type": "CUSTOM", "name": "a.b", "value": 1}'
-    assert said(shown([line], output="text")) == line + "\n"
+    assert text_of(events_of([line], output="text")) == line + "\n"
 
 
 def test_what_comes_after_the_terminal_event_is_dropped() -> None:
@@ -250,7 +254,7 @@ def test_what_comes_after_the_terminal_event_is_dropped() -> None:
 @pytest.mark.parametrize("line", [b"\xff\xfe", b"a\0b"])
 def test_what_is_no_text_is_named(line: bytes) -> None:
     events = Lines("auto", "p").feed([b"kept", line])
-    assert said([next(events), next(events)]) == "kept\n"
+    assert text_of([next(events), next(events)]) == "kept\n"
     with pytest.raises(RunFailed, match=r"Line 2 .* not UTF-8") as failed:
         next(events)
     assert failed.value.reason == RunErrorCode.INVALID_EVENT

@@ -10,7 +10,7 @@ from django.conf import settings
 
 from protocol.errors import RunErrorCode, RunFailed
 from protocol.intake.intake import Intake
-from tests.runtimes.playing import asked, of, said, types
+from tests.runtimes.playing import of, run_input, text_of, types
 from tests.runtimes.processing import RECORDED, Leftovers, process, script
 
 
@@ -43,7 +43,7 @@ async def test_a_recorded_session(data: Path, monkeypatch: pytest.MonkeyPatch) -
     left = Leftovers()
     events = await process(
         [*play_recorded("claude_partial.jsonl"), "--thread={thread_id}", "--", "{text}"],
-        asked("--dangerous $(id) {run_id}"),
+        run_input("--dangerous $(id) {run_id}"),
         env={"MODE": "test"}, env_from_host=["CLI_KEY"],
     )  # fmt: skip
     left.gone()
@@ -57,11 +57,11 @@ async def test_a_recorded_session(data: Path, monkeypatch: pytest.MonkeyPatch) -
         "HOME": str(Path(how["cwd"]).parent / "home"),
         "TMPDIR": str(Path(how["cwd"]).parent / "tmp"),
     }
-    given = {"PATH": os.environ["PATH"], "MODE": "test", "CLI_KEY": "[redacted]", **home}
+    environment = {"PATH": os.environ["PATH"], "MODE": "test", "CLI_KEY": "[redacted]", **home}
     harmless = {"LANG", "LC_ALL", "LC_CTYPE", "TZ"}
-    assert {name: env[name] for name in env if name not in harmless} == given
+    assert {name: env[name] for name in env if name not in harmless} == environment
     assert list(root.iterdir()) == []
-    assert said(events) == "I count the words.notes.txt has five words."
+    assert text_of(events) == "I count the words.notes.txt has five words."
     end = events[-1]
     assert end["type"] == "RUN_FINISHED"
     assert end["result"]["costUsd"] == 0.028124999999999994
@@ -96,7 +96,7 @@ async def test_a_question_and_its_answer() -> None:
     asking = await process(argv)
     assert asking[-1]["outcome"]["interrupts"][0]["id"] == "q"
     answer = [{"interruptId": "q", "status": "resolved", "payload": "yes"}]
-    assert said(await process(argv, asked("hi", resume=answer))) == "You said yes\n"
+    assert text_of(await process(argv, run_input("hi", resume=answer))) == "You said yes\n"
 
 
 @pytest.mark.parametrize(("status", "end"), [(0, {"type": "STEP_FINISHED"}), (3, None)])
@@ -104,7 +104,7 @@ async def test_a_marked_step_ends_with_the_command(status: int, end: dict[str, A
     """One that fails leaves it open, and the intake says that it has failed."""
     argv = script(f"print('## build'); print('on'); raise SystemExit({status})")
     events = await process(argv, step_marker="## ")
-    assert said(events) == "on\n"
+    assert text_of(events) == "on\n"
     assert of(events, "STEP_STARTED") == [{"type": "STEP_STARTED", "stepName": "build"}]
     assert of(events, "STEP_FINISHED") == ([{**end, "stepName": "build"}] if end else [])
     intake = Intake("t", "r")
@@ -115,7 +115,7 @@ async def test_a_marked_step_ends_with_the_command(status: int, end: dict[str, A
 
 
 def worktree(name: Any) -> dict[str, Any]:
-    return asked("hi", forwardedProps={"alpine": {"worktreeDir": name}})
+    return run_input("hi", forwardedProps={"alpine": {"worktreeDir": name}})
 
 
 async def test_the_command_works_in_the_worktree_that_the_request_names(data: Path) -> None:
@@ -127,7 +127,7 @@ async def test_the_command_works_in_the_worktree_that_the_request_names(data: Pa
         print(os.getcwd())
     """)
     where = [
-        said(await process(argv, worktree(name), directory="thread")).strip()
+        text_of(await process(argv, worktree(name), directory="thread")).strip()
         for name in ("wt/feature-x", "./wt/feature x/")
     ]
     (root,) = data.glob("processes/threads/*/work")
@@ -148,7 +148,7 @@ async def test_a_worktree_elsewhere_is_refused(data: Path, name: Any) -> None:
 @pytest.mark.parametrize(("stdin", "read"), [("text", "hello"), ("none", "")])
 async def test_other_inputs(stdin: str, read: str) -> None:
     argv = script("import sys; print(repr(sys.stdin.read()))")
-    assert said(await process(argv, stdin=stdin)) == f"{read!r}\n"
+    assert text_of(await process(argv, stdin=stdin)) == f"{read!r}\n"
 
 
 async def test_a_thread_goes_on_with_its_session() -> None:
@@ -158,7 +158,7 @@ async def test_a_thread_goes_on_with_its_session() -> None:
     }  # fmt: skip
     first = called(await process(argv, **options))
     second = called(await process(argv, **options))
-    other = called(await process(argv, asked("hi", threadId="u"), **options))
+    other = called(await process(argv, run_input("hi", threadId="u"), **options))
     assert first["argv"] == other["argv"] == []
     assert second["argv"] == ["--resume", "20b940b2-99d1-488e-951c-d8e13716dbe9"]
     assert first["cwd"] == second["cwd"] != other["cwd"]
@@ -176,14 +176,14 @@ async def test_a_resumed_session_counts_what_this_run_used(data: Path) -> None:
     used = [(await process(argv, **options))[-1]["usage"][0]["inputTokens"] for _ in range(2)]
     assert used == [6000, 0]  # the recorded session says 6000 both times
     # The command can write there too: what it writes is no option, and breaks nothing.
-    (kept,) = data.glob("processes/threads/*/session")
+    (session,) = data.glob("processes/threads/*/session")
     for text in ("--dangerous\n{}", "fine\n[1", "fine\n[[1]]", "x" * 10_000, "\0"):
-        kept.write_text(text)
+        session.write_text(text)
         assert called(await process(argv, **options))["argv"] == []
-    kept.unlink()
-    os.mkfifo(kept)
+    session.unlink()
+    os.mkfifo(session)
     assert called(await process(argv, **options))["argv"] == []
-    assert kept.is_file()
+    assert session.is_file()
 
 
 async def test_a_run_directory_may_be_kept(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,96 @@
+"""A subscription: the frames of a run, of a thread or of the team's feed, in order, each once."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from typing import TYPE_CHECKING, Any
+
+from agui_client.errors import AGUIError, Refused
+from agui_client.reading import Event
+
+if TYPE_CHECKING:
+    from agui_client.connection import Connection
+
+REFUSED = {
+    "purged": (410, "purged", "What came after this position was erased."),
+    "revoked": (403, "forbidden", "You may no longer read this."),
+}
+"""The errors that become of the host's reasons to end a subscription early."""
+PLACE = ("run", "seq", "cursor")
+
+
+class Subscription:
+    """Bounded by its ``window``: the host sends no more than that without an acknowledgement."""
+
+    def __init__(
+        self,
+        connection: "Connection",
+        method: str,
+        target: Event,
+        after: Any,
+        *,
+        window: int,
+        place: Callable[[Event], Any],
+    ) -> None:
+        """``after`` is where to begin, and ``place`` makes the same of a frame."""
+        self.method = method
+        self.name: str | None = None
+        self._connection = connection
+        self._target = target
+        self._after = after
+        self._window = window
+        self._place = place
+        self._frames: asyncio.Queue[Event | str | AGUIError] = asyncio.Queue()
+        self._taken = 0
+
+    def params(self) -> Event:
+        """The parameters of the request that continues here."""
+        after = {} if self._after is None else {"after": self._after}
+        return {**self._target, **after, "window": self._window}
+
+    async def read(self) -> AsyncGenerator[Event, None]:
+        """The frames until the end. Raises Refused, Untrusted, ConnectionLost."""
+        try:
+            await self._connection.subscribe(self)
+            while (frame := await self._frames.get()) != "finished":
+                if isinstance(frame, AGUIError):
+                    raise frame
+                if isinstance(frame, str):  # The host gave up waiting for acknowledgements.
+                    await self._connection.subscribe(self)
+                    continue
+                self._after = self._place(frame)
+                self._acknowledge(frame)
+                yield frame
+        finally:
+            self._connection.leave(self)
+
+    def _acknowledge(self, frame: Event) -> None:
+        self._taken += 1
+        if self._taken * 4 >= self._window:
+            self._taken = 0
+            self._connection.acknowledge(self, {key: frame[key] for key in PLACE if key in frame})
+
+    # --- called by the connection
+
+    def begin(self, result: Event) -> None:
+        """The host has opened it."""
+        self.name = result["subscription"]
+        self._taken = 0
+        if self._after is None:
+            self._after = result.get("cursor")
+
+    def rewind(self) -> None:
+        """The socket broke: what was not taken comes again."""
+        self.name = None
+        while not self._frames.empty():
+            self._frames.get_nowait()
+
+    def put(self, frame: Event) -> None:
+        self._frames.put_nowait(frame)
+
+    def end(self, reason: str) -> None:
+        self.name = None
+        self._frames.put_nowait(Refused(*REFUSED[reason]) if reason in REFUSED else reason)
+
+    def fail(self, error: AGUIError) -> None:
+        self.name = None
+        self._frames.put_nowait(error)

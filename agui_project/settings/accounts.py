@@ -1,0 +1,65 @@
+"""How people sign in: by django-allauth; dashboard/account/adapters.py makes our decisions."""
+
+from typing import Any
+
+from agui_project import validators
+from agui_project.settings.host import env
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+AGUI_INVITATION_COOLDOWN: int = env.number("AGUI_INVITATION_COOLDOWN", default=600, most=10**9)
+AGUI_INVITATIONS_PER_DAY: int = env.number("AGUI_INVITATIONS_PER_DAY", default=1_000)
+AGUI_SIGNUP: str = env.choice("AGUI_SIGNUP", default="invited", among=("open", "invited", "closed"))
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+ACCOUNT_ADAPTER = "dashboard.account.adapters.AccountAdapter"
+ACCOUNT_FORMS = {"login": "dashboard.forms.LoginForm", "signup": "dashboard.forms.SignupForm"}
+ACCOUNT_LOGIN_METHODS = {"username", "email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "username*", "password1*"]
+ACCOUNT_EMAIL_VERIFICATION = "mandatory"
+ACCOUNT_EMAIL_VERIFICATION_BY_CODE_ENABLED = True
+ACCOUNT_EMAIL_VERIFICATION_SUPPORTS_RESEND = True
+ACCOUNT_EMAIL_NOTIFICATIONS = True
+ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
+ACCOUNT_REAUTHENTICATION_REQUIRED = True
+ACCOUNT_SESSION_REMEMBER = True
+MFA_ADAPTER = "dashboard.account.second_factor.MfaAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_TOTP_ISSUER = "AG-UI run host"
+SOCIALACCOUNT_ADAPTER = "dashboard.account.adapters.SocialAdapter"
+SOCIALACCOUNT_OPENID_CONNECT_URL_PREFIX = ""
+AGUI_OIDC_URL: str = env.text("AGUI_OIDC_URL", rule=validators.http_url)
+AGUI_OIDC_NAME: str = env.text("AGUI_OIDC_NAME", default="Single sign-on")
+AGUI_OIDC_CLIENT_ID: str = env.text("AGUI_OIDC_CLIENT_ID")
+AGUI_OIDC_CLIENT_SECRET: str = env.text("AGUI_OIDC_CLIENT_SECRET", secret=True)
+if AGUI_OIDC_URL and not AGUI_OIDC_CLIENT_ID:
+    env.problem(
+        "AGUI_OIDC_CLIENT_ID", "it is empty, and AGUI_OIDC_URL needs it; set both or neither"
+    )
+SOCIALACCOUNT_PROVIDERS = {
+    "openid_connect": {
+        "OAUTH_PKCE_ENABLED": True,
+        "APPS": [
+            {
+                "provider_id": "sso",
+                "name": AGUI_OIDC_NAME,
+                "client_id": AGUI_OIDC_CLIENT_ID,
+                "secret": AGUI_OIDC_CLIENT_SECRET,
+                "settings": {"server_url": AGUI_OIDC_URL},
+            }
+        ]
+        if AGUI_OIDC_URL
+        else [],
+    }
+}
+EMAIL: dict[str, Any] = env.parsed(
+    "EMAIL_URL", validators.email, default=validators.email("consolemail://"), secret=True
+)
+vars().update(EMAIL)
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL: str = env.text(
+    "AGUI_EMAIL_FROM", default="AG-UI run host <noreply@localhost>", rule=validators.sender
+)

@@ -1,0 +1,45 @@
+"""The two servers behind the host: PostgreSQL and Valkey."""
+
+from typing import Any
+
+from agui_project.settings.host import AGUI_DATA_DIR, env
+from agui_project.settings.limits import AGUI_DB_THREADS, AGUI_REQUEST_SLOTS
+from backends import valkey
+from backends.postgres import address, deadlines
+from embedded import embedded
+
+AGUI_EMBEDDED = embedded.own_engines()
+AGUI_DATABASE_ROLES: bool = env.flag("AGUI_DATABASE_ROLES", default=True)
+AGUI_DATABASE_APP_PASSWORD: str = env.text("AGUI_DATABASE_APP_PASSWORD", secret=True)
+DATABASES: dict[str, dict[str, Any]] = {
+    "default": env.parsed(
+        "DATABASE_URL",
+        address.database,
+        default=embedded.database(AGUI_DATA_DIR) | {"OPTIONS": address.with_defaults({})},
+        secret=True,
+    )
+}
+# Without the pool, 54 of 300 concurrent POSTs got 500 and CONN_MAX_AGE leaked connections.
+DATABASES["default"] |= {
+    "ENGINE": "backends.postgres",
+    "CONN_MAX_AGE": 0,
+    "CONN_HEALTH_CHECKS": True,  # A pooled connection may have died with a restart of Postgres.
+}
+DATABASES["default"]["OPTIONS"]["pool"] = {
+    "connection_class": deadlines.Connection,
+    "min_size": 2,
+    "max_size": env.number(
+        "AGUI_DB_POOL", default=AGUI_DB_THREADS + AGUI_REQUEST_SLOTS + 2, least=2, most=10_000
+    ),
+    "timeout": 10,
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+REDIS_URL: str = env.parsed(
+    "REDIS_URL", valkey.address, default=embedded.valkey_url(AGUI_DATA_DIR), secret=True
+)
+CHANNEL_LAYERS = {
+    "default": {"BACKEND": "backends.bell.BellLayer", "CONFIG": {"hosts": [REDIS_URL]}}
+}
+
+CACHES = {"default": {"BACKEND": "backends.cache.ForgivingCache", "LOCATION": REDIS_URL}}

@@ -1,0 +1,127 @@
+"""Opening a long run in Chromium: the page of a run of EVENTS events (200,000), at one of them.
+
+The promise: header, outline and the selected event in less than a second, less than 300 KB before
+the first paint, less than half a second of the renderer's processor, no task longer than 100 ms
+after load, less than 250 MB of memory.
+"""
+
+import os
+import time
+from typing import Any
+
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from benchmarks.report import keep
+from tests.acceptance.host import Host
+from tests.acceptance.screenshots import signed_in
+from tests.conftest import own_data_dir
+from tests.needs import need
+
+EVENTS = int(os.environ.get("EVENTS", "200000"))
+AT = EVENTS * 3 // 4
+SECONDS = 120_000
+SEED = f"""
+from datetime import timedelta
+from django.utils import timezone
+from runs.seed.nasty import tool
+from runs.seed.play import Play, perform
+from teams.models import Team
+events = []
+while len(events) < {EVENTS}:
+    events += tool("look", '{{"at": "the order"}}', "nothing")
+    message = {{"messageId": f"m{{len(events)}}"}}
+    events.append({{"type": "TEXT_MESSAGE_START", **message, "role": "assistant"}})
+    events += [{{"type": "TEXT_MESSAGE_CONTENT", **message, "delta": "word "}}] * 18
+    events.append({{"type": "TEXT_MESSAGE_END", **message}})
+play = Play("writer", "long", "Write.", events, ago=timedelta(hours=1), pause=0.01)
+print(perform(Team.objects.get(), play, timezone.now()).pk)
+"""
+WATCH = """
+window.long = [];
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) window.long.push([entry.startTime, entry.duration]);
+}).observe({ type: "longtask", buffered: true });
+"""
+
+
+PROMISES = {
+    "header_s": 1.0, "outline_s": 1.0, "selected_s": 1.0, "first_paint_s": 1.0,
+    "kb_before_paint": 300, "renderer_s": 0.5, "longest_task_ms": 100, "heap_mb": 250,
+}  # fmt: skip
+
+
+def metrics(page: Page) -> dict[str, float]:
+    """Chromium's own counters of the page's renderer."""
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable")
+    rows: Any = session.send("Performance.getMetrics")["metrics"]
+    return {row["name"]: row["value"] for row in rows}
+
+
+def measure(browser: Browser, host: Host, run: str) -> dict[str, float]:
+    """Open the page at an event, once; what it took, by the names of PROMISES."""
+    context = browser.new_context(base_url=host.url, storage_state=signed_in(browser, host))
+    context.add_init_script(WATCH)
+    page = context.new_page()
+    page.set_default_timeout(SECONDS)
+    expect.set_options(timeout=SECONDS)
+    began = time.perf_counter()
+    page.goto(f"/runs/{run}/#timeline&seq={AT}", wait_until="commit")
+    expect(page.locator(".title h1")).to_be_visible()
+    header = time.perf_counter() - began
+    expect(page.locator("#timeline .lane").first).to_be_visible()
+    outline = time.perf_counter() - began
+    expect(page.locator('#timeline .lane[aria-selected="true"]')).to_be_visible()
+    selected = time.perf_counter() - began
+    painted, size, loaded = page.evaluate(
+        """() => {
+          const [paint] = performance.getEntriesByName("first-contentful-paint");
+          const painted = paint?.startTime ?? 0;
+          const page = performance.getEntriesByType("navigation")[0];
+          const all = performance.getEntriesByType("resource");
+          const parts = all.filter((each) => each.responseEnd <= painted);
+          const bytes = [page, ...parts].reduce((sum, each) => sum + each.transferSize, 0);
+          return [painted, bytes, page.loadEventEnd];
+        }"""
+    )
+    page.wait_for_timeout(3_000)
+    tasks = [length for start, length in page.evaluate("window.long") if start > loaded]
+    numbers = metrics(page)
+    context.close()
+    return {
+        "header_s": round(header, 2),
+        "outline_s": round(outline, 2),
+        "selected_s": round(selected, 2),
+        "first_paint_s": round(painted / 1000, 2),
+        "kb_before_paint": round(size / 1000),
+        "renderer_s": round(numbers["TaskDuration"], 2),
+        "longest_task_ms": round(max(tasks, default=0)),
+        "heap_mb": round(numbers["JSHeapUsedSize"] / 2**20),
+    }
+
+
+def main() -> None:
+    """Seed the run, then open its page three times; the host has the outline after the first."""
+    rows = []
+    with own_data_dir() as data, sync_playwright() as playwright:
+        host = Host(data)
+        try:
+            host.start()
+            run = host.python(SEED).split()[-1]
+            browser = playwright.chromium.launch(
+                executable_path=str(need("chromium")), args=["--no-sandbox", "--disable-gpu"]
+            )
+            for number in (1, 2, 3):
+                rows.append({"opening": number, "events": EVENTS, **measure(browser, host, run)})
+            browser.close()
+        finally:
+            host.stop()
+    lines = [f"{EVENTS} events, opened {len(rows)} times, at event {AT}"]
+    for name, promise in PROMISES.items():
+        values = ", ".join(str(row[name]) for row in rows)
+        lines.append(f"  {name:>16}: {values} (promise {promise})")
+    keep("open-run", lines, rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+/** A subscription: the frames of a run, of a thread or of the team's feed, in order, each once. */
+
+import type { Connection } from "./connection.mjs";
+import { Refused } from "./errors.mjs";
+import type { Members } from "./types.mjs";
+
+/** What becomes of the reasons for which the host ends a subscription early. */
+const REFUSED: Record<string, () => Refused> = {
+  purged: () => new Refused(410, "purged", "What came after this position was erased."),
+  revoked: () => new Refused(403, "forbidden", "You may no longer read this."),
+};
+
+type Item = { frame: Members } | { error: unknown } | { end: string };
+
+/** Bounded by its `window`: the host sends no more than that without an acknowledgement. */
+export class Subscription implements AsyncIterableIterator<Members, undefined> {
+  name: string | null = null;
+  readonly method: string;
+  readonly #connection: Connection;
+  readonly #target: Members;
+  readonly #window: number;
+  readonly #place: (frame: Members) => unknown;
+  #after: unknown;
+  #items: Item[] = [];
+  #taken = 0;
+  #arrived: (() => void) | null = null;
+  #begun = false;
+  #over = false;
+
+  /** `after` is where to begin, and `place` makes the same of a frame. */
+  constructor(
+    connection: Connection,
+    method: string,
+    target: Members,
+    options: { after: unknown; window: number; place: (frame: Members) => unknown },
+  ) {
+    this.method = method;
+    this.#connection = connection;
+    this.#target = target;
+    this.#after = options.after;
+    this.#window = options.window;
+    this.#place = options.place;
+  }
+
+  /** The parameters of the request that continues here. */
+  get params(): Members {
+    const after = this.#after === undefined ? {} : { after: this.#after };
+    return { ...this.#target, ...after, window: this.#window };
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<Members, undefined>> {
+    if (this.#over) return { done: true, value: undefined };
+    try {
+      if (!this.#begun) {
+        this.#begun = true;
+        await this.#connection.subscribe(this);
+      }
+      const frame = await this.#take();
+      if (frame !== undefined) return { done: false, value: frame };
+    } catch (error) {
+      await this.return();
+      throw error;
+    }
+    return this.return();
+  }
+
+  /** Leave: what `break` in a `for await` calls. The run continues. */
+  async return(): Promise<IteratorResult<Members, undefined>> {
+    this.#over = true;
+    this.#connection.leave(this);
+    this.#arrived?.();
+    return { done: true, value: undefined };
+  }
+
+  async #take(): Promise<Members | undefined> {
+    for (;;) {
+      while (!this.#items.length) {
+        if (this.#over) return undefined;
+        await new Promise<void>((resolve) => (this.#arrived = resolve));
+      }
+      const item = this.#items.shift()!;
+      if ("error" in item) throw item.error;
+      if ("frame" in item) {
+        this.#after = this.#place(item.frame);
+        this.#acknowledge(item.frame);
+        return item.frame;
+      }
+      if (item.end === "finished") return undefined;
+      await this.#connection.subscribe(this); // The host gave up waiting for acknowledgements.
+    }
+  }
+
+  #acknowledge({ run, seq, cursor }: Members): void {
+    if (++this.#taken * 4 < this.#window) return;
+    this.#taken = 0;
+    this.#connection.acknowledge(this, { run, seq, cursor });
+  }
+
+  // --- called by the connection
+
+  /** The host has opened it. */
+  begin(result: Members): void {
+    this.name = result["subscription"];
+    this.#taken = 0;
+    this.#after ??= result["cursor"];
+  }
+
+  /** The socket broke: what was not taken comes again. */
+  rewind(): void {
+    this.name = null;
+    this.#items = [];
+  }
+
+  put(frame: Members): void {
+    this.#push({ frame });
+  }
+
+  end(reason: string): void {
+    this.name = null;
+    const refused = REFUSED[reason]?.();
+    this.#push(refused ? { error: refused } : { end: reason });
+  }
+
+  fail(error: unknown): void {
+    this.name = null;
+    this.#push({ error });
+  }
+
+  #push(item: Item): void {
+    this.#items.push(item);
+    this.#arrived?.();
+  }
+}

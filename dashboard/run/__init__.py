@@ -1,0 +1,1 @@
+"""Taking one run along, bringing it back, and comparing it with another."""

@@ -1,0 +1,102 @@
+"""The page of a run as one file: styles, modules and data stand in it, and it fetches nothing.
+
+A browser resolves no relative import inside of a ``data:`` module, so each module is imported by a
+bare name, which the page's import map leads to its text. The file's own policy allows exactly these
+scripts and no connection; what an agent wrote stands in it as JSON without ``<``.
+"""
+
+import hashlib
+import re
+from base64 import b64encode
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from django.contrib.staticfiles import finders
+from django.template.loader import render_to_string
+from django.utils import timezone
+
+from protocol.errors import HostError
+from protocol.strict_json import dumps
+from runs.models import Run, Status
+
+ENTRY = "offline-page.mjs"
+STYLES = ("css/host.css", "css/inspect.css")
+IMPORT = re.compile(r"""(?<=from ")(\.{1,2}/[\w./-]+)(?=")""")
+MARK = "<!-- log -->"
+BETWEEN = b'</script>\n<script type="application/x-ndjson" id="outline-lines">\n'
+
+
+class Assets(NamedTuple):
+    """The same in every file; the policy names the hashes of the other parts."""
+
+    style: str
+    imports: str
+    entry: str
+    policy: str
+
+
+def opening(run: Run) -> bytes:
+    """The page up to its log, whose lines follow, then ``BETWEEN``, the outline, and ``END``."""
+    context = {
+        "run": run,
+        "assets": _assets(),
+        "failed": run.status == Status.FAILED,
+        "exported_at": timezone.now(),
+        "outline": {"url": "#outline-lines", "opens_timeline": True},
+    }
+    return render_to_string("runs/offline.html", context).partition(MARK)[0].encode()
+
+
+END = b"</script>\n</body>\n</html>\n"
+
+
+def quoted(lines: bytes) -> bytes:
+    """Lines of JSON that end no script element: ``<`` stands in strings only."""
+    return lines.replace(b"<", b"\\u003c")
+
+
+@cache
+def _assets() -> Assets:
+    style = "\n".join(_text(name) for name in STYLES)
+    modules: dict[str, str] = {}
+    _collect(PurePosixPath(ENTRY), modules)
+    entry = modules.pop(ENTRY)
+    urls = {
+        name: f"data:text/javascript;base64,{b64encode(text.encode()).decode()}"
+        for name, text in modules.items()
+    }
+    imports = dumps({"imports": urls})
+    scripts = " ".join(_hash(text) for text in (imports, entry))
+    policy = f"default-src 'none'; script-src data: {scripts}; style-src {_hash(style)}"
+    return Assets(style, imports, entry, policy)
+
+
+def _collect(path: PurePosixPath, modules: dict[str, str]) -> None:
+    """Add a module and all that it imports, by their paths below ``js/``."""
+
+    def bare(match: re.Match[str]) -> str:
+        target = _joined(path.parent, match[1])
+        if str(target) not in modules:
+            _collect(target, modules)
+        return str(target)
+
+    modules[str(path)] = ""  # modules may import each other
+    modules[str(path)] = IMPORT.sub(bare, _text(f"js/{path}"))
+
+
+def _joined(folder: PurePosixPath, relative: str) -> PurePosixPath:
+    for part in PurePosixPath(relative).parts:
+        folder = folder.parent if part == ".." else folder / part
+    return folder
+
+
+def _text(name: str) -> str:
+    path = finders.find(name)
+    if not isinstance(path, str):
+        raise HostError(f"{name} is missing from this installation.")
+    return Path(path).read_text()
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

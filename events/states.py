@@ -1,0 +1,139 @@
+"""The state of a run as of one of its events, and which events set a place in it.
+
+Only the events of the state are read, in bounded steps and for a bounded time. What a request has
+folded stays in the memory of its process for a while, so that the next one continues there.
+"""
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from json import loads
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db import connection
+
+from events.outlines import BUILDING, READ, SECONDS, STEP_BYTES
+from protocol.fold.blame import Blame, Change
+from protocol.patch import PatchFailed, apply
+from protocol.strict_json import dumps_any
+from protocol.violation import Event
+
+TYPES = ["STATE_SNAPSHOT", "STATE_DELTA"]
+STEP_EVENTS = 5_000
+MOST_CHANGES = 500
+CACHED_CHARS = 20_000_000
+
+
+class StateAt(NamedTuple):
+    """``state`` is JSON text; ``at`` is the event up to which this request came."""
+
+    state: str
+    at: int
+
+
+class History(NamedTuple):
+    """``through`` is the last event that was searched."""
+
+    changes: list[Change]
+    through: int
+
+
+_folded: OrderedDict[UUID, StateAt] = OrderedDict()
+_lock = threading.Lock()
+
+
+def read(journal_id: UUID, seq: int, base: str, *, seconds: float = SECONDS) -> StateAt:
+    """The state after the event ``seq``; ``base`` is that before the first, both as JSON text.
+
+    Of a log that takes longer than so many ``seconds``, ``at`` says how far this request came. The
+    caller has checked access.
+    """
+    start = _known(journal_id, seq) or StateAt(base, 0)
+    state, at = loads(start.state), start.at
+    with _deadline(seconds) as until:
+        for reached, event in _events(journal_id, at, seq, until):
+            at = reached
+            if event is not None:
+                state = _after(state, event)
+    result = StateAt(dumps_any(state), at)
+    _remember(journal_id, result)
+    return result
+
+
+def history(
+    journal_id: UUID, path: str, after: int, last: int, base: str, *, seconds: float = SECONDS
+) -> History:
+    """The events after ``after``, up to ``last``, that set what is at ``path``, in order.
+
+    At most about ``MOST_CHANGES``, and those of so many ``seconds``. ``base`` is as for ``read``.
+    """
+    blame = Blame(path) if after else Blame(path, loads(base))
+    changes: list[Change] = []
+    reached = after
+    with _deadline(seconds) as until:
+        for reached, event in _events(journal_id, after, last, until):
+            if event is not None:
+                changes += blame.feed(reached, event)
+            if len(changes) >= MOST_CHANGES:
+                break
+    return History(changes, reached)
+
+
+def _after(state: Any, event: Event) -> Any:
+    if event["type"] == "STATE_SNAPSHOT":
+        return event["snapshot"]
+    try:
+        return apply(state, event["delta"])
+    except PatchFailed:
+        return state  # as every client does
+
+
+@contextmanager
+def _deadline(seconds: float) -> Iterator[float]:
+    """The moment until which to fold; only one event if others of this process are folding."""
+    alone = BUILDING.acquire(blocking=False)
+    try:
+        yield time.monotonic() + (seconds if alone else 0)
+    finally:
+        if alone:
+            BUILDING.release()
+
+
+def _events(
+    journal_id: UUID, after: int, last: int, until: float
+) -> Iterator[tuple[int, Event | None]]:
+    """The events of the state, at least one step; without an event, how far a step came."""
+    while after < last:
+        end = min(after + STEP_EVENTS, last)
+        with connection.cursor() as cursor:
+            cursor.execute(READ, [journal_id, after, end, TYPES, STEP_BYTES])
+            rows = cursor.fetchall()
+        for after, payload in rows:
+            yield after, loads(payload)
+            if time.monotonic() > until:
+                return
+        # READ leaves out what is beyond a step's bytes.
+        if sum(len(payload.encode()) for _, payload in rows) < STEP_BYTES:
+            after = end
+            yield after, None
+        if time.monotonic() > until:
+            return
+
+
+def _known(journal_id: UUID, seq: int) -> StateAt | None:
+    with _lock:
+        known = _folded.get(journal_id)
+        return known if known is not None and known.at <= seq else None
+
+
+def _remember(journal_id: UUID, result: StateAt) -> None:
+    with _lock:
+        _folded[journal_id] = result
+        _folded.move_to_end(journal_id)
+        chars = sum(len(each.state) for each in _folded.values())
+        while chars > CACHED_CHARS:
+            _, oldest = _folded.popitem(last=False)
+            chars -= len(oldest.state)

@@ -1,0 +1,1 @@
+"""A2A 1.0: agents for other agents."""

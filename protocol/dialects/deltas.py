@@ -1,0 +1,63 @@
+"""Deltas passed on as they are stored: most events of a log are pieces of a text or of arguments.
+
+The frames of one part's deltas differ in the delta and the number alone. So one of them becomes a
+template, into which the stored JSON of each further delta is copied: nothing is parsed or encoded.
+"""
+
+import json
+import secrets
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from protocol.dialects.room import Text
+
+Frame = dict[str, Any]
+Framing = Callable[[int, Frame], bytes]
+"""The bytes of a frame, from its number."""
+
+_TEXT = secrets.token_hex(16)
+_NUMBER = 10**17 + secrets.randbelow(10**17)
+"""What stands for the delta and for the number while a template is made; no frame contains it."""
+
+
+class Part(NamedTuple):
+    """What the deltas of an open part become; it holds until an event that is no delta.
+
+    ``frame`` makes the frame of a delta, None if deltas have none here; ``text`` is where they add
+    up, if anywhere.
+    """
+
+    frame: Callable[[str], Frame] | None = None
+    text: Text | None = None
+
+    def add(self, delta: str) -> list[Frame]:
+        """Take the next delta; its frame, if it has one."""
+        frames = [] if self.frame is None else [self.frame(delta)]
+        if self.text is not None:
+            self.text.add(delta)
+        return frames
+
+
+class Template:
+    """The frame of a part's deltas as bytes, with a gap for the delta and one for the number."""
+
+    def __init__(self, part: Part, framing: Framing | None) -> None:
+        """Without ``framing`` deltas only add up, and have no bytes."""
+        self._text = part.text
+        self._format, self._numbered = b"", False
+        if framing is not None and part.frame is not None:
+            made = framing(_NUMBER, part.frame(_TEXT)).replace(b"%", b"%%")
+            # The delta comes first: nothing that has a number ends with the delta.
+            head, tail = made.split(b'"%b"' % _TEXT.encode())
+            before, *after = tail.split(b"%d" % _NUMBER)
+            self._numbered = bool(after)
+            self._format = b"%d".join([head + b"%b" + before, *after])
+
+    def fill(self, delta: bytes, number: int) -> bytes:
+        """The bytes of the frame for a delta, which is a JSON text."""
+        if self._text is not None:
+            escaped = b"\\" in delta
+            self._text.add(json.loads(delta) if escaped else delta[1:-1].decode())
+        if not self._format:
+            return b""
+        return self._format % ((delta, number) if self._numbered else delta)

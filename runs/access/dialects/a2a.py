@@ -1,0 +1,205 @@
+"""Runs as A2A's tasks, threads as its contexts, agents as cards; who may do what is as elsewhere.
+
+A task is a run and those that continue it with answers; its id is the first run's.
+"""
+
+from itertools import accumulate
+from typing import Any
+from uuid import UUID
+
+import uuid6
+from django.db.models import QuerySet
+
+from agui_project import cli
+from protocol.dialects.a2a.request import SendRequest
+from protocol.dialects.a2a.task import Task
+from protocol.dialects.durations import timestamp_of
+from protocol.errors import BadRequest, Invalid
+from protocol.input.fields import wrong
+from runs.access import access, start
+from runs.access.dialects import chats, tasks
+from runs.lifecycle import lifecycle, turns
+from runs.lifecycle.webhooks.pushes import STATES
+from runs.models import ACTIVE, Run, Status
+from runtimes.models import Agent
+from teams.authentication import Principal
+
+Json = dict[str, Any]
+ROOT = "/a2a"
+VERSION = "1.0"
+TEXT = "text/plain"
+SENDABLE = [TEXT, "application/json", "image/*", "audio/*", "video/*", "application/*"]
+PAGE, LARGEST_PAGE = 50, 100
+MOST_COUNTED = 1_000
+
+
+class TaskNotCancelable(BadRequest):
+    """This task has ended, or waits for an answer; there is nothing to cancel."""
+
+    code = "task_not_cancelable"
+
+
+class UnsupportedOperation(BadRequest):
+    """This cannot be done with the task in its current state."""
+
+    code = "unsupported_operation"
+
+
+def agents(principal: Principal) -> list[Agent]:
+    """The agents that the credential is for."""
+    access.require(principal, "view")
+    rows = Agent.objects.for_team(principal.team).filter(enabled=True).select_related("team")
+    return [agent for agent in rows.order_by("slug") if principal.may_use(agent.slug)]
+
+
+def card(principal: Principal, base: str, slug: str | None) -> Json:
+    """The card of an agent, or of the team as one: its default agent, with each agent as a skill.
+
+    ``base`` is this host's address. Raises UnknownAgent.
+    """
+    access.require(principal, "view")
+    root = f"{base}{ROOT}"
+    if slug is None:
+        name = principal.team.name
+        return _card(name, f"The agents of {name}.", root, agents(principal))
+    agent = start.find_agent(principal, slug)
+    return _card(agent.name, _about(agent), f"{root}/{agent.slug}", [agent])
+
+
+def _card(name: str, description: str, url: str, skills: list[Agent]) -> Json:
+    address = {"protocolBinding": "HTTP+JSON", "protocolVersion": VERSION}
+    return {
+        "name": name,
+        "description": description,
+        "version": cli.version(),
+        "supportedInterfaces": [{"url": url, **address}],
+        "capabilities": {
+            "streaming": True,
+            "pushNotifications": True,
+            "extendedAgentCard": False,
+        },
+        "securitySchemes": {"key": {"httpAuthSecurityScheme": {"scheme": "Bearer"}}},
+        "securityRequirements": [{"schemes": {"key": {"list": []}}}],
+        "defaultInputModes": SENDABLE,
+        "defaultOutputModes": [TEXT],
+        "skills": [
+            {"id": agent.slug, "name": agent.name, "description": _about(agent), "tags": ["agent"]}
+            for agent in skills
+        ],
+    }
+
+
+def _about(agent: Agent) -> str:
+    return agent.description or agent.name
+
+
+def begin(
+    principal: Principal, slug: str | None, request: SendRequest, key: str | None
+) -> list[Run]:
+    """Start a task, or answer what one asked; the runs of the task.
+
+    Raises TaskNotFound, UnsupportedOperation, and what a start raises.
+    """
+    if request.task is None:
+        data: Json = {
+            "threadId": request.context or str(uuid6.uuid7()),
+            "messages": [request.message],
+        }
+        data["forwardedProps"] = request.props
+        agent = slug or start.find_agent(principal, None).slug
+        return [chats.begin(principal, data, agent=agent, key=key).run]
+    turn = find(principal, slug, request.task)
+    asking = turn[-1]
+    if request.context not in (None, asking.thread.thread_id):
+        raise Invalid("This task belongs to another context.", details={"path": "message"})
+    names = [question["id"] for question in tasks.questions(asking)]
+    if not names:
+        raise UnsupportedOperation("This task waits for no answer; send a new one in its context.")
+    answers = [
+        {"interruptId": name, "status": "resolved", "payload": request.answer} for name in names
+    ]
+    return tasks.answer(principal, turn, answers, request.props, key)
+
+
+def find(principal: Principal, slug: str | None, task_id: str, action: str = "view") -> list[Run]:
+    """The runs of a task of this agent, or of any without ``slug``. Raises TaskNotFound."""
+    turn = tasks.find(principal, task_id, action)
+    if slug not in (None, turn[0].agent.slug):
+        raise tasks.TaskNotFound
+    return turn
+
+
+def running(principal: Principal, slug: str | None, task_id: str) -> list[Run]:
+    """The runs of a task to subscribe to. Raises UnsupportedOperation if it has ended."""
+    turn = find(principal, slug, task_id)
+    if turn[-1].status not in (*ACTIVE, Status.INTERRUPTED):
+        raise UnsupportedOperation("This task has ended; get it instead.")
+    return turn
+
+
+def cancel(principal: Principal, slug: str | None, task_id: str) -> list[Run]:
+    """Ask a task to stop. Raises TaskNotCancelable if it does not run."""
+    turn = find(principal, slug, task_id, "cancel")
+    if turn[-1].status not in ACTIVE:
+        raise TaskNotCancelable
+    lifecycle.cancel(turn[-1], principal)
+    return turn
+
+
+def fold(turn: list[Run]) -> Task:
+    """A new fold of a task, to be fed with the events of its runs."""
+    return Task(str(turn[0].pk), context=turn[0].thread.thread_id)
+
+
+def summary(turn: list[Run]) -> Json:
+    """A task of a list: its state, without what is in its logs."""
+    last = turn[-1]
+    changed = last.ended_at or last.created_at
+    stamp = timestamp_of(changed.timestamp() * 1000)
+    status = {"state": STATES[Status(last.status)], "timestamp": stamp}
+    return {"id": str(turn[0].pk), "contextId": last.thread.thread_id, "status": status}
+
+
+def page(principal: Principal, slug: str | None, query: Any) -> tuple[list[list[Run]], Json]:
+    """The tasks of a list, newest first, each as its runs; and what the answer says of the page.
+
+    Raises BadRequest for a bad page size or token.
+    """
+    size = _number(query, "pageSize", PAGE)
+    rows = access.visible(principal).filter(purged_at=None, answers__isnull=True)
+    if slug is not None:
+        rows = rows.filter(agent__slug=start.find_agent(principal, slug).slug)
+    if query.get("contextId"):
+        rows = rows.filter(thread__thread_id=query["contextId"])
+    total = rows.order_by()[:MOST_COUNTED].count()
+    newest = list(_before(rows, query.get("pageToken")).order_by("-journal_id")[: size + 1])
+    listed = [
+        turns.starting(run) if run.status == Status.INTERRUPTED else [run] for run in newest[:size]
+    ]
+    if query.get("includeArtifacts") == "true":
+        listed = listed[: _number_that_fit(listed)]
+    following = str(listed[-1][0].pk) if len(newest) > len(listed) else ""
+    about = {"nextPageToken": following, "pageSize": size, "totalSize": total}
+    return listed, about
+
+
+def _number_that_fit(listed: list[list[Run]]) -> int:
+    """How many tasks have logs of at most ``turns.MAX_BYTES`` together; at least one."""
+    sizes = accumulate(sum(run.journal.bytes for run in turn) for turn in listed)
+    return max(1, sum(size <= turns.MAX_BYTES for size in sizes))
+
+
+def _before(rows: QuerySet[Run], token: str | None) -> QuerySet[Run]:
+    if not token:
+        return rows
+    try:
+        return rows.filter(journal_id__lt=UUID(token))
+    except ValueError:
+        raise wrong("pageToken", "the nextPageToken of a page") from None
+
+
+def _number(query: Any, name: str, default: int) -> int:
+    text = query.get(name) or str(default)
+    if not text.isdecimal() or not 1 <= int(text[:9]) <= LARGEST_PAGE:
+        raise wrong(name, f"a number from 1 to {LARGEST_PAGE}")
+    return int(text)

@@ -1,0 +1,53 @@
+"""What a page of the AI SDK resumes once it has loaded the messages of a chat.
+
+It loads and resumes in two requests, and the second is answered 204 if nothing runs, as its client
+wants it. A run may end between them: the page would show the unfinished message for ever. So a page
+that was sent one is owed its end, and gets the message once more although it is finished.
+"""
+
+from contextlib import suppress
+from uuid import UUID
+
+from django.core.cache import cache
+
+from runs.access import access
+from runs.access.dialects import chats
+from runs.lifecycle import turns
+from runs.models import Run
+from teams.authentication import Principal
+
+LOADING = 60
+"""Seconds that a page may take from the one request to the other."""
+
+
+def page_loaded(run: Run) -> None:
+    """A page was sent the message of this run, which had not ended."""
+    cache.add(_key(run.pk), 0, LOADING)
+    with suppress(ValueError):  # It has expired in this moment.
+        cache.incr(_key(run.pk))
+
+
+def turn(principal: Principal, thread_id: str) -> list[Run]:
+    """The runs of the message to replay and follow; none if nothing runs and no page is owed."""
+    active = chats.active(principal, thread_id)
+    if active:
+        _is_owed(active[0].pk)
+        return turns.of(active[0])
+    runs = access.visible(principal).filter(thread__thread_id=thread_id, purged_at=None)
+    last = runs.order_by("-journal_id").first()
+    return turns.of(last) if last is not None and _is_owed(last.pk) else []
+
+
+def _is_owed(run_id: UUID) -> bool:
+    """Whether a page has loaded and not resumed; from now on one page less."""
+    try:
+        left = cache.decr(_key(run_id))
+    except ValueError:
+        return False
+    if left < 0:
+        cache.delete(_key(run_id))
+    return left >= 0
+
+
+def _key(run_id: UUID) -> str:
+    return f"unfinished:{run_id}"

@@ -1,0 +1,49 @@
+"""Tasks of other protocols: a run, and those that continue it with answers, under its first id."""
+
+import json
+from typing import Any
+from uuid import UUID
+
+from agui_project.errors import NotFound
+from runs.access import access
+from runs.access.dialects import chats
+from runs.lifecycle import turns
+from runs.models import InterruptStatus, Run
+from teams.authentication import Principal
+
+Json = dict[str, Any]
+
+
+class TaskNotFound(NotFound):
+    """There is no such task."""
+
+    code = "task_not_found"
+
+
+def find(principal: Principal, task_id: str, action: str = "view") -> list[Run]:
+    """The runs of a task. Raises TaskNotFound, Forbidden."""
+    try:
+        run = access.find(principal, UUID(task_id))
+    except (ValueError, NotFound):
+        raise TaskNotFound from None
+    if run.purged_at is not None:
+        raise TaskNotFound
+    turn = turns.starting(run) if access.sees_thread(principal, run) else [run]
+    access.require_for(principal, action, turn[-1])
+    return turn
+
+
+def questions(run: Run) -> list[Json]:
+    """What a run waits for: its open interrupts, in wire form."""
+    rows = access.run_interrupts(run).filter(status=InterruptStatus.OPEN)
+    return [json.loads(row.question) for row in rows]
+
+
+def answer(
+    principal: Principal, turn: list[Run], entries: list[Json], props: Json, key: str | None
+) -> list[Run]:
+    """Continue a task with answers to all that it asks. Raises what a start raises."""
+    asking = turn[-1]
+    data: Json = {"threadId": asking.thread.thread_id, "messages": [], "resume": entries}
+    data["forwardedProps"] = props
+    return [*turn, chats.begin(principal, data, agent=asking.agent.slug, key=key).run]

@@ -1,0 +1,1 @@
+"""Uploaded files as callers use them."""

@@ -1,0 +1,49 @@
+"""The state of a run as of one of its events, and what set a place in it, for the caller."""
+
+import json
+from collections.abc import Mapping
+
+from events import states
+from events.states import History, StateAt
+from protocol.errors import Invalid
+from protocol.strict_json import dumps_any
+from runs.access import cursors
+from runs.access.inspect.outlines import number
+from runs.models import Run
+
+LONGEST_PATH = 2_000
+
+
+def read(run: Run, query: Mapping[str, str]) -> StateAt:
+    """The state after the event ``at``, by default the newest, of a run that the caller may view.
+
+    Raises BadCursor, and Purged.
+    """
+    cursors.place(run, None)
+    head = run.journal.head
+    seq = cursors.check(number(query, "at", head), head)
+    return states.read(run.pk, seq, _base(run))
+
+
+def history(run: Run, query: Mapping[str, str]) -> History:
+    """The events that set what is at ``path``, of a run that the caller may view.
+
+    ``after`` and ``at`` bound them. Raises BadCursor, Invalid, and Purged.
+    """
+    cursors.place(run, None)
+    head = run.journal.head
+    path = query.get("path", "")
+    if len(path) > LONGEST_PATH or (path and not path.startswith("/")):
+        message = (
+            f"path must be a JSON Pointer, such as /a/b, of at most {LONGEST_PATH} characters."
+        )
+        raise Invalid(message, details={"path": "path"})
+    after = cursors.check(number(query, "after"), head)
+    last = cursors.check(number(query, "at", head), head)
+    return states.history(run.pk, path, after, last, _base(run))
+
+
+def _base(run: Run) -> str:
+    """The state of the run's input, which clients begin with."""
+    state = json.loads(run.input)["state"]
+    return dumps_any({} if state is None else state)

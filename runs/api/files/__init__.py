@@ -1,0 +1,1 @@
+"""The files resource; bytes come and go through ``web/consumers/files``."""

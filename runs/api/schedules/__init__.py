@@ -1,0 +1,1 @@
+"""The schedules resource: when a team's runs start by themselves."""

@@ -1,0 +1,1 @@
+"""The webhooks resource: a team's webhooks, their secrets and their deliveries."""

@@ -1,0 +1,1 @@
+"""The archive of a run: a file that holds all of it, and can be imported again."""

@@ -1,0 +1,88 @@
+"""Storing an archive as a run that has ended: in a thread of its own, and all of it or nothing."""
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+
+import uuid6
+from django.db import transaction
+
+from events import journal
+from events.journal import Claim
+from protocol.encoding import Record
+from runs.lifecycle import admission
+from runs.lifecycle.archive.form import About, Archive
+from runs.models import EndedRun, ImportedRun, Run, Thread
+from runtimes.models import Agent
+from teams import audit
+from teams.actors import Acting
+from teams.limits import limits_of
+from teams.models import Team
+
+
+def store(team: Team, archive: Archive, importer: Acting) -> Run:
+    """The imported run. Raises LimitReached.
+
+    The thread is a new one: the original may still be there, and goes on without this copy.
+    """
+    about = archive.about
+    records = list(_records(archive))
+    with transaction.atomic():
+        admission.check(team.pk, limits_of(team))
+        thread = Thread.objects.create(
+            team=team,
+            thread_id=f"import-{uuid6.uuid7()}",
+            created_by=importer.label,
+            creator=importer.actor_id,
+            visibility=about.visibility,
+        )
+        run = _run(team, thread, about)
+        journal.append_all(Claim(run.pk, run.journal.writer, 0), records)
+        EndedRun.objects.create(
+            run_id=run.pk, team=team, bytes=sum(len(record.payload) for record in records)
+        )
+        ImportedRun.objects.create(
+            team=team, run=run, opening=archive.opening, imported_by=importer.label
+        )
+        audit.record(importer, team, "run.imported", str(run.pk), events=len(records))
+    return run
+
+
+def _run(team: Team, thread: Thread, about: About) -> Run:
+    started = about.started_at
+    return Run.objects.create(
+        team=team,
+        journal=journal.create(),
+        thread=thread,
+        agent=_agent(team, about.agent),
+        run_id=about.run,
+        parent_run_id=about.parent_run,
+        protocol_version=about.protocol_version,
+        status=about.status,
+        input=about.input,
+        result=about.result,
+        usage=about.usage,
+        error_code=about.error_code,
+        error_message=about.error_message,
+        request_digest="",
+        started_by=about.started_by,
+        created_at=datetime.fromisoformat(about.created_at),
+        started_at=datetime.fromisoformat(started) if started else None,
+        ended_at=datetime.fromisoformat(about.ended_at),
+    )
+
+
+def _agent(team: Team, slug: str) -> Agent:
+    """The team's agent of that slug; a disabled one if the team no longer has it."""
+    agent, _ = Agent.objects.get_or_create(
+        team=team, slug=slug, defaults={"name": slug, "target": slug, "enabled": False}
+    )
+    return agent
+
+
+def _records(archive: Archive) -> Iterator[Record]:
+    at = datetime.fromisoformat(archive.about.created_at).timestamp()
+    for payload in archive.payloads:
+        event = json.loads(payload)
+        at = event.get("timestamp", at * 1000) / 1000
+        yield Record(event["type"], payload, at)

@@ -1,0 +1,1 @@
+"""Deletion: what a team keeps for how long, and erasure on request."""

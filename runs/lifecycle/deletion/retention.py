@@ -1,0 +1,174 @@
+"""Retention: what is older than its team's limit is purged, in small steps beside live runs.
+
+First runs become tombstones (who, when, how it ended) and their logs are doomed: from then on
+readers get Purged. Then months in which nothing is left are dropped whole, and doomed rows of other
+months are swept.
+
+A thread's conversation, the stored fold of its runs, goes with its newest run: until then the
+thread continues as before, though the logs of its old runs are gone.
+"""
+
+import time
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from itertools import islice, takewhile
+from uuid import UUID
+
+import structlog
+from django.db import transaction
+from django.utils import timezone
+
+from agui_project.errors import Conflict
+from events import partitions, purge
+from protocol.fold.fold import Fold
+from protocol.ids import uuid7_floor
+from runs.lifecycle import admission, feed, history
+from runs.lifecycle.files import references
+from runs.models import (
+    Comment,
+    Failure,
+    Feedback,
+    ImportedRun,
+    Interrupt,
+    Run,
+    Thread,
+    ThreadHistory,
+)
+from teams.limits import limits_of
+from teams.models import Team
+
+log = structlog.get_logger(__name__)
+
+REST = 2.0
+"""Seconds of rest for each second of sweeping."""
+THREADS = 200
+"""How many threads of a team are purged before the next team's turn."""
+
+
+def run_once(seconds: float = 3000.0) -> None:
+    """Purge expired runs, for about ``seconds`` at most; the next call continues."""
+    until = time.monotonic() + seconds
+    for team in Team.objects.filter(legal_hold=False).order_by("pk"):
+        if days := limits_of(team).retention_days:
+            _expire(team, timezone.now() - timedelta(days=days), until)
+    drop_months()
+    while time.monotonic() < until and feed.sweep():
+        pass
+    sweep(until)
+
+
+def sweep(until: float) -> int:
+    """Delete rows of doomed logs until ``time.monotonic()`` is ``until``; returns how many.
+
+    It rests longer than it works: readers and writers come first (benchmarks/purge.py).
+    """
+    total = 0
+    while (began := time.monotonic()) < until:
+        gone = purge.sweep()
+        if gone is None:
+            break
+        total += gone
+        time.sleep(REST * (time.monotonic() - began))
+    return total
+
+
+def drop_months() -> list[str]:
+    """Drop the months that are over and of which no run is retained; their names."""
+    gone = []
+    for month in partitions.past():
+        retained = Run.objects.of_any_team().filter(
+            pk__gte=month.low, pk__lt=month.high, purged_at=None
+        )
+        if not retained.exists() and purge.drop(month):
+            log.info("partitions.dropped", name=month.name)
+            gone.append(month.name)
+    return gone
+
+
+def _expire(team: Team, before: datetime, until: float) -> None:
+    """Purge the runs of a team that ended before that time, thread by thread."""
+    for thread_id in _expired_threads(team, before):
+        if time.monotonic() >= until:
+            return
+        if count := purge_thread(thread_id, before):
+            log.info("retention.purged", team=team.slug, thread=str(thread_id), runs=count)
+
+
+def _expired_threads(team: Team, before: datetime) -> Iterator[UUID]:
+    """Each thread once, in the order of their oldest runs."""
+    runs = Run.objects.for_team(team).filter(
+        purged_at=None,
+        ended_at__lt=before,
+        thread__legal_hold=False,
+        pk__lt=uuid7_floor(before.timestamp()),
+    )
+    threads: set[UUID] = set()
+    after = UUID(int=0)
+    while page := list(
+        islice(runs.filter(pk__gt=after).order_by("pk").values_list("pk", "thread_id"), THREADS)
+    ):
+        for _, thread_id in page:
+            if thread_id not in threads:
+                threads.add(thread_id)
+                yield thread_id
+        after = page[-1][0]
+
+
+def purge_thread(thread_id: UUID, before: datetime) -> int:
+    """Purge the oldest runs of a thread that ended before that time; returns how many.
+
+    Only from its beginning on, since the fold of a thread is made in the order of its runs. A
+    locked thread is left for the next time.
+    """
+    history.current(thread_id)  # The fold must contain these logs, or their messages would be lost.
+    with transaction.atomic():
+        free = Thread.objects.already_found().select_for_update(
+            skip_locked=True, no_key=True, of=("self",)
+        )
+        if not free.filter(pk=thread_id, legal_hold=False, team__legal_hold=False).exists():
+            return 0
+        runs = list(
+            Run.objects.of_one_thread().filter(thread_id=thread_id, purged_at=None).order_by("pk")
+        )
+        over = list(takewhile(lambda run: run.ended_at is not None and run.ended_at < before, runs))
+        stored = ThreadHistory.objects.filter(thread_id=thread_id)
+        if not over or not stored.filter(through__gte=over[-1].pk).exists():
+            return 0
+        if len(over) == len(runs):
+            stored.update(fold=Fold().dump())
+        _entomb(over[0].team_id, [run.pk for run in over])
+        return len(over)
+
+
+def purge_run(run: Run) -> None:
+    """Purge one ended run, under its thread's lock; what it said stays in the thread's history.
+
+    Raises Conflict while an earlier run has not ended: the history is made in their order.
+    """
+    history.current(run.thread_id)
+    stored = ThreadHistory.objects.filter(thread_id=run.thread_id)
+    if not stored.filter(through__gte=run.pk).exists():
+        raise Conflict("A run before this one has not ended yet; try again.")
+    if run.purged_at is None:
+        _entomb(run.team_id, [run.pk])
+
+
+def _entomb(team_id: UUID, run_ids: list[UUID]) -> None:
+    """Reduce these runs to who started them, when, and how they ended."""
+    size = purge.doom(run_ids)
+    contents: tuple[type[Interrupt | Comment | Feedback | Failure | ImportedRun], ...] = (
+        Interrupt, Comment, Feedback, Failure, ImportedRun,
+    )  # fmt: skip
+    for model in contents:
+        model.objects.already_found().filter(run__in=run_ids).delete()
+    Run.objects.already_found().filter(pk__in=run_ids).update(
+        purged_at=timezone.now(),
+        input="{}",
+        context=None,
+        result=None,
+        usage=None,
+        error_message="",
+        idempotency_key=None,
+    )
+    references.release(run_ids)
+    admission.freed(team_id, size)

@@ -1,0 +1,131 @@
+"""How a run ends: by its terminal event, by a cancel, or because its worker is gone.
+
+``finish`` runs in the group commit of all runs of a worker. Functions here lock the rows that it
+needs (journal, run, interrupts) for a few statements only; if one of those transactions is frozen,
+the writer's ``lock_timeout`` delays that run only (``events.writer.commits``). Locks are taken in
+the order that ``lifecycle.py`` names.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from agui_project.errors import Conflict
+from events import announce, journal
+from events.journal import Batch, Claim
+from protocol.encoding import Record
+from protocol.errors import RunErrorCode
+from protocol.intake.intake import Intake
+from protocol.strict_json import dumps
+from runs.lifecycle import admission, history, interrupts, jobs
+from runs.lifecycle.ingest import intakes
+from runs.lifecycle.statements import ends
+from runs.lifecycle.statuses import error_of, log_end, status_of
+from runs.models import Run, Status
+from teams import audit
+from teams.actors import Acting
+
+
+class IllegalTransition(Conflict):
+    """The run is no longer in a state that allows this."""
+
+    code = "illegal_transition"
+
+
+def finish(run_id: UUID, terminal: dict[str, Any]) -> UUID:
+    """Store how a run ended; runs in the transaction that stores its terminal event.
+
+    Returns the run's id, which ``admission.ended`` takes after that commit.
+    """
+    status = status_of(terminal)
+    error = error_of(terminal) if status is Status.FAILED else {}
+    columns = {name: dumps(terminal[name]) for name in ("result", "usage") if name in terminal}
+    if not ends.store(run_id, status, **error, **columns):
+        raise IllegalTransition
+    interrupts.settle(run_id, status, terminal)
+    return run_id
+
+
+def cancel(run: Run, by: Acting | str = "host") -> None:
+    """Cancel a run: end a queued one, signal a running one, do nothing if it has ended.
+
+    A run that is fed from elsewhere ends at once. ``by``: the principal or process that cancels.
+    A worker may claim the run between our look and our takeover. Then the conditional update finds
+    no queued row, the takeover is rolled back with the savepoint, and the run is asked to stop like
+    any running one.
+    """
+    with transaction.atomic():
+        if ended_by_cancel(run, by):
+            admission.made_room(run.team_id)
+
+
+def ended_by_cancel(run: Run, by: Acting | str) -> bool:
+    """Cancel in the caller's transaction; True if that ended the run.
+
+    Then the caller admits the next one, last of all. The run may have been admitted since it was
+    read; now that we have its locks, that cannot happen.
+    """
+    if ended := _end_unclaimed(run):
+        run.refresh_from_db(fields=["job_id"])
+        jobs.cancel(run)
+        audit.record(by, run.team, "run.cancelled", str(run.pk))
+        return ended
+    running = Run.objects.already_found().filter(
+        pk=run.pk, status=Status.RUNNING, cancel_requested_at=None
+    )
+    if running.update(cancel_requested_at=timezone.now()):
+        run.refresh_from_db(fields=["job_id"])
+        if run.parent_id is None:  # The job is the parent's, which looks after its children.
+            jobs.abort(run)
+        audit.record(by, run.team, "run.cancelled", str(run.pk))
+    return False
+
+
+def end_lost(run: Run) -> bool:
+    """End a run whose worker is gone, and its job with the thread's lock; False if it ended."""
+    with transaction.atomic():
+        if (claimed := journal.take_over(run.pk)) is None:
+            return False
+        intake = _reopened(run, claimed)
+        records = intake.fail(
+            RunErrorCode.WORKER_LOST, "The worker that executed this run is gone."
+        )
+        append(run, claimed, records, intake)
+        jobs.fail(run)
+        admission.made_room(run.team_id)
+        return True
+
+
+def _end_unclaimed(run: Run) -> bool:
+    """End a run that no worker executes: it is queued, or fed from elsewhere."""
+    with transaction.atomic():
+        claimed = journal.take_over(run.pk)
+        here = Q(status=Status.QUEUED) | Q(status=Status.RUNNING, ingest__isnull=False)
+        current = Run.objects.already_found().filter(here, pk=run.pk)
+        if claimed is None or not current.update(cancel_requested_at=timezone.now()):
+            transaction.set_rollback(True)
+            return False
+        intake = intakes.restored(run) or _reopened(run, claimed)
+        append(run, claimed, intake.cancel(), intake)
+        return True
+
+
+def _reopened(run: Run, claimed: Claim) -> Intake:
+    # The intake that ends a run; one that never began still echoes what its user said.
+    echo = None if claimed.head else history.echo(run)
+    return Intake.reopened(run.thread.thread_id, run.run_id, head=claimed.head, input=echo)
+
+
+def append(run: Run, claimed: Claim, records: Sequence[Record], intake: Intake) -> None:
+    """Append in the caller's transaction, and store the end if it has come; ring after it."""
+    batch = Batch(claimed.journal_id, claimed.generation, claimed.head + 1, records)
+    if claimed.journal_id not in journal.append([batch]):
+        raise IllegalTransition
+    if (terminal := intake.terminal) is not None:
+        finish(claimed.journal_id, terminal)
+        transaction.on_commit(lambda: log_end(run, terminal, batch.last))
+    transaction.on_commit(lambda: announce.now([batch]))

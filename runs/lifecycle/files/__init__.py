@@ -1,0 +1,1 @@
+"""The life of uploaded files: reserved, stored, referred to by threads, expired and swept."""

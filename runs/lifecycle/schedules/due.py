@@ -1,0 +1,54 @@
+"""Which schedules are due, and those that stop."""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from django.db import connection
+
+from runs.models import Schedule, StopReason
+from teams import audit
+from teams.actors import Acting
+
+# One schedule of each team at a time, the longest due: no team's ticks hold up another's. The
+# clock is the database's, so it does not matter which process looks.
+DUE = """
+select id, team_id, now() from (
+    select distinct on (s.team_id) s.id, s.team_id, s.next_at
+      from runs_schedule s join teams_team team on team.id = s.team_id
+     where s.next_at <= now() and team.archived_at is null and s.team_id <> all (%(busy)s)
+     order by s.team_id, s.next_at, s.id) oldest
+ order by next_at limit %(most)s
+"""
+NEXT = "select extract(epoch from min(next_at) - now()) from runs_schedule where next_at > now()"
+
+
+class Due(NamedTuple):
+    """A schedule whose tick has come, at ``now`` of the database."""
+
+    schedule: UUID
+    team: UUID
+    now: datetime
+
+
+def due(busy: Collection[UUID], most: int) -> list[Due]:
+    """A due schedule of each team but the ``busy`` ones, at most ``most``."""
+    with connection.cursor() as cursor:
+        cursor.execute(DUE, {"busy": list(busy), "most": most})
+        return [Due(*row) for row in cursor.fetchall()]
+
+
+def seconds_to_next() -> float | None:
+    """How long until the next tick of any schedule; None if there is none."""
+    with connection.cursor() as cursor:
+        cursor.execute(NEXT)
+        (seconds,) = cursor.fetchone()
+    return None if seconds is None else float(seconds)
+
+
+def stop(schedule: Schedule, reason: StopReason, by: Acting | str) -> None:
+    """Stop a schedule that the caller has locked; it stays until it is deleted or resumed."""
+    schedule.stopped, schedule.next_at = reason, None
+    schedule.save(update_fields=["stopped", "next_at"])
+    audit.record(by, schedule.team, "schedule.stopped", str(schedule.pk), reason=reason.value)

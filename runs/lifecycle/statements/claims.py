@@ -1,0 +1,191 @@
+"""The claim of a queued run: its journal's next generation, its status, virtual time moved on."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cache
+from typing import Any, NamedTuple
+from uuid import UUID, uuid4
+
+from django.db import DatabaseError, connection, transaction
+from django.db.models import Exists, OuterRef
+from django.utils import timezone
+
+from backends.postgres.compiled import Compiled
+from events import journal
+from events.journal import Batch, Claim
+from protocol.encoding import Record
+from protocol.fold.fold import Fold
+from protocol.intake.intake import Intake
+from runs.lifecycle import history, interrupts
+from runs.lifecycle.history import Prepared
+from runs.lifecycle.ingest import intakes
+from runs.lifecycle.statuses import leading_to
+from runs.models import Run, Status
+from runtimes.models import EXTERNAL
+from teams.limits import Limits, limits_of
+
+CLAIM = "select generation, head, asked from agui_claim(%(run)s, %(at)s, %(from)s)"
+NOT_QUEUED = "AG002"
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """What an executor needs to work on a run: its right to append, the run, its input.
+
+    If there are ``questions`` (interrupts in wire form), it must not act, but end with them again.
+    ``intake`` is set if the log has begun with the claim, by the events in ``opening``; without
+    those nobody can say which bytes an earlier attempt has stored.
+    """
+
+    claim: Claim
+    run: Run
+    prepared: Prepared
+    limits: Limits
+    questions: list[dict[str, Any]] = field(default_factory=list)
+    intake: Intake | None = None
+    opening: Batch | None = None
+
+
+class NotQueued(Exception):
+    """The run is no longer queued. Control flow: what the claim has changed must be rolled back."""
+
+
+class Beginning(NamedTuple):
+    """What an executor begins with: the input, and the intake with the log's first records."""
+
+    prepared: Prepared
+    limits: Limits
+    intake: Intake | None
+    records: list[Record]
+
+
+class Taken(NamedTuple):
+    """A claim, and whether its thread has ever had questions."""
+
+    claim: Claim
+    has_questions: bool
+
+
+def claim(run_id: UUID, at: datetime | None = None, *, begins: bool = False) -> Claimed | None:
+    """Claim a queued run for execution; None if the run is no longer queued.
+
+    Its input joins the thread only now, because the thread may have grown while the run was queued.
+    A caller that tries again after an error passes the same ``at`` each time: the claim may have
+    been committed although the answer was lost, and ``at`` identifies it. ``begins``: RUN_STARTED
+    is stored in the same transaction, unless the run is to be fed.
+    """
+    run, is_first = _read(run_id)
+    past = Fold() if is_first else history.current(run.thread_id, run.thread)
+    now = at or timezone.now()
+    begins = begins and run.agent.kind != EXTERNAL
+
+    def attempt() -> Claimed | None:
+        if is_first and not connection.in_atomic_block:
+            # In a fresh thread nothing else is written: one message, which is a transaction.
+            start = _start_of(run, past, begins)
+            taken = _take(run_id, now, start.records)
+            return _claimed(run, taken, now, start) if taken else None
+        with transaction.atomic():
+            if (taken := _take(run_id, now)) is None:
+                return None
+            start = _start_of(run, past, begins)
+            return _claimed(run, _begin(taken, start.records), now, start)
+
+    with suppress(NotQueued):
+        if claimed := journal.past_a_frozen_writer(run_id, attempt):
+            return claimed
+    # Checked only now: an earlier attempt of ours may have been committed during the takeover.
+    ours = Run.objects.already_found().filter(pk=run_id, status=Status.RUNNING)
+    if at is None or not ours.filter(started_at=at).exists():
+        return None
+    with transaction.atomic():
+        taken = Taken(journal.current_claim(run_id), has_questions=True)
+        return replace(_claimed(run, taken, now, _start_of(run, past, begins)), opening=None)
+
+
+def of_fresh_thread(run_id: UUID, generation: int, at: datetime) -> Claimed:
+    """What an executor needs of a run that ``agui_take`` has claimed: the first of its thread."""
+    run = _alone().first(run_id)
+    if run is None:
+        raise Run.DoesNotExist
+    start = _start_of(run, Fold(), begins=False)
+    return _claimed(run, Taken(Claim(run.pk, generation, 0), has_questions=False), at, start)
+
+
+def _read(run_id: UUID) -> tuple[Run, bool]:
+    """The run with what its executor needs, and whether it is alone in its thread so far."""
+    run = _with_all().first(run_id)
+    if run is None:
+        raise Run.DoesNotExist
+    has_others: bool = vars(run)["has_others"]
+    return run, not has_others and not hasattr(run.thread, "history")
+
+
+@cache
+def _with_all() -> Compiled[Run]:
+    # Not only those with a lower id: the clocks of two web machines may differ.
+    others = (
+        Run.objects.of_one_thread().filter(thread=OuterRef("thread")).exclude(pk=OuterRef("pk"))
+    )
+    rows = Run.objects.already_found().select_related("agent", "thread__history", "team__limits")
+    with_others = rows.annotate(has_others=Exists(others))
+    return Compiled(lambda pk: with_others.filter(pk=pk), uuid4())
+
+
+@cache
+def _alone() -> Compiled[Run]:
+    rows = Run.objects.already_found().select_related("agent", "thread", "team__limits")
+    return Compiled(lambda pk: rows.filter(pk=pk), uuid4())
+
+
+def _take(run_id: UUID, at: datetime, records: Sequence[Record] = ()) -> Taken | None:
+    """Claim a run; None if its journal is closed. Waits a second for its lock. Raises NotQueued.
+
+    ``records`` begin its log, in the same message.
+    """
+    statement = CLAIM
+    values: dict[str, Any] = {"run": run_id, "at": at, "from": leading_to(Status.RUNNING)}
+    if records:
+        beginning, more = journal.beginning(run_id, records)
+        statement, values = f"{CLAIM}; {beginning}", values | more
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(statement, values)
+            row = cursor.fetchone()
+    except DatabaseError as error:
+        if getattr(error.__cause__, "sqlstate", None) != NOT_QUEUED:
+            raise
+        raise NotQueued from None
+    if row is None:
+        return None
+    return Taken(Claim(run_id, row[0], row[1] + len(records)), row[2])
+
+
+def _begin(taken: Taken, records: Sequence[Record]) -> Taken:
+    """Begin the log with these records, in the transaction of the claim."""
+    if not records:
+        return taken
+    with connection.cursor() as cursor:
+        cursor.execute(*journal.beginning(taken.claim.journal_id, records))
+    return taken._replace(claim=taken.claim._replace(head=taken.claim.head + len(records)))
+
+
+def _start_of(run: Run, past: Fold, begins: bool) -> Beginning:
+    prepared, limits = history.prepare(run, past), limits_of(run.team)
+    if not begins:
+        return Beginning(prepared, limits, None, [])
+    intake = intakes.new(Intake, run, limits, prepared.echo, prepared.history)
+    return Beginning(prepared, limits, intake, intakes.opening(intake, prepared.input["state"]))
+
+
+def _claimed(run: Run, taken: Taken, now: datetime, start: Beginning) -> Claimed:
+    run.status, run.started_at = Status.RUNNING, now
+    questions = interrupts.to_repeat(run) if taken.has_questions else []
+    claim, opening = taken.claim, None
+    if start.records:
+        opening = Batch(
+            run.pk, claim.generation, claim.head + 1 - len(start.records), start.records
+        )
+    return Claimed(claim, run, start.prepared, start.limits, questions, start.intake, opening)

@@ -1,0 +1,40 @@
+"""The end of a run: its status, and the row by which admission counts what it stored."""
+
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+from django.utils import timezone
+
+from runs.lifecycle.statuses import leading_to
+from runs.models import Status
+
+END = """
+with ended as (
+    update runs_run
+       set status = %(status)s, ended_at = %(at)s, result = %(result)s, usage = %(usage)s,
+           error_code = %(error_code)s, error_message = %(error_message)s
+     where journal_id = %(run)s and status = any (%(endable)s) returning journal_id, team_id)
+insert into runs_endedrun (run_id, team_id, bytes)
+select ended.journal_id, ended.team_id, journal.bytes
+  from ended join events_journal journal on journal.id = ended.journal_id
+"""
+EMPTY = {"result": None, "usage": None, "error_code": "", "error_message": ""}
+
+
+def store(run_id: UUID, status: Status, **columns: Any) -> bool:
+    """End the run, unless it has ended: the first writer wins. In the terminal event's transaction.
+
+    Once per run: what it stored is counted by a row of its own.
+    """
+    values = {
+        **EMPTY,
+        **columns,
+        "run": run_id,
+        "status": status.value,
+        "at": timezone.now(),
+        "endable": leading_to(status),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(END, values)
+        return bool(cursor.rowcount)

@@ -1,0 +1,1 @@
+"""Webhooks: what is sent, how it is signed, and when it is tried (``runs/models/webhook.py``)."""

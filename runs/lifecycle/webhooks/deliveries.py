@@ -1,0 +1,265 @@
+"""Deliveries on their way: who may be called now, what came of it, and what is swept away.
+
+A worker claims deliveries by moving their ``due_at`` behind the longest try, in a transaction of
+its own: no lock is held while the receiver is called, and a worker that dies loses nothing.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import structlog
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import Count
+from django.utils import timezone
+
+from runs.lifecycle.webhooks import payloads, pushes, signing
+from runs.models import DeliveryStatus, Webhook, WebhookDelivery
+from runs.models.webhook import Stop
+from security.secrets import SecretUnreadable
+from teams import audit, notices
+from teams.actors import HOST, Acting
+
+log = structlog.get_logger(__name__)
+
+MARGIN = 5.0
+"""Seconds that a try may take beyond AGUI_WEBHOOK_TIMEOUT: a database that is slow."""
+JITTER = 0.1
+ATTEMPTS = 50
+"""How many outcomes a delivery remembers."""
+CANDIDATES = 1_000
+PER_WEBHOOK = 4
+"""Calls to one webhook at a time; one at a time while it fails."""
+SWEPT = 1_000
+GONE = 410
+ERASED = "What it was about has been erased."
+ELSEWHERE = "This run is not one of the task, or has been erased."
+HEADERS = {"content-type": "application/json", "user-agent": "agui-run-host"}
+
+# The webhooks that anything waits for, one step of the index each, then their oldest deliveries.
+DUE = """
+with recursive waiting (webhook) as (
+    (select webhook_id from runs_webhookdelivery where status = 'pending'
+      order by webhook_id limit 1)
+    union all
+    select (select d.webhook_id from runs_webhookdelivery d
+             where d.status = 'pending' and d.webhook_id > waiting.webhook
+             order by d.webhook_id limit 1)
+      from waiting where waiting.webhook is not null)
+select due.id, hook.id, hook.team_id
+  from waiting
+  join runs_webhook hook on hook.id = waiting.webhook and hook.enabled
+  join teams_team team on team.id = hook.team_id and team.archived_at is null
+  cross join lateral (
+      select id, due_at from runs_webhookdelivery d
+       where d.webhook_id = hook.id and d.status = 'pending' and d.due_at <= now()
+       order by d.due_at
+       limit case when hook.failing_since is null then %(per_webhook)s else 1 end) due
+ order by due.due_at limit %(most)s
+"""
+
+
+class Due(NamedTuple):
+    """A delivery that may be tried now."""
+
+    id: UUID
+    webhook: UUID
+    team: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The request that posts a message to a webhook's address."""
+
+    url: str
+    headers: dict[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a try: the receiver's ``status``, or an ``error`` for people.
+
+    ``moot``: there is nothing to deliver any more, which says nothing about the receiver.
+    """
+
+    at: datetime
+    ms: int
+    status: int | None = None
+    error: str = ""
+    moot: bool = False
+
+    @property
+    def success(self) -> bool:
+        return self.status is not None and 200 <= self.status < 300
+
+
+def claim(busy: Sequence[WebhookDelivery]) -> list[WebhookDelivery]:
+    """Claim what this worker may try beside the deliveries in ``busy``, the oldest first."""
+    free = settings.AGUI_WEBHOOK_CONCURRENCY - len(busy)
+    with connection.cursor() as cursor:
+        cursor.execute(DUE, {"per_webhook": PER_WEBHOOK, "most": CANDIDATES})
+        ids = choose([Due(*row) for row in cursor.fetchall()], busy, free)
+    if not ids:
+        return []
+    with transaction.atomic():
+        now = timezone.now()
+        rows = WebhookDelivery.objects.of_any_team().filter(pk__in=ids, due_at__lte=now)
+        # What another worker has locked, it is claiming.
+        free_rows = rows.filter(status=DeliveryStatus.PENDING).select_for_update(
+            skip_locked=True, of=("self",)
+        )
+        claimed = list(free_rows.select_related("webhook"))
+        until = now + timedelta(seconds=settings.AGUI_WEBHOOK_TIMEOUT + MARGIN)
+        rows.filter(pk__in=[row.pk for row in claimed]).update(due_at=until)
+    for row in claimed:
+        row.due_at = until
+    return claimed
+
+
+def choose(due: Iterable[Due], busy: Sequence[WebhookDelivery], free: int) -> list[UUID]:
+    """The deliveries to try: at most ``free``, and neither a team's nor a webhook's share more."""
+    teams = Counter(row.team_id for row in busy)
+    webhooks = Counter(row.webhook_id for row in busy)
+    chosen: list[UUID] = []
+    for each in due:
+        if len(chosen) >= free:
+            break
+        if teams[each.team] >= settings.AGUI_WEBHOOK_TEAM_CONCURRENCY:
+            continue
+        if webhooks[each.webhook] >= PER_WEBHOOK:
+            continue
+        teams[each.team] += 1
+        webhooks[each.webhook] += 1
+        chosen.append(each.id)
+    return chosen
+
+
+def call_of(delivery: WebhookDelivery) -> Call | Outcome:
+    """What to post for a claimed delivery; an Outcome if there is nothing that could be posted."""
+    webhook, now = delivery.webhook, timezone.now()
+    of_task = webhook.task is not None
+    try:
+        body = pushes.body(delivery) if of_task else payloads.body(delivery, webhook.contents)
+        if body is None:
+            error = ELSEWHERE if of_task else ERASED
+            return Outcome(now, 0, error=error, moot=True)
+        if of_task:
+            proof = pushes.headers(webhook)
+        else:
+            proof = signing.headers(webhook.secrets, str(delivery.pk), now, body)
+    except SecretUnreadable:
+        return Outcome(
+            now, 0, error="The host can no longer read this webhook's secret: rotate it."
+        )
+    return Call(webhook.url, HEADERS | {"webhook-id": str(delivery.pk)} | proof, body)
+
+
+def record(delivery: WebhookDelivery, outcome: Outcome) -> bool:
+    """Store what came of a try; False if another worker has taken the delivery over since."""
+    first, status, due_at = _next(delivery, outcome)
+    entry = {
+        "at": outcome.at.isoformat(),
+        "status": outcome.status,
+        "error": outcome.error,
+        "ms": outcome.ms,
+    }
+    with transaction.atomic():
+        rows = WebhookDelivery.objects.already_found().filter(
+            pk=delivery.pk, status=DeliveryStatus.PENDING, due_at=delivery.due_at
+        )
+        stored = rows.update(
+            status=status,
+            tries=delivery.tries + 1,
+            due_at=due_at,
+            attempts=[*delivery.attempts, entry][-ATTEMPTS:],
+            ended_at=None if status == DeliveryStatus.PENDING else timezone.now(),
+        )
+        # The lease was over, and another worker tries by now: its outcome will count.
+        if not stored:
+            return False
+        if not outcome.moot:
+            _judge(delivery, outcome, first, gave_up=status == DeliveryStatus.FAILED)
+            if status != DeliveryStatus.PENDING and delivery.type in pushes.ENDS:
+                # Nothing follows the end of a task; its other runs would only be looked at.
+                hooks = Webhook.objects.already_found().filter(pk=delivery.webhook_id)
+                hooks.filter(task__isnull=False, enabled=True).update(
+                    enabled=False, stopped=Stop.ENDED
+                )
+        return True
+
+
+def _next(delivery: WebhookDelivery, outcome: Outcome) -> tuple[datetime, DeliveryStatus, datetime]:
+    """When the first try of this round was, the new status, and when the next try is due."""
+    first = outcome.at
+    if delivery.tries:
+        earlier = delivery.attempts[-min(delivery.tries, len(delivery.attempts))]
+        first = datetime.fromisoformat(earlier["at"]).astimezone(UTC)
+    if outcome.success:
+        return first, DeliveryStatus.DELIVERED, delivery.due_at
+    pauses = settings.AGUI_WEBHOOK_RETRIES
+    if delivery.tries >= len(pauses) or outcome.moot or outcome.status == GONE:
+        return first, DeliveryStatus.FAILED, delivery.due_at
+    spread = random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311  (not for secrets)
+    pause = timedelta(seconds=pauses[delivery.tries] * spread)
+    return first, DeliveryStatus.PENDING, timezone.now() + pause
+
+
+def _judge(delivery: WebhookDelivery, outcome: Outcome, first: datetime, *, gave_up: bool) -> None:
+    """Remember whether the webhook works; disable one that does not any more."""
+    rows = Webhook.objects.already_found().filter(pk=delivery.webhook_id)
+    if outcome.success:
+        rows.filter(failing_since__isnull=False).update(failing_since=None)
+        return
+    rows.filter(failing_since=None).update(failing_since=outcome.at)
+    if outcome.status == GONE:
+        _stop(rows, Stop.GONE, HOST)
+    elif gave_up:
+        # Nothing has been delivered since this delivery was first tried.
+        _stop(rows.filter(failing_since__lte=first), Stop.FAILING, HOST)
+
+
+def stop(webhook_id: UUID, reason: Stop, by: Acting | str) -> None:
+    """Disable a webhook; what waits for it stays, and is delivered when it is enabled again."""
+    _stop(Webhook.objects.already_found().filter(pk=webhook_id), reason, by)
+
+
+def _stop(rows: Any, reason: Stop, by: Acting | str) -> None:
+    with transaction.atomic():
+        webhook = rows.filter(enabled=True).select_related("team").first()
+        if webhook is None or not rows.filter(enabled=True).update(enabled=False, stopped=reason):
+            return
+        if webhook.task is not None:
+            return  # The client's own, which the team's owners do not know.
+        audit.record(by, webhook.team, "webhook.disabled", str(webhook.pk), reason=reason.value)
+        if reason != Stop.PAUSED:
+            notices.webhook_disabled(webhook.team, webhook.url, Stop(reason).value)
+
+
+def sweep() -> int:
+    """Delete some of what is older than AGUI_WEBHOOK_RETENTION_DAYS; returns how many."""
+    rows = WebhookDelivery.objects.of_any_team()
+    before = timezone.now() - timedelta(days=settings.AGUI_WEBHOOK_RETENTION_DAYS)
+    old = rows.filter(created_at__lt=before).order_by("created_at").values_list("pk", flat=True)
+    swept = rows.filter(pk__in=list(old[:SWEPT])).delete()[0]
+    over = Webhook.objects.of_any_team().filter(thread__isnull=False, enabled=False)
+    done = over.filter(created_at__lt=before).values_list("pk", flat=True)
+    return swept + over.filter(pk__in=list(done[:SWEPT])).delete()[0]
+
+
+def stop_overfull() -> int:
+    """Disable the webhooks for which more than AGUI_WEBHOOK_BACKLOG deliveries wait."""
+    waiting = WebhookDelivery.objects.of_any_team().filter(
+        status=DeliveryStatus.PENDING, webhook__enabled=True
+    )
+    counts = waiting.order_by().values("webhook").annotate(number=Count("pk"))
+    overfull = counts.filter(number__gt=settings.AGUI_WEBHOOK_BACKLOG)
+    ids = list(overfull.values_list("webhook", flat=True))
+    for webhook_id in ids:
+        stop(webhook_id, Stop.BACKLOG, HOST)
+    return len(ids)

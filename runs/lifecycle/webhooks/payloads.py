@@ -1,0 +1,109 @@
+"""The body of a webhook's message: small, with links; the conversation only on request."""
+
+import json
+from typing import Any
+
+from agui_project.links import absolute
+from protocol.strict_json import dumps
+from runs.models import Interrupt, Run, Thread, WebhookDelivery
+from runs.models.webhook import TEST
+
+LONGEST = 65_536
+"""Characters of contents; longer ones are left out."""
+SHORT = 200
+
+
+def body(delivery: WebhookDelivery, contents: bool) -> bytes | None:
+    """The message; None if what it is about has been erased."""
+    data = _data(delivery, contents)
+    if data is None:
+        return None
+    timestamp = delivery.created_at.isoformat().replace("+00:00", "Z")
+    message = {"type": delivery.type, "timestamp": timestamp, "data": data}
+    # Half of a character, which stored JSON may contain, becomes an escape of JSON again.
+    return dumps(message).encode("utf-8", "backslashreplace")
+
+
+def _data(delivery: WebhookDelivery, contents: bool) -> dict[str, Any] | None:
+    if delivery.type == TEST:
+        return {"webhook": str(delivery.webhook_id)}
+    rows = Run.objects.filter(team=delivery.team_id, journal=delivery.run)
+    rows = rows.select_related("thread", "agent").defer("input", "context", "usage")
+    run = rows.first()
+    if run is None:
+        return None
+    if delivery.type == "thread.created":
+        return _thread(run.thread, run)
+    if delivery.interrupt is not None:
+        return _interrupt(delivery, run, contents)
+    return _run(delivery, run, contents)
+
+
+def _ids(run: Run) -> dict[str, Any]:
+    return {
+        "id": str(run.pk),
+        "run_id": run.run_id,
+        "thread_id": run.thread.thread_id,
+        "agent": run.agent.slug,
+    }
+
+
+def _run(delivery: WebhookDelivery, run: Run, contents: bool) -> dict[str, Any]:
+    """The status is that of the event, whatever has become of the run since."""
+    status = delivery.type.partition(".")[2].replace("started", "running")
+    data = {**_ids(run), "status": status, "links": _links(run)}
+    if status == "failed":
+        data["error"] = {"code": run.error_code}
+        if contents:
+            data["error"]["message"] = run.error_message
+    if contents and status == "succeeded":
+        data |= _bounded("result", run.result)
+    return data
+
+
+def _interrupt(delivery: WebhookDelivery, run: Run, contents: bool) -> dict[str, Any] | None:
+    # By its id alone: a later run that asked again may have taken it over.
+    rows = Interrupt.objects.filter(team=delivery.team_id, pk=str(delivery.interrupt))
+    if (question := rows.first()) is None:
+        return None
+    data = {
+        "id": str(question.pk),
+        "status": delivery.type.partition(".")[2].replace("opened", "open"),
+        "reason": question.reason[:SHORT],
+        "expires_at": question.expires_at and question.expires_at.isoformat(),
+        "run": _ids(run),
+        "links": {
+            "self": absolute(f"/api/v1/interrupts/{question.pk}"),
+            "answer": absolute(f"/api/v1/interrupts/{question.pk}/answer"),
+            "page": absolute(f"/runs/{run.pk}/"),
+        },
+    }
+    if contents:
+        data |= _bounded("question", question.question)
+        data |= _bounded("answer", question.answer)
+    return data
+
+
+def _thread(thread: Thread, run: Run) -> dict[str, Any]:
+    return {
+        "id": str(thread.pk),
+        "thread_id": thread.thread_id,
+        "run": _ids(run),
+        "links": {"self": absolute(f"/api/v1/threads/{thread.pk}")},
+    }
+
+
+def _links(run: Run) -> dict[str, str]:
+    api = f"/api/v1/runs/{run.pk}"
+    return {
+        "self": absolute(api),
+        "events": absolute(f"{api}/events"),
+        "page": absolute(f"/runs/{run.pk}/"),
+    }
+
+
+def _bounded(name: str, stored: str | None) -> dict[str, Any]:
+    """A member with stored JSON, unless there is none, or too much of it."""
+    if stored is None or len(stored) > LONGEST:
+        return {}
+    return {name: json.loads(stored)}

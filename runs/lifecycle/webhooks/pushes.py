@@ -1,0 +1,93 @@
+"""Push notifications of A2A's tasks: a webhook of one task, and what its messages are.
+
+A message is a StreamResponse of A2A: the task as it was at the end of a run, or its status alone.
+"""
+
+import json
+from typing import Any
+
+from events import journal
+from protocol.dialects.a2a.task import Task
+from protocol.dialects.durations import timestamp_of
+from protocol.strict_json import dumps
+from runs.lifecycle import turns
+from runs.models import Run, Status, Webhook, WebhookDelivery
+from security.secrets import seal, unseal
+
+Json = dict[str, Any]
+STATES = {
+    Status.QUEUED: "TASK_STATE_SUBMITTED",
+    Status.RUNNING: "TASK_STATE_WORKING",
+    Status.SUCCEEDED: "TASK_STATE_COMPLETED",
+    Status.INTERRUPTED: "TASK_STATE_INPUT_REQUIRED",
+    Status.CANCELLED: "TASK_STATE_CANCELED",
+    Status.FAILED: "TASK_STATE_FAILED",
+}
+EVENTS = {
+    f"run.{'started' if status == Status.RUNNING else status}": status
+    for status in Status
+    if status != Status.QUEUED
+}
+"""The types of deliveries, and the status of the run that each tells of."""
+ENDS = frozenset({"run.succeeded", "run.cancelled", "run.failed"})
+LONGEST_LOG = 1024 * 1024
+"""Bytes of a task's logs that are read for one message; of a longer task its status is sent."""
+TOKEN = "X-A2A-Notification-Token"  # noqa: S105  (the name of a header)
+
+
+def sealed(token: str, scheme: str, credentials: str) -> str:
+    """The column of a task's push notifications with what is to be sent along."""
+    return seal(dumps({"token": token, "scheme": scheme, "credentials": credentials}))
+
+
+def secrets(webhook: Webhook) -> dict[str, str]:
+    """``token``, ``scheme`` and ``credentials``, each maybe empty. Raises SecretUnreadable."""
+    stored: dict[str, str] = json.loads(unseal(webhook.secrets))
+    return stored
+
+
+def headers(webhook: Webhook) -> dict[str, str]:
+    """What tells the receiver that a message comes from here. Raises SecretUnreadable."""
+    stored = secrets(webhook)
+    proof = {"content-type": "application/a2a+json"}
+    if stored["token"]:
+        proof[TOKEN] = stored["token"]
+    if stored["credentials"]:
+        proof["authorization"] = f"{stored['scheme']} {stored['credentials']}"
+    return proof
+
+
+def body(delivery: WebhookDelivery) -> bytes | None:
+    """The message; None if the task has been erased, or the run is not one of its runs."""
+    runs = Run.objects.filter(team=delivery.team_id, purged_at=None)
+    rows = runs.select_related("journal", "thread", "agent")
+    first = rows.filter(journal=delivery.webhook.task).first()
+    turn = turns.starting(first) if first else []
+    keys = [run.pk for run in turn]
+    if first is None or delivery.run not in keys:
+        return None
+    turn = turn[: keys.index(delivery.run) + 1]
+    long = sum(run.journal.bytes for run in turn) > LONGEST_LOG
+    if delivery.type == "run.started" or long:
+        message = {"statusUpdate": _status(delivery, first)}
+    else:
+        message = {"task": _task(turn)}
+    return dumps(message).encode("utf-8", "backslashreplace")
+
+
+def _status(delivery: WebhookDelivery, first: Run) -> Json:
+    status = {
+        "state": STATES[EVENTS[delivery.type]],
+        "timestamp": timestamp_of(delivery.created_at.timestamp() * 1_000),
+    }
+    return {"taskId": str(first.pk), "contextId": first.thread.thread_id, "status": status}
+
+
+def _task(turn: list[Run]) -> Json:
+    task = Task(str(turn[0].pk), context=turn[0].thread.thread_id)
+    for run in turn:
+        if run is not turn[0]:
+            task.next_run()
+        for payload in journal.payloads(run.pk):
+            task.feed(json.loads(payload))
+    return task.wire

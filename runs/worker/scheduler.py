@@ -1,0 +1,77 @@
+"""Fires the teams' schedules: a loop in every worker and every web process.
+
+So a tick becomes a run in time while workers restart, or while an agent blocks a worker's loop.
+The first to lock a schedule fires it (``runs/access/schedules/firing.py``). Here one schedule of a
+team is fired at a time, so no team waits for the thread of another.
+"""
+
+import asyncio
+from contextlib import suppress
+from uuid import UUID
+
+import structlog
+from django.db import InterfaceError, OperationalError
+
+from backends.postgres.bridge import db
+from runs.access.schedules import firing
+from runs.lifecycle.schedules import due
+from runs.lifecycle.schedules.due import Due
+
+log = structlog.get_logger(__name__)
+POLL = 0.5
+LOST = 0.1
+AT_ONCE = 4
+
+
+class Scheduler:
+    """Looks for schedules that are due, and fires them."""
+
+    def __init__(self) -> None:
+        self._busy: dict[asyncio.Task[None], UUID] = {}
+        self._more = asyncio.Event()
+
+    async def run(self) -> None:
+        """Fire until cancelled; a tick that is cut off then is still due."""
+        try:
+            while True:
+                self._more.clear()
+                pause = POLL
+                try:
+                    pause = await self.fill()
+                except (OperationalError, InterfaceError):
+                    pass  # The database is away, which others report; try again soon.
+                except Exception:
+                    log.exception("schedules.failed")
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._more.wait(), pause)
+        finally:
+            for task in self._busy:
+                task.cancel()
+            await asyncio.gather(*self._busy, return_exceptions=True)
+
+    async def fill(self) -> float:
+        """Begin to fire what is due; the seconds after which to look again."""
+        if len(self._busy) < AT_ONCE:
+            for occasion in await db(due.due, set(self._busy.values()), AT_ONCE - len(self._busy)):
+                task = asyncio.create_task(self._fire(occasion), name="schedule")
+                self._busy[task] = occasion.team
+                task.add_done_callback(self._done)
+        if self._busy:
+            return POLL
+        seconds = await db(due.seconds_to_next)
+        return POLL if seconds is None else min(POLL, max(0.0, seconds))
+
+    async def _fire(self, occasion: Due) -> None:
+        try:
+            if not await db(firing.fire, occasion):
+                # Another process fires it; look again when that is likely to be over.
+                await asyncio.sleep(LOST)
+        except (OperationalError, InterfaceError):
+            await asyncio.sleep(POLL)
+        except Exception as error:
+            log.warning("schedule.not_fired", schedule=str(occasion.schedule), error=repr(error))
+            await asyncio.sleep(POLL)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._busy.pop(task, None)
+        self._more.set()

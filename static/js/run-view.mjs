@@ -1,0 +1,166 @@
+/** The views of one run, which its page and the shared page have in common, under one selection. */
+
+import { StateAt } from "./asof.mjs";
+import { Conversation } from "./conversation.mjs";
+import { alertIn, find, perFrame } from "./dom.mjs";
+import { EventTable } from "./event-table.mjs";
+import { Fold } from "./fold.mjs";
+import { JsonTree } from "./json-tree.mjs";
+import { Keys } from "./keys.mjs";
+import { Selection } from "./selection.mjs";
+import { Tabs } from "./tabs.mjs";
+import { Timeline } from "./timeline/timeline.mjs";
+import { neighbour } from "./timeline/tree.mjs";
+
+const KINDS = {
+  error: (row) => row.kind === "error" || (row.status === "failed" && row.kind !== "attempt"),
+  "tool call": (row) => row.kind === "tool",
+  message: (row) => row.kind === "message",
+};
+const WALKS = [["x", "error"], ["c", "tool call"], ["w", "message"]];
+
+export class RunView {
+  /** `active`: the run has not ended. `drawOther(tab)` draws a tab that only one page has. */
+  constructor({ active, failed, drawOther = () => {} }) {
+    Object.assign(this, { active, failed, drawOther, drawnState: "", marked: 0 });
+    this.fold = new Fold();
+    this.draw = perFrame(() => this.drawNow());
+    this.tabs = new Tabs(document.querySelector("[role=tablist]"), (tab) => this.select({ tab }));
+    this.selection = new Selection({ tabs: this.tabs.names, first: this.tabs.shown, onChange: (now, before) => this.changed(now, before) });
+    this.table = new EventTable({
+      log: find("log"), detail: find("detail"), filter: find("filter"), follow: find("follow"), shown: find("shown"),
+      onSelect: (seq, step) => this.select({ seq }, { step }),
+    });
+    this.conversation = new Conversation({
+      root: find("conversation"), earlier: find("earlier"), later: find("later"), fold: this.fold, follows: active || failed,
+      onPick: (seq) => this.select({ seq }),
+    });
+    this.state = new JsonTree(find("state-tree"));
+    this.stateAt = new StateAt(this.table.events);
+    this.timeline = find("timeline") && new Timeline(find("timeline"), {
+      eventAt: (seq) => this.eventAt(seq),
+      timeOf: (seq) => this.table.events[seq - 1]?.timestamp,
+      onSelect: (change, options) => this.select(change, options, change.tab),
+      onRows: () => this.open(),
+    });
+    this.keys = new Keys([...this.tabs.keys(), ...this.walks(), ["Escape", "Back to the whole run", () => this.leave()]]);
+    find("leave").addEventListener("click", () => this.leave());
+    find("all-lanes").addEventListener("click", () => this.select({ lane: "" }));
+    find("keys-help").addEventListener("click", () => this.keys.help());
+    find("follow").checked = active && !this.selection.now.seq;
+    this.changed(this.selection.now, {});
+  }
+
+  /** The next event of the run has come. */
+  feed(seq, event, raw) {
+    this.fold.feed(seq, event);
+    this.table.push(event.type, event.timestamp, raw);
+    this.timeline?.notice(seq, event.type);
+    // A link may have led here before its event was there.
+    if (seq === this.selection.now.seq) this.changed(this.selection.now, {});
+    this.draw();
+  }
+
+  eventAt(seq) {
+    const raw = this.table.events[seq - 1]?.raw;
+    return raw === undefined ? null : JSON.parse(raw);
+  }
+
+  /** `leads`: away from what has the focus, to the tab that the change names. */
+  select(change, { step = false, row = null } = {}, leads = "") {
+    this.row = row;
+    this.selection.set(change, { step });
+    this.row = null;
+    // Several questions begin with the event that ended their run.
+    if (row && this.timeline.chosen?.n !== row.n) this.timeline.select(row.seq0, row);
+    if (leads) find(leads === "events" ? "log" : `tab-${leads}`).focus();
+  }
+
+  /** The host's word on how the run stands. */
+  times(run) {
+    this.active = !run.ended_at;
+    this.timeline?.times(run);
+  }
+
+  leave() {
+    this.failed = false;
+    this.select({ seq: 0, lane: "" });
+    this.changed(this.selection.now, {});
+    find("follow").checked = this.active;
+  }
+
+  /** A failed run opens at its error, as long as nothing else is selected. */
+  open() {
+    if (!this.failed || this.selection.now.seq || !this.timeline.outline.complete) return;
+    const error = this.timeline.rows.findLast((row) => row?.kind === "error");
+    if (error && this.marked !== error.seq0) this.mark(error.seq0, error);
+  }
+
+  changed(now, before) {
+    if (now.tab !== before.tab) this.tabs.show(now.tab);
+    if (now.lane !== before.lane) this.timeline?.only(now.lane);
+    if (now.seq !== before.seq) this.mark(now.seq, this.row);
+    find("as-of").hidden = !now.seq;
+    find("as-of-seq").textContent = `As of #${now.seq}`;
+    find("leave").textContent = this.active ? "Back to live" : "Back to the whole run";
+    find("all-lanes").hidden = !now.lane;
+    this.draw();
+  }
+
+  /** Show an event as selected in every view. */
+  mark(seq, row = null) {
+    this.marked = seq;
+    if (seq) find("follow").checked = false;
+    this.table.select(seq);
+    this.timeline?.select(seq, row);
+    this.revealed = false;
+  }
+
+  drawNow() {
+    const { tab } = this.selection.now;
+    find("count-events").textContent = Math.max(this.table.events.length, this.active ? 0 : Number(find("run").dataset.head) || 0);
+    if (tab === "messages") this.drawConversation();
+    if (tab === "events") this.table.draw();
+    if (tab === "state") this.drawState();
+    this.drawOther(tab);
+  }
+
+  drawConversation() {
+    const { scrollHeight, clientHeight } = document.documentElement;
+    const atEnd = scrollY + clientHeight >= scrollHeight - 80;
+    this.conversation.draw();
+    find("placeholder").hidden = this.fold.items.length > 0;
+    if (this.fold.end) find("placeholder").textContent = "This run produced no messages.";
+    if (this.marked && !this.revealed) this.reveal();
+    else if (!this.marked && this.conversation.chosen) this.conversation.choose(null);
+    if (atEnd && !this.marked && this.active && this.table.events.length) scrollTo({ top: document.documentElement.scrollHeight });
+  }
+
+  reveal() {
+    const item = this.fold.itemOf(this.eventAt(this.marked), this.marked);
+    this.revealed = Boolean(item);
+    if (item) this.conversation.choose(item);
+  }
+
+  drawState() {
+    const { seq } = this.selection.now;
+    const fold = seq ? this.stateAt.at(seq) : this.fold;
+    const version = `${seq}:${fold.stateVersion}`;
+    if (this.drawnState === version) return;
+    this.drawnState = version;
+    alertIn(find("state-problem"), fold.problem);
+    this.state.show(fold.state);
+  }
+
+  walks() {
+    const go = (kind, back) => {
+      const rows = this.timeline?.rows ?? [];
+      const row = neighbour(rows, this.marked || (back ? Infinity : 0), KINDS[kind], back);
+      if (row) this.select({ seq: row.seq0 }, { step: true, row });
+    };
+    return WALKS.flatMap(([key, kind]) => [
+      [key, `Next ${kind}`, () => go(kind, false)],
+      [key.toUpperCase(), `Previous ${kind}`, () => go(kind, true)],
+    ]);
+  }
+}

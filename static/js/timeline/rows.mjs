@@ -1,0 +1,79 @@
+/** The rows of a run's outline, read from the host and kept up to date. */
+
+const PAUSE = 1000;
+const LIMIT = 5000;
+const MOST = 200_000;
+/** The host ends an answer early when it has so many characters. */
+const FULL = 4_000_000;
+/** Events that change no row but the length of an open one. */
+const QUIET = /_(CONTENT|ARGS|VALUE)$|^(RAW|CUSTOM)$/;
+
+export class OutlineRows {
+  /** `url`: of the host, or `#id` of an element of the page. `goal` is the run's newest event so far; `onChange()` is told when rows came or changed. */
+  constructor({ url, goal, onChange }) {
+    Object.assign(this, { url, goal, onChange, rows: [], head: 0, timer: 0, busy: false, problem: "" });
+    if (goal) this.schedule(0);
+  }
+
+  /** The page has got this event: rows may have changed. */
+  notice(seq, type) {
+    if (seq <= this.head || QUIET.test(type)) return;
+    this.goal = Math.max(this.goal, seq);
+    this.schedule(PAUSE);
+  }
+
+  get complete() {
+    return this.head >= this.goal;
+  }
+
+  schedule(pause) {
+    if (this.timer || this.busy) return;
+    this.timer = setTimeout(() => this.poll(), pause);
+  }
+
+  async poll() {
+    this.timer = 0;
+    this.busy = true;
+    const before = this.head;
+    try {
+      await this.read();
+      this.problem = "";
+    } catch (error) {
+      this.problem = error.message;
+    }
+    this.busy = false;
+    this.onChange();
+    // Without news, the host is away, or has dropped the run: each further attempt waits longer.
+    this.pause = this.head > before ? PAUSE / 4 : Math.min(2 * (this.pause ?? PAUSE), 60 * PAUSE);
+    if (!this.complete) this.schedule(this.pause);
+  }
+
+  async read() {
+    if (this.url.startsWith("#")) return this.readPage();
+    const since = this.head;
+    let head = null;
+    for (let after = 0, more = true; more; ) {
+      const answer = await fetch(`${this.url}?after=${after}&since=${since}&limit=${LIMIT}`);
+      if (!answer.ok) throw new Error((await problemOf(answer)) ?? `The host answered ${answer.status}.`);
+      const text = await answer.text();
+      const part = JSON.parse(text);
+      for (const row of part.rows) if (row.n <= MOST) this.rows[row.n - 1] = row;
+      // What changes between two answers comes again with the next poll.
+      head ??= part.head;
+      after = part.rows.at(-1)?.n ?? MOST;
+      more = after < MOST && (part.rows.length === LIMIT || text.length > FULL);
+    }
+    this.head = head;
+  }
+
+  /** A run that was saved as a file has its rows in the page. */
+  readPage() {
+    const lines = document.querySelector(this.url).textContent.split("\n").filter(Boolean);
+    this.rows = lines.slice(0, MOST).map((line) => JSON.parse(line));
+    this.head = this.goal;
+  }
+}
+
+async function problemOf(answer) {
+  return answer.json().then((body) => body.error?.message, () => null);
+}

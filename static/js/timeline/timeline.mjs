@@ -1,0 +1,194 @@
+/** The timeline of a run: its minimap, its lanes, the chosen row, and where the time went. */
+
+import { hostNow, span } from "../clock.mjs";
+import { h } from "../dom.mjs";
+import { RowDetail } from "./detail.mjs";
+import { LaneGrid } from "./grid.mjs";
+import { busiest } from "./insight.mjs";
+import { Minimap } from "./minimap.mjs";
+import { OutlineRows } from "./rows.mjs";
+import { Scale } from "./scale.mjs";
+import { flatten, nest, rowAt } from "./tree.mjs";
+
+const TICK = 100;
+const SPACING = 64;
+/** A label further right would be cut off. */
+const LAST = 0.94;
+
+export class Timeline {
+  /**
+   * `eventAt(seq)` is the event, `timeOf(seq)` its time, if the page has it. `onSelect(change, options)` is the page's
+   * selection; `onRows()` is told when rows came.
+   */
+  constructor(root, { eventAt, timeOf, onSelect, onRows }) {
+    Object.assign(this, { root, eventAt, timeOf, onSelect, onRows, folded: new Set(), seq: 0, lane: "", revealed: 0 });
+    this.live = Boolean(root.dataset.active);
+    this.scale = new Scale();
+    this.part = (name) => root.querySelector(`.${name}`);
+    this.outline = new OutlineRows({ url: root.dataset.url, goal: Number(root.dataset.goal), onChange: () => this.changed() });
+    this.grid = new LaneGrid(this.part("lanes"), this.scale, {
+      onPick: (row, step) => this.pick(row, step),
+      onOpen: (row) => onSelect({ tab: "events", seq: row.seq0 }),
+      onFold: (node, folds) => this.fold(node, folds),
+    });
+    this.minimap = new Minimap(this.part("minimap"), this.scale, {
+      onSeek: (share) => onSelect({ seq: this.seqAt(this.scale.at(share)) }),
+      onZoom: (from, to) => this.zoom(from, to),
+      onStep: (seq) => onSelect({ seq }, { step: true }),
+    });
+    this.detail = new RowDetail(this.part("chosen"), this.scale, onSelect);
+    this.part("axis").addEventListener("change", (event) => this.turn(event.target.value));
+    this.part("whole").addEventListener("click", () => this.zoom());
+    new ResizeObserver(() => this.drawRuler()).observe(this.part("ruler"));
+    setInterval(() => this.tick(), TICK);
+  }
+
+  get rows() {
+    return this.outline.rows;
+  }
+
+  /** The page has got an event. */
+  notice(seq, type) {
+    this.outline.notice(seq, type);
+    if (type === "RUN_STARTED" && !this.root.dataset.since) this.root.dataset.since = new Date(hostNow()).toISOString();
+    if (seq > this.outline.head) this.later = seq;
+  }
+
+  /** The host's word on when the run began and ended. */
+  times({ started_at: since, ended_at: until }) {
+    Object.assign(this.root.dataset, { since: since ?? "", until: until ?? "" });
+    if (until) this.live = false;
+    this.changed();
+  }
+
+  changed() {
+    this.tree = nest(this.rows);
+    if (this.chosen) this.chosen = this.rows[this.chosen.n - 1];
+    this.measure();
+    this.arrange();
+    this.onRows();
+    // What was selected before its row had come.
+    if (this.seq !== this.revealed) this.select(this.seq);
+  }
+
+  measure() {
+    const { since, until } = this.root.dataset;
+    const head = Math.max(this.outline.head, this.later ?? 0);
+    this.scale.measure(this.rows, { since: Date.parse(since), until: Date.parse(until), now: hostNow(), head });
+  }
+
+  arrange() {
+    if (!this.tree) return;
+    this.grid.show(flatten(this.tree, this.folded, this.lane), this.folded, this.live && !this.seq);
+    this.drawWhole();
+  }
+
+  drawWhole() {
+    this.minimap.show(this.rows, this.seq, this.seq ? this.placeOf(this.seq) : null);
+    this.drawRuler();
+    this.say();
+    this.detail.show(this.chosen && this.tree ? this.nodeOf(this.chosen) : null);
+    this.part("whole").hidden = !this.scale.view;
+    const problem = this.outline.problem || (this.outline.complete ? (this.rows.length ? "" : "Nothing has happened yet.") : this.rows.length ? "More rows are being read …" : "Loading …");
+    this.part("reading").textContent = problem;
+    this.part("reading").hidden = !problem;
+  }
+
+  /** Open bars grow with the time; that is ten small drawings a second of what is in sight. */
+  tick() {
+    if (!this.live || document.hidden || !this.root.clientHeight || this.scale.axis !== "clock" || !this.rows.length) return;
+    this.measure();
+    this.grid.redraw();
+    this.ticks = (this.ticks ?? 0) + 1;
+    if (this.ticks % 10 === 0) this.drawWhole();
+  }
+
+  say() {
+    const place = this.part("busiest");
+    const best = this.scale.axis === "clock" ? busiest(this.rows, this.scale) : this.best;
+    this.best = best;
+    if (!best) return place.replaceChildren();
+    // Drawn again only when it changed, so that the button keeps the focus.
+    const sentence = [best.kind, best.name, best.count, Math.round(100 * best.share), span(this.scale.length), best.longest.n].join();
+    if (sentence === this.sentence && place.firstChild) return;
+    this.sentence = sentence;
+    const whole = span(this.scale.length);
+    const times = best.count > 1 ? `, ${best.count} times` : "";
+    const what = best.name ? h("bdi", {}, best.name) : best.kind;
+    const button = h("button", { class: "link", title: "Select the longest" }, what);
+    button.addEventListener("click", () => this.pick(best.longest));
+    place.replaceChildren(`${Math.round(100 * best.share)} % of ${whole} in ${best.kind === "tool" ? "" : `${best.kind} `}`, button, times);
+  }
+
+  drawRuler() {
+    const ruler = this.part("ruler");
+    const values = this.scale.ticks(Math.floor(ruler.clientWidth / SPACING)).filter((value) => this.scale.share(value) < LAST);
+    ruler.replaceChildren(...values.map((value) => {
+      const mark = h("span", {}, this.scale.axis === "seq" ? `#${Math.max(value, 1)}` : span(value - this.scale.from));
+      mark.style.left = `${100 * this.scale.share(value)}%`;
+      return mark;
+    }));
+  }
+
+  pick(row, step = false) {
+    this.onSelect({ seq: row.seq0 }, { step, row });
+    this.grid.root.focus({ preventScroll: true });
+  }
+
+  /** Select an event; `row` is the one that was chosen, if it was one. */
+  select(seq, row = null) {
+    this.seq = seq;
+    this.chosen = seq ? row ?? rowAt(this.rows, seq, this.eventAt(seq)) : null;
+    this.revealed = this.chosen || !seq ? seq : 0;
+    for (let node = this.chosen && this.nodeOf(this.chosen)?.parent; node; node = node.parent) this.folded.delete(node.row.id);
+    this.grid.chosen = this.chosen?.n ?? 0;
+    this.arrange();
+    this.grid.choose(this.chosen?.n ?? 0);
+  }
+
+  /** Show one lane and what is in it; all without any. */
+  only(lane) {
+    if (lane === this.lane) return;
+    this.lane = lane;
+    this.arrange();
+  }
+
+  nodeOf(row) {
+    if (row.kind === "subagent") return this.tree.lanes.get(row.id);
+    const parent = this.tree.lanes.get(row.lane.at(-1)) ?? null;
+    return { row, parent, children: [] };
+  }
+
+  fold(node, folds) {
+    if (folds) this.folded.add(node.row.id);
+    else this.folded.delete(node.row.id);
+    this.arrange();
+  }
+
+  zoom(from, to) {
+    this.scale.zoom(from, to);
+    this.grid.redraw();
+    this.drawWhole();
+  }
+
+  turn(axis) {
+    Object.assign(this.scale, { axis, view: null });
+    this.measure();
+    this.grid.redraw();
+    this.drawWhole();
+  }
+
+  placeOf(seq) {
+    if (this.scale.axis === "seq") return seq;
+    const at = this.timeOf(seq) ?? this.chosen?.t0;
+    return Number.isFinite(at) ? this.scale.clamp(at) : null;
+  }
+
+  /** The event at a place on the axis: by the clock, the beginning of the last row before it. */
+  seqAt(value) {
+    if (this.scale.axis === "seq") return Math.min(Math.round(value), this.scale.head);
+    let last = null;
+    for (const row of this.rows) if (row && this.scale.span(row)[0] <= value && (!last || this.scale.span(row)[0] >= this.scale.span(last)[0])) last = row;
+    return last?.seq0 ?? 1;
+  }
+}

@@ -1,0 +1,85 @@
+"""How many statements and commits each hot path costs: a bound that is only ever lowered."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.acceptance import statements
+from tests.acceptance.host import Host
+from tests.acceptance.statements import Statements
+
+ONE_DELTA = {"script": [{"text": "x", "n": 1}]}
+
+
+@pytest.fixture(scope="module")
+def host_statements(host: Host) -> Iterator[Statements]:
+    with statements.recorded(host) as recording:
+        run_once(host, "warm")
+        yield recording
+
+
+def run_once(host: Host, thread: str) -> str:
+    """Start a run of one delta as a stock client does, and read its stream to the end."""
+    body = {
+        "threadId": thread, "runId": "r", "messages": [], "tools": [], "context": [],
+        "state": {}, "forwardedProps": ONE_DELTA,
+    }  # fmt: skip
+    with host.client() as client:
+        answer = client.post("/agui/agent/scripted/run", json=body)
+    assert "RUN_FINISHED" in answer.text, answer.text
+    location: str = answer.headers["content-location"]
+    return location
+
+
+def get(host: Host, path: str, **headers: str) -> httpx.Response:
+    with host.client() as client:
+        answer = client.get(path, headers=headers)
+    assert answer.status_code == 200, answer.text
+    return answer
+
+
+def test_a_whole_run_on_a_fresh_thread(host: Host, host_statements: Statements) -> None:
+    """From the POST to the commit of its terminal event: start, claim, append and end."""
+    everything = host_statements.of(lambda number: run_once(host, f"whole-{number}"))
+    run = everything.until_the_end()
+    print(f"{run.statements} statements, {run.commits} commits\n{everything}")
+    # A key is looked up once a second, and a stream may read its page in two.
+    start, claim = run.by("web"), run.by("worker")
+    end = everything.by("agui-writer", "agui-after-commit")
+    assert 0 < start.statements <= 7
+    assert 0 < claim.statements <= 3
+    assert 0 < end.statements <= 6
+    assert run.statements <= 12
+    assert run.commits <= 3
+
+
+def test_a_reader_of_an_ended_run(host: Host, host_statements: Statements) -> None:
+    events = run_once(host, "read")
+    page = host_statements.of(lambda _: get(host, events))
+    join = host_statements.of(lambda _: get(host, f"{events}?after=0", accept="text/event-stream"))
+    listed = host_statements.of(lambda _: get(host, "/api/v1/runs?limit=20"))
+    one = host_statements.of(lambda _: get(host, events.removesuffix("/events")))
+    page, join, listed, one = (each.by("web") for each in (page, join, listed, one))
+    for name, each in (("page", page), ("join", join), ("list", listed), ("one", one)):
+        print(f"{name}: {each.statements} statements\n{each}")
+    assert 0 < page.statements <= 4
+    assert 0 < join.statements <= 4
+    assert 0 < listed.statements <= 2
+    assert 0 < one.statements <= 2
+    assert page.commits == join.commits == listed.commits == one.commits == 0
+
+
+def test_a_front_end_that_comes_back(host: Host, host_statements: Statements) -> None:
+    """Hydration: the thread as snapshots, then the end of its newest run."""
+    run_once(host, "hydrate")
+    body = {"threadId": "hydrate", "runId": "c", "messages": [], "tools": [], "context": []}
+
+    def connect(_: int) -> None:
+        with host.client() as client:
+            answer = client.post("/agui/agent/scripted/connect", json=body)
+        assert "MESSAGES_SNAPSHOT" in answer.text, answer.text
+
+    hydration = host_statements.of(connect).by("web")
+    print(f"{hydration.statements} statements\n{hydration}")
+    assert 0 < hydration.statements <= 9

@@ -1,0 +1,1 @@
+"""The owners of other wire formats judge ours: their own clients against a running host."""

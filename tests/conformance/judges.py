@@ -1,0 +1,124 @@
+"""``python -m tests.conformance.judges``: runs every foreign client and verifier.
+
+It prints a line for each. Judges are the owners' own packages, pinned by the locks; their cases are
+the conformance tests themselves. A skipped case counts as a failure: nothing is judged by a client
+that did not run.
+"""
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from importlib import metadata
+from typing import NamedTuple
+
+import pytest
+
+from tests.house.repository import ROOT
+
+SUITE = "tests/conformance"
+LOCK = ROOT / SUITE / "js" / "package-lock.json"
+
+
+class Judge(NamedTuple):
+    """``package`` is ``npm:NAME`` or ``pypi:NAME``; its cases are those whose id begins so."""
+
+    package: str
+    cases: tuple[str, ...]
+
+    @property
+    def version(self) -> str:
+        registry, _, name = self.package.partition(":")
+        if registry == "pypi":
+            return metadata.version(name)
+        locked: Mapping[str, Mapping[str, str]] = json.loads(LOCK.read_text())["packages"]
+        return locked[f"node_modules/{name}"]["version"]
+
+
+def _at(*names: str) -> tuple[str, ...]:
+    return tuple(f"{SUITE}/{name}" for name in names)
+
+
+EACH = _at("dialects/test_killed_web", "dialects/test_long_ago", "dialects/test_together")
+"""What every client of the matrix goes through."""
+
+JUDGES = (
+    Judge("pypi:ag-ui-validate", _at("test_ag_ui_validate")),
+    Judge(
+        "npm:@ag-ui/client",
+        _at("test_csv", "test_host_agent", "test_http_agent", "test_judge.py", "test_scenarios")
+        + EACH,
+    ),
+    Judge("npm:ag-ui-client-0", _at("test_older_clients", "test_scenarios") + EACH),
+    Judge("npm:@copilotkit/core", _at("test_copilotkit", "dialects/test_intelligence") + EACH),
+    Judge("npm:phoenix", _at("dialects/test_intelligence")),
+    Judge("npm:@tanstack/ai-client", _at("dialects/test_tanstack") + EACH),
+    Judge("npm:ai", _at("dialects/test_ai_sdk") + EACH),
+    Judge("npm:openai", _at("dialects/test_openai") + EACH),
+    Judge("pypi:openai", _at("dialects/test_openai_python") + EACH),
+    Judge(
+        "npm:@durable-streams/client",
+        _at("dialects/test_durable_streams.py::test_the_javascript", "dialects/test_ingest") + EACH,
+    ),
+    Judge(
+        "pypi:durable-streams",
+        _at("dialects/test_durable_streams.py::test_the_python_client") + EACH,
+    ),
+    Judge("pypi:a2a-sdk", _at("dialects/test_a2a") + EACH),
+    Judge("pypi:mcp", _at("dialects/test_mcp") + EACH),
+    Judge("npm:@modelcontextprotocol/client", _at("dialects/test_mcp_javascript") + EACH),
+    Judge("npm:@modelcontextprotocol/sdk", _at("dialects/test_mcp_javascript") + EACH),
+    Judge("pypi:standardwebhooks", _at("test_webhooks")),
+)
+"""A case may have several judges; of two that fit, the one with the longer beginning has it."""
+
+
+def judges_of(case: str) -> list[Judge]:
+    """The judges of a test, by its id."""
+    fits = [(judge, each) for judge in JUDGES for each in judge.cases if case.startswith(each)]
+    longest = max((len(each) for _, each in fits), default=0)
+    return [judge for judge, each in fits if len(each) == longest]
+
+
+class Table:
+    """Counts the cases and failures of each judge while the tests run."""
+
+    def __init__(self) -> None:
+        self.cases: Counter[Judge] = Counter()
+        self.failures: Counter[Judge] = Counter()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        judges = judges_of(report.nodeid)
+        if report.when == "setup":
+            self.cases.update(judges)
+        if report.failed or report.skipped:
+            self.failures.update(judges)
+
+    @property
+    def lines(self) -> list[str]:
+        """A row for each judge; one without cases has failed."""
+        rows = [("judge", "version", "cases", "failures")]
+        for judge in JUDGES:
+            failures = self.failures[judge] or int(not self.cases[judge])
+            rows.append((judge.package, judge.version, str(self.cases[judge]), str(failures)))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        ]
+
+    @property
+    def failed(self) -> bool:
+        return any(self.failures.values()) or not all(self.cases[judge] for judge in JUDGES)
+
+
+def main(arguments: list[str]) -> int:
+    """Run them; 1 if one has a failure."""
+    table = Table()
+    code = pytest.main(["-q", "-m", "not soak", SUITE, *arguments], plugins=[table])
+    print("\n", *table.lines, sep="\n")
+    return int(bool(code) or table.failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

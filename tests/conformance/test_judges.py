@@ -1,0 +1,36 @@
+"""Every conformance test has a judge, every judge a version, and the table counts what it sees."""
+
+import pytest
+
+from protocol.dialects.table import CARRIERS, DIALECTS
+from tests.conformance.judges import JUDGES, SUITE, Table
+from tests.house.repository import ROOT
+
+OURS = ("Alpine",)
+"""Dialects without a client that somebody else publishes."""
+
+
+def test_every_case_has_a_judge() -> None:
+    files = {path.relative_to(ROOT).as_posix() for path in (ROOT / SUITE).rglob("test_*.py")}
+    judged = tuple(case.partition("::")[0] for judge in JUDGES for case in judge.cases)
+    assert {file for file in files if not file.startswith(judged)} == {f"{SUITE}/test_judges.py"}
+    dialects = {each.judge for each in (*DIALECTS, *CARRIERS) if each.name not in OURS}
+    assert dialects <= files
+
+
+def test_every_judge_is_pinned() -> None:
+    assert all(judge.version[0].isdigit() for judge in JUDGES)
+    assert len({judge.package for judge in JUDGES}) == len(JUDGES)
+
+
+def test_a_skipped_case_and_a_judge_without_cases_are_failures() -> None:
+    table = Table()
+    for outcome, case in (("passed", "javascript"), ("skipped", "python")):
+        name = f"{SUITE}/dialects/test_durable_streams.py::test_the_{case}_client"
+        report = pytest.TestReport(name, ("", 0, ""), {}, outcome, None, "setup")  # type: ignore[arg-type]
+        table.pytest_runtest_logreport(report)
+    rows = {line.split()[0]: line.split()[2:] for line in table.lines}
+    assert rows["npm:@durable-streams/client"] == ["1", "0"]
+    assert rows["pypi:durable-streams"] == ["1", "1"]
+    assert rows["npm:ai"] == ["0", "1"]
+    assert table.failed

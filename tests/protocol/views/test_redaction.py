@@ -1,0 +1,53 @@
+"""Redaction: the values that a link's readers do not see."""
+
+from typing import Any
+
+import pytest
+
+from protocol.views.redaction import MASK, MOST_PATHS, BadPath, Redaction
+
+SECRET = Redaction(["password", "customer.email"])
+
+
+@pytest.mark.parametrize("path", ["", "a..b", "a.", "items.0", "line\nbreak"])
+def test_a_path_is_names_joined_by_dots(path: str) -> None:
+    with pytest.raises(BadPath):
+        Redaction([path])
+
+
+def test_there_are_only_so_many() -> None:
+    with pytest.raises(BadPath):
+        Redaction(["a"] * (MOST_PATHS + 1))
+
+
+@pytest.mark.parametrize(
+    ("value", "visible"),
+    [
+        ({"password": "x", "n": 1}, {"password": MASK, "n": 1}),
+        ([{"deep": {"password": {"any": "shape"}}}], [{"deep": {"password": MASK}}]),
+        ({"customer": {"email": "x"}}, {"customer": {"email": MASK}}),
+        ({"customer": [{"email": "x"}]}, {"customer": [{"email": MASK}]}),
+        ({"email": "x"}, {"email": "x"}),
+        ('{"password": "x"}', '{"password":"[redacted]"}'),
+    ],
+    ids=["member", "deep", "path", "array", "part of a path", "JSON in a text"],
+)
+def test_a_name_is_hidden_wherever_it_occurs(value: Any, visible: Any) -> None:
+    assert SECRET.value(value) == visible
+
+
+def test_what_hides_nothing_is_the_same_object() -> None:
+    value = {"a": [1, {"b": "c"}]}
+    assert SECRET.value(value) is value
+
+
+def test_broken_json_that_mentions_a_name_is_hidden() -> None:
+    assert SECRET.text('{"password": "x"') == MASK
+    assert SECRET.text('{"other": "x"') == '{"other": "x"'
+    assert SECRET.text("the password is x") == "the password is x"
+    assert SECRET.text("the password is x", strict=True) == MASK
+
+
+def test_a_member_written_twice_loses_its_first_value() -> None:
+    """Readers would see it in the text, though not in the value."""
+    assert SECRET.text('{"a": 1, "a": 2}') == '{"a":2}'

@@ -1,0 +1,45 @@
+"""Webhooks, schedules, saved views: what each address answers to whom (see ``doors``)."""
+
+from tests.tenancy.doors import LIST, NOWHERE, OBJECT, Door, Who
+
+AUTOMATION: dict[str, Door] = {
+    "api/v1/webhooks": Door(
+        {"GET": LIST, "POST": Who(401, 401, 201, 201)},
+        body={"url": NOWHERE, "events": ["run.failed"]},
+    ),
+    "api/v1/webhooks/<uuid:webhook_id>": Door(
+        {"GET": OBJECT, "PATCH": OBJECT, "DELETE": Who(401, 401, 404, 204)},
+        "api/v1/webhooks/{webhook}",
+        body={"events": ["run.succeeded"]},
+    ),
+    "api/v1/webhooks/<uuid:webhook_id>/rotate": Door(
+        {"POST": OBJECT}, "api/v1/webhooks/{webhook}/rotate"
+    ),
+    "api/v1/webhooks/<uuid:webhook_id>/test": Door(
+        {"POST": Who(401, 401, 404, 202)}, "api/v1/webhooks/{webhook}/test"
+    ),
+    "api/v1/webhooks/<uuid:webhook_id>/deliveries": Door(
+        {"GET": OBJECT}, "api/v1/webhooks/{webhook}/deliveries"
+    ),
+    "api/v1/webhooks/<uuid:webhook_id>/deliveries/<uuid:delivery_id>/redeliver": Door(
+        {"POST": Who(401, 401, 404, 202)},
+        "api/v1/webhooks/{webhook}/deliveries/{delivery}/redeliver",
+    ),
+    "api/v1/schedules": Door(
+        {"GET": LIST, "POST": Who(401, 401, 201, 201)}, body={"cron": "0 0 * * *"}
+    ),
+    "api/v1/schedules/<uuid:schedule_id>": Door(
+        {"GET": OBJECT, "PATCH": OBJECT, "DELETE": Who(401, 401, 404, 204)},
+        "api/v1/schedules/{schedule}",
+        body={"cron": "1 0 * * *"},
+    ),
+    "api/v1/schedules/<uuid:schedule_id>/run": Door(
+        {"POST": Who(401, 401, 404, 202)}, "api/v1/schedules/{schedule}/run"
+    ),
+    "api/v1/views": Door({"GET": LIST, "POST": Who(401, 401, 201, 201)}, body={"name": "mine"}),
+    "api/v1/views/<uuid:view_id>": Door(
+        {"GET": OBJECT, "PATCH": OBJECT, "DELETE": Who(401, 401, 404, 204)},
+        "api/v1/views/{view}",
+        body={"query": "status=failed"},
+    ),
+}

@@ -1,0 +1,131 @@
+"""The description has every address of the API with its methods, and what it says comes."""
+
+from collections import defaultdict
+from typing import Any
+
+import pytest
+from drf_spectacular.generators import SchemaGenerator
+
+from agui_project import urls
+from protocol.schema import RUN_AGENT_INPUT
+from tests.acceptance.host import Host
+from tests.house.test_docs import as_address, routes
+from tests.tenancy.automation_doors import AUTOMATION
+from tests.tenancy.doors import ASGI, DJANGO, RUN
+from tests.tenancy.people_doors import PEOPLE
+from web import routing
+from web.description.operations import JSON, OPERATIONS, STREAM, Operation
+
+API = ("/api/v1/", "/api/chat/", "/agui", "/agents/", "/v1/")
+ELSEWHERE = {"/": "get", "/runs/{}/events": "", "/health": "", "/ready": ""}
+"""Addresses of the API among those of the pages, and the method that is a page there."""
+NOWHERE = {"/v1", "/v1/"}
+QUESTION = {"role": "user", "content": "What is a journal?"}
+BODIES: dict[str, Any] = {
+    "agui_agent_stop": {},
+    "alpine_run": {"task": "What is a journal?"},
+    "alpine_answer": {"run_id": "{run}", "request_id": "i"},
+    "chat_send": {
+        "id": "described", "messages": [
+            {"id": "u", "role": "user", "parts": [{"type": "text", "text": "What is a journal?"}]}
+        ],
+    },
+    "openai_response_create": {"model": "docs", "input": "What is a journal?"},
+    "openai_conversation_create": {},
+    "openai_completion_create": {"model": "docs", "messages": [QUESTION]},
+    "run_stream_feed": [{"type": "RUN_FINISHED"}],
+    "file_upload": {"any": "content"},
+}  # fmt: skip
+
+QUERIES = {"agui_agent_read": {"runId": RUN, "offset": "-1"}}
+
+
+@pytest.fixture(scope="module")
+def paths() -> dict[str, Any]:
+    generator: Any = SchemaGenerator()
+    return dict(generator.get_schema(request=None, public=True)["paths"])
+
+
+def nameless(path: str) -> str:
+    return "".join("{}" if part[:1] == "{" else part for part in _split(path)) or "/"
+
+
+def _split(path: str) -> list[str]:
+    return path.replace("{", "\0{").replace("}", "}\0").split("\0")
+
+
+def test_every_route_of_the_api_is_described_and_nothing_else(paths: dict[str, Any]) -> None:
+    http = routing.http(lambda scope: None).routes
+    addresses = {address.rstrip("/") for address in (*routes(urls.urlpatterns), *routes(http))}
+    routed = {address for address in addresses if address.startswith(API)} - NOWHERE
+    assert {nameless(path) for path in paths} - ELSEWHERE.keys() == routed
+    assert ELSEWHERE.keys() <= {nameless(path) for path in paths}
+
+
+def test_every_method_of_every_door_is_described(paths: dict[str, Any]) -> None:
+    doors: dict[str, set[str]] = defaultdict(set)
+    for pattern, door in [*DJANGO.items(), *AUTOMATION.items(), *PEOPLE.items(), *ASGI.items()]:
+        doors[f"/{as_address(pattern)}"] |= {method.lower() for method in door.answers}
+    for path, operations in paths.items():
+        address = nameless(path)
+        if address == "/health":
+            continue  # it answers before everything that has doors
+        assert operations.keys() == doors[address] - {ELSEWHERE.get(address)}, path
+
+
+def test_the_input_is_the_protocols(paths: dict[str, Any]) -> None:
+    generator: Any = SchemaGenerator()
+    shapes = generator.get_schema(request=None, public=True)["components"]["schemas"]
+    names = {name for name in RUN_AGENT_INPUT.fields if "_" not in name}  # it takes either spelling
+    assert names <= shapes["RunAgentInput"]["properties"].keys()
+
+
+def test_names_are_unique(paths: dict[str, Any]) -> None:
+    names = [each["operationId"] for path in paths.values() for each in path.values()]
+    assert len(names) == len(set(names))
+
+
+def test_what_is_described_comes(host: Host) -> None:
+    """Each operation once, with its body: a status and a media type that the table has."""
+    run = host.begin("docs", threadId="described", runId=RUN, messages=[QUESTION])["id"]
+    host.wait_status(run, "succeeded")
+    statuses = {}
+    with host.client() as client:
+        for operation in sorted(OPERATIONS, key=lambda each: each.method == "delete"):
+            path = operation.path.format_map(_Names(run))
+            kind = STREAM if STREAM in operation.answers.get(200, {}) else JSON
+            answer = client.request(
+                operation.method,
+                path,
+                json=body_of(operation, run),
+                headers={"accept": kind},
+                params=QUERIES.get(operation.name),
+            )
+            statuses[operation.name] = answer.status_code
+            if answer.status_code not in operation.answers:
+                assert operation.name in REFUSED, (operation.name, answer.text)
+                continue
+            media = answer.headers.get("content-type", "").split(";")[0]
+            assert not answer.content or media in operation.answers[answer.status_code], operation
+    assert {name: statuses[name] for name in REFUSED} == REFUSED
+
+
+REFUSED = {"alpine_answer": 404, "run_stream_feed": 400, "file_content": 404, "file_head": 404}
+"""This run asked nothing, the batch names no producer, and there is no such file."""
+
+
+class _Names(dict[str, str]):
+    def __init__(self, run: str) -> None:
+        super().__init__(run_id=run, response_id=f"resp_{run.replace('-', '')}")
+
+    def __missing__(self, name: str) -> str:
+        return "docs" if name == "slug" else "described"
+
+
+def body_of(operation: Operation, run: str) -> Any:
+    if operation.body is None and not operation.media:
+        return None
+    body = BODIES.get(operation.name, {"threadId": "described", "runId": RUN})
+    if isinstance(body, dict) and "run_id" in body:
+        return {**body, "run_id": run}
+    return body

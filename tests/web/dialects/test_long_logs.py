@@ -1,0 +1,56 @@
+"""A long log is fed to a dialect page by page: between two, others have the event loop."""
+
+import asyncio
+from collections import Counter
+from uuid import UUID
+
+import pytest
+
+from backends.postgres.bridge import db
+from events import journal
+from events.hub import hub
+from events.journal import PAGE_ROWS
+from protocol.dialects.fold import Event, Frame
+from tests.events.records import whole_log
+from web.consumers.dialects import waiting
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PAGES = 4
+
+
+class Noting:
+    """A fold that notes when it is fed: the number of the loop's turn."""
+
+    def __init__(self) -> None:
+        self.turn = 0
+        self.fed: Counter[int] = Counter()
+
+    def feed(self, event: Event) -> list[Frame]:
+        self.fed[self.turn] += 1
+        return []
+
+    def part(self, event: Event) -> None:
+        """Each delta is fed."""
+
+    async def tick(self) -> None:
+        while True:
+            self.turn += 1
+            await asyncio.sleep(0)
+
+
+def stored() -> UUID:
+    row = journal.create()
+    assert journal.append([journal.Batch(row.pk, 0, 1, whole_log(PAGES * PAGE_ROWS))])
+    return row.pk
+
+
+async def test_no_turn_of_the_loop_takes_more_than_a_page() -> None:
+    fold, key = Noting(), await db(stored)
+    ticking = asyncio.create_task(fold.tick())
+    try:
+        assert await waiting.feed(fold, key) == PAGES * PAGE_ROWS
+    finally:
+        ticking.cancel()
+        await hub().close()
+    assert fold.fed.total() == PAGES * PAGE_ROWS
+    assert max(fold.fed.values()) <= PAGE_ROWS

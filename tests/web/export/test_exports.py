@@ -1,0 +1,81 @@
+"""GET /api/v1/runs/{id}/export: the log as a file, byte by byte, and as a trace."""
+
+import json
+
+import pytest
+
+from backends.postgres.bridge import db
+from events import journal
+from events.writer import JournalWriter
+from runs.lifecycle.deletion import retention
+from runs.models import Run
+from tests.asgi import ask
+from tests.cast import Cast, LiveRun, start
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+async def live(cast: Cast, writer: JournalWriter) -> LiveRun:
+    """A running run with more events than a page of the log has."""
+    run = await LiveRun.begin(await db(start, cast.alice, threadId="t", runId="r"), writer)
+    await run.say(*(f"Größe {n}\nzwei" for n in range(journal.PAGE_ROWS + 3)))
+    return run
+
+
+def url(live: LiveRun, query: str = "") -> str:
+    return f"/api/v1/runs/{live.run.pk}/export{query}"
+
+
+async def test_each_line_is_an_event_as_it_is_stored(cast: Cast, live: LiveRun) -> None:
+    await live.end()
+    answer = await ask("GET", url(live), cast.vera.headers)
+    assert answer.status == 200
+    assert answer.headers["content-type"] == "application/x-ndjson"
+    assert answer.headers["content-disposition"] == (
+        f'attachment; filename="run-{live.run.pk}.ndjson"'
+    )
+    stored = await db(lambda: list(journal.payloads(live.run.pk)))
+    assert len(stored) == journal.PAGE_ROWS + 5
+    assert answer.body == "".join(f"{payload}\n" for payload in stored).encode()
+
+
+async def test_a_live_run_is_exported_up_to_now(cast: Cast, live: LiveRun) -> None:
+    answer = await ask("GET", url(live, "?format=ndjson"), cast.vera.headers)
+    assert len(answer.body.splitlines()) == journal.PAGE_ROWS + 4
+
+
+async def test_a_trace_has_the_rows_of_the_outline(cast: Cast, live: LiveRun) -> None:
+    await live.fail()
+    answer = await ask("GET", url(live, "?format=trace"), cast.vera.headers)
+    assert answer.headers["content-disposition"].endswith('.trace.json"')
+    name, *events = json.loads(answer.body)["traceEvents"]
+    assert name["args"] == {"name": "Run r"}
+    assert [event["cat"] for event in events if event["ph"] == "X"] == [
+        "queue", "attempt", "error"
+    ]  # fmt: skip
+
+
+async def test_a_run_that_has_just_begun_is_a_trace_too(cast: Cast, live: LiveRun) -> None:
+    answer = await ask("GET", url(live, "?format=trace"), cast.vera.headers)
+    bars = [event for event in json.loads(answer.body)["traceEvents"] if event["ph"] == "X"]
+    assert [event["cat"] for event in bars] == ["queue", "attempt"]
+
+
+@pytest.mark.parametrize(
+    ("method", "query", "status", "code"),
+    [("GET", "?format=pdf", 422, "invalid"), ("POST", "", 405, "method_not_allowed")],
+)
+async def test_what_is_refused(
+    cast: Cast, live: LiveRun, method: str, query: str, status: int, code: str
+) -> None:
+    answer = await ask(method, url(live, query), cast.vera.headers)
+    assert (answer.status, answer.code) == (status, code)
+
+
+async def test_a_purged_run_has_no_file(cast: Cast, live: LiveRun) -> None:
+    await live.end()
+    await db(lambda: retention.purge_run(Run.objects.of_any_team().get(pk=live.run.pk)))
+    for query in ("", "?format=trace"):
+        answer = await ask("GET", url(live, query), cast.vera.headers)
+        assert (answer.status, answer.code) == (410, "purged")

@@ -1,0 +1,212 @@
+"""/a2a: A2A 1.0 over HTTP and JSON. A task is a run, and those that continue it with answers."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from agui_project.errors import MethodNotAllowed, NotFound
+from backends.postgres.bridge import db, db_read
+from protocol import strict_json
+from protocol.dialects.a2a.request import SendRequest, length, read
+from protocol.dialects.a2a.task import Task, stream_response
+from protocol.dialects.fold import Frame
+from protocol.encoding import text_bytes
+from protocol.errors import BadRequest, HostError
+from protocol.strict_json import dumps
+from runs.access.dialects import a2a, a2a_push
+from runs.lifecycle.joining import Cut
+from runs.models import Run
+from teams.authentication import Principal
+from web import sse
+from web.asgi_http import Request, answer_json, endpoint
+from web.consumers import arriving
+from web.consumers.dialects import waiting
+from web.consumers.dialects.teller import Teller
+from web.consumers.opening import opened
+from web.consumers.stream import stream_run
+from web.scope import App, Send
+
+JSON = {"content-type": "application/a2a+json"}
+STATUSES = {
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    409: "ABORTED",
+    410: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+    503: "UNAVAILABLE",
+}
+REASONS = {
+    "bad_request": "INVALID_REQUEST",
+    "invalid": "INVALID_PARAMS",
+    "interrupt_answer_invalid": "INVALID_PARAMS",
+    "method_not_allowed": "METHOD_NOT_FOUND",
+    "purged": "TASK_NOT_FOUND",
+    "address_refused": "INVALID_PARAMS",
+}
+"""A2A's names for errors of this host; others are called as they are here."""
+Handle = Callable[[Request, Send, Principal, str | None], Awaitable[None]]
+
+
+class VersionNotSupported(BadRequest):
+    """This host speaks version 1.0 of A2A."""
+
+    code = "version_not_supported"
+
+
+def error_body(error: HostError) -> dict[str, Any]:
+    """An error as google.rpc.Status, whose reason names it."""
+    default = "INTERNAL" if error.status >= 500 else "INVALID_ARGUMENT"
+    info = {
+        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+        "reason": REASONS.get(error.code, error.code.upper()),
+        "domain": "a2a-protocol.org",
+        "metadata": {name: str(value) for name, value in error.details.items()},
+    }
+    status = STATUSES.get(error.status, default)
+    about = {"code": error.status, "status": status, "message": error.message, "details": [info]}
+    return {"error": about}
+
+
+def resource(methods: Mapping[str, Handle]) -> App:
+    """An address below ``/a2a`` or ``/a2a/{slug}``, by method."""
+
+    async def handle(request: Request, send: Send) -> None:
+        principal = await arriving.caller(request)
+        method = str(request.scope["method"])
+        if method not in methods:
+            raise MethodNotAllowed
+        if method != "GET":
+            arriving.refuse_foreign_page(principal, request, json_body=True)
+        if not request.headers.get("a2a-version", a2a.VERSION).startswith("1."):
+            raise VersionNotSupported
+        await methods[method](request, send, principal, request.kwargs.get("slug"))
+
+    return endpoint(handle, error_body)
+
+
+async def _nowhere(request: Request, send: Send) -> None:
+    raise NotFound
+
+
+nowhere = endpoint(_nowhere, error_body)
+
+
+async def card(request: Request, send: Send, principal: Principal, slug: str | None) -> None:
+    """GET /.well-known/agent-card.json, /a2a/{slug}/.well-known/agent-card.json."""
+    await answer_json(send, 200, await db_read(a2a.card, principal, request.base, slug))
+
+
+async def send_message(
+    request: Request, send: Send, principal: Principal, slug: str | None
+) -> None:
+    """POST …/message:send; answers with the task when it has ended or asks something."""
+    message = read(strict_json.loads(await request.body()))
+    key = request.headers.get("idempotency-key")
+    async with opened(principal):
+        turn = await db(_begin, principal, slug, message, key)
+        if not message.immediately:
+            await waiting.until_end(request, principal, turn[-1])
+            await waiting.reread(principal, turn[-1].pk)
+        task, _ = await _folded(turn)
+    await answer_json(send, 200, {"task": _shortened(task.wire, message.history)}, JSON)
+
+
+async def stream_message(
+    request: Request, send: Send, principal: Principal, slug: str | None
+) -> None:
+    """POST …/message:stream; a client that leaves stops nothing."""
+    message = read(strict_json.loads(await request.body()))
+    key = request.headers.get("idempotency-key")
+    async with opened(principal):
+        turn = await db(_begin, principal, slug, message, key)
+        del message  # It must not live as long as the stream.
+        # However quick the agent is, what it says comes in pieces, not with the task.
+        await _stream(request, send, principal, turn, await _folded(turn, newest=False))
+
+
+async def subscribe(request: Request, send: Send, principal: Principal, slug: str | None) -> None:
+    """POST, GET …/tasks/{id}:subscribe: the task so far, then what follows."""
+    turn = await db_read(a2a.running, principal, slug, request.kwargs["task"])
+    async with opened(principal):
+        await _stream(request, send, principal, turn, await _folded(turn))
+
+
+async def get(request: Request, send: Send, principal: Principal, slug: str | None) -> None:
+    """GET …/tasks/{id}."""
+    most = length(request.query.get("historyLength"))
+    turn = await db_read(a2a.find, principal, slug, request.kwargs["task"])
+    task, _ = await _folded(turn)
+    await answer_json(send, 200, _shortened(task.wire, most), JSON)
+
+
+async def cancel(request: Request, send: Send, principal: Principal, slug: str | None) -> None:
+    """POST …/tasks/{id}:cancel; answers when the task has ended, after 10 s at most."""
+    turn = await db(a2a.cancel, principal, slug, request.kwargs["task"])
+    await waiting.until_cancelled(request, turn[-1])
+    await waiting.reread(principal, turn[-1].pk)
+    task, _ = await _folded(turn)
+    await answer_json(send, 200, task.wire, JSON)
+
+
+async def tasks(request: Request, send: Send, principal: Principal, slug: str | None) -> None:
+    """GET …/tasks, newest first: their states, with ``includeArtifacts`` the whole tasks."""
+    most = length(request.query.get("historyLength"))
+    page, following = await db_read(a2a.page, principal, slug, request.query)
+    whole = request.query.get("includeArtifacts") == "true"
+    listed = [
+        _shortened((await _folded(turn))[0].wire, most) if whole else a2a.summary(turn)
+        for turn in page
+    ]
+    state = request.query.get("status")
+    listed = [task for task in listed if state in (None, "", task["status"]["state"])]
+    await answer_json(send, 200, {"tasks": listed, **following}, JSON)
+
+
+def _begin(
+    principal: Principal, slug: str | None, message: SendRequest, key: str | None
+) -> list[Run]:
+    """Start or continue a task, with its push notifications if the request has a config."""
+    if message.push is not None:
+        a2a_push.check(message.push)
+    turn = a2a.begin(principal, slug, message, key)
+    if message.push is not None:
+        a2a_push.put(principal, slug, str(turn[0].pk), message.push)
+    return turn
+
+
+async def _stream(
+    request: Request, send: Send, principal: Principal, turn: list[Run], begun: tuple[Task, int]
+) -> None:
+    (task, position), run = begun, turn[-1]
+    await stream_run(
+        request,
+        send,
+        principal,
+        [run.pk],
+        owner=run.team_id,
+        cut=Cut(position, _framed(0, {"type": "task", "task": task.wire})),
+        view=Teller(task, _framed),
+        headers=[],
+        wire=sse.WITHOUT_RETRY,
+    )
+
+
+async def _folded(turn: list[Run], *, newest: bool = True) -> tuple[Task, int]:
+    """A task so far, and the position of its newest run; without ``newest``, at its start."""
+    task, position = a2a.fold(turn), 0
+    for run in turn:
+        if run is not turn[0]:
+            task.next_run()
+        if newest or run is not turn[-1]:
+            position = await waiting.feed(task, run.pk)
+    return task, position if newest else 0
+
+
+def _framed(number: int, frame: Frame) -> bytes:
+    return b"data: %b\n\n" % text_bytes(dumps(stream_response(frame)))
+
+
+def _shortened(task: Frame, most: int | None) -> Frame:
+    if most is None:
+        return task
+    return {**task, "history": task["history"][len(task["history"]) - most :] if most else []}

@@ -1,0 +1,79 @@
+"""GET /api/v1/runs/{id}/export: all of a run as one file, sent piece by piece."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import NamedTuple
+
+from agui_project.errors import MethodNotAllowed
+from backends.postgres.bridge import db, db_read
+from protocol.dialects.tanstack import LINES
+from protocol.errors import Invalid
+from runs.access import access, cursors
+from runs.access.inspect import archives
+from runs.models import Run
+from teams.authentication import Principal
+from web.asgi_http import Request, endpoint
+from web.consumers import arriving
+from web.consumers.export.archive import archive
+from web.consumers.export.conversation import messages
+from web.consumers.export.log import ndjson
+from web.consumers.export.page import page
+from web.consumers.export.trace import trace
+from web.consumers.opening import opened
+from web.consumers.stream import send_file
+from web.scope import Send
+
+Pieces = AsyncIterator[bytes]
+
+
+def _of(pieces: Callable[[Run], Pieces]) -> Callable[[Principal, Run], Awaitable[Pieces]]:
+    """For what everybody may have who may view the run."""
+
+    async def made(principal: Principal, run: Run) -> Pieces:
+        return pieces(run)
+
+    return made
+
+
+async def _archive(principal: Principal, run: Run) -> Pieces:
+    return archive(run, await db_read(archives.opening, principal, run))
+
+
+class Format(NamedTuple):
+    """How a file is called, its media type, and its pieces; ``make`` refuses before the first."""
+
+    extension: str
+    media_type: str
+    make: Callable[[Principal, Run], Awaitable[Pieces]]
+
+
+FORMATS: Mapping[str, Format] = {
+    "ndjson": Format("ndjson", LINES, _of(ndjson)),
+    "messages": Format("messages.json", "application/json", _of(messages)),
+    "trace": Format("trace.json", "application/json", _of(trace)),
+    "html": Format("html", "text/html; charset=utf-8", _of(page)),
+    "archive": Format("archive.ndjson", LINES, _archive),
+}
+
+
+@endpoint
+async def export(request: Request, send: Send) -> None:
+    """A file up to the run's head at this moment; ``?format=`` names one of ``FORMATS``."""
+    if request.scope["method"] != "GET":
+        raise MethodNotAllowed(headers={"Allow": "GET"})
+    principal = await arriving.reader(request, again=False)
+    run = await db(access.find, principal, request.kwargs["run_id"])
+    chosen = FORMATS.get(request.query.get("format", "ndjson"))
+    if chosen is None:
+        names = ", ".join(FORMATS)
+        raise Invalid(f"format must be one of: {names}.", details={"path": "format"})
+    cursors.place(run, None)  # a purged run has no file
+    pieces = await chosen.make(principal, run)
+    headers = {
+        "content-type": chosen.media_type,
+        "content-disposition": f'attachment; filename="run-{run.pk}.{chosen.extension}"',
+        "cache-control": "no-store",
+        "vary": "Authorization, Cookie",
+        "x-content-type-options": "nosniff",
+    }
+    async with opened(principal):
+        await send_file(request, send, principal, run, headers, pieces)

@@ -1,0 +1,23 @@
+"""The outline of a run as a trace for Perfetto."""
+
+import json
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
+
+from protocol.strict_json import dumps
+from protocol.views.chrome_trace import ChromeTrace
+from runs.models import Run
+from web.consumers.export.rows import outline
+
+
+async def trace(run: Run) -> AsyncIterator[bytes]:
+    """The trace, a piece for each page of the outline."""
+    view = ChromeTrace()
+    yield b'{"displayTimeUnit":"ms","traceEvents":[' + _joined(view.opening(run.run_id))
+    async for rows in outline(run):
+        yield b"," + _joined(view.events([json.loads(row) for row in rows]))
+    yield b"]}"
+
+
+def _joined(events: Iterable[dict[str, Any]]) -> bytes:
+    return dumps(list(events))[1:-1].encode()

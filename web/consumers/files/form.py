@@ -1,0 +1,93 @@
+"""The one file of a ``multipart/form-data`` body, found piece by piece."""
+
+from email.message import Message
+
+from python_multipart.exceptions import MultipartParseError
+from python_multipart.multipart import MultipartParser
+
+from protocol.errors import BadRequest
+
+LONGEST_HEADER = 8 * 1024
+LONGEST_FIELDS = 64 * 1024
+"""Bytes of other fields of the form, which are ignored."""
+
+
+class Form:
+    """Feed it the body; ``name`` and ``media_type`` are known with the file's first piece.
+
+    Raises BadRequest for what is no form, or has no file, or more than one.
+    """
+
+    def __init__(self, boundary: bytes) -> None:
+        self.name: str | None = None
+        self.media_type = ""
+        self._header: list[bytearray] = [bytearray(), bytearray()]
+        self._headers: list[tuple[str, str]] = []
+        self._in_file = False
+        self._passed = 0
+        self._pieces: list[bytes] = []
+        self._ended = False
+        self._parser = MultipartParser(
+            boundary,
+            {
+                "on_part_begin": self._begin,
+                "on_header_field": lambda data, start, end: self._collect(0, data[start:end]),
+                "on_header_value": lambda data, start, end: self._collect(1, data[start:end]),
+                "on_header_end": self._next_header,
+                "on_headers_finished": self._know,
+                "on_part_data": self._take,
+                "on_end": self._end,
+            },
+        )
+
+    def feed(self, data: bytes) -> bytes:
+        """What belongs to the file in the next piece of the body."""
+        try:
+            self._parser.write(data)
+        except MultipartParseError:
+            raise BadRequest("The body is not valid multipart/form-data.") from None
+        piece = b"".join(self._pieces)
+        self._pieces.clear()
+        return piece
+
+    def finish(self) -> None:
+        """Check that the form was complete, with one file in it."""
+        if not self._ended:
+            raise BadRequest("The form ends before its last boundary.")
+        if self.name is None:
+            raise BadRequest("The form contains no file: a part with a filename.")
+
+    def _begin(self) -> None:
+        self._headers, self._in_file = [], False
+
+    def _collect(self, place: int, data: bytes) -> None:
+        self._header[place] += data
+        if len(self._header[place]) > LONGEST_HEADER or len(self._headers) > 20:
+            raise BadRequest("The headers of a part are too long.")
+
+    def _next_header(self) -> None:
+        field, value = (bytes(each).decode(errors="replace") for each in self._header)
+        self._headers.append((field.lower(), value))
+        self._header = [bytearray(), bytearray()]
+
+    def _know(self) -> None:
+        part = Message()
+        for field, value in self._headers:
+            part[field] = value
+        if (name := part.get_filename()) is None:
+            return
+        if self.name is not None:
+            raise BadRequest("Send one file in a form.")
+        self.name, self._in_file = name, True
+        self.media_type = str(part.get("content-type", ""))
+
+    def _take(self, data: bytes, start: int, end: int) -> None:
+        if self._in_file:
+            self._pieces.append(data[start:end])
+            return
+        self._passed += end - start
+        if self._passed > LONGEST_FIELDS:
+            raise BadRequest("The fields of the form beside the file are too long.")
+
+    def _end(self) -> None:
+        self._ended = True

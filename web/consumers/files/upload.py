@@ -1,0 +1,212 @@
+"""POST /api/v1/files: a file as the whole body, or as the one file of a form."""
+
+import asyncio
+import hashlib
+import unicodedata
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from email.message import Message
+from uuid import UUID
+
+from django.conf import settings
+
+from agui_project.errors import (
+    Overloaded,
+    RequestTimeout,
+    TooLarge,
+    Unavailable,
+    UnsupportedMediaType,
+)
+from backends.file_store.store import BLOCK, file_store
+from backends.postgres.bridge import db
+from protocol.errors import BadRequest, HostError, Invalid
+from runs.access.files import files
+from runs.api.files.serializers import FileSerializer
+from runs.lifecycle.files import uploads
+from runs.models import File
+from runs.models.file import LONGEST_NAME
+from security import media_types
+from teams import authentication
+from teams.authentication import Principal
+from web.asgi_http import Request, answer_json, endpoint
+from web.consumers import arriving
+from web.consumers.files.form import LONGEST_FIELDS, Form
+from web.scope import Send
+
+AT_ONCE, OF_A_TEAM = 64, 8
+"""Uploads of a process, and of one team in it; each holds at most two blocks or parts."""
+CLOSE = {"Connection": "close"}
+"""Nobody reads the rest of a refused body."""
+FORM = "multipart/form-data"
+UNNAMED = "file"
+HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Categories of characters that a name must not have: control, format, surrogates, breaks."""
+_open: Counter[UUID] = Counter()
+
+
+class FileTypeRefused(Invalid):
+    """This host does not take files of this type."""
+
+    code = "file_type_refused"
+
+
+class FileTypeWrong(Invalid):
+    """The file is not of the type that it is said to be."""
+
+    code = "file_type_wrong"
+
+
+@endpoint
+async def upload(request: Request, send: Send) -> None:
+    """Store the file: 201 with its description. Nothing is stored unless all of it is."""
+    try:
+        principal = await db(authentication.resolve, request.headers, request.cookies)
+        arriving.refuse_foreign_page(principal, request, json_body=False)
+        with _taking(principal):
+            file = await _stored(principal, request)
+    except HostError as error:
+        error.headers.update(CLOSE)
+        raise
+    await answer_json(send, 201, FileSerializer(file).data)
+
+
+async def _stored(principal: Principal, request: Request) -> File:
+    upload = Upload(request)
+    reserved = await db(files.reserve, principal, upload.name, upload.most)
+    request.release()  # From here on it is the client's pace that counts.
+    try:
+        try:
+            async with asyncio.timeout(settings.AGUI_UPLOAD_TIMEOUT):
+                await file_store().put(reserved.key, upload.blocks())
+        except TimeoutError:
+            seconds = settings.AGUI_UPLOAD_TIMEOUT
+            message = f"The file did not arrive within {seconds:g} seconds."
+            raise RequestTimeout(message, details={"seconds": seconds}) from None
+        except OSError as error:
+            raise Unavailable("The file cannot be stored right now; try again later.") from error
+        async with request.admitted(str(principal.team.pk), "start"):
+            return await db(
+                files.complete,
+                principal,
+                reserved,
+                name=upload.name,
+                media_type=upload.media_type,
+                size=upload.size,
+                sha256=upload.sha256,
+            )
+    except BaseException:
+        await asyncio.shield(db(uploads.expire, reserved))
+        raise
+
+
+class Upload:
+    """A body on its way: its blocks as they come, and what they add up to.
+
+    ``most`` is how many bytes the file can have, by what the request declares.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._hash = hashlib.sha256()
+        self.size = 0
+        header = Message()
+        header["content-type"] = request.headers.get("content-type", "")
+        self._form: Form | None = None
+        if header.get_content_type() == FORM:
+            boundary = header.get_boundary()
+            if not boundary or len(boundary) > 200:
+                raise BadRequest("The form names no boundary in its Content-Type.")
+            self._form = Form(boundary.encode())
+        self.name = _name(request.query.get("name", UNNAMED))
+        self.media_type = request.headers.get("content-type", "")
+        limit = settings.AGUI_FILE_MAX_BYTES
+        length = request.headers.get("content-length", "")
+        declared = int(length) if length.isdecimal() and len(length) < 20 else limit
+        if declared > limit + (LONGEST_FIELDS if self._form else 0):
+            raise _too_large()
+        self.most = min(declared, limit)
+
+    @property
+    def sha256(self) -> str:
+        """Of the whole file, in hexadecimal."""
+        return self._hash.hexdigest()
+
+    async def blocks(self) -> AsyncIterator[bytes]:
+        """The file in blocks, checked as they come. Raises HostError."""
+        block, is_first = bytearray(), True
+        async for piece in self._pieces():
+            self.size += len(piece)
+            if self.size > self.most:
+                raise _too_large()
+            block += piece
+            if len(block) >= BLOCK:
+                yield await self._checked(bytes(block), is_first)
+                block, is_first = bytearray(), False
+        if not self.size:
+            raise Invalid("The file is empty.", details={"path": "file"})
+        if block:
+            yield await self._checked(bytes(block), is_first)
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        while True:
+            message = await self._request.receive()
+            if message["type"] == "http.disconnect":
+                raise BadRequest("The request ended before its body did.")
+            body = message.get("body", b"")
+            yield self._form.feed(body) if self._form else body
+            if not message.get("more_body"):
+                break
+        if self._form:
+            self._form.finish()
+
+    async def _checked(self, block: bytes, is_first: bool) -> bytes:
+        if is_first:
+            self._recognise(block[: media_types.HEAD])
+        await asyncio.to_thread(self._hash.update, block)
+        return block
+
+    def _recognise(self, head: bytes) -> None:
+        """Set name and type, of which the first bytes must be. Raises FileTypeRefused, -Wrong."""
+        if self._form:
+            self.name, self.media_type = _name(self._form.name or UNNAMED), self._form.media_type
+        declared = media_types.normal(self.media_type) if self.media_type else None
+        if self.media_type and declared is None:
+            raise UnsupportedMediaType("The Content-Type of the file is not a media type.")
+        if declared in (None, media_types.OPAQUE, media_types.URLENCODED):
+            declared = media_types.guessed(self.name)
+        kind = media_types.recognised(declared or media_types.OPAQUE, head)
+        if kind is None:
+            raise FileTypeWrong(
+                f"The file does not begin as {declared} does.", details={"media_type": declared}
+            )
+        if not media_types.matches(kind, settings.AGUI_FILE_TYPES):
+            raise FileTypeRefused(details={"media_type": kind, "allowed": settings.AGUI_FILE_TYPES})
+        self.media_type = kind
+
+
+@contextmanager
+def _taking(principal: Principal) -> Iterator[None]:
+    """One of the uploads that may go on at once. Raises Overloaded."""
+    team = principal.team.pk
+    if _open.total() >= AT_ONCE or _open[team] >= OF_A_TEAM:
+        raise Overloaded("Too many files are being uploaded; try again shortly.")
+    _open[team] += 1
+    try:
+        yield
+    finally:
+        _open[team] -= 1
+        if not _open[team]:
+            del _open[team]
+
+
+def _name(text: str) -> str:
+    """The last part of a path, without characters that confuse people or systems."""
+    last = text.replace("\\", "/").rpartition("/")[2]
+    clean = "".join(each for each in last if unicodedata.category(each) not in HIDDEN)
+    return clean.strip()[-LONGEST_NAME:] or UNNAMED
+
+
+def _too_large() -> TooLarge:
+    limit = settings.AGUI_FILE_MAX_BYTES
+    return TooLarge(f"A file can have at most {limit} bytes.", details={"limit": limit})
