@@ -41,8 +41,9 @@ for number, pattern in enumerate([r"a*a*a*a*a*b", r"(a+)+$", r"[a-z]+![a-z]+!$"]
 class Attacker:
     """A team's key, and what it was answered."""
 
-    def __init__(self, url: str, key: str, until: float) -> None:
-        self.url, self.until = url, until
+    def __init__(self, url: str, key: str, seconds: float) -> None:
+        self.url, self.seconds = url, seconds
+        self.until = time.monotonic() + seconds
         self.answers: dict[str, Counter[str]] = {}
         self.client = httpx.AsyncClient(
             base_url=url,
@@ -219,7 +220,7 @@ async def _seat(attacker: Attacker, path: str) -> None:
 
 async def stuck(attacker: Attacker) -> Any:
     """An agent that never gives the interpreter back, now and then: it costs its worker."""
-    await asyncio.sleep(min(STUCK_EVERY, max(5.0, (attacker.until - time.monotonic()) / 4)))
+    await asyncio.sleep(min(STUCK_EVERY, attacker.seconds / 4))
     return (await attacker.begin("stuck", {})).status_code
 
 
@@ -240,7 +241,7 @@ ATTACKS: dict[str, tuple[Round, int]] = {
 
 async def attack(url: str, key: str, seconds: float) -> dict[str, dict[str, int]]:
     """Everything at once, for so many seconds."""
-    attacker = Attacker(url, key, time.monotonic() + seconds)
+    attacker = Attacker(url, key, seconds)
     async with attacker.client:
         await asyncio.gather(*(attacker.repeat(name, *how) for name, how in ATTACKS.items()))
     return {name: dict(attacker.answers.get(name, {})) for name in ATTACKS}
