@@ -26,6 +26,8 @@ T = TypeVar("T")
 WRITER_APPLICATION = "agui-writer"
 PAGE_ROWS = 500
 PAGE_BYTES = 128 * 1024
+SEARCHED = 50_000
+"""Events that one request searches for those of some types."""
 COPY_ROWS = 1000
 """Events of one append, for a log that is there already."""
 
@@ -59,6 +61,13 @@ insert into events_event (journal_id, seq, at, type, payload)
 select begun.id, begun.before + fresh.number, to_timestamp(fresh.at), fresh.type, fresh.payload
   from begun, unnest(%(begin_at)s::float8[], %(begin_type)s::text[], %(begin_payload)s::text[])
               with ordinality as fresh(at, type, payload, number)
+"""
+OF_TYPES_AFTER = """
+select seq, type, payload from (
+    select seq, type, payload,
+           sum(octet_length(payload)) over (order by seq) - octet_length(payload) as before
+      from (select * from agui_events(%s, %s, %s, %s) order by seq limit %s) matches
+) page where before < %s order by seq
 """
 OF_TYPES = "select payload from agui_events(%s, 0, %s, %s)"
 STATE = "select head, closed_at is not null from events_journal where id = %s"
@@ -140,6 +149,8 @@ class Page(NamedTuple):
     rows: list[tuple[int, str, str]]
     head: int
     closed: bool
+    through: int = 0
+    """The last event that was searched, if only some types were asked for."""
 
 
 def create() -> Journal:
@@ -275,6 +286,18 @@ def read_after(journal_id: UUID, after: int, limit: int = PAGE_ROWS) -> Page:
     if head > after and (not rows or rows[0][0] > after + 1):
         raise Purged.below(rows[0][0] if rows else head + 1)
     return Page(rows, head, closed)
+
+
+def search_after(journal_id: UUID, after: int, types: Collection[str], limit: int) -> Page:
+    """The next events of these types, of the ``SEARCHED`` events after ``after``."""
+    with connection.cursor() as cursor:
+        cursor.execute(STATE, [journal_id])
+        head, closed = cursor.fetchone() or (0, True)
+        last = min(after + SEARCHED, head)
+        cursor.execute(OF_TYPES_AFTER, [journal_id, after, last, list(types), limit, PAGE_BYTES])
+        rows = cursor.fetchall()
+    # Less than was asked for may also be due to its bytes: the next request tells.
+    return Page(rows, head, closed, rows[-1][0] if rows else max(last, after))
 
 
 def read_rest(row: Journal, after: int) -> Page | None:

@@ -1,5 +1,6 @@
 """The runs resource. A view validates, calls one verb, renders."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -13,7 +14,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from events import journal
+from events.journal import Page
 from protocol.errors import Invalid
+from protocol.schema import EVENTS
 from protocol.views import raw
 from runs.access import access, context, cursors, start
 from runs.api import filters
@@ -129,6 +132,12 @@ class RunEvents(APIView):
             OpenApiParameter("after", int, description="Events after this seq; default 0."),
             OpenApiParameter("limit", int, description=f"At most {journal.PAGE_ROWS}."),
             OpenApiParameter("raw", bool, description="false leaves out RAW and rawEvent."),
+            OpenApiParameter(
+                "type",
+                str,
+                description="Only events whose type contains this, such as TOOL_CALL. Continue "
+                "with the answer's after until it is head, also after a page without events.",
+            ),
         ],
         responses={200: {"$ref": "#/components/schemas/EventPage"}},
     )
@@ -140,17 +149,25 @@ class RunEvents(APIView):
             request.query_params.dict(),
         )
         after = cursors.place(run, cursor)
-        page = journal.read_after(run.pk, after, _limit(request.query_params.get("limit")))
+        page = _page(run.pk, after, request.query_params.dict())
         # The stored payloads are sent unchanged: no event is parsed or encoded again.
         events = [(seq, payload) for seq, _, payload in page.rows]
         if not cursors.raw(request.query_params.dict()):
             numbered = ((seq, raw.payload(payload.encode())) for seq, payload in events)
             events = [(seq, payload.decode()) for seq, payload in numbered if payload is not None]
         rows = ",".join(f'{{"seq":{seq},"event":{payload}}}' for seq, payload in events)
-        last = page.rows[-1][0] if page.rows else after
+        last = page.through or (page.rows[-1][0] if page.rows else after)
         ended = "true" if page.closed else "false"
         body = f'{{"events":[{rows}],"after":{last},"head":{page.head},"ended":{ended}}}'
         return HttpResponse(body, content_type="application/json")
+
+
+def _page(run_id: UUID, after: int, query: Mapping[str, str]) -> Page:
+    limit, part = _limit(query.get("limit")), query.get("type", "").upper()
+    if not part:
+        return journal.read_after(run_id, after, limit)
+    types = [name for name in EVENTS if part in name]
+    return journal.search_after(run_id, after, types, limit)
 
 
 def _limit(value: str | None) -> int:

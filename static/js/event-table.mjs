@@ -8,10 +8,10 @@ const SPARE = 12;
 const LONGEST = 500_000;
 
 export class EventTable {
-  /** `onSelect(seq, step)` is told when somebody chooses an event; `step`: by a key, one of many. */
-  constructor({ log, detail, filter, follow, shown, onSelect }) {
-    Object.assign(this, { log, detail, follow, shown, onSelect });
-    Object.assign(this, { rows: log.firstElementChild, events: [], hits: null, drawn: new Map(), selected: 0 });
+  /** `events` is the log, of which the page may have but a part. `onSelect(seq, step)` is told when somebody chooses an event; `step`: by a key, one of many. */
+  constructor({ log, detail, filter, follow, shown, events, onSelect }) {
+    Object.assign(this, { log, detail, follow, shown, events, onSelect });
+    Object.assign(this, { rows: log.firstElementChild, hits: null, searched: true, drawn: new Map(), selected: 0 });
     filter.addEventListener("input", () => this.sift(filter.value.trim().toUpperCase()));
     follow.addEventListener("change", () => this.draw());
     log.addEventListener("scroll", () => this.scrolled(), { passive: true });
@@ -23,15 +23,25 @@ export class EventTable {
     new ResizeObserver(() => this.draw()).observe(log);
   }
 
-  /** Events come in order from seq 1. */
-  push(type, timestamp, raw) {
-    this.events.push({ type, timestamp, raw });
-    if (this.hits && type.includes(this.query)) this.hits.push(this.events.length);
-    if (this.events.length === this.wanted) this.select(this.wanted);
+  /** The log has got this event. */
+  came(seq, type) {
+    if (this.hits && this.searched && type.includes(this.query)) this.hits.push(seq);
+    if (seq === this.wanted) this.select(seq);
+  }
+
+  /** The log has got events that were missing. */
+  loaded() {
+    for (const [place, row] of this.drawn) {
+      if (!("missing" in row.dataset) || !this.events.get(this.seqAt(place))) continue;
+      row.remove();
+      this.drawn.delete(place);
+    }
+    if (this.selected && this.untold) this.tell(this.selected);
+    this.draw();
   }
 
   get size() {
-    return this.hits ? this.hits.length : this.events.length;
+    return this.hits ? this.hits.length : this.events.size;
   }
 
   seqAt(place) {
@@ -46,7 +56,7 @@ export class EventTable {
     if (!this.log.clientHeight) return;
     this.rows.style.height = `${this.size * HEIGHT}px`;
     this.log.setAttribute("aria-rowcount", this.size);
-    this.shown.textContent = this.hits ? `${this.size} of ${this.events.length} events` : `${this.size} events`;
+    this.shown.textContent = this.hits ? `${this.size}${this.searched ? "" : " or more"} of ${this.events.size} events` : `${this.size} events`;
     if (this.follow.checked) this.log.scrollTop = this.log.scrollHeight;
     if (this.toReveal) this.reveal(this.toReveal);
     const first = Math.max(0, Math.floor(this.log.scrollTop / HEIGHT) - SPARE);
@@ -62,14 +72,16 @@ export class EventTable {
       this.drawn.set(place, row);
       this.rows.append(row);
     }
+    if (this.hits && !this.searched && end === this.size) this.events.more();
   }
 
   row(place) {
     const seq = this.seqAt(place);
-    const { type, timestamp, raw } = this.events[seq - 1];
-    const cells = [seq, offset(timestamp - this.events[0].timestamp), type, summary(JSON.parse(raw))];
+    const entry = this.events.get(seq);
+    if (!entry) this.events.want(seq);
+    const cells = entry ? [seq, offset(entry.timestamp - this.events.start), entry.type, summary(JSON.parse(entry.raw))] : [seq, "", "…", ""];
     const row = h("div", {
-      class: "row", role: "row", id: `event-${seq}`, "data-seq": seq, "data-tone": tone(type),
+      class: "row", role: "row", id: `event-${seq}`, "data-seq": seq, "data-tone": entry && tone(entry.type), "data-missing": !entry,
       "aria-rowindex": place + 1, "aria-selected": String(seq === this.selected),
     }, ...cells.map((cell) => h("span", { role: "gridcell" }, cell)));
     row.style.top = `${place * HEIGHT}px`;
@@ -84,11 +96,17 @@ export class EventTable {
   }
 
   sift(query) {
-    this.query = query;
-    this.hits = query ? this.events.flatMap(({ type }, i) => (type.includes(query) ? [i + 1] : [])) : null;
+    Object.assign(this, { query, hits: query ? [] : null, searched: !query });
     for (const row of this.drawn.values()) row.remove();
     this.drawn.clear();
     this.log.scrollTop = 0;
+    if (query) this.events.search(query, (seqs, complete) => this.matched(seqs, complete));
+    this.draw();
+  }
+
+  matched(seqs, complete) {
+    this.hits = [...this.hits, ...seqs];
+    this.searched = complete;
     this.draw();
   }
 
@@ -109,7 +127,7 @@ export class EventTable {
 
   /** Choose an event and bring it into sight; one that has not come yet is chosen when it does. */
   select(seq) {
-    if (seq > this.events.length) return void (this.wanted = seq);
+    if (seq > this.events.size) return void (this.wanted = seq);
     this.wanted = 0;
     if (seq === this.selected && !this.toReveal && seq) return;
     if (this.selected) this.rows.querySelector(`#event-${this.selected}`)?.setAttribute("aria-selected", "false");
@@ -137,7 +155,13 @@ export class EventTable {
   }
 
   tell(seq) {
-    const { type, timestamp, raw } = this.events[seq - 1];
+    const entry = this.events.get(seq);
+    this.untold = !entry;
+    if (!entry) {
+      this.events.want(seq);
+      return this.detail.replaceChildren(h("p", { class: "hint" }, `Event #${seq} is being read …`));
+    }
+    const { type, timestamp, raw } = entry;
     const text = JSON.stringify(JSON.parse(raw), null, 2);
     const cut = text.length > LONGEST ? `${text.slice(0, LONGEST)}\n… ${text.length - LONGEST} more characters` : text;
     this.detail.replaceChildren(

@@ -2,12 +2,13 @@
 
 import { find } from "./dom.mjs";
 import { RunView } from "./run-view.mjs";
+import { WholeRun } from "./source/whole.mjs";
 
 /** Events between two breaths, in which the page can draw and be used. */
 const SLICE = 2000;
 
 const lines = find("log-lines").textContent.split("\n").filter(Boolean);
-const view = new RunView({ active: false, failed: Boolean(find("run").dataset.failed) });
+const view = new RunView({ source: new WholeRun(), active: false, failed: Boolean(find("run").dataset.failed) });
 
 function feed(from) {
   const end = Math.min(from + SLICE, lines.length);

@@ -4,13 +4,21 @@ import { spell, startClock } from "./clock.mjs";
 import { alertIn, find, pauseWhenHidden, post, showConnection } from "./dom.mjs";
 import { JsonTree } from "./json-tree.mjs";
 import { RunView } from "./run-view.mjs";
-import { RunStream } from "./stream.mjs";
+import { PagedRun } from "./source/paged.mjs";
+import { WholeRun } from "./source/whole.mjs";
+import { RunStream, TERMINAL } from "./stream.mjs";
+
+/** Events that a page reads all at once, in a fraction of a second. */
+const SHORT = 2000;
 
 const page = find("run").dataset;
 const chip = document.querySelector(".title .chip");
 const cancel = find("cancel");
 const input = new JsonTree(find("input-tree"));
-const view = new RunView({ active: Boolean(page.active), failed: chip.dataset.status === "failed", drawOther: draw });
+const head = Number(page.head);
+const long = head > SHORT && find("timeline");
+const source = long ? new PagedRun({ events: page.events, run: page.run, head }) : new WholeRun();
+const view = new RunView({ source, active: Boolean(page.active), failed: chip.dataset.status === "failed", drawOther: draw });
 const { fold } = view;
 let drawnInput;
 let reading = null;
@@ -18,10 +26,12 @@ let reading = null;
 const stream = new RunStream({
   events: page.events,
   run: page.run,
+  // The newest event comes again: the run may have ended with the next one while the page was made.
+  after: long ? head - 1 : 0,
   onEvent(seq, event, raw) {
     view.feed(seq, event, raw);
     if (event.type === "RUN_STARTED" && chip.dataset.status === "queued") refresh();
-    if (fold.end && page.active) refresh();
+    if (TERMINAL.has(event.type) && page.active) refresh();
   },
   onState(name, status) {
     showConnection(name, "Disconnected");
@@ -31,8 +41,11 @@ const stream = new RunStream({
 });
 
 function draw(tab) {
-  find("count-messages").textContent = fold.counts.messages;
-  find("count-tools").textContent = fold.counts.tools;
+  const { counts } = source;
+  if (counts) {
+    find("count-messages").textContent = counts.messages;
+    find("count-tools").textContent = counts.tools;
+  }
   if (tab === "input") drawInput();
 }
 
@@ -107,4 +120,4 @@ if (chip.dataset.status === "queued") {
   fold.restate(fold.input?.messages ?? [], 0);
   view.draw();
 }
-stream.open();
+if (!long || page.active) stream.open();

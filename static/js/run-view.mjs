@@ -1,10 +1,8 @@
 /** The views of one run, which its page and the shared page have in common, under one selection. */
 
-import { StateAt } from "./asof.mjs";
 import { Conversation } from "./conversation.mjs";
 import { alertIn, find, perFrame } from "./dom.mjs";
 import { EventTable } from "./event-table.mjs";
-import { Fold } from "./fold.mjs";
 import { JsonTree } from "./json-tree.mjs";
 import { Keys } from "./keys.mjs";
 import { Selection } from "./selection.mjs";
@@ -20,15 +18,14 @@ const KINDS = {
 const WALKS = [["x", "error"], ["c", "tool call"], ["w", "message"]];
 
 export class RunView {
-  /** `active`: the run has not ended. `drawOther(tab)` draws a tab that only one page has. */
-  constructor({ active, failed, drawOther = () => {} }) {
-    Object.assign(this, { active, failed, drawOther, drawnState: "", marked: 0 });
-    this.fold = new Fold();
+  /** `source` has the run's events. `active`: the run has not ended. `drawOther(tab)` draws a tab that only one page has. */
+  constructor({ source, active, failed, drawOther = () => {} }) {
+    Object.assign(this, { source, active, failed, drawOther, fold: source.fold, log: source.log, drawnState: "", marked: 0 });
     this.draw = perFrame(() => this.drawNow());
     this.tabs = new Tabs(document.querySelector("[role=tablist]"), (tab) => this.select({ tab }));
     this.selection = new Selection({ tabs: this.tabs.names, first: this.tabs.shown, onChange: (now, before) => this.changed(now, before) });
     this.table = new EventTable({
-      log: find("log"), detail: find("detail"), filter: find("filter"), follow: find("follow"), shown: find("shown"),
+      log: find("log"), detail: find("detail"), filter: find("filter"), follow: find("follow"), shown: find("shown"), events: source.log,
       onSelect: (seq, step) => this.select({ seq }, { step }),
     });
     this.conversation = new Conversation({
@@ -36,13 +33,13 @@ export class RunView {
       onPick: (seq) => this.select({ seq }),
     });
     this.state = new JsonTree(find("state-tree"));
-    this.stateAt = new StateAt(this.table.events);
     this.timeline = find("timeline") && new Timeline(find("timeline"), {
       eventAt: (seq) => this.eventAt(seq),
-      timeOf: (seq) => this.table.events[seq - 1]?.timestamp,
+      timeOf: (seq) => this.log.get(seq)?.timestamp,
       onSelect: (change, options) => this.select(change, options, change.tab),
       onRows: () => this.open(),
     });
+    source.listen(this.timeline?.outline, () => this.came());
     this.keys = new Keys([...this.tabs.keys(), ...this.walks(), ["Escape", "Back to the whole run", () => this.leave()]]);
     find("leave").addEventListener("click", () => this.leave());
     find("all-lanes").addEventListener("click", () => this.select({ lane: "" }));
@@ -53,16 +50,29 @@ export class RunView {
 
   /** The next event of the run has come. */
   feed(seq, event, raw) {
-    this.fold.feed(seq, event);
-    this.table.push(event.type, event.timestamp, raw);
+    this.source.feed(seq, event, raw);
+    this.table.came(seq, event.type);
     this.timeline?.notice(seq, event.type);
     // A link may have led here before its event was there.
     if (seq === this.selection.now.seq) this.changed(this.selection.now, {});
     this.draw();
   }
 
+  /** Something came that a view had asked for. */
+  came() {
+    this.table.loaded();
+    const { seq } = this.selection.now;
+    // The row that was chosen stays so: it may begin with the same event as others.
+    if (seq && this.log.get(seq) && this.located !== seq) {
+      Object.assign(this, { located: seq, revealed: false });
+      if (this.timeline?.chosen?.seq0 !== seq) this.timeline?.select(seq);
+    }
+    this.draw();
+  }
+
   eventAt(seq) {
-    const raw = this.table.events[seq - 1]?.raw;
+    const raw = this.log.get(seq)?.raw;
+    if (raw === undefined) this.log.want(seq);
     return raw === undefined ? null : JSON.parse(raw);
   }
 
@@ -110,6 +120,7 @@ export class RunView {
   /** Show an event as selected in every view. */
   mark(seq, row = null) {
     this.marked = seq;
+    this.located = this.log.get(seq) ? seq : 0;
     if (seq) find("follow").checked = false;
     this.table.select(seq);
     this.timeline?.select(seq, row);
@@ -118,7 +129,7 @@ export class RunView {
 
   drawNow() {
     const { tab } = this.selection.now;
-    find("count-events").textContent = Math.max(this.table.events.length, this.active ? 0 : Number(find("run").dataset.head) || 0);
+    find("count-events").textContent = Math.max(this.log.size, this.active ? 0 : Number(find("run").dataset.head) || 0);
     if (tab === "messages") this.drawConversation();
     if (tab === "events") this.table.draw();
     if (tab === "state") this.drawState();
@@ -128,12 +139,14 @@ export class RunView {
   drawConversation() {
     const { scrollHeight, clientHeight } = document.documentElement;
     const atEnd = scrollY + clientHeight >= scrollHeight - 80;
+    this.source.converse();
+    if (this.fold.reordered) this.revealed = false;
     this.conversation.draw();
     find("placeholder").hidden = this.fold.items.length > 0;
     if (this.fold.end) find("placeholder").textContent = "This run produced no messages.";
     if (this.marked && !this.revealed) this.reveal();
     else if (!this.marked && this.conversation.chosen) this.conversation.choose(null);
-    if (atEnd && !this.marked && this.active && this.table.events.length) scrollTo({ top: document.documentElement.scrollHeight });
+    if (atEnd && !this.marked && this.active && this.log.size) scrollTo({ top: document.documentElement.scrollHeight });
   }
 
   reveal() {
@@ -144,12 +157,11 @@ export class RunView {
 
   drawState() {
     const { seq } = this.selection.now;
-    const fold = seq ? this.stateAt.at(seq) : this.fold;
-    const version = `${seq}:${fold.stateVersion}`;
-    if (this.drawnState === version) return;
-    this.drawnState = version;
-    alertIn(find("state-problem"), fold.problem);
-    this.state.show(fold.state);
+    const shown = this.source.state(seq);
+    if (!shown || this.drawnState === shown.version) return;
+    this.drawnState = shown.version;
+    alertIn(find("state-problem"), shown.problem);
+    this.state.show(shown.state);
   }
 
   walks() {

@@ -3,11 +3,12 @@
 import { spell, startClock } from "./clock.mjs";
 import { alertIn, find, showConnection } from "./dom.mjs";
 import { RunView } from "./run-view.mjs";
+import { WholeRun } from "./source/whole.mjs";
 import { RunStream } from "./stream.mjs";
 
 const page = find("run").dataset;
 const chip = document.querySelector(".title .chip");
-const view = new RunView({ active: Boolean(page.active), failed: chip.dataset.status === "failed" });
+const view = new RunView({ source: new WholeRun(), active: Boolean(page.active), failed: chip.dataset.status === "failed" });
 
 const stream = new RunStream({
   events: page.events,

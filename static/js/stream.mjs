@@ -1,15 +1,15 @@
 /** The public event stream of one run, each event once and in order, until its terminal event. */
 
 const RETRY = 2000;
-const TERMINAL = new Set(["RUN_FINISHED", "RUN_ERROR"]);
+export const TERMINAL = new Set(["RUN_FINISHED", "RUN_ERROR"]);
 
 export class RunStream {
   /**
    * `onEvent(seq, event, raw)` gets every event; `onState(name)` hears "connecting", "live",
-   * "reconnecting", "ended", or "lost" with the HTTP status that says why.
+   * "reconnecting", "ended", or "lost" with the HTTP status that says why. It begins `after` an event.
    */
-  constructor({ events, run, onEvent, onState }) {
-    Object.assign(this, { events, run, onEvent, onState, last: 0, held: [], ended: false, source: null });
+  constructor({ events, run, onEvent, onState, after = 0 }) {
+    Object.assign(this, { events, run, onEvent, onState, last: after, held: [], ended: false, source: null });
     // A hidden page holds no connection: browsers allow six per host, and it resumes by seq.
     document.addEventListener("visibilitychange", () => (document.hidden ? this.close() : this.open()));
     addEventListener("pagehide", () => this.close());

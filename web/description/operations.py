@@ -119,7 +119,9 @@ RUNS = (
               {200: {LINES: text("A stored event on each line."), JSON: ANY_OBJECT,
                      "text/html": text("The run as one page.")}},
               query={"format": {"type": "string",
-                                "enum": ["ndjson", "messages", "trace", "html", "archive"]}},
+                                "enum": ["ndjson", "messages", "trace", "html", "archive"]},
+                     "at": {"type": "integer",
+                            "description": "The last event of it, for ndjson and messages."}},
               tag="runs"),
     Operation(
         "get", RUN_STREAM, "run_stream_read", "The log for clients of Durable Streams.",

@@ -8,6 +8,7 @@ import pytest
 from django.core.management import call_command
 
 from backends.postgres.bridge import db
+from events import journal
 from events.writer import JournalWriter
 from runs.lifecycle import lifecycle
 from runs.models import Run
@@ -235,6 +236,28 @@ class TestEventPages:
         assert (page["head"], page["ended"]) == (5, True)
         page = (await ask("GET", f"{live.url}?after=5", cast.vera.headers)).json
         assert (page["events"], page["after"], page["ended"]) == ([], 5, True)
+
+    async def test_only_some_types(
+        self, cast: Cast, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(journal, "SEARCHED", 2)
+        live = await LiveRun.begin(await db(start, cast.alice), writer)
+        await live.say("a", "b", "c")
+        await live.end()
+
+        async def search(type_: str) -> list[tuple[int, str]]:
+            events, after, head = [], 0, 1
+            while after < head:
+                url = f"{live.url}?after={after}&type={type_}&limit=1"
+                page = (await ask("GET", url, cast.vera.headers)).json
+                assert page["after"] > after
+                events += [(each["seq"], each["event"]["type"]) for each in page["events"]]
+                after, head = page["after"], page["head"]
+            return events
+
+        assert await search("run_") == [(1, "RUN_STARTED"), (5, "RUN_FINISHED")]
+        assert await search("CUSTOM") == [(2, "CUSTOM"), (3, "CUSTOM"), (4, "CUSTOM")]
+        assert await search("no-such-type") == []
 
     def test_a_cursor_that_is_none(self, cast: Cast) -> None:
         run = start(cast.alice)

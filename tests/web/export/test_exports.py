@@ -45,6 +45,17 @@ async def test_a_live_run_is_exported_up_to_now(cast: Cast, live: LiveRun) -> No
     assert len(answer.body.splitlines()) == journal.PAGE_ROWS + 4
 
 
+async def test_it_may_end_with_an_event_before_the_last(cast: Cast, live: LiveRun) -> None:
+    for format_ in ("ndjson", "messages"):
+        answer = await ask("GET", url(live, f"?format={format_}&at=2"), cast.vera.headers)
+        assert answer.status == 200
+        assert format_ == "messages" or len(answer.body.splitlines()) == 2
+    for query in (f"?at={journal.PAGE_ROWS + 5}", "?at=x"):
+        answer = await ask("GET", url(live, query), cast.vera.headers)
+        assert (answer.status, answer.json["error"]["code"]) == (400, "bad_cursor")
+    assert (await ask("GET", url(live, "?format=trace&at=2"), cast.vera.headers)).status == 422
+
+
 async def test_a_trace_has_the_rows_of_the_outline(cast: Cast, live: LiveRun) -> None:
     await live.fail()
     answer = await ask("GET", url(live, "?format=trace"), cast.vera.headers)

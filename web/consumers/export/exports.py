@@ -8,7 +8,7 @@ from backends.postgres.bridge import db, db_read
 from protocol.dialects.tanstack import LINES
 from protocol.errors import Invalid
 from runs.access import access, cursors
-from runs.access.inspect import archives
+from runs.access.inspect import archives, outlines
 from runs.models import Run
 from teams.authentication import Principal
 from web.asgi_http import Request, endpoint
@@ -44,20 +44,32 @@ class Format(NamedTuple):
     extension: str
     media_type: str
     make: Callable[[Principal, Run], Awaitable[Pieces]]
+    ends_anywhere: bool = False
 
 
 FORMATS: Mapping[str, Format] = {
-    "ndjson": Format("ndjson", LINES, _of(ndjson)),
-    "messages": Format("messages.json", "application/json", _of(messages)),
+    "ndjson": Format("ndjson", LINES, _of(ndjson), ends_anywhere=True),
+    "messages": Format("messages.json", "application/json", _of(messages), ends_anywhere=True),
     "trace": Format("trace.json", "application/json", _of(trace)),
     "html": Format("html", "text/html; charset=utf-8", _of(page)),
     "archive": Format("archive.ndjson", LINES, _archive),
 }
 
 
+def _cut(run: Run, at: str, chosen: Format) -> None:
+    """Let the file end with the event ``at``. Raises BadCursor, Invalid."""
+    if not chosen.ends_anywhere:
+        raise Invalid("Files of this format are of whole runs.", details={"path": "at"})
+    # The row is this request's own and is never saved.
+    run.journal.head = cursors.check(outlines.number({"at": at}, "at"), run.journal.head)
+
+
 @endpoint
 async def export(request: Request, send: Send) -> None:
-    """A file up to the run's head at this moment; ``?format=`` names one of ``FORMATS``."""
+    """A file up to the run's head at this moment, or to the event ``at``.
+
+    ``?format=`` names one of ``FORMATS``.
+    """
     if request.scope["method"] != "GET":
         raise MethodNotAllowed(headers={"Allow": "GET"})
     principal = await arriving.reader(request, again=False)
@@ -67,6 +79,8 @@ async def export(request: Request, send: Send) -> None:
         names = ", ".join(FORMATS)
         raise Invalid(f"format must be one of: {names}.", details={"path": "format"})
     cursors.place(run, None)  # a purged run has no file
+    if "at" in request.query:
+        _cut(run, request.query["at"], chosen)
     pieces = await chosen.make(principal, run)
     headers = {
         "content-type": chosen.media_type,
