@@ -93,7 +93,7 @@ audit: .venv/dev.stamp
 
 lock:
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate \
-		--no-emit-index-url --extra embedded --extra s3 -o requirements/run.lock pyproject.toml
+		--no-emit-index-url --extra embedded --extra s3 --extra otel -o requirements/run.lock pyproject.toml
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate \
 		--no-emit-index-url --all-extras -o requirements/dev.lock pyproject.toml
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \

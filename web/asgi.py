@@ -15,7 +15,8 @@ django = get_asgi_application()
 # Imported only now, because consumers need the app registry.
 from channels.routing import ProtocolTypeRouter  # noqa: E402
 
-from backends import metrics  # noqa: E402
+from agui_project import cli  # noqa: E402
+from backends import metrics, tracing  # noqa: E402
 from runs.worker import reaper  # noqa: E402
 from runs.worker.scheduler import Scheduler  # noqa: E402
 from web import routing  # noqa: E402
@@ -25,6 +26,7 @@ from web.gated import Gated, Whole  # noqa: E402
 from web.health import Alive  # noqa: E402
 from web.request_id import RequestId  # noqa: E402
 from web.scope import Receive, Scope, Send  # noqa: E402
+from web.traced import traced  # noqa: E402
 
 
 async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
@@ -44,13 +46,16 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+    await asyncio.to_thread(tracing.close)
     await send({"type": "lifespan.shutdown.complete"})
 
 
-http = Gated(routing.http(Whole(django)))
+tracing.begin("web", cli.version())
+router = routing.http(Whole(django))
+inner = Alive(RefuseNul(Bodies(Gated(router), routing.streams_its_body)))
 application = ProtocolTypeRouter(
     {
-        "http": RequestId(Cors(Alive(RefuseNul(Bodies(http, routing.streams_its_body))))),
+        "http": RequestId(Cors(traced(inner, router.routes))),
         "websocket": RequestId(RefuseNul(Gated(routing.websocket()))),
         "lifespan": lifespan,
     }

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import connection
 
 from agui_project.errors import NotFound
-from backends import metrics
+from backends import metrics, tracing
 from protocol import strict_json
 from protocol.errors import BadRequest, Invalid
 from protocol.input import run_agent_input
@@ -96,8 +96,12 @@ def start_run(
     principal: Principal, request: RunRequest, *, key: str | None, cursor: int | None = None
 ) -> StartOutcome:
     """Check permission, agent and key, then start: everything is written, or nothing."""
-    with metrics.timed_start():
-        return _start_run(principal, request, key, cursor)
+    with metrics.timed_start(), tracing.span("start run") as span:
+        outcome = _start_run(principal, request, key, cursor)
+        if span is not None:
+            span.set_attribute("agui.run.id", str(outcome.run.pk))
+            span.set_attribute("agui.team.id", str(outcome.run.team_id))
+        return outcome
 
 
 def _start_run(

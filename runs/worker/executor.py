@@ -32,7 +32,7 @@ from runs.lifecycle import history, lifecycle
 from runs.lifecycle.ingest import batches, intakes
 from runs.lifecycle.lifecycle import Claimed
 from runs.lifecycle.statuses import log_end
-from runs.worker import failures, files
+from runs.worker import failures, files, traces
 from runs.worker.children import Children
 from runs.worker.pace import Pace
 from runtimes.context.run_context import RunContext
@@ -59,6 +59,7 @@ async def execute_claim(
     why: Callable[[], Stop],
     *,
     retry_seconds: float = 0.0,
+    traceparent: str | None = None,
 ) -> None:
     """Claim a run and execute it; does nothing if the run is no longer queued.
 
@@ -83,7 +84,7 @@ async def execute_claim(
         await asyncio.sleep(CLAIM_PAUSE)
     claimed = claiming.result()
     if claimed and claimed.run.agent.kind != EXTERNAL:
-        await execute(claimed, writer, why, stopped=stopped)
+        await execute(claimed, writer, why, stopped=stopped, traceparent=traceparent)
         return
     if claimed:
         await db(batches.begin, claimed)
@@ -92,7 +93,12 @@ async def execute_claim(
 
 
 async def execute(
-    claimed: Claimed, writer: JournalWriter, why: Callable[[], Stop], *, stopped: bool = False
+    claimed: Claimed,
+    writer: JournalWriter,
+    why: Callable[[], Stop],
+    *,
+    stopped: bool = False,
+    traceparent: str | None = None,
 ) -> None:
     """Run a claimed run to its end. ``why`` explains a cancellation of the calling task.
 
@@ -100,7 +106,7 @@ async def execute(
     the run's end is stored.
     """
     with scope.limited(claimed.run.team_id):  # tasks and threads of the run take it along
-        execution = Execution(claimed, writer)
+        execution = Execution(claimed, writer, traceparent)
         task = asyncio.ensure_future(execution.drive())
         task.add_done_callback(lambda _: metrics.runs.dec())
         metrics.runs.inc()
@@ -120,7 +126,9 @@ async def execute(
 class Execution:
     """One run in this worker."""
 
-    def __init__(self, claimed: Claimed, writer: JournalWriter) -> None:
+    def __init__(
+        self, claimed: Claimed, writer: JournalWriter, traceparent: str | None = None
+    ) -> None:
         self.run = run = claimed.run
         self.writer = writer
         self.lease: Lease = writer.open(claimed.claim)
@@ -136,6 +144,9 @@ class Execution:
         # The run's base is the thread's history, which does not change while the run lives.
         base = functools.partial(history.current, run.thread_id)
         self.checkpoints = Checkpointer(run.pk, base)
+        self.trace = traces.of(run, traceparent)
+        note = self.checkpoints.note
+        self._note = note if self.trace is None else self.trace.beside(note)
         self.chain: Chain | None = None
         self.ctx: RunContext | None = None
         self.error: BaseException | None = None
@@ -171,6 +182,8 @@ class Execution:
         except AppendFailed:
             await self._end_refused()
         finally:
+            if self.trace is not None:
+                self.trace.close()
             await self.checkpoints.close()
 
     def _open(self) -> None:
@@ -179,13 +192,15 @@ class Execution:
             self._append(intakes.opening(self.intake, self.input["state"]))
         elif self.opening is not None:
             self.writer.announce(self.opening)
-            self.checkpoints.note(self.opening.records)
+            self._note(self.opening.records)
 
     async def _ended(self) -> None:
         """Wait until the end is committed."""
         await self.lease.flush()
         if (terminal := self.intake.terminal) is not None:
             log_end(self.run, terminal, self.lease.head)
+            if self.trace is not None:
+                self.trace.end(terminal)
 
     async def _settle(self) -> None:
         """Store a long log's fold within its own job, so that the thread's next claim finds it."""
@@ -205,7 +220,8 @@ class Execution:
     async def _work(self) -> BaseException | Stop | None:
         """Pump until the agent is done or told to stop; returns how it went."""
         name = f"agent {self.run.agent.slug} of run {self.run.pk}"
-        pump = asyncio.create_task(self._pump(), name=name)
+        context = None if self.trace is None else self.trace.around_agent()
+        pump = asyncio.create_task(self._pump(), name=name, context=context)
         if not self.stopping.done():
             ends: set[asyncio.Future[Any]] = {pump, self.stopping}
             await asyncio.wait(ends, timeout=self.limit, return_when=asyncio.FIRST_COMPLETED)
@@ -326,7 +342,7 @@ class Execution:
             if terminal["type"] == "RUN_ERROR":
                 also.append(self._failure())
         self.lease.append(records, also)
-        self.checkpoints.note(records)
+        self._note(records)
 
     def _failure(self) -> Also:
         lines = () if self.ctx is None else tuple(self.ctx.log_lines)

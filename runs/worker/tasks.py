@@ -31,20 +31,26 @@ AGAIN = RetryStrategy(max_attempts=20, wait=20)
 
 
 @app.task(name=jobs.TASK, queue=jobs.QUEUE, pass_context=True)
-async def execute_run(context: JobContext, run_id: str) -> None:
+async def execute_run(context: JobContext, run_id: str, traceparent: str | None = None) -> None:
     """Claim the run, unless it was claimed with its job, and execute it.
 
     Does nothing if the run is no longer queued. The claim may take as long as the reaper allows
-    between the fetch of a job and the start of its run.
+    between the fetch of a job and the start of its run. ``traceparent``: the span that started it.
     """
     writer: JournalWriter = context.additional_context[WRITER]
     claimed = context.additional_context[CLAIMS].pop(context.job.id, None)
     if claimed is not None:
-        await execute(claimed, writer, lambda: _why(context))
+        await execute(claimed, writer, lambda: _why(context), traceparent=traceparent)
         return
     claim = functools.partial(db, lifecycle.claim, UUID(run_id), timezone.now(), begins=True)
     retry_seconds = settings.AGUI_WORKER_LOST_AFTER
-    await execute_claim(claim, writer, lambda: _why(context), retry_seconds=retry_seconds)
+    await execute_claim(
+        claim,
+        writer,
+        lambda: _why(context),
+        retry_seconds=retry_seconds,
+        traceparent=traceparent,
+    )
 
 
 def _why(context: JobContext) -> Stop:

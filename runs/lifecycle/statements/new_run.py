@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db import connection, models
 
+from backends import tracing
 from events.models import Journal
 from runs.lifecycle import admission
 from runs.models import Run, Thread
@@ -25,6 +26,12 @@ journal as ({insert_journal} select {journal} from thread)
 KNOWN = "select exists (select from runs_thread where team_id = %s and thread_id = %s)"
 LINE = "{insert} select {values} from runs_run where journal_id = %(run)s"
 PLACE = f"{admission.PLACE} from runs_run where journal_id = %(run)s"
+# Of a run that has to wait for admission only its id says which request has started it.
+CARRY = """
+update procrastinate_jobs
+   set args = args || jsonb_build_object('traceparent', %(traceparent)s::text)
+ where id = (select job_id from runs_run where journal_id = %(run)s)
+"""
 BY_THE_DATABASE = frozenset({"created_at", "at"})
 
 
@@ -56,6 +63,9 @@ def insert(run: Run, line: AuditEntry, limits: Limits | None) -> None:
         if is_new:  # In an existing one, ``admission.check`` comes before other runs are cancelled.
             statements.insert(0, admission.CHECK)
             values |= admission.check_of(run.team_id, limits)
+        if (traceparent := tracing.traceparent()) is not None:
+            statements.append(CARRY)
+            values["traceparent"] = traceparent
     with admission.refusing(limits), connection.cursor() as cursor:
         cursor.execute(";".join(statements), values)
         if statements[0] == admission.CHECK:

@@ -10,7 +10,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from agui_project import startup, validators
+from agui_project import cli, startup, validators
+from backends import tracing
 from backends.postgres.base import serve
 from runtimes import registry
 from security import own_secrets
@@ -37,6 +38,7 @@ class Command(BaseCommand):
         from runs.worker.watchdog import Watchdog
         from runs.worker.worker import work
 
+        tracing.begin("worker", cli.version())  # Its headers are a secret.
         own_secrets.forget()
         # A C handler: it writes the stacks even while an agent holds the GIL.
         faulthandler.register(signal.SIGQUIT)
@@ -55,7 +57,10 @@ class Command(BaseCommand):
         )
         # Not asyncio.run, which waits for every task: an agent that swallows its cancellation would
         # keep the process alive. Its run has ended; it must not delay the next start.
-        loop.run_until_complete(work(watchdog, queues))
+        try:
+            loop.run_until_complete(work(watchdog, queues))
+        finally:
+            tracing.close()
 
 
 def _queues(text: str) -> list[str]:
