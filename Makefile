@@ -20,7 +20,7 @@ ON_POSTGRES_15 := tests/backends/test_postgres_version.py tests/events/test_jour
 	tests/runs/worker/test_lost_answers.py tests/runs/worker/test_claiming.py \
 	tests/runs/lifecycle/test_retention.py tests/acceptance/recovery/test_recovery.py \
 	tests/teams/test_tenancy.py tests/tenancy
-BENCHMARKS := intake append latency memory hydration graceful_stop fairness purge overload sockets.one_socket dialects.cost
+BENCHMARKS := intake append latency memory hydration graceful_stop fairness purge overload sockets.one_socket dialects.cost streams.growth streams.commit_and_publish
 
 export PIP_ROOT_USER_ACTION := ignore
 .DELETE_ON_ERROR:

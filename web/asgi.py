@@ -26,7 +26,7 @@ from web.gated import Gated, Whole  # noqa: E402
 from web.health import Alive  # noqa: E402
 from web.request_id import RequestId  # noqa: E402
 from web.scope import Receive, Scope, Send  # noqa: E402
-from web.traced import traced  # noqa: E402
+from web.tracing.traced import traced  # noqa: E402
 
 
 async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:

@@ -143,6 +143,6 @@ ELSEWHERE = {
     "web/host_socket/outgoing.py": "tests/web/host_socket/test_frames.py",
     "web/host_socket/socket.py": "tests/web/host_socket/test_streams.py",
     "web/host_socket/threads.py": "tests/web/host_socket/test_streams.py",
-    "web/traced.py": "tests/runs/worker/tracing/test_traces.py",
+    "web/tracing/*": "tests/runs/worker/tracing/test_traces.py",
 }
 """A module, or several by a pattern, and the file of its tests; the longest pattern wins."""
