@@ -7,12 +7,13 @@ from typing import Any
 
 import django_filters
 from django.core.exceptions import ValidationError
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery, TextField, Value
+from django.db.models.functions import Concat
 
 from dashboard import search
 from events.models import Finding
 from runs.api.filters import BY_ID, BY_TIME, RunFilter
-from runs.models import Run
+from runs.models import Run, Thread
 from teams.api.datetimes import MomentField
 
 DEPTH = 10_000
@@ -20,7 +21,7 @@ DEPTH = 10_000
 UNINDEXED = ("tag", "took", "findings")
 LENGTH = re.compile(r"([<>])(\d{1,6}(?:\.\d{1,3})?)(ms|s|m|h)")
 UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
-SEARCHED = ("error_message", "run_id", "thread__thread_id", "thread__title")
+SEARCHED = ("error_message", "run_id", "thread_names")
 TIMES_IN_WORDS = (
     ("1h", "The last hour"),
     ("24h", "The last 24 hours"),
@@ -87,19 +88,42 @@ def ordering(query: Any) -> tuple[str, ...]:
 
 
 def narrowed(
-    runs: QuerySet[Run], words: list[str], query: Mapping[str, Any], order: tuple[str, ...]
+    runs: QuerySet[Run],
+    candidates: ListFilter,
+    words: list[str],
+    query: Mapping[str, Any],
+    order: tuple[str, ...],
 ) -> QuerySet[Run]:
-    """Those of the newest runs that contain every word and pass the filters that no index has."""
+    """Those of the newest runs that contain every word and pass the filters that no index has.
+
+    ``candidates``: the same filters, for all runs of the team; only how many there are counts.
+    """
     conditions = [_contains(word) for word in words]
     conditions += [_condition(name, query[name]) for name in UNINDEXED if query.get(name)]
     if not conditions:
         return runs
     # The oldest run to look at is read first: the planner would search them all.
     column = order[0].removeprefix("-")
-    ordered = runs.order_by(*order).values_list(column, flat=True)
+    ordered = candidates.qs.order_by(*order).values_list(column, flat=True)
     oldest = ordered[DEPTH - 1 : DEPTH].first()
     newest = runs if oldest is None else runs.filter(**{f"{column}__gte": oldest})
-    return newest.filter(*conditions)
+    return newest.alias(**_beside()).filter(*conditions)
+
+
+def _beside() -> dict[str, Subquery]:
+    """What a run's thread and findings say.
+
+    Subqueries, which are answered for each run that is looked at; for a join, PostgreSQL read all
+    threads or findings.
+    """
+    thread = Thread.objects.filter(pk=OuterRef("thread_id"))
+    names = Concat("thread_id", Value("\n"), "title", output_field=TextField())
+    own = Finding.objects.filter(journal=OuterRef("pk")).order_by()
+    return {
+        "thread_tags": Subquery(thread.values("tags")),
+        "thread_names": Subquery(thread.values_list(names)),
+        "first_finding": Subquery(own.values("pk")[:1]),
+    }
 
 
 def _contains(word: str) -> Q:
@@ -108,10 +132,9 @@ def _contains(word: str) -> Q:
 
 def _condition(name: str, value: str) -> Q:
     if name == "tag":
-        return Q(thread__tags__contains=[value])
+        return Q(thread_tags__contains=[value])
     if name == "findings":
-        has_some = Q(Exists(Finding.objects.filter(journal=OuterRef("pk"))))
-        return has_some if value == "yes" else ~has_some
+        return Q(first_finding__isnull=value == "no")
     length = LENGTH.fullmatch(value)
     assert length is not None  # noqa: S101  the filter has checked it
     ended = F("started_at") + timedelta(seconds=float(length[2]) * UNITS[length[3]])

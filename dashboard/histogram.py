@@ -1,25 +1,23 @@
 """The runs of a list over time: bars that lead to their part of it."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
-from django.db.models import QuerySet
+from django.db.models import FloatField, Q, QuerySet
+from django.db.models.functions import Cast, Extract
 from django.http import QueryDict
 
 from runs.models import Run, Status
 
-MOST = 5_000
+MOST = 2_500
 """Only so many of the newest runs are counted."""
 FEWEST = 10
 """Fewer runs can be seen at a glance."""
 BARS = 60
 HEIGHT = 40
-STEPS = [
-    timedelta(seconds=seconds)
-    for seconds in (1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 12 * 3600, 86_400, 7 * 86_400)
-]
-START = datetime(2024, 1, 1, tzinfo=UTC)
-"""A Monday; bars begin at whole steps from here."""
+STEPS = (1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 12 * 3600, 86_400, 7 * 86_400)
+"""Seconds. Bars begin at whole steps from START, a Monday."""
+START = datetime(2024, 1, 1, tzinfo=UTC).timestamp()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,29 +67,36 @@ class Histogram:
 
 def of(runs: QuerySet[Run], order: tuple[str, ...], query: QueryDict) -> Histogram | None:
     """The histogram of a list with these filters; None for a short one."""
-    rows = list(runs.order_by(*order).values_list("created_at", "status")[: MOST + 1])
+    rows = list(
+        runs.order_by(*order)
+        .annotate(at=Cast(Extract("created_at", "epoch"), FloatField()))
+        .annotate(is_failed=Q(status=Status.FAILED))
+        .values_list("at", "is_failed")[: MOST + 1]
+    )
     complete, rows = len(rows) <= MOST, rows[:MOST]
     if len(rows) < FEWEST:
         return None
     times = [at for at, _ in rows]
-    first, last = min(times), max(times)
-    step = next((step for step in STEPS if (last - first) / step < BARS - 1), None)
-    if step is None:
-        step = (last - first) / (BARS - 2)
+    first, span = min(times), max(times) - min(times)
+    step = next((step for step in STEPS if span / step < BARS - 1), span / (BARS - 2))
     start = START + step * ((first - START) // step)
     counts: dict[int, list[int]] = {}
-    for at, status in rows:
-        count = counts.setdefault((at - start) // step, [0, 0])
+    for at, is_failed in rows:
+        count = counts.setdefault(int((at - start) // step), [0, 0])
         count[0] += 1
-        count[1] += status == Status.FAILED
+        count[1] += is_failed
     highest = max(count for count, _ in counts.values())
     bars = []
     for number in range(max(counts) + 1):
-        since = start + step * number
+        since, until = (_moment(start + step * each) for each in (number, number + 1))
         total, failed = counts.get(number, [0, 0])
-        own = _query(query, since, since + step)
-        bars.append(Bar(since, since + step, own, 10 * number, total, failed, highest))
+        own = _query(query, since, until)
+        bars.append(Bar(since, until, own, 10 * number, total, failed, highest))
     return Histogram(bars, len(rows), sum(bar.failed for bar in bars), complete)
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
 
 
 def _query(query: QueryDict, since: datetime, until: datetime) -> str:

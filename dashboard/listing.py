@@ -56,7 +56,9 @@ def matching(principal: Principal, address: QueryDict) -> Search:
         problems += [f"{name}: {error}" for error in errors]
     if problems:
         return Search(run_filter.queryset.none(), query, problems, [])
-    runs = filters.narrowed(run_filter.qs, box.words, query, filters.ordering(query))
+    candidates = ListFilter(query, Run.objects.for_team(principal.team))
+    candidates.team = principal.team
+    runs = filters.narrowed(run_filter.qs, candidates, box.words, query, filters.ordering(query))
     return Search(runs, query, [], box.words)
 
 

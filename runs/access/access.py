@@ -14,7 +14,8 @@ from uuid import UUID, uuid4
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Exists, Model, OuterRef, Q, QuerySet
+from django.db.models import Exists, Model, OuterRef, Q, QuerySet, Subquery
+from django.db.models.lookups import Exact
 from django.utils import timezone
 
 from agui_project.errors import Forbidden, NotFound
@@ -39,7 +40,7 @@ READERS = 500
 def visible(principal: Principal) -> TeamQuerySet[Run]:
     """The team's runs that this principal may see, as a queryset."""
     require(principal, "view")
-    rows = Run.objects.for_team(principal.team).filter(_runs(principal), _bound(principal))
+    rows = Run.objects.for_team(principal.team).filter(_listed(principal), _bound(principal))
     return _joined(_for_agents(principal, rows, "thread"))
 
 
@@ -338,6 +339,22 @@ def _threads(principal: Principal, path: str = "") -> Q:
 
 def _runs(principal: Principal) -> Q:
     return _threads(principal, "thread__") | Q(pk__in=_shared(principal, "run"))
+
+
+def _listed(principal: Principal) -> Q:
+    """``_runs`` for lists: PostgreSQL looks at the thread of each run that it comes to.
+
+    With a join it read all runs and threads of a team and sorted them, to take the newest.
+    """
+    if principal.kind == "link":
+        return _runs(principal)
+    own = Thread.objects.filter(pk=OuterRef("thread_id"))
+    return (
+        Q(Exact(Subquery(own.values("visibility")), Visibility.TEAM.value))
+        | Q(Exact(Subquery(own.values("creator")), principal.actor_id))
+        | Q(thread__in=_shared(principal, "thread"))
+        | Q(pk__in=_shared(principal, "run"))
+    )
 
 
 def _of_runs(principal: Principal) -> Q:

@@ -21,7 +21,6 @@ ELSEWHERE = {
     "dashboard/account/sessions.py": "tests/dashboard/test_account_events.py",
     "dashboard/failure_panel.py": "tests/runs/worker/test_failures.py",
     "dashboard/forms.py": "tests/dashboard/test_signing_up.py",
-    "dashboard/histogram.py": "tests/dashboard/runs/test_search.py",
     "dashboard/inbox/*": "tests/dashboard/inbox/test_inbox.py",
     "dashboard/outline_panel.py": "tests/runs/api/test_outline.py",
     "dashboard/pages.py": "tests/dashboard/test_runs_list.py",

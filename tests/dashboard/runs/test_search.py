@@ -11,8 +11,9 @@ from django.test import Client
 from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest_django import DjangoAssertNumQueries
 
-from dashboard import filters, listing, search
+from dashboard import filters, histogram, listing, search
 from events.models import Finding
 from runs.models import Run, Thread
 from tests.cast import Cast, start
@@ -125,6 +126,17 @@ class TestWhatNoIndexHas:
         for query in ("took:10", "took:>1y", "findings:maybe", "tag:" + "x" * 61):
             page = browser.get("/runs/", {"q": query}).content.decode()
             assert 'role="alert"' in page, query
+
+    def test_a_search_costs_three_queries_whatever_it_finds(
+        self, cast: Cast, django_assert_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        for n in range(12):
+            fail(start(cast.alice, threadId=str(n)), "insufficient funds")
+        for address in ("q=funds", "q=unheard", "tag=vip", "took=>1s", "findings=no"):
+            with django_assert_num_queries(3):
+                matches = listing.matching(cast.vera.principal, QueryDict(address))
+                listing.page(cast.vera.principal, matches)
+                histogram.of(matches.runs, filters.ordering(matches.query), matches.query)
 
     def test_the_bars_lead_to_their_part_of_the_list(self, cast: Cast, browse: Browse) -> None:
         runs = [start(cast.alice, threadId=str(n)) for n in range(12)]

@@ -97,6 +97,26 @@ class TestFind:
         assert verdict(lambda: access.visible(blind)) == "Forbidden"
 
 
+class TestVisible:
+    def test_the_list_has_a_private_run_for_its_starter_and_those_with_a_grant(
+        self, cast: Cast
+    ) -> None:
+        secret, shared, common = private(cast.alice), private(cast.alice, "2"), start(cast.bob)
+        theirs = start(cast.charlie)
+        share(cast.alice, shared, To(member="vera"))
+        for actor, runs in (
+            (cast.alice, {secret, shared, common}),
+            (cast.bob, {common}),
+            (cast.vera, {shared, common}),
+            (cast.charlie, {theirs}),
+        ):
+            assert set(access.visible(actor.principal)) == runs
+
+    def test_the_order_is_read_from_an_index_not_from_a_join(self, cast: Cast) -> None:
+        query = str(access.visible(cast.alice.principal).values_list("pk").query)
+        assert "JOIN" not in query.partition(" WHERE ")[0]
+
+
 class TestGrants:
     @pytest.mark.parametrize("level", Level.values)
     def test_a_level_allows_itself_and_what_comes_before_it(self, cast: Cast, level: str) -> None:
