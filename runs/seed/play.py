@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db import transaction
@@ -40,6 +40,19 @@ class Play:
     state: Event = field(default_factory=dict)
 
 
+@dataclass(slots=True)
+class Clock:
+    """The time at which a run makes its events: a tick each."""
+
+    began: float
+    pause: float
+    ticks: int = 0
+
+    def read(self) -> float:
+        """Epoch seconds."""
+        return self.began + self.ticks * self.pause
+
+
 def perform(team: Team, play: Play, now: datetime) -> Run:
     """Store the run with its whole log. Raises what a start raises, such as LimitReached."""
     agent = _agent(team, play.agent)
@@ -56,11 +69,12 @@ def perform(team: Team, play: Play, now: datetime) -> Run:
         claimed = lifecycle.claim(run.pk)
         assert claimed is not None  # noqa: S101
         began = now - play.ago
-        intake = Intake(thread, run.run_id, input=claimed.prepared.echo)
-        journal.append_all(claimed.claim, list(_records(intake, play, began)))
+        clock = Clock(began.timestamp(), play.pause)
+        intake = Intake(thread, run.run_id, input=claimed.prepared.echo, clock=clock.read)
+        journal.append_all(claimed.claim, list(_records(intake, play, clock)))
         assert intake.terminal is not None  # noqa: S101
         lifecycle.finish(run.pk, intake.terminal)
-        ended = began + timedelta(seconds=play.pause * (len(play.events) + 2))
+        ended = datetime.fromtimestamp(clock.read(), UTC)
         Run.objects.already_found().filter(pk=run.pk).update(
             created_at=began, started_at=began, ended_at=ended
         )
@@ -76,11 +90,12 @@ def _agent(team: Team, slug: str) -> Agent:
     return agent
 
 
-def _records(intake: Intake, play: Play, began: datetime) -> Iterable[Record]:
+def _records(intake: Intake, play: Play, clock: Clock) -> Iterable[Record]:
     yield from intake.start()
-    for number, event in enumerate(play.events, 1):
-        at = int((began.timestamp() + number * play.pause) * 1000)
-        yield from intake.accept({**event, "timestamp": at})
+    for event in play.events:
+        clock.ticks += 1
+        yield from intake.accept(dict(event))
+    clock.ticks += 1
     if play.error:
         yield from intake.fail(*play.error)
     elif play.cancelled:

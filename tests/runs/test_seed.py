@@ -7,7 +7,7 @@ from django.core.management import CommandError, call_command
 
 from runs.models import Interrupt, InterruptStatus, Run, Status
 from runs.seed import nasty
-from tests.cast import Cast, types_of
+from tests.cast import Cast, log_of, types_of
 
 
 def seed(team: str) -> list[str]:
@@ -28,6 +28,12 @@ def test_every_run_ends_as_it_says(cast: Cast, monkeypatch: pytest.MonkeyPatch) 
         types = types_of(run)
         assert types[0] == "RUN_STARTED"
         assert types[-1] == ("RUN_ERROR" if run.status == Status.FAILED else "RUN_FINISHED")
+        times = [event["timestamp"] for event in log_of(run)]
+        assert times == sorted(times)
+        assert run.started_at
+        assert run.ended_at
+        began, ended = (int(at.timestamp() * 1000) for at in (run.started_at, run.ended_at))
+        assert began <= times[0] <= times[-1] <= ended
     statuses = Interrupt.objects.filter(team=cast.team).values_list("status", flat=True)
     assert sorted(statuses) == [InterruptStatus.EXPIRED] * 2 + [InterruptStatus.OPEN] * 8
     crowd = runs.filter(agent__slug="research").order_by("pk").first()
