@@ -145,6 +145,26 @@ def asked_by(run: Run, name: str) -> UUID | None:
     return rows.order_by("run_id").values_list("pk", flat=True).first()
 
 
+def ended_with(run: Run) -> QuerySet[Interrupt]:
+    """The questions that ``run`` ended with, in the order asked.
+
+    If later runs have only asked them again, the last of those has the rows.
+    """
+    rows = Interrupt.objects.of_one_thread().filter(thread=run.thread_id)
+    if run.status != Status.INTERRUPTED:
+        return rows.none()
+    holder = rows.filter(run_id__gte=run.pk).order_by("run_id").values("run_id")[:1]
+    return rows.filter(run=Subquery(holder)).order_by("pk")
+
+
+def hold(run: Run) -> bool:
+    """Whether no run after ``run`` could act before one that brought the answers.
+
+    Once all its questions have expired, any run acts.
+    """
+    return ended_with(run).exclude(status=InterruptStatus.EXPIRED).exists()
+
+
 def newest(thread: UUID) -> QuerySet[Interrupt]:
     """The questions of the thread's newest run that asked any, in the order asked."""
     newest_run = Interrupt.objects.filter(thread=thread).order_by("-run_id").values("run_id")[:1]

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db.models.functions import Length
 
+from runs.lifecycle import interrupts
 from runs.models import Run
 
 MOST_RUNS = 100
@@ -29,16 +30,24 @@ def of(run: Run) -> list[Run]:
 
 
 def starting(run: Run) -> list[Run]:
-    """A run, and those that continue it, oldest first: at most ``MOST_RUNS``."""
-    turn = [run]
+    """A run, and those that continue it, oldest first: of the ``MOST_RUNS`` that begin with it.
+
+    Between a question and the run with its answer may be runs that were queued meanwhile. They are
+    left out: they have only asked again, or never begun.
+    """
+    turn, last = [run], run
     rows = Run.objects.of_one_thread().filter(thread_id=run.thread_id, purged_at=None)
     rows = rows.select_related("journal", "agent", "thread").order_by("journal_id")
-    while len(turn) < MOST_RUNS:
+    for _ in range(MOST_RUNS - 1):
         # One by one: inputs may be large, and most runs are followed by one with a new request.
-        following = rows.filter(journal_id__gt=turn[-1].pk).first()
-        if following is None or not continues(following):
+        following = rows.filter(journal_id__gt=last.pk).first()
+        if following is None:
             break
-        turn.append(following)
+        last = following
+        if continues(following):
+            turn.append(following)
+        elif not interrupts.hold(turn[-1]):
+            break
     return turn
 
 

@@ -53,7 +53,6 @@ ELSEWHERE = {
     "runs/access/again.py": "tests/dashboard/runs/test_acting.py",
     "runs/access/capabilities.py": "tests/runs/api/test_copilot.py",
     "runs/access/copilot_threads.py": "tests/runs/api/test_copilot.py",
-    "runs/access/dialects/a2a.py": "tests/web/dialects/test_a2a_requests.py",
     "runs/access/dialects/copilot_channel.py": "tests/web/dialects/test_intelligence.py",
     "runs/access/dialects/mcp.py": "tests/web/dialects/test_mcp_requests.py",
     "runs/access/dialects/openai.py": "tests/web/dialects/test_openai_requests.py",

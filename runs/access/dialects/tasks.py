@@ -7,7 +7,7 @@ from uuid import UUID
 from agui_project.errors import NotFound
 from runs.access import access
 from runs.access.dialects import chats
-from runs.lifecycle import turns
+from runs.lifecycle import interrupts, turns
 from runs.models import InterruptStatus, Run
 from teams.authentication import Principal
 
@@ -35,7 +35,7 @@ def find(principal: Principal, task_id: str, action: str = "view") -> list[Run]:
 
 def questions(run: Run) -> list[Json]:
     """What a run waits for: its open interrupts, in wire form."""
-    rows = access.run_interrupts(run).filter(status=InterruptStatus.OPEN)
+    rows = interrupts.ended_with(run).filter(status=InterruptStatus.OPEN)
     return [json.loads(row.question) for row in rows]
 
 
