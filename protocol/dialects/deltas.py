@@ -55,9 +55,12 @@ class Template:
 
     def fill(self, delta: bytes, number: int) -> bytes:
         """The bytes of the frame for a delta, which is a JSON text."""
-        if self._text is not None:
-            escaped = b"\\" in delta
-            self._text.add(json.loads(delta) if escaped else delta[1:-1].decode())
+        self._add(delta)
         if not self._format:
             return b""
         return self._format % ((delta, number) if self._numbered else delta)
+
+    def _add(self, delta: bytes) -> None:
+        if self._text is not None:
+            escaped = b"\\" in delta
+            self._text.add(json.loads(delta) if escaped else delta[1:-1].decode())

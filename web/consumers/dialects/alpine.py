@@ -10,7 +10,7 @@ from agui_project.errors import NotFound
 from events.frames import Frames
 from protocol.dialects.alpine import Alpine, Frame
 from protocol.dialects.alpine_schema import EXTENSIONS, SCHEMA_VERSION, problem
-from protocol.dialects.deltas import Template
+from protocol.dialects.deltas import Part, Template
 from protocol.encoding import encode
 from protocol.errors import Invalid
 from runs.models import Run
@@ -73,6 +73,20 @@ def negotiated(query: Mapping[str, str]) -> list[str]:
     return [name for name in EXTENSIONS if name in requested]
 
 
+class _Template(Template):
+    """The frame of a part's deltas with gaps for its number and its time, too."""
+
+    def __init__(self, part: Part) -> None:
+        super().__init__(part, lambda _, frame: _bytes_of(frame))
+        head, tail = self._format.split(_TIME, 1)
+        self._timed = b"id: %d\n" + head + b"%b" + tail
+
+    def timed(self, delta: bytes, seq: int, time: bytes) -> bytes:
+        """The bytes of the frame for a delta, which is a JSON text."""
+        self._add(delta)
+        return self._timed % (seq, time, delta)
+
+
 class Teller:
     """One reader's fold, fed with the whole log; sends what follows ``after``.
 
@@ -83,7 +97,8 @@ class Teller:
         self._fold = Alpine(str(run.pk), wants)
         self._after = after
         self._late = late
-        self._templates: dict[bytes, Template] = {}
+        self._templates: dict[bytes, _Template] = {}
+        self._stamp, self._time = b"", b""
 
     def tell(self, batch: Frames) -> bytes:
         """The bytes of a stretch of the log; empty if the reader has seen all of it."""
@@ -96,10 +111,13 @@ class Teller:
             delta = batch.deltas[place]
             template = self._templates.get(delta[0]) if delta else None
             if delta is not None and template is not None:
-                self._fold.move_to(int(payload[payload.rindex(b":") + 1 : -1]))
-                piece = template.fill(delta[1], 0).replace(_TIME, self._fold.time.encode(), 1)
+                stamp = payload[payload.rindex(b":") + 1 : -1]
+                if stamp != self._stamp:  # Many deltas come in the same millisecond.
+                    self._fold.move_to(int(stamp))
+                    self._stamp, self._time = stamp, self._fold.time.encode()
+                piece = template.timed(delta[1], seq, self._time)
                 if seq > self._after:
-                    pieces.append(b"id: %d\n%b" % (seq, piece))
+                    pieces.append(piece)
                 continue
             named = self._fed(batch, place)
             if seq > self._after:
@@ -112,11 +130,13 @@ class Teller:
         event, delta = batch.event(place), batch.deltas[place]
         frames = self._fold.feed(event)
         named = self._named(frames)
+        self._stamp = b""
         if delta is None:
             self._templates.clear()
         elif named:
-            part = self._fold.timeless(event, frames[0], _TIME.decode())
-            self._templates[delta[0]] = Template(part, lambda _, frame: _bytes_of(frame))
+            self._templates[delta[0]] = _Template(
+                self._fold.timeless(event, frames[0], _TIME.decode())
+            )
         return named
 
     def _named(self, frames: list[Frame]) -> list[bytes]:
