@@ -64,9 +64,15 @@ class CallResult(RuleFold):
         return Part(text=self._texts.get(event["messageId"]))
 
 
+OLDER_NAMES = {"ttlMs": "ttl", "pollIntervalMs": "pollInterval"}
+"""What a task's members were called before 2026."""
+
+
 def for_handshake(result: Frame) -> Frame:
     """A result for clients of before 2026, who know no result that asks: the questions as text."""
     rest = {name: value for name, value in result.items() if name != "resultType"}
+    if "taskId" in rest:
+        return {OLDER_NAMES.get(name, name): value for name, value in rest.items()}
     if result.get("resultType") != INPUT_REQUIRED:
         return rest
     questions = [each["params"]["message"] for each in rest.get("inputRequests", {}).values()]

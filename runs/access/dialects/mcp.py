@@ -85,10 +85,11 @@ def resume(principal: Principal, task_id: str, name: str | None, responses: Any)
     return tasks.answer(principal, turn, answers, {}, None)
 
 
-def cancel(principal: Principal, task_id: str) -> None:
+def cancel(principal: Principal, task_id: str) -> list[Run]:
     """Ask a task to stop; one that does not run stays as it is."""
-    run = tasks.find(principal, task_id, "cancel")[-1]
-    lifecycle.cancel(run, principal)
+    turn = tasks.find(principal, task_id, "cancel")
+    lifecycle.cancel(turn[-1], principal)
+    return turn
 
 
 def task(turn: list[Run]) -> Json:

@@ -19,6 +19,8 @@ from mcp.types import (
     ElicitRequestParams,
     ElicitResult,
     InputRequiredResult,
+    Request,
+    Result,
 )
 
 from tests.acceptance.host import Host
@@ -138,6 +140,24 @@ async def test_a_call_that_fails_and_one_that_is_lost(host: Host, tmp_path: Path
             while "succeeded" not in (await run_in(other, "mcp-lost")).title:
                 await asyncio.sleep(0.05)
         assert await read(other, row.uri) == "So far.\n\nThere."
+
+
+@pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
+async def test_tasks_cancel(host: Host, mode: str) -> None:
+    """A call's run is a task by its own id, to clients without the Tasks extension, too."""
+    with host.client() as http:
+        http.patch("/api/v1/agents/scripted", json={"is_tool": True}).raise_for_status()
+    thread, script = f"mcp-cancel-{mode}", [{"text": "So far."}, {"forever": True}]
+    async with client(host, mode=mode) as mcp, client(host, mode=mode) as other:
+        arguments = {"message": json.dumps(script), "thread_id": thread}
+        calling = asyncio.create_task(mcp.call_tool("scripted", arguments))
+        async with asyncio.timeout(60):
+            while not (row := await run_in(other, thread)) or not await read(other, row.uri):
+                await asyncio.sleep(0.05)
+            cancel = Request[Json, str](method="tasks/cancel", params={"taskId": row.name})
+            await other.session.send_request(cancel, Result)
+            assert text(await calling).startswith("So far.")
+        assert "cancelled" in (await run_in(other, thread)).title
 
 
 async def test_a_call_by_hand_and_one_of_older_clients(host: Host) -> None:

@@ -74,5 +74,14 @@ def test_a_call_that_is_lost_has_left_its_run(cases: dict[str, Json], client: st
 
 
 @each
+def test_tasks_cancel(cases: dict[str, Json], client: str) -> None:
+    outcome = cases[f"cancel, {client}"]
+    assert "cancelled" in outcome["title"]
+    assert outcome["text"].startswith("So far.")
+    if client not in MODERN:
+        assert outcome["task"]["status"] == "cancelled"
+
+
+@each
 def test_without_a_key(cases: dict[str, Json], client: str) -> None:
     assert cases[f"refused, {client}"]

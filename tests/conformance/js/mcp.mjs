@@ -43,6 +43,12 @@ const failure = (asking) => asking.then(() => null, ({ code, message }) => ({ co
 /** The two versions differ in what comes behind the parameters. */
 const call = (client, params, request) =>
   client instanceof OlderClient ? client.callTool(params, undefined, request) : client.callTool(params, request);
+/** The extension's method by each client's own means; what it answers differs, too. */
+const ANY = { "~standard": { version: 1, vendor: "tests", validate: (value) => ({ value }) } };
+const cancelTask = (client, taskId) =>
+  client instanceof OlderClient
+    ? client.experimental.tasks.cancelTask(taskId)
+    : client.request({ method: "tasks/cancel", params: { taskId } }, ANY);
 const script = (thread_id, ...steps) => ({ name: "scripted", arguments: { message: JSON.stringify(steps), thread_id } });
 
 const CASES = {
@@ -79,6 +85,19 @@ const CASES = {
     await writeFile(`${gates}/${thread}`, "");
     await until(async () => (await find()).title.includes("succeeded"));
     return { message, whole: await read(run) };
+  },
+  /** A call's run is a task by its own id, to clients without the Tasks extension, too. */
+  async cancel(connect) {
+    const thread = randomUUID();
+    const [client, other] = [await connect(), await connect()];
+    const calling = client.callTool(script(thread, { text: "So far." }, { forever: true }));
+    const find = async () =>
+      (await other.listResources()).resources.find(({ description }) => description.endsWith(` ${thread}.`));
+    let run;
+    await until(async () => (run = await find()) && (await other.readResource({ uri: run.uri })).contents[0].text);
+    const task = await cancelTask(other, run.name);
+    const { content, isError } = await calling;
+    return { task, text: words({ content }), isError, title: (await find()).title };
   },
   async refused(connect) {
     return (await failure(connect({ transport: {} }))).message;

@@ -173,8 +173,11 @@ async def _update(call: Call) -> Frame:
 
 
 async def _cancel(call: Call) -> Frame:
-    await db(mcp.cancel, call.principal, call.text("taskId"))
-    return {}
+    turn = await db(mcp.cancel, call.principal, call.text("taskId"))
+    if call.rpc.modern:
+        return {}
+    await waiting.until_cancelled(call.request, turn[-1])  # Its answer was the cancelled task.
+    return mcp.task(await db_read(tasks.find, call.principal, call.text("taskId")))
 
 
 async def _resources(call: Call) -> Frame:
