@@ -1,6 +1,7 @@
-"""Two runs side by side: their outlines aligned by kind and name, and what their inputs differ in.
+"""Two runs side by side: their outlines aligned by kind and name, their inputs and last states.
 
-Everything is bounded: the first rows of the outlines, and so many characters of the inputs.
+Everything is bounded: the first rows of the outlines, so many characters of the inputs and states,
+and the time to fold a state.
 """
 
 import difflib
@@ -19,7 +20,7 @@ from dashboard.outline_panel import SECONDS, took
 from dashboard.pages import page
 from events.journal import Purged
 from runs.access import access
-from runs.access.inspect import outlines
+from runs.access.inspect import outlines, states
 from runs.models import Run, Status
 from teams.authentication import Principal
 
@@ -58,7 +59,10 @@ def compare(request: HttpRequest, principal: Principal, run_id: Any) -> HttpResp
         context |= {
             "pairs": list(aligned(_rows(other), _rows(run))),
             "most": ROWS,
-            "difference": _input_difference(principal, other, run),
+            "differences": [
+                ("Input", _input_difference(principal, other, run)),
+                ("State at the end", _state_difference(other, run)),
+            ],
             "sides": [("Before", other), ("This run", run)],
             "url": reverse("run", args=[run.pk]),
             "other_url": reverse("run", args=[other.pk]),
@@ -105,7 +109,28 @@ def _input_difference(principal: Principal, before: Run, after: Run) -> list[str
     """The lines in which the inputs differ; None for a visitor who may not see both."""
     if not all(access.sees_thread(principal, run) for run in (before, after)):
         return None
-    lines = difflib.unified_diff(_input(before), _input(after), n=2, lineterm="")
+    return _difference(_input(before), _input(after))
+
+
+def _state_difference(before: Run, after: Run) -> list[str] | None:
+    """The lines in which the states at the end differ; None if one is gone or takes too long."""
+    try:
+        sides = [_state(run) for run in (before, after)]
+    except Purged:
+        return None
+    left, right = sides
+    return None if left is None or right is None else _difference(left, right)
+
+
+def _state(run: Run) -> list[str] | None:
+    result = states.read(run, {}, seconds=SECONDS)
+    if result.at < run.journal.head:
+        return None
+    return indented(json.loads(result.state)).splitlines()[: 2 * LINES]
+
+
+def _difference(before: list[str], after: list[str]) -> list[str]:
+    lines = difflib.unified_diff(before, after, n=2, lineterm="")
     return [line for line in lines if not line.startswith(("---", "+++"))][:LINES]
 
 

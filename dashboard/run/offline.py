@@ -9,20 +9,18 @@ import hashlib
 import re
 from base64 import b64encode
 from functools import cache
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from django.contrib.staticfiles import finders
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from protocol.errors import HostError
+from dashboard.templatetags.modules import IMPORT, joined, text
 from protocol.strict_json import dumps
 from runs.models import Run, Status
 
 ENTRY = "offline-page.mjs"
 STYLES = ("css/host.css", "css/inspect.css")
-IMPORT = re.compile(r"""(?<=from ")(\.{1,2}/[\w./-]+)(?=")""")
 MARK = "<!-- log -->"
 BETWEEN = b'</script>\n<script type="application/x-ndjson" id="outline-lines">\n'
 
@@ -58,16 +56,16 @@ def quoted(lines: bytes) -> bytes:
 
 @cache
 def _assets() -> Assets:
-    style = "\n".join(_text(name) for name in STYLES)
+    style = "\n".join(text(name) for name in STYLES)
     modules: dict[str, str] = {}
     _collect(PurePosixPath(ENTRY), modules)
     entry = modules.pop(ENTRY)
     urls = {
-        name: f"data:text/javascript;base64,{b64encode(text.encode()).decode()}"
-        for name, text in modules.items()
+        name: f"data:text/javascript;base64,{b64encode(module.encode()).decode()}"
+        for name, module in modules.items()
     }
     imports = dumps({"imports": urls})
-    scripts = " ".join(_hash(text) for text in (imports, entry))
+    scripts = " ".join(map(_hash, (imports, entry)))
     policy = f"default-src 'none'; script-src data: {scripts}; style-src {_hash(style)}"
     return Assets(style, imports, entry, policy)
 
@@ -76,27 +74,14 @@ def _collect(path: PurePosixPath, modules: dict[str, str]) -> None:
     """Add a module and all that it imports, by their paths below ``js/``."""
 
     def bare(match: re.Match[str]) -> str:
-        target = _joined(path.parent, match[1])
+        target = joined(path.parent, match[1])
         if str(target) not in modules:
             _collect(target, modules)
         return str(target)
 
     modules[str(path)] = ""  # modules may import each other
-    modules[str(path)] = IMPORT.sub(bare, _text(f"js/{path}"))
+    modules[str(path)] = IMPORT.sub(bare, text(f"js/{path}"))
 
 
-def _joined(folder: PurePosixPath, relative: str) -> PurePosixPath:
-    for part in PurePosixPath(relative).parts:
-        folder = folder.parent if part == ".." else folder / part
-    return folder
-
-
-def _text(name: str) -> str:
-    path = finders.find(name)
-    if not isinstance(path, str):
-        raise HostError(f"{name} is missing from this installation.")
-    return Path(path).read_text()
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+def _hash(part: str) -> str:
+    return f"'sha256-{b64encode(hashlib.sha256(part.encode()).digest()).decode()}'"

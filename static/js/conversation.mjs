@@ -8,7 +8,7 @@ const CONTROLS = "a, button, input, label, details .body";
 export class Conversation {
   /** `follows`: stay at the newest items, else at the first. `onPick(seq)`: an item was chosen. */
   constructor({ root, earlier, later, fold, follows, onPick }) {
-    Object.assign(this, { root, earlier, later, fold, follows, onPick, shown: new Map(), from: 0, end: 0, kept: false, chosen: null });
+    Object.assign(this, { root, earlier, later, fold, follows, onPick, shown: new Map(), from: 0, end: 0, kept: false, chosen: null, until: Infinity });
     earlier.addEventListener("click", () => this.showEarlier());
     later.addEventListener("click", () => this.showLater());
     root.addEventListener("click", (event) => this.clicked(event));
@@ -49,8 +49,19 @@ export class Conversation {
     const view = views[item.kind](item);
     this.shown.set(item.key, view);
     view.node.dataset.key = item.key;
+    view.node.hidden = item.seq > this.until;
     if (item === this.chosen) view.node.setAttribute("aria-current", "true");
     return view.node;
+  }
+
+  /** Hide what began after an event; nothing without one. Returns how many items that are. */
+  asOf(seq) {
+    const until = seq || Infinity;
+    if (until !== this.until) {
+      this.until = until;
+      for (const [key, { node }] of this.shown) node.hidden = this.fold.byKey.get(key)?.seq > until;
+    }
+    return seq ? this.fold.items.reduce((sum, item) => sum + (item.seq > seq), 0) : 0;
   }
 
   /** Mark an item and bring it into sight; none without one. */

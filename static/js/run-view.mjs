@@ -5,6 +5,7 @@ import { alertIn, find, perFrame } from "./dom.mjs";
 import { EventTable } from "./event-table.mjs";
 import { JsonTree } from "./json-tree.mjs";
 import { Keys } from "./keys.mjs";
+import { Playback } from "./playback.mjs";
 import { Selection } from "./selection.mjs";
 import { Tabs } from "./tabs.mjs";
 import { Timeline } from "./timeline/timeline.mjs";
@@ -20,7 +21,7 @@ const WALKS = [["x", "error"], ["c", "tool call"], ["w", "message"]];
 export class RunView {
   /** `source` has the run's events. `active`: the run has not ended. `drawOther(tab)` draws a tab that only one page has. */
   constructor({ source, active, failed, drawOther = () => {} }) {
-    Object.assign(this, { source, active, failed, drawOther, fold: source.fold, log: source.log, drawnState: "", marked: 0 });
+    Object.assign(this, { source, active, failed, drawOther, fold: source.fold, log: source.log, drawnState: "", marked: 0, cuts: true, cut: 0 });
     this.draw = perFrame(() => this.drawNow());
     this.tabs = new Tabs(document.querySelector("[role=tablist]"), (tab) => this.select({ tab }));
     this.selection = new Selection({ tabs: this.tabs.names, first: this.tabs.shown, onChange: (now, before) => this.changed(now, before) });
@@ -30,17 +31,26 @@ export class RunView {
     });
     this.conversation = new Conversation({
       root: find("conversation"), earlier: find("earlier"), later: find("later"), fold: this.fold, follows: active || failed,
-      onPick: (seq) => this.select({ seq }),
+      // Who chooses among what is there wants to lose nothing of it.
+      onPick: (seq) => this.select({ seq }, { cuts: false }),
     });
     this.state = new JsonTree(find("state-tree"));
     this.timeline = find("timeline") && new Timeline(find("timeline"), {
       eventAt: (seq) => this.eventAt(seq),
       timeOf: (seq) => this.log.get(seq)?.timestamp,
       onSelect: (change, options) => this.select(change, options, change.tab),
-      onRows: () => this.open(),
+      onRows: () => {
+        this.open();
+        this.draw();
+      },
+    });
+    this.playback = new Playback(find("playback"), { log: source.log, seqNow: () => this.selection.now.seq, onSeek: (seq) => this.select({ seq }, { step: true }) });
+    find("ahead").lastElementChild.addEventListener("click", () => {
+      this.cut = 0;
+      this.draw();
     });
     source.listen(this.timeline?.outline, () => this.came());
-    this.keys = new Keys([...this.tabs.keys(), ...this.walks(), ["Escape", "Back to the whole run", () => this.leave()]]);
+    this.keys = new Keys([...this.tabs.keys(), ...this.walks(), ...this.playback.keys(), ["Escape", "Back to the whole run", () => this.leave()]]);
     find("leave").addEventListener("click", () => this.leave());
     find("all-lanes").addEventListener("click", () => this.select({ lane: "" }));
     find("keys-help").addEventListener("click", () => this.keys.help());
@@ -77,10 +87,10 @@ export class RunView {
   }
 
   /** `leads`: away from what has the focus, to the tab that the change names. */
-  select(change, { step = false, row = null } = {}, leads = "") {
-    this.row = row;
+  select(change, { step = false, row = null, cuts = true } = {}, leads = "") {
+    Object.assign(this, { row, cuts });
     this.selection.set(change, { step });
-    this.row = null;
+    Object.assign(this, { row: null, cuts: true });
     // Several questions begin with the event that ended their run.
     if (row && this.timeline.chosen?.n !== row.n) this.timeline.select(row.seq0, row);
     if (leads) find(leads === "events" ? "log" : `tab-${leads}`).focus();
@@ -88,7 +98,7 @@ export class RunView {
 
   /** The host's word on how the run stands. */
   times(run) {
-    this.active = !run.ended_at;
+    this.active = find("playback").hidden = !run.ended_at;
     this.timeline?.times(run);
   }
 
@@ -109,7 +119,11 @@ export class RunView {
   changed(now, before) {
     if (now.tab !== before.tab) this.tabs.show(now.tab);
     if (now.lane !== before.lane) this.timeline?.only(now.lane);
-    if (now.seq !== before.seq) this.mark(now.seq, this.row);
+    if (now.seq !== before.seq) {
+      this.mark(now.seq, this.row);
+      this.cut = this.cuts ? now.seq : 0;
+      this.playback.moved(now.seq);
+    }
     find("as-of").hidden = !now.seq;
     find("as-of-seq").textContent = `As of #${now.seq}`;
     find("leave").textContent = this.active ? "Back to live" : "Back to the whole run";
@@ -141,7 +155,10 @@ export class RunView {
     const atEnd = scrollY + clientHeight >= scrollHeight - 80;
     this.source.converse();
     if (this.fold.reordered) this.revealed = false;
+    const ahead = this.conversation.asOf(this.cut);
     this.conversation.draw();
+    find("ahead").hidden = !ahead;
+    find("ahead").firstElementChild.textContent = `As of #${this.cut}. Later: ${ahead}.`;
     find("placeholder").hidden = this.fold.items.length > 0;
     if (this.fold.end) find("placeholder").textContent = "This run produced no messages.";
     if (this.marked && !this.revealed) this.reveal();

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 
 from events import states
+from events.outlines import SECONDS
 from events.states import History, StateAt
 from protocol.errors import Invalid
 from protocol.strict_json import dumps_any
@@ -14,15 +15,15 @@ from runs.models import Run
 LONGEST_PATH = 2_000
 
 
-def read(run: Run, query: Mapping[str, str]) -> StateAt:
+def read(run: Run, query: Mapping[str, str], *, seconds: float = SECONDS) -> StateAt:
     """The state after the event ``at``, by default the newest, of a run that the caller may view.
 
-    Raises BadCursor, and Purged.
+    ``seconds`` is how long to fold a long log. Raises BadCursor, and Purged.
     """
     cursors.place(run, None)
     head = run.journal.head
     seq = cursors.check(number(query, "at", head), head)
-    return states.read(run.pk, seq, _base(run))
+    return states.read(run.pk, seq, _base(run), seconds=seconds)
 
 
 def history(run: Run, query: Mapping[str, str]) -> History:

@@ -47,7 +47,7 @@ export class Minimap {
   }
 
   x(value, width) {
-    return this.scale.share(value, [this.scale.from, this.scale.to]) * width;
+    return ((value - this.scale.from) / (this.scale.to - this.scale.from)) * width;
   }
 
   /** How many messages, calls and thoughts were open at each pixel. */
@@ -55,9 +55,10 @@ export class Minimap {
     const changes = new Float64Array(Math.ceil(width) + 2);
     for (const row of this.rows) {
       if (!row || APART.has(row.kind)) continue;
-      const [from, to] = this.scale.span(row).map((value) => Math.floor(this.x(value, width)));
+      const [began, ended] = this.scale.span(row);
+      const from = Math.floor(this.x(began, width));
       changes[from] += 1;
-      changes[Math.max(to, from + 1)] -= 1;
+      changes[Math.max(Math.floor(this.x(ended, width)), from + 1)] -= 1;
     }
     let most = 1;
     const open = changes.map(((sum) => (change) => (most = Math.max(most, (sum += change)), sum))(0));
@@ -69,9 +70,10 @@ export class Minimap {
   }
 
   drawMark(context, width, row) {
+    if (row.kind !== "interrupt" && row.kind !== "error" && row.status !== "failed") return;
     const [from, to] = this.scale.span(row).map((value) => this.x(value, width));
     if (row.kind === "interrupt") this.hatch(context, from, Math.max(to, from + HATCH));
-    else if (row.kind === "error" || row.status === "failed") this.line(context, row.kind === "error" ? from : to, "red");
+    else this.line(context, row.kind === "error" ? from : to, "red");
   }
 
   hatch(context, from, to) {

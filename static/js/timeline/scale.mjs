@@ -16,12 +16,15 @@ export class Scale {
     Object.assign(this, { head: Math.max(head, 1), now });
     this.waits = rows.some((row) => row?.kind === "interrupt");
     if (this.axis === "seq") return this.bound(1, this.head);
-    const times = rows.flatMap((row) => [row?.t0, row?.t1]).filter(Number.isFinite);
     const end = Number.isFinite(until) ? until : now;
+    const times = { all: 0, believable: 0, least: Infinity, most: -Infinity };
+    for (const row of rows) {
+      if (row) count(times, row.t0, since, end);
+      if (row) count(times, row.t1, since, end);
+    }
     // Agents may write any time on their events. The host's clock bounds them, unless they tell of another day.
-    const believable = times.filter((time) => time >= since - 1000 && time <= end + 1000).length;
-    if (Number.isFinite(since) && 2 * believable >= times.length) this.bound(since, end);
-    else this.bound(least(times), most(times));
+    if (Number.isFinite(since) && 2 * times.believable >= times.all) this.bound(since, end);
+    else this.bound(times.least, times.most);
   }
 
   bound(from, to) {
@@ -71,10 +74,10 @@ export class Scale {
   }
 }
 
-function least(values) {
-  return values.reduce((a, b) => Math.min(a, b), Infinity);
-}
-
-function most(values) {
-  return values.reduce((a, b) => Math.max(a, b), -Infinity);
+function count(times, time, since, end) {
+  if (!Number.isFinite(time)) return;
+  times.all += 1;
+  if (time >= since - 1000 && time <= end + 1000) times.believable += 1;
+  if (time < times.least) times.least = time;
+  if (time > times.most) times.most = time;
 }

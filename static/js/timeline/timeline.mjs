@@ -1,7 +1,7 @@
 /** The timeline of a run: its minimap, its lanes, the chosen row, and where the time went. */
 
 import { hostNow, span } from "../clock.mjs";
-import { h } from "../dom.mjs";
+import { h, perFrame } from "../dom.mjs";
 import { RowDetail } from "./detail.mjs";
 import { LaneGrid } from "./grid.mjs";
 import { busiest } from "./insight.mjs";
@@ -24,6 +24,7 @@ export class Timeline {
     Object.assign(this, { root, eventAt, timeOf, onSelect, onRows, folded: new Set(), seq: 0, lane: "", revealed: 0 });
     this.live = Boolean(root.dataset.active);
     this.scale = new Scale();
+    this.drawWhole = perFrame(() => this.drawWholeNow());
     this.part = (name) => root.querySelector(`.${name}`);
     this.outline = new OutlineRows({ url: root.dataset.url, goal: Number(root.dataset.goal), onChange: () => this.changed() });
     this.grid = new LaneGrid(this.part("lanes"), this.scale, {
@@ -65,10 +66,10 @@ export class Timeline {
     this.tree = nest(this.rows);
     if (this.chosen) this.chosen = this.rows[this.chosen.n - 1];
     this.measure();
-    this.arrange();
-    this.onRows();
     // What was selected before its row had come.
     if (this.seq !== this.revealed) this.select(this.seq);
+    else this.arrange();
+    this.onRows();
   }
 
   measure() {
@@ -83,7 +84,8 @@ export class Timeline {
     this.drawWhole();
   }
 
-  drawWhole() {
+  /** All but the lanes, once per frame: a long run has thousands of rows to sum up. */
+  drawWholeNow() {
     this.minimap.show(this.rows, this.seq, this.seq ? this.placeOf(this.seq) : null);
     this.drawRuler();
     this.say();

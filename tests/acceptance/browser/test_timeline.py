@@ -220,3 +220,28 @@ def test_on_a_phone_it_fits_and_can_be_read(open_page: Open, host: Host, scheme:
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
     ratio, where = page.evaluate(CONTRAST)
     assert ratio >= 4.5, where
+
+
+def test_it_plays_and_the_conversation_is_as_of_the_event(open_page: Open, host: Host) -> None:
+    words = [step for n in range(5) for step in ({"text": f"Word {n}."}, {"sleep": 0.4})]
+    run = ended(host, [*words, {"sleep": 3}, {"text": "At last."}])
+    page = open_page(f"/runs/{run}/#messages")
+    messages = page.locator("#conversation .message:visible")
+    expect(messages).to_have_count(6)
+    page.get_by_role("button", name="Play the run").click()
+    expect(messages).to_have_count(1)
+    expect(page.locator("#ahead")).to_contain_text("Later: 5.")
+    expect(messages).to_have_count(3)
+    page.keyboard.press("p")
+    expect(page.get_by_role("button", name="Play the run")).to_be_visible()
+    page.get_by_role("button", name="Show what came later").click()
+    expect(messages).to_have_count(6)
+    page.keyboard.press("p")
+    page.keyboard.press("v")
+    expect(page.get_by_label("Speed")).to_have_value("4")
+    expect(messages).to_have_count(6)
+    expect(page.get_by_role("button", name="Play the run")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#as-of")).to_be_hidden()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_contain_text("Play faster")

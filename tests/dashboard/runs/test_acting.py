@@ -132,14 +132,18 @@ class TestGoingOn:
 class TestCompare:
     def test_with_the_last_success_of_its_agent(self, cast: Cast, browse: Browse) -> None:
         browser = browse(cast.vera)
-        good = start(cast.alice, threadId="t1", messages=[from_user("m1", "hello")])
+        hello = [from_user("m1", "hello")]
+        good = start(cast.alice, threadId="t1", messages=hello, state={"step": 1})
         assert "no run to compare" in browser.get(f"/runs/{good.pk}/compare").content.decode()
         end(good)
-        run = start(cast.alice, threadId="t2", messages=[from_user("m1", "bye <b>")])
+        bye = [from_user("m1", "bye <b>")]
+        run = start(cast.alice, threadId="t2", messages=bye, state={"step": "<i>"})
         end(run, lambda intake: intake.fail(RunErrorCode.AGENT_ERROR, "no"))
         page = browser.get(f"/runs/{run.pk}/compare").content.decode()
         assert f'href="/runs/{good.pk}/"' in page
         assert "bye &lt;b&gt;" in page
+        assert "-  &quot;step&quot;: 1" in page
+        assert "+  &quot;step&quot;: &quot;&lt;i&gt;&quot;" in page
         other = browser.get(f"/runs/{good.pk}/compare?with={run.pk}").content.decode()
         assert f'href="/runs/{run.pk}/"' in other
         assert browser.get(f"/runs/{run.pk}/compare?with=x").status_code == 400

@@ -1,5 +1,6 @@
 """The outline of a run over HTTP: its rows, who gets them, and what a long run costs."""
 
+import gzip
 import json
 from collections.abc import Iterable
 from typing import Any
@@ -252,3 +253,11 @@ class TestLongRuns:
         growing.stored = 0
         outlines._store(run.pk, growing)
         assert not OutlinePage.objects.exists(), "stored after the log was doomed"
+
+
+def test_it_is_sent_compressed_to_readers_who_understand_that(cast: Cast) -> None:
+    run = with_log(cast.alice, tools(20))
+    headers = {**cast.alice.headers, "accept-encoding": "gzip"}
+    answer = ask_now("GET", f"/api/v1/runs/{run.pk}/outline", headers)
+    assert answer.headers["content-encoding"] == "gzip"
+    assert json.loads(gzip.decompress(answer.body)) == outline_of(cast.alice, run)
