@@ -38,6 +38,12 @@ COLUMNS = {
         Column("bytes", "Size", is_number=True),
         Column("tokens", "Tokens", is_number=True),
         Column("waited", "Waited", is_number=True),
+        Column("first", "First piece", is_number=True),
+        Column("tools", "Tool calls", is_number=True),
+        Column("subagents", "Subagents", is_number=True),
+        Column("tokens_in", "Tokens in", is_number=True),
+        Column("tokens_out", "Tokens out", is_number=True),
+        Column("cost", "Cost", is_number=True),
         Column("span", "Duration", is_number=True),
     )
 }

@@ -13,6 +13,7 @@ from protocol.encoding import DELTA_IDS, Record, clean_text
 from protocol.errors import HostError, RunErrorCode, RunFailed
 from protocol.intake.intake import Intake
 from protocol.intake.replicas import NO_TEXT
+from protocol.intake.tally import Tally
 from protocol.strict_json import dumps
 
 MAX_MEMORY = 1024 * 1024
@@ -77,6 +78,7 @@ class FedIntake(Intake):
                 "findings": self._findings.dump(),
                 "legacy": self._legacy.dump(),
                 "started": self._agent_started,
+                "tally": self._tally and self._tally.dump(),
             }
         )
         return clean_text(text)
@@ -90,3 +92,8 @@ class FedIntake(Intake):
         self._findings.load(stored["findings"])
         self._legacy.load(stored["legacy"])
         self._agent_started = stored["started"]
+        # Without one for a run that an older version began to feed.
+        tally = stored.get("tally")
+        self._tally = Tally() if tally else None
+        if self._tally is not None:
+            self._tally.load(tally)

@@ -29,6 +29,7 @@ from protocol.intake.replicas import MAX_BYTES as MAX_STATE_BYTES
 from protocol.intake.replicas import NO_TEXT, Replicas
 from protocol.intake.reused_ids import ReusedIds
 from protocol.intake.split_characters import Seams
+from protocol.intake.tally import Tally
 from protocol.intake.verifier import Verifier
 from protocol.legacy_events import Legacy
 from protocol.schema import PROTOCOL_VERSION
@@ -92,6 +93,7 @@ class Intake:
         self._seams = Seams()
         self._waiting_halves = self._seams.waiting
         self._findings = Findings()
+        self._tally: Tally | None = Tally()
         self._legacy = Legacy(lambda: self._find("legacy", "translated"))
         self._lost = False
         self._head = 0
@@ -114,6 +116,8 @@ class Intake:
         intake = cls(thread_id, run_id, input=input)
         intake._head = head
         intake._lost = head > 0
+        if head > 0:
+            intake._tally = None
         return intake
 
     @property
@@ -125,6 +129,11 @@ class Intake:
     def ended(self) -> bool:
         """Whether the log has its terminal event."""
         return self.terminal is not None
+
+    @property
+    def tally(self) -> Tally | None:
+        """What the run did so far; None if its log began before this intake."""
+        return self._tally
 
     def accept(self, event: Any) -> list[Record]:
         """Take an event of the agent: a mapping or a pydantic model.
@@ -150,6 +159,8 @@ class Intake:
                 self._verifier.feed(clean)
                 self._head += 1
                 self._room -= len(clean["delta"])
+                if self._tally is not None and self._tally.first is None:
+                    self._tally.first = record.at
                 return [record]
         except Violation:
             return self._take(kind, clean)
@@ -257,6 +268,8 @@ class Intake:
                 break
             batch = fixed
         self._head += len(records)
+        if self._tally is not None:
+            self._tally.take(records)
         self._room -= sum(len(r.payload) for r in records if r.type not in NO_TEXT)
         for finding in mended:
             self._findings.add(finding.seq, finding.rule, finding.action)

@@ -20,10 +20,11 @@ from events.journal import Batch, Claim
 from protocol.encoding import Record
 from protocol.errors import RunErrorCode
 from protocol.intake.intake import Intake
+from protocol.intake.tally import Tally
 from protocol.strict_json import dumps
 from runs.lifecycle import admission, history, interrupts, jobs
 from runs.lifecycle.ingest import intakes
-from runs.lifecycle.statements import ends
+from runs.lifecycle.statements import ends, figures
 from runs.lifecycle.statuses import error_of, log_end, status_of
 from runs.models import Run, Status
 from teams import audit
@@ -36,14 +37,18 @@ class IllegalTransition(Conflict):
     code = "illegal_transition"
 
 
-def finish(run_id: UUID, terminal: dict[str, Any]) -> UUID:
+def finish(run_id: UUID, terminal: dict[str, Any], tally: Tally | None = None) -> UUID:
     """Store how a run ended; runs in the transaction that stores its terminal event.
 
-    Returns the run's id, which ``admission.ended`` takes after that commit.
+    ``tally``: what all of its events were, if that is known. Returns the run's id, which
+    ``admission.ended`` takes after that commit.
     """
     status = status_of(terminal)
     error = error_of(terminal) if status is Status.FAILED else {}
-    columns = {name: dumps(terminal[name]) for name in ("result", "usage") if name in terminal}
+    columns: dict[str, Any] = {
+        name: dumps(terminal[name]) for name in ("result", "usage") if name in terminal
+    }
+    columns |= figures.of(terminal, tally)
     if not ends.store(run_id, status, **error, **columns):
         raise IllegalTransition
     interrupts.settle(run_id, status, terminal)
@@ -126,6 +131,6 @@ def append(run: Run, claimed: Claim, records: Sequence[Record], intake: Intake) 
     if claimed.journal_id not in journal.append([batch]):
         raise IllegalTransition
     if (terminal := intake.terminal) is not None:
-        finish(claimed.journal_id, terminal)
+        finish(claimed.journal_id, terminal, intake.tally)
         transaction.on_commit(lambda: log_end(run, terminal, batch.last))
     transaction.on_commit(lambda: announce.now([batch]))

@@ -72,6 +72,20 @@ class Run(TeamOwned):
     context = models.TextField(null=True)  # noqa: DJ001
     result = models.TextField(null=True)  # noqa: DJ001
     usage = models.TextField(null=True)  # noqa: DJ001
+    # What it did, took and cost, stored with its end; null where its events do not say it.
+    tool_calls = models.IntegerField(null=True, editable=False)
+    subagents = models.IntegerField(null=True, editable=False)
+    tokens_in = models.BigIntegerField(null=True, editable=False)
+    tokens_out = models.BigIntegerField(null=True, editable=False)
+    cost = models.FloatField(null=True, editable=False, help_text="In US dollars.")
+    queued_ms = models.IntegerField(
+        null=True, editable=False, help_text="From its creation to its start, in milliseconds."
+    )
+    ttft_ms = models.IntegerField(
+        null=True,
+        editable=False,
+        help_text="From its start to the first piece of text, reasoning or a call.",
+    )
     error_code = models.CharField(max_length=40, blank=True, default="")
     error_message = models.TextField(blank=True, default="")
     idempotency_key = models.CharField(max_length=255, null=True)  # noqa: DJ001

@@ -73,7 +73,7 @@ def perform(team: Team, play: Play, now: datetime) -> Run:
         intake = Intake(thread, run.run_id, input=claimed.prepared.echo, clock=clock.read)
         journal.append_all(claimed.claim, list(_records(intake, play, clock)))
         assert intake.terminal is not None  # noqa: S101
-        lifecycle.finish(run.pk, intake.terminal)
+        lifecycle.finish(run.pk, intake.terminal, intake.tally)
         ended = datetime.fromtimestamp(clock.read(), UTC)
         Run.objects.already_found().filter(pk=run.pk).update(
             created_at=began, started_at=began, ended_at=ended

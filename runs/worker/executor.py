@@ -338,7 +338,8 @@ class Execution:
         if new_findings := self.intake.take_findings():
             also.append(functools.partial(findings.store, self.run.pk, new_findings))
         if (terminal := self.intake.terminal) is not None:
-            also.append(functools.partial(lifecycle.finish, self.run.pk, terminal))
+            tally = self.intake.tally
+            also.append(functools.partial(lifecycle.finish, self.run.pk, terminal, tally))
             if terminal["type"] == "RUN_ERROR":
                 also.append(self._failure())
         self.lease.append(records, also)

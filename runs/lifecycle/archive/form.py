@@ -7,7 +7,7 @@ recognised as such.
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +16,7 @@ from django.core.signing import BadSignature, Signer
 from protocol.encoding import text_bytes
 from protocol.errors import Invalid
 from protocol.strict_json import dumps
+from runs.lifecycle.statements import figures
 from runs.models import ImportedRun, Run
 
 OPENING = b'{"archive":1,'
@@ -50,6 +51,8 @@ class About:
     usage: str | None
     error_code: str
     error_message: str
+    figures: dict[str, float | None] = field(default_factory=dict)
+    """Empty in a file of an older version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,7 @@ def _described(run: Run) -> bytes:
         usage=run.usage,
         error_code=run.error_code,
         error_message=run.error_message,
+        figures={name: getattr(run, name) for name in figures.NAMES},
     )
     return text_bytes(dumps({"archive": 1, **asdict(about)}))
 
@@ -109,7 +113,8 @@ def read(body: bytes, team_id: UUID) -> Archive:
     if claims["sha256"] != hashlib.sha256(body[: -len(last + END)]).hexdigest():
         raise BadArchive("The archive was changed after it was exported.")
     opening_line = json.loads(lines[0])
-    about = About(**{field.name: opening_line[field.name] for field in fields(About)})
+    names = {each.name for each in fields(About)} & opening_line.keys()
+    about = About(**{name: opening_line[name] for name in names})
     return Archive(lines[0].decode(), about, lines[1:])
 
 

@@ -12,6 +12,7 @@ from events.journal import Claim
 from protocol.encoding import Record
 from runs.lifecycle import admission
 from runs.lifecycle.archive.form import About, Archive
+from runs.lifecycle.statements import figures
 from runs.models import EndedRun, ImportedRun, Run, Thread
 from runtimes.models import Agent
 from teams import audit
@@ -69,6 +70,7 @@ def _run(team: Team, thread: Thread, about: About) -> Run:
         created_at=datetime.fromisoformat(about.created_at),
         started_at=datetime.fromisoformat(started) if started else None,
         ended_at=datetime.fromisoformat(about.ended_at),
+        **{name: about.figures.get(name) for name in figures.NAMES},
     )
 
 
