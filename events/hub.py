@@ -14,8 +14,7 @@ import collections
 import contextvars
 import functools
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 from uuid import UUID
 
@@ -106,6 +105,26 @@ class Reader:
         self.wake.set()
 
 
+class Listening:
+    """A Wake that topics ring: a class, since a generator of every open stream takes a kilobyte."""
+
+    __slots__ = ("_hub", "_ring", "_topics")
+
+    def __init__(self, hub: "Hub", topics: Collection[str]) -> None:
+        self._hub, self._topics, self._ring = hub, topics, Wake()
+
+    async def __aenter__(self) -> Wake:
+        try:
+            await self._hub.listen(self._ring, self._topics)
+        except BaseException:
+            self._hub.ignore(self._ring, self._topics)
+            raise
+        return self._ring
+
+    async def __aexit__(self, *_: object) -> None:
+        self._hub.ignore(self._ring, self._topics)
+
+
 class Hub:
     """Readers by journal, one channel for all of them, and the tick."""
 
@@ -148,23 +167,25 @@ class Hub:
         read = functools.partial(db_read, journal.read_after, journal_id, after)
         return await self._pages.get((journal_id, after), read)
 
-    @asynccontextmanager
-    async def listening(self, topics: Collection[str]) -> AsyncGenerator[Wake, None]:
+    def listening(self, topics: Collection[str]) -> "Listening":
         """An event that is set when one of ``topics`` rings, from now on if Valkey is there."""
+        return Listening(self, topics)
+
+    async def listen(self, ring: Wake, topics: Collection[str]) -> None:
+        """Let ``topics`` set it. Returns once subscribed, or after a second without Valkey."""
         self._start()
-        ring = Wake()
         for topic in topics:
             self._rings.setdefault(topic, set()).add(ring)
-        try:
-            for topic in topics:
-                await self._groups.join(topic)
-            yield ring
-        finally:
-            for topic in topics:
-                rings = self._rings[topic]
-                rings.discard(ring)
-                if not rings:
-                    del self._rings[topic]
+        for topic in topics:
+            await self._groups.join(topic)
+
+    def ignore(self, ring: Wake, topics: Collection[str]) -> None:
+        """Undo ``listen``, even half of it."""
+        for topic in topics:
+            rings = self._rings[topic]
+            rings.discard(ring)
+            if not rings:
+                del self._rings[topic]
 
     def deliver(self, message: dict[str, Any]) -> None:
         """Pass one message of the bell to the journal's readers, or to those of its topic."""

@@ -8,7 +8,6 @@ as any other.
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Collection
-from contextlib import suppress
 
 from events.hub import hub
 
@@ -27,9 +26,12 @@ async def until_refused(topics: Collection[str], recheck: Recheck, every: float)
     wait = min(random.uniform(0.2, SOON), every)  # noqa: S311
     async with hub().listening(topics) as ring:
         while True:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(wait):
-                    await ring.wait()
+            # A timer and no timeout, which would be three objects of every open stream.
+            timer = asyncio.get_running_loop().call_later(wait, ring.set)
+            try:
+                await ring.wait()
+            finally:
+                timer.cancel()
             ring.clear()
             if not await recheck():
                 return

@@ -71,3 +71,36 @@ async def test_an_error_of_the_sender_or_the_check_is_raised(place: int) -> None
     parts[place] = fail()
     with pytest.raises(OSError, match="gone"):
         await sse.beside(*parts)
+
+
+async def test_a_cancelled_caller_stays_cancelled_although_its_reader_leaves_too() -> None:
+    left = asyncio.Event()
+    task = asyncio.create_task(sse.beside(asyncio.sleep(60), _wait(left), asyncio.sleep(60)))
+    await asyncio.sleep(0)
+    left.set()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_a_reader_that_leaves_leaves_its_task_usable() -> None:
+    left = asyncio.Event()
+    left.set()
+    assert await sse.beside(asyncio.sleep(60), _wait(left), asyncio.sleep(60)) is False
+    task = asyncio.current_task()
+    assert task is not None
+    assert task.cancelling() == 0
+    async with asyncio.timeout(5):
+        await asyncio.sleep(0)
+
+
+async def test_a_reader_that_leaves_as_the_stream_ends_cancels_nothing() -> None:
+    both = asyncio.Event()
+    task = asyncio.create_task(sse.beside(_wait(both), _wait(both), _wait(both)))
+    await asyncio.sleep(0)
+    both.set()
+    assert await task is False
+
+
+async def _wait(event: asyncio.Event) -> None:
+    await event.wait()
