@@ -25,7 +25,7 @@ BENCHMARKS := intake append latency memory hydration graceful_stop fairness purg
 export PIP_ROOT_USER_ACTION := ignore
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run client test test-quick test-postgres-15 soak judges check bench bench-quick bench-peers audit lock counts picture screenshot screenshots
+.PHONY: help run client test test-quick test-postgres-15 soak judges check bench bench-quick bench-peers audit lock counts vendor picture screenshot screenshots
 
 help:
 	@echo "make run          start everything on http://127.0.0.1:8000 (PORT=…, ARGS=--reload)"
@@ -41,6 +41,7 @@ help:
 	@echo "make client       clients/js built, and its modules that the host serves copied"
 	@echo "make audit        known holes in the pinned requirements (needs a package index)"
 	@echo "make lock         resolve the pinned requirements again (needs uv)"
+	@echo "make vendor       other people's JavaScript copied into static/vendor, as its lock file pins it"
 	@echo "make counts       files, lines, docstrings and duplicates by room"
 	@echo "make picture      the picture of imports in docs/architecture.md, drawn again"
 	@echo "make screenshots  every page with nasty data, on a phone and a desk, light and dark"
@@ -110,6 +111,10 @@ client:
 	npm --prefix $(CLIENT) ci --no-audit --no-fund --loglevel=error
 	npm --prefix $(CLIENT) run build
 	cp $(addprefix $(CLIENT)/dist/,host-agent.mjs host-frames.mjs citations.mjs) static/js/
+
+vendor: .venv/dev.stamp
+	npm --prefix requirements/vendor ci --no-audit --no-fund --loglevel=error
+	$(BIN)/python -m tests.dashboard.js.vendored requirements/vendor
 
 picture: .venv/dev.stamp
 	$(BIN)/python -m tests.picture

@@ -19,7 +19,7 @@ from dashboard.templatetags.modules import IMPORT, joined, text
 from protocol.strict_json import dumps
 from runs.models import Run, Status
 
-ENTRY = "offline-page.mjs"
+ENTRY = "js/offline-page.mjs"
 STYLES = ("css/host.css", "css/inspect.css")
 MARK = "<!-- log -->"
 BETWEEN = b'</script>\n<script type="application/x-ndjson" id="outline-lines">\n'
@@ -71,7 +71,7 @@ def _assets() -> Assets:
 
 
 def _collect(path: PurePosixPath, modules: dict[str, str]) -> None:
-    """Add a module and all that it imports, by their paths below ``js/``."""
+    """Add a module and all that it imports, by their paths below ``static/``."""
 
     def bare(match: re.Match[str]) -> str:
         target = joined(path.parent, match[1])
@@ -80,7 +80,7 @@ def _collect(path: PurePosixPath, modules: dict[str, str]) -> None:
         return str(target)
 
     modules[str(path)] = ""  # modules may import each other
-    modules[str(path)] = IMPORT.sub(bare, text(f"js/{path}"))
+    modules[str(path)] = IMPORT.sub(bare, text(str(path)))
 
 
 def _hash(part: str) -> str:

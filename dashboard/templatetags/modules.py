@@ -18,17 +18,16 @@ from protocol.errors import HostError
 
 register = template.Library()
 
-FOLDER = PurePosixPath("js")
 IMPORT = re.compile(r"""(?<=from ")(\.{1,2}/[\w./-]+)(?=")""")
 
 
 @cache
 def imported(entry: str) -> tuple[str, ...]:
-    """What a module below ``js/`` imports, and what that imports: each once, the nearest first."""
+    """What a static module imports, and what that imports: each once, the nearest first."""
     modules = [entry]
     for module in modules:
         folder = PurePosixPath(module).parent
-        for name in IMPORT.findall(text(str(FOLDER / module))):
+        for name in IMPORT.findall(text(module)):
             path = str(joined(folder, name))
             if path not in modules:
                 modules.append(path)
@@ -52,7 +51,8 @@ def text(name: str) -> str:
 
 @register.simple_tag
 def modules_of(entry: str) -> SafeString:
-    """Links that let the browser read all modules behind ``entry`` at once."""
-    # A slice of a SafeString is a plain str, which a path can be made of.
-    links = ((static(f"js/{name}"),) for name in imported(entry[:]))
+    """Links that let the browser read all own modules behind ``js/entry`` at once."""
+    # Those of others are large, and what is seen first needs none of them.
+    own = (name for name in imported(f"js/{entry}") if name.startswith("js/"))
+    links = ((static(name),) for name in own)
     return format_html_join("", '<link rel="modulepreload" href="{}">', links)

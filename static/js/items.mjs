@@ -2,7 +2,7 @@
 
 import { span } from "./clock.mjs";
 import { h } from "./dom.mjs";
-import { marked } from "./marks.mjs";
+import { markdown } from "./markdown.mjs";
 import { plain } from "./messages.mjs";
 
 const LONGEST = 200_000;
@@ -24,7 +24,7 @@ function growing(item, into) {
   return () => {
     if (!item.open && item.role === "assistant") {
       tail = null;
-      into.replaceChildren(...marked(item.text.all()));
+      into.replaceChildren(...markdown(item.text.all()));
     } else if (tail && !item.restated) {
       tail.appendData(item.text.fresh());
     } else {

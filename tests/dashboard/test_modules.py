@@ -1,9 +1,12 @@
-"""The page's modules that know no page, tested in Node."""
+"""The page's modules that know no page, tested in Node, and those of others, as they came."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
 from dashboard.templatetags import modules
+from tests.conformance.node import npm
+from tests.dashboard.js import vendored
 from tests.needs import need
 
 HERE = Path(__file__).parent / "js"
@@ -19,8 +22,19 @@ def test_the_modules_in_node() -> None:
 
 
 def test_a_page_names_all_modules_behind_its_own() -> None:
-    names = modules.imported("shared-page.mjs")
+    names = modules.imported("js/shared-page.mjs")
     assert len(names) == len(set(names)) > 10
-    assert {"run-view.mjs", "timeline/scale.mjs", "source/whole.mjs"} <= set(names)
-    assert not {"shared-page.mjs", "source/paged.mjs"} & set(names)
-    assert "source/paged.mjs" in modules.imported("run-page.mjs")
+    assert {"js/run-view.mjs", "js/timeline/scale.mjs", "js/source/whole.mjs"} <= set(names)
+    assert not {"js/shared-page.mjs", "js/source/paged.mjs"} & set(names)
+    assert "js/source/paged.mjs" in modules.imported("js/run-page.mjs")
+
+
+def test_modules_of_others_are_unmodified(tmp_path: Path) -> None:
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(vendored.HERE / name, tmp_path)
+    install = [*npm(need("node")), "ci", "--no-audit", "--no-fund", "--loglevel=error"]
+    subprocess.run(install, cwd=tmp_path, check=True, timeout=300)
+    copies = vendored.copies(tmp_path)
+    assert {file for file in vendored.TARGET.rglob("*") if file.is_file()} == set(copies)
+    for copy, source in copies.items():
+        assert copy.read_bytes() == source.read_bytes(), copy
