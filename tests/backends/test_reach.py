@@ -177,7 +177,8 @@ def test_engines_that_are_not_installed_are_named(
 
 @pytest.mark.slow
 def test_web_and_worker_log_what_they_run_with(host: Host) -> None:
-    for job, share in ((host.web, "request_slots=8"), (host.worker, "concurrency=200")):
+    slots = f"request_slots={django_settings.AGUI_REQUEST_SLOTS}"
+    for job, share in ((host.web, slots), (host.worker, "concurrency=200")):
         log = host.log_of(job)
         (line,) = [line for line in log.splitlines() if f"{job.name}.started" in line]
         assert re.search(r"version='?\d+\.\d+\.\d+", line), line

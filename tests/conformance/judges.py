@@ -39,6 +39,7 @@ def _at(*names: str) -> tuple[str, ...]:
     return tuple(f"{SUITE}/{name}" for name in names)
 
 
+EXAMPLE = "dialects/test_example_scripts.py::test_a_script_prints_what_its_page_says"
 EACH = _at("dialects/test_killed_web", "dialects/test_long_ago", "dialects/test_together")
 """What every client of the matrix goes through."""
 
@@ -55,7 +56,7 @@ JUDGES = (
     Judge("npm:@tanstack/ai-client", _at("dialects/test_tanstack") + EACH),
     Judge("npm:ai", _at("dialects/test_ai_sdk") + EACH),
     Judge("npm:openai", _at("dialects/test_openai") + EACH),
-    Judge("pypi:openai", _at("dialects/test_openai_python") + EACH),
+    Judge("pypi:openai", _at("dialects/test_openai_python", f"{EXAMPLE}[openai]") + EACH),
     Judge(
         "npm:@durable-streams/client",
         _at("dialects/test_durable_streams.py::test_the_javascript", "dialects/test_ingest") + EACH,
@@ -65,7 +66,7 @@ JUDGES = (
         _at("dialects/test_durable_streams.py::test_the_python_client") + EACH,
     ),
     Judge("pypi:a2a-sdk", _at("dialects/test_a2a") + EACH),
-    Judge("pypi:mcp", _at("dialects/test_mcp") + EACH),
+    Judge("pypi:mcp", _at("dialects/test_mcp", f"{EXAMPLE}[mcp-client]") + EACH),
     Judge("npm:@modelcontextprotocol/client", _at("dialects/test_mcp_javascript") + EACH),
     Judge("npm:@modelcontextprotocol/sdk", _at("dialects/test_mcp_javascript") + EACH),
     Judge("pypi:standardwebhooks", _at("test_webhooks")),
