@@ -8,7 +8,7 @@ notice disconnects while it streams.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import suppress
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from events.frames import Frames
 from web.scope import Receive, Send
@@ -118,37 +118,19 @@ async def beside(
 ) -> bool:
     """Run ``sending`` until it ends, the peer leaves, or it loses access.
 
-    True for the last of these. Leaving is not an error. ``sending`` runs in the caller's task: one
-    of its own for each open stream takes a kilobyte.
+    True for the last of these. Leaving is not an error.
     """
-    sender = cast("asyncio.Task[None]", asyncio.current_task())
-    before = sender.cancelling()
+    sender = asyncio.ensure_future(sending)
     refusal = asyncio.ensure_future(refused)
-    watching = (asyncio.ensure_future(leaving), refusal)
-    ended: list[asyncio.Future[None]] = []
-    over = False
-
-    def stop(task: asyncio.Future[None]) -> None:
-        if over:
-            return  # It ended in the same turn of the loop as ``sending``.
-        if not ended:
-            sender.cancel()
-        ended.append(task)
-
-    for task in watching:
-        task.add_done_callback(stop)
+    tasks = (sender, asyncio.ensure_future(leaving), refusal)
     try:
-        await sending
-    except asyncio.CancelledError:
-        if not ended or sender.cancelling() > before + 1:
-            raise  # The caller is cancelled, too, or instead.
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        ended = [task for task in tasks if task.done()]
     finally:
-        over = True
-        if ended:
-            sender.uncancel()
-        for task in watching:
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*watching, return_exceptions=True)
-    if not refusal.cancelled() and (error := refusal.exception()) is not None:
-        raise error
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for task in (sender, refusal):
+        if not task.cancelled() and (error := task.exception()) is not None:
+            raise error
     return ended == [refusal]

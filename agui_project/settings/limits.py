@@ -1,19 +1,13 @@
 """How much, how long and how often: requests, runs, streams, teams, files, webhooks, schedules."""
 
-import os
-
 from agui_project import validators
 from agui_project.settings.host import AGUI_DATA_DIR, env
 
 AGUI_DB_THREADS: int = env.number("AGUI_DB_THREADS", default=8, least=1, most=1_000)
 AGUI_DATABASE_DEADLINE: float = env.seconds("AGUI_DATABASE_DEADLINE", default=15.0)
 AGUI_MAX_BODY_BYTES: int = env.number("AGUI_MAX_BODY_BYTES", default=5_000_000, least=1)
-# More than a few requests for each processor answer no more of them: they only slow the streams.
 AGUI_REQUEST_SLOTS: int = env.number(
-    "AGUI_REQUEST_SLOTS",
-    default=min(AGUI_DB_THREADS, max(4, 2 * (os.cpu_count() or 1))),
-    least=1,
-    most=1_000,
+    "AGUI_REQUEST_SLOTS", default=AGUI_DB_THREADS, least=1, most=1_000
 )
 AGUI_REQUEST_WAIT: float = env.seconds("AGUI_REQUEST_WAIT", default=10.0, least=0.01)
 AGUI_BODY_TIMEOUT: float = env.seconds("AGUI_BODY_TIMEOUT", default=30.0, least=1)

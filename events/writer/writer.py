@@ -96,7 +96,8 @@ class JournalWriter:
                         await self._commit(*self._next_batch())
             await self._bell.join()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._ended.join(), THEN_SECONDS)
+                async with asyncio.timeout(THEN_SECONDS):
+                    await self._ended.join()
         finally:
             for task in beside:
                 task.cancel()

@@ -50,7 +50,8 @@ class Deliverer:
                 except Exception:
                     log.exception("webhooks.failed")
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._more.wait(), POLL)
+                    async with asyncio.timeout(POLL):
+                        await self._more.wait()
         finally:
             for task in self._busy:
                 task.cancel()

@@ -43,7 +43,8 @@ class Scheduler:
                 except Exception:
                     log.exception("schedules.failed")
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._more.wait(), pause)
+                    async with asyncio.timeout(pause):
+                        await self._more.wait()
         finally:
             for task in self._busy:
                 task.cancel()

@@ -33,6 +33,8 @@ ONE_WAY = [
     ("the end of trying again", r"no answer for", ("agui_client/backoff.py",)),
     ("times in ids", r"(<<|>>) 80\b", ("protocol/ids.py",)),
     ("a reader of SSE", r"class \w*(SseParser|Decoder)\b", ("/sse.py",)),
+    # It loses a cancellation that comes in the turn of its end (Python 3.11): asyncio.timeout.
+    ("a deadline", r"asyncio\.wait_for\(", ()),
     ("pages of lists", r"\(CursorPagination\)", ("teams/api/pages.py",)),
     (
         "a stream of a run",

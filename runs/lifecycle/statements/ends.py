@@ -27,7 +27,10 @@ insert into runs_endedrun (run_id, team_id, bytes)
 select ended.journal_id, ended.team_id, journal.bytes
   from ended join events_journal journal on journal.id = ended.journal_id
 """
-EMPTY = {"result": None, "usage": None, "error_code": "", "error_message": ""}
+FIGURES = ("tool_calls", "subagents", "first", "tokens_in", "tokens_out", "cost")
+EMPTY = {"result": None, "usage": None, "error_code": "", "error_message": ""} | dict.fromkeys(
+    FIGURES
+)
 
 
 def store(run_id: UUID, status: Status, **columns: Any) -> bool:

@@ -80,7 +80,8 @@ class GuardedCommand:
             try:
                 # The guard's processes write no more; one that still has the pipe open has escaped.
                 limit = None if "end" in self._open else DRAIN
-                name, data = await asyncio.wait_for(self._queue.get(), limit)
+                async with asyncio.timeout(limit):
+                    name, data = await self._queue.get()
             except TimeoutError:
                 break
             if data:
