@@ -6,6 +6,7 @@ from uuid import UUID
 from django.db import connection
 from django.utils import timezone
 
+from runs.lifecycle.statements import figures
 from runs.lifecycle.statuses import leading_to
 from runs.models import Status
 
@@ -27,9 +28,8 @@ insert into runs_endedrun (run_id, team_id, bytes)
 select ended.journal_id, ended.team_id, journal.bytes
   from ended join events_journal journal on journal.id = ended.journal_id
 """
-FIGURES = ("tool_calls", "subagents", "first", "tokens_in", "tokens_out", "cost")
-EMPTY = {"result": None, "usage": None, "error_code": "", "error_message": ""} | dict.fromkeys(
-    FIGURES
+EMPTY = {"result": None, "usage": None, "error_code": "", "error_message": ""} | figures.of(
+    {}, None
 )
 
 
