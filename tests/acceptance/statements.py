@@ -86,7 +86,7 @@ class Statements:
         with self._log.open("rb") as file:
             file.seek(began)
             text = file.read(end - began).decode(errors="replace")
-        return Asked(list(_messages(text)))
+        return Asked(_without_idle_polls(list(_messages(text))))
 
     def _settled(self) -> int:
         """The size of the log once nothing was added but an idle worker's polls."""
@@ -105,6 +105,19 @@ class Statements:
 
 def _length(path: Asked) -> int:
     return len(path.messages)
+
+
+def _without_idle_polls(messages: list[Message]) -> list[Message]:
+    """Leave out a worker's fetches that found no job: it asks nothing more before its next one."""
+    meaningful: list[Message] = []
+    is_working = False
+    for message in reversed(messages):
+        is_fetch = message.sender == "worker" and "agui_take" in message.text
+        if not is_fetch or is_working:
+            meaningful.append(message)
+        if message.sender == "worker":
+            is_working = not is_fetch
+    return meaningful[::-1]
 
 
 def _messages(text: str) -> Iterator[Message]:
