@@ -22,6 +22,8 @@ class Outcome:
 
     id: str
     began: float
+    thread: str = ""
+    attempts: int = 1
     first: float = 0.0
     ended: float = 0.0
     status: str = ""
@@ -99,9 +101,12 @@ class Watching:
                     self.refused.append(f"{answer.status_code} {answer.text[:200]}")
                     time.sleep(PAUSE)
                     continue
-                outcome = Outcome(answer.json()["id"], began)
+                run = answer.json()
+                outcome = Outcome(run["id"], began, run["thread_id"])
                 self.outcomes.append(outcome)
                 read(client, outcome)
+                while outcome.code == "worker_lost" and begin_again(client, outcome):
+                    read(client, outcome)
 
     def _probe(self) -> None:
         with httpx.Client(base_url=self.host.url, timeout=60) as client:
@@ -133,6 +138,24 @@ def read(client: httpx.Client, outcome: Outcome, seconds: float = 150.0) -> None
         if not outcome.status:
             time.sleep(PAUSE)
     outcome.ended = time.time()
+
+
+def begin_again(client: httpx.Client, outcome: Outcome, seconds: float = 60.0) -> bool:
+    """Go on with the attempt that the host starts in place of a lost one; False without one."""
+    until = time.time() + seconds
+    while time.time() < until:
+        try:
+            answer = client.get("/api/v1/runs", params={"thread_id": outcome.thread})
+            runs = answer.json()["results"] if answer.status_code == 200 else []
+        except httpx.HTTPError:
+            runs = []
+        for run in runs:
+            if run["repeats"] == outcome.id:
+                outcome.id, outcome.attempts = run["id"], run["attempt"]
+                outcome.status, outcome.code, outcome.seqs = "", "", []
+                return True
+        time.sleep(PAUSE)
+    return False
 
 
 def note(outcome: Outcome, event: dict[str, object], now: float) -> None:
