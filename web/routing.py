@@ -15,6 +15,7 @@ from web.consumers.dialects.alpine import alpine
 from web.consumers.dialects.intelligence import intelligence_connect, intelligence_run
 from web.consumers.dialects.intelligence_socket import intelligence_socket
 from web.consumers.dialects.protected_resource import protected_resource
+from web.consumers.dialects.resources import Handle
 from web.consumers.dialects.tanstack import tanstack_read
 from web.consumers.durable_streams import durable_stream
 from web.consumers.events import events
@@ -98,7 +99,7 @@ def http(django: Endpoint) -> Endpoint:
 
 def _openai() -> list[Any]:
     """OpenAI's API; what it lacks here is refused in its own shape."""
-    resources: dict[str, dict[str, openai.Handle]] = {
+    resources: dict[str, dict[str, Handle]] = {
         "responses": {"POST": openai.create},
         "responses/<str:response>": {"GET": openai.retrieve, "DELETE": openai.delete},
         "responses/<str:response>/cancel": {"POST": openai.cancel},
@@ -127,7 +128,7 @@ def _intelligence(django: Endpoint) -> list[Any]:
 
 def _a2a() -> list[Any]:
     """A2A's API, for the team's default agent and below each agent."""
-    resources: dict[str, dict[str, a2a.Handle]] = {
+    resources: dict[str, dict[str, Handle]] = {
         "message:send": {"POST": a2a.send_message},
         "message:stream": {"POST": a2a.stream_message},
         "tasks": {"GET": a2a.tasks},

@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Exists, Model, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, F, Model, OuterRef, Q, QuerySet, Subquery
 from django.db.models.lookups import Exact
 from django.utils import timezone
 
@@ -40,7 +40,9 @@ READERS = 500
 def visible(principal: Principal) -> TeamQuerySet[Run]:
     """The team's runs that this principal may see, as a queryset."""
     require(principal, "view")
-    rows = Run.objects.for_team(principal.team).filter(_listed(principal), _bound(principal))
+    rows = Run.objects.for_team(principal.team).filter(
+        _runs(principal, listed=True), _bound(principal)
+    )
     return _joined(_for_agents(principal, rows, "thread"))
 
 
@@ -326,35 +328,26 @@ def _for_agents(principal: Principal, rows: QuerySet[M], thread: str) -> TeamQue
     return rows  # type: ignore[return-value]
 
 
-def _threads(principal: Principal, path: str = "") -> Q:
-    """Which of the team's threads are visible; ``path`` leads from the rows to their thread."""
-    if principal.kind == "link":
-        return Q(**{f"{path}pk__in": _shared(principal, "thread")})
-    return (
-        Q(**{f"{path}visibility": Visibility.TEAM})
-        | Q(**{f"{path}creator": principal.actor_id})
-        | Q(**{f"{path}pk__in": _shared(principal, "thread")})
-    )
+def _threads(principal: Principal, path: str = "", *, listed: bool = False) -> Q:
+    """Which of the team's threads are visible; ``path`` leads from the rows to their thread.
 
-
-def _runs(principal: Principal) -> Q:
-    return _threads(principal, "thread__") | Q(pk__in=_shared(principal, "run"))
-
-
-def _listed(principal: Principal) -> Q:
-    """``_runs`` for lists: PostgreSQL looks at the thread of each run that it comes to.
-
-    With a join it read all runs and threads of a team and sorted them, to take the newest.
+    ``listed``: PostgreSQL looks at the thread of each run that it comes to. With a join it read all
+    runs and threads of a team and sorted them, to take the newest.
     """
+    shared = Q(**{f"{path}pk__in": _shared(principal, "thread")})
     if principal.kind == "link":
-        return _runs(principal)
+        return shared
     own = Thread.objects.filter(pk=OuterRef("thread_id"))
-    return (
-        Q(Exact(Subquery(own.values("visibility")), Visibility.TEAM.value))
-        | Q(Exact(Subquery(own.values("creator")), principal.actor_id))
-        | Q(thread__in=_shared(principal, "thread"))
-        | Q(pk__in=_shared(principal, "run"))
-    )
+
+    def column(name: str) -> F | Subquery:
+        return Subquery(own.values(name)) if listed else F(f"{path}{name}")
+
+    of_team = Q(Exact(column("visibility"), Visibility.TEAM.value))
+    return of_team | Q(Exact(column("creator"), principal.actor_id)) | shared
+
+
+def _runs(principal: Principal, *, listed: bool = False) -> Q:
+    return _threads(principal, "thread__", listed=listed) | Q(pk__in=_shared(principal, "run"))
 
 
 def _of_runs(principal: Principal) -> Q:

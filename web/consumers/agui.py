@@ -12,7 +12,7 @@ from web.asgi_http import Request, endpoint
 from web.consumers import arriving
 from web.consumers.dialects import tanstack
 from web.consumers.opening import opened
-from web.consumers.stream import stream_run
+from web.consumers.stream import Logs, stream_run
 from web.scope import Send
 
 
@@ -50,8 +50,7 @@ async def agui(request: Request, send: Send) -> None:
             request,
             send,
             principal,
-            [run.pk],
-            owner=run.team_id,
+            Logs.of(run),
             cut=cut,
             reads=cursors.protocol(request.query, declared),
             raw=raw,

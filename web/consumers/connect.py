@@ -25,7 +25,7 @@ from web import sse
 from web.asgi_http import Request, endpoint
 from web.consumers.agui import authenticate
 from web.consumers.opening import opened
-from web.consumers.stream import stream_run
+from web.consumers.stream import Logs, stream_run
 from web.scope import Send
 
 
@@ -54,8 +54,7 @@ async def connect(request: Request, send: Send) -> None:
             request,
             send,
             principal,
-            joined.runs,
-            owner=joined.owner,
+            Logs(joined.runs, joined.owner),
             cut=joined.cut,
             reads=cursors.protocol(request.query, joined.declared),
         )

@@ -19,7 +19,7 @@ from web.asgi_http import Request, answer, endpoint
 from web.consumers import arriving, ingest
 from web.consumers.export.log import payloads
 from web.consumers.opening import opened
-from web.consumers.stream import send_file, stream_run, while_allowed
+from web.consumers.stream import Logs, send_file, stream_run, while_allowed
 from web.scope import Send
 
 LONG_POLL_SECONDS = 25.0
@@ -160,8 +160,7 @@ async def _stream(request: Request, send: Send, principal: Principal, run: Run, 
         request,
         send,
         principal,
-        [run.pk],
-        owner=run.team_id,
+        Logs.of(run),
         cut=Cut(after, opening),
         view=view,
         headers=[],

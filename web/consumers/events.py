@@ -24,7 +24,7 @@ from web.callers import of_team
 from web.consumers import arriving
 from web.consumers.arriving import Arrival
 from web.consumers.opening import opened
-from web.consumers.stream import log_of, stream_run
+from web.consumers.stream import Logs, log_of, stream_run
 from web.scope import Send
 
 
@@ -52,11 +52,9 @@ async def events(request: Request, send: Send) -> None:
         await _answer_rest(send, target.run.pk, target.rest, raw=raw)
         return
     async with opened(principal):
-        cut, run_id, owner = await _cut(request, arrival), target.run.pk, target.run.team_id
+        cut, logs = await _cut(request, arrival), Logs.of(target.run)
         del target, arrival  # Rows must not live as long as the stream.
-        await stream_run(
-            request, send, principal, [run_id], owner=owner, cut=cut, reads=reads, raw=raw
-        )
+        await stream_run(request, send, principal, logs, cut=cut, reads=reads, raw=raw)
 
 
 async def _answer_rest(send: Send, run_id: UUID, rest: Frames, *, raw: bool) -> None:

@@ -13,7 +13,7 @@ from web import sse
 from web.asgi_http import Request, answer, endpoint
 from web.consumers import opening
 from web.consumers.arriving import Arrival
-from web.consumers.stream import stream_run
+from web.consumers.stream import Logs, stream_run
 from web.scope import Send
 
 
@@ -35,8 +35,7 @@ async def shared_events(request: Request, send: Send) -> None:
             request,
             send,
             opened.principal,
-            [run.pk],
-            owner=run.team_id,
+            Logs.of(run),
             # Never send an empty piece of body: some servers take that for the end.
             view=lambda batch: batch.linked(view, arrival.after) or sse.HEARTBEAT,
             headers=[(b"referrer-policy", b"no-referrer")],

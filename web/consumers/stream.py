@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
+from typing import NamedTuple
 from uuid import UUID
 
 from django.conf import settings
@@ -23,6 +24,21 @@ from web.asgi_http import Request
 from web.scope import Send
 
 
+class Logs(NamedTuple):
+    """The runs that a stream sends, one after another, and the team that owns them.
+
+    Ids only: rows must not live as long as the stream.
+    """
+
+    runs: Sequence[UUID]
+    owner: UUID
+
+    @classmethod
+    def of(cls, *runs: Run) -> "Logs":
+        """The logs of these runs, which are all of one team."""
+        return cls([run.pk for run in runs], runs[0].team_id)
+
+
 def log_of(run_id: UUID) -> sse.Header:
     """The header that says whose log an answer is."""
     return (b"content-location", f"/api/v1/runs/{run_id}/events".encode())
@@ -32,9 +48,8 @@ async def stream_run(
     request: Request,
     send: Send,
     principal: Principal,
-    run_ids: Sequence[UUID],
+    logs: Logs,
     *,
-    owner: UUID,
     cut: Cut | None = None,
     reads: Version | None = None,
     raw: bool = True,
@@ -45,13 +60,13 @@ async def stream_run(
 ) -> None:
     """Send runs one after another, each up to its stored end.
 
-    Ends early if the reader leaves or loses its right to read. ``owner`` is the team that owns the
-    runs. Of the first run the reader gets what ``cut`` says, else all of it. A ``view`` decides
-    what the reader sees of each batch; without one, ``reads`` is the version of a reader of AG-UI
-    0.x, and without ``raw`` RAW and ``rawEvent`` are left out. ``stall``: seconds a reader may
-    accept nothing. ``wire``: how the stream is framed, to which ``view`` must fit.
+    Ends early if the reader leaves or loses its right to read. Of the first run the reader gets
+    what ``cut`` says, else all of it. A ``view`` decides what the reader sees of each batch;
+    without one, ``reads`` is the version of a reader of AG-UI 0.x, and without ``raw`` RAW and
+    ``rawEvent`` are left out. ``stall``: seconds a reader may accept nothing. ``wire``: how the
+    stream is framed, to which ``view`` must fit.
     """
-    first = run_ids[0]
+    first = logs.runs[0]
     cut = cut or Cut(0, b"")
     opening = cut.opening
     if view is None and reads is not None:
@@ -62,7 +77,7 @@ async def stream_run(
     if headers is None:
         headers = [log_of(first)]
     await sse.begin(send, headers, wire)
-    async with aclosing(_follow_each(run_ids, cut.position)) as frames:
+    async with aclosing(_follow_each(logs.runs, cut.position)) as frames:
         sending = sse.stream(
             send,
             frames,
@@ -72,7 +87,7 @@ async def stream_run(
             wire=wire,
         )
         refused = await while_allowed(
-            sending, request, principal, first, owner, leaving="http.disconnect"
+            sending, request, principal, first, logs.owner, leaving="http.disconnect"
         )
     if refused:
         await sse.refuse(send, wire)

@@ -1,9 +1,8 @@
 """/a2a: A2A 1.0 over HTTP and JSON. A task is a run, and those that continue it with answers."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
-from agui_project.errors import MethodNotAllowed, NotFound
 from backends.postgres.bridge import db, db_read
 from protocol import strict_json
 from protocol.dialects.a2a.request import SendRequest, length, read
@@ -17,13 +16,12 @@ from runs.lifecycle.joining import Cut
 from runs.models import Run
 from teams.authentication import Principal
 from web import sse
-from web.asgi_http import Request, answer_json, endpoint
-from web.consumers import arriving
-from web.consumers.dialects import waiting
+from web.asgi_http import Request, answer_json
+from web.consumers.dialects import resources, waiting
 from web.consumers.dialects.teller import Teller
 from web.consumers.opening import opened
-from web.consumers.stream import stream_run
-from web.scope import App, Send
+from web.consumers.stream import Logs, stream_run
+from web.scope import Send
 
 JSON = {"content-type": "application/a2a+json"}
 STATUSES = {
@@ -44,7 +42,6 @@ REASONS = {
     "address_refused": "INVALID_PARAMS",
 }
 """A2A's names for errors of this host; others are called as they are here."""
-Handle = Callable[[Request, Send, Principal, str | None], Awaitable[None]]
 
 
 class VersionNotSupported(BadRequest):
@@ -67,43 +64,33 @@ def error_body(error: HostError) -> dict[str, Any]:
     return {"error": about}
 
 
-def resource(methods: Mapping[str, Handle]) -> App:
-    """An address below ``/a2a`` or ``/a2a/{slug}``, by method."""
-
-    async def handle(request: Request, send: Send) -> None:
-        principal = await arriving.caller(request)
-        method = str(request.scope["method"])
-        if method not in methods:
-            raise MethodNotAllowed
-        if method != "GET":
-            arriving.refuse_foreign_page(principal, request, json_body=True)
-        if not request.headers.get("a2a-version", a2a.VERSION).startswith("1."):
-            raise VersionNotSupported
-        await methods[method](request, send, principal, request.kwargs.get("slug"))
-
-    return endpoint(handle, error_body)
+def _refuse_other_versions(request: Request) -> None:
+    if not request.headers.get("a2a-version", a2a.VERSION).startswith("1."):
+        raise VersionNotSupported
 
 
-async def _nowhere(request: Request, send: Send) -> None:
-    raise NotFound
+resource = partial(resources.resource, error_body=error_body, refuse=_refuse_other_versions)
+nowhere = resources.nowhere(error_body)
 
 
-nowhere = endpoint(_nowhere, error_body)
+def agent_of(request: Request) -> str | None:
+    """The agent that the address names; None for the team's default agent."""
+    return request.kwargs.get("slug")
 
 
-async def card(request: Request, send: Send, principal: Principal, slug: str | None) -> None:
+async def card(request: Request, send: Send, principal: Principal) -> None:
     """GET /.well-known/agent-card.json, /a2a/{slug}/.well-known/agent-card.json."""
-    await answer_json(send, 200, await db_read(a2a.card, principal, request.base, slug))
+    await answer_json(
+        send, 200, await db_read(a2a.card, principal, request.base, agent_of(request))
+    )
 
 
-async def send_message(
-    request: Request, send: Send, principal: Principal, slug: str | None
-) -> None:
+async def send_message(request: Request, send: Send, principal: Principal) -> None:
     """POST …/message:send; answers with the task when it has ended or asks something."""
     message = read(strict_json.loads(await request.body()))
     key = request.headers.get("idempotency-key")
     async with opened(principal):
-        turn = await db(_begin, principal, slug, message, key)
+        turn = await db(_begin, principal, agent_of(request), message, key)
         if not message.immediately:
             await waiting.until_end(request, principal, turn[-1])
             await waiting.reread(principal, turn[-1].pk)
@@ -111,47 +98,45 @@ async def send_message(
     await answer_json(send, 200, {"task": _shortened(task.wire, message.history)}, JSON)
 
 
-async def stream_message(
-    request: Request, send: Send, principal: Principal, slug: str | None
-) -> None:
+async def stream_message(request: Request, send: Send, principal: Principal) -> None:
     """POST …/message:stream; a client that leaves stops nothing."""
     message = read(strict_json.loads(await request.body()))
     key = request.headers.get("idempotency-key")
     async with opened(principal):
-        turn = await db(_begin, principal, slug, message, key)
+        turn = await db(_begin, principal, agent_of(request), message, key)
         del message  # It must not live as long as the stream.
         # However quick the agent is, what it says comes in pieces, not with the task.
         await _stream(request, send, principal, turn, await _folded(turn, newest=False))
 
 
-async def subscribe(request: Request, send: Send, principal: Principal, slug: str | None) -> None:
+async def subscribe(request: Request, send: Send, principal: Principal) -> None:
     """POST, GET …/tasks/{id}:subscribe: the task so far, then what follows."""
-    turn = await db_read(a2a.running, principal, slug, request.kwargs["task"])
+    turn = await db_read(a2a.running, principal, agent_of(request), request.kwargs["task"])
     async with opened(principal):
         await _stream(request, send, principal, turn, await _folded(turn))
 
 
-async def get(request: Request, send: Send, principal: Principal, slug: str | None) -> None:
+async def get(request: Request, send: Send, principal: Principal) -> None:
     """GET …/tasks/{id}."""
     most = length(request.query.get("historyLength"))
-    turn = await db_read(a2a.find, principal, slug, request.kwargs["task"])
+    turn = await db_read(a2a.find, principal, agent_of(request), request.kwargs["task"])
     task, _ = await _folded(turn)
     await answer_json(send, 200, _shortened(task.wire, most), JSON)
 
 
-async def cancel(request: Request, send: Send, principal: Principal, slug: str | None) -> None:
+async def cancel(request: Request, send: Send, principal: Principal) -> None:
     """POST …/tasks/{id}:cancel; answers when the task has ended, after 10 s at most."""
-    turn = await db(a2a.cancel, principal, slug, request.kwargs["task"])
+    turn = await db(a2a.cancel, principal, agent_of(request), request.kwargs["task"])
     await waiting.until_cancelled(request, turn[-1])
     await waiting.reread(principal, turn[-1].pk)
     task, _ = await _folded(turn)
     await answer_json(send, 200, task.wire, JSON)
 
 
-async def tasks(request: Request, send: Send, principal: Principal, slug: str | None) -> None:
+async def tasks(request: Request, send: Send, principal: Principal) -> None:
     """GET …/tasks, newest first: their states, with ``includeArtifacts`` the whole tasks."""
     most = length(request.query.get("historyLength"))
-    page, following = await db_read(a2a.page, principal, slug, request.query)
+    page, following = await db_read(a2a.page, principal, agent_of(request), request.query)
     whole = request.query.get("includeArtifacts") == "true"
     listed = [
         _shortened((await _folded(turn))[0].wire, most) if whole else a2a.summary(turn)
@@ -182,8 +167,7 @@ async def _stream(
         request,
         send,
         principal,
-        [run.pk],
-        owner=run.team_id,
+        Logs.of(run),
         cut=Cut(position, _framed(0, {"type": "task", "task": task.wire})),
         view=Teller(task, _framed),
         headers=[],

@@ -6,33 +6,37 @@ from protocol.dialects.a2a.push import read
 from runs.access.dialects import a2a_push
 from teams.authentication import Principal
 from web.asgi_http import Request, answer_json
-from web.consumers.dialects.a2a import JSON
+from web.consumers.dialects.a2a import JSON, agent_of
 from web.scope import Send
 
 
-async def create(request: Request, send: Send, principal: Principal, slug: str | None) -> None:
+async def create(request: Request, send: Send, principal: Principal) -> None:
     """POST …/pushNotificationConfigs; one of the same id is replaced."""
     config = read(strict_json.loads(await request.body()))
-    made, task = await db(a2a_push.put, principal, slug, request.kwargs["task"], config)
+    made, task = await db(
+        a2a_push.put, principal, agent_of(request), request.kwargs["task"], config
+    )
     await answer_json(send, 200, made.wire(str(task)), JSON)
 
 
-async def get(request: Request, send: Send, principal: Principal, slug: str | None) -> None:
+async def get(request: Request, send: Send, principal: Principal) -> None:
     """GET …/pushNotificationConfigs/{name}."""
     task_id, name = request.kwargs["task"], request.kwargs["name"]
-    config, task = await db_read(a2a_push.find, principal, slug, task_id, name)
+    config, task = await db_read(a2a_push.find, principal, agent_of(request), task_id, name)
     await answer_json(send, 200, config.wire(str(task)), JSON)
 
 
-async def listed(request: Request, send: Send, principal: Principal, slug: str | None) -> None:
+async def listed(request: Request, send: Send, principal: Principal) -> None:
     """GET …/pushNotificationConfigs: all of them, as they are few."""
-    configs, task = await db_read(a2a_push.of_task, principal, slug, request.kwargs["task"])
+    configs, task = await db_read(
+        a2a_push.of_task, principal, agent_of(request), request.kwargs["task"]
+    )
     rows = [config.wire(str(task)) for config in configs]
     await answer_json(send, 200, {"configs": rows, "nextPageToken": ""}, JSON)
 
 
-async def delete(request: Request, send: Send, principal: Principal, slug: str | None) -> None:
+async def delete(request: Request, send: Send, principal: Principal) -> None:
     """DELETE …/pushNotificationConfigs/{name}."""
     task_id, name = request.kwargs["task"], request.kwargs["name"]
-    await db(a2a_push.remove, principal, slug, task_id, name)
+    await db(a2a_push.remove, principal, agent_of(request), task_id, name)
     await answer_json(send, 200, {}, JSON)

@@ -16,7 +16,7 @@ from web.consumers import arriving
 from web.consumers.agui import authenticate
 from web.consumers.dialects.teller import Teller
 from web.consumers.opening import opened
-from web.consumers.stream import stream_run
+from web.consumers.stream import Logs, stream_run
 from web.scope import Send
 
 DONE = b"data: [DONE]\n\n"
@@ -67,8 +67,7 @@ async def _stream(
         request,
         send,
         principal,
-        [run.pk for run in runs],
-        owner=runs[0].team_id,
+        Logs.of(*runs),
         view=Teller(fold, _framed, runs=len(runs), farewell=DONE),
         headers=[VERSION],
     )

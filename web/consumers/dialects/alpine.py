@@ -18,7 +18,7 @@ from web import sse
 from web.asgi_http import Request, answer, endpoint
 from web.consumers import arriving
 from web.consumers.opening import opened
-from web.consumers.stream import stream_run
+from web.consumers.stream import Logs, stream_run
 from web.scope import Send
 
 log = structlog.get_logger(__name__)
@@ -51,8 +51,7 @@ async def alpine(request: Request, send: Send) -> None:
             request,
             send,
             principal,
-            [run.pk],
-            owner=run.team_id,
+            Logs.of(run),
             # Never send an empty piece of body: some servers take that for the end.
             view=lambda batch: teller.tell(batch) or sse.HEARTBEAT,
             headers=[(name, value.encode()) for name, value in headers_out],

@@ -3,10 +3,10 @@
 A response is a run, a conversation is a thread, a model is an agent. Errors have OpenAI's shape.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
-from agui_project.errors import MethodNotAllowed, NotFound
+from agui_project.errors import NotFound
 from backends.postgres.bridge import db, db_read
 from protocol import strict_json
 from protocol.dialects.fold import Frame
@@ -19,13 +19,12 @@ from runs.access.dialects import openai
 from runs.models import Run
 from teams.authentication import Principal
 from web import sse
-from web.asgi_http import Request, answer_json, endpoint
-from web.consumers import arriving
-from web.consumers.dialects import waiting
+from web.asgi_http import Request, answer_json
+from web.consumers.dialects import resources, waiting
 from web.consumers.dialects.teller import Teller
 from web.consumers.opening import opened
-from web.consumers.stream import stream_run
-from web.scope import App, Send
+from web.consumers.stream import Logs, stream_run
+from web.scope import Send
 
 TYPES = {
     401: "authentication_error",
@@ -35,7 +34,6 @@ TYPES = {
     429: "rate_limit_error",
 }
 DONE = b"data: [DONE]\n\n"
-Handle = Callable[[Request, Send, Principal], Awaitable[None]]
 
 
 def error_body(error: HostError) -> dict[str, Any]:
@@ -51,26 +49,8 @@ def error_body(error: HostError) -> dict[str, Any]:
     }
 
 
-def resource(methods: Mapping[str, Handle]) -> App:
-    """An address of this API, by method; the caller is known before anything else is said."""
-
-    async def handle(request: Request, send: Send) -> None:
-        principal = await arriving.caller(request)
-        method = str(request.scope["method"])
-        if method not in methods:
-            raise MethodNotAllowed
-        if method != "GET":
-            arriving.refuse_foreign_page(principal, request, json_body=method == "POST")
-        await methods[method](request, send, principal)
-
-    return endpoint(handle, error_body)
-
-
-async def _nowhere(request: Request, send: Send) -> None:
-    raise NotFound
-
-
-nowhere = endpoint(_nowhere, error_body)
+resource = partial(resources.resource, error_body=error_body)
+nowhere = resources.nowhere(error_body)
 
 
 async def create(request: Request, send: Send, principal: Principal) -> None:
@@ -188,8 +168,7 @@ async def _stream(
         request,
         send,
         principal,
-        [run.pk],
-        owner=run.team_id,
+        Logs.of(run),
         view=view,
         headers=[],
         wire=sse.WITHOUT_RETRY,

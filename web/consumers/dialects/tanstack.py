@@ -17,7 +17,7 @@ from web import sse
 from web.asgi_http import Request, answer_json, endpoint
 from web.consumers import arriving
 from web.consumers.opening import opened
-from web.consumers.stream import stream_run
+from web.consumers.stream import Logs, stream_run
 from web.scope import Send
 
 
@@ -83,8 +83,7 @@ async def _replay(request: Request, send: Send, principal: Principal, slug: str)
             request,
             send,
             principal,
-            [run.pk],
-            owner=run.team_id,
+            Logs.of(run),
             cut=Cut(after, b""),
             raw=with_raw,
             view=view,
