@@ -1,3 +1,4 @@
+from csp.decorators import csp_update
 from django.urls import URLPattern, path
 
 from dashboard import acting, shared, views
@@ -9,6 +10,9 @@ from dashboard.team import grants, keys, people, rules, schedules, webhooks
 from runs.api.comments import SharedComments
 from runs.api.inspect.outline import SharedOutline
 
+# Messages may hold pictures themselves; nothing runs in an ``img``.
+PICTURES = {"img-src": ["data:"]}
+
 urlpatterns: list[URLPattern] = [
     path("", views.home, name="home"),
     path("runs/", views.runs, name="runs"),
@@ -18,7 +22,8 @@ urlpatterns: list[URLPattern] = [
     path("runs/views", saved.save, name="runs-views"),
     path("runs/views/<uuid:view_id>/rename", saved.rename, name="runs-view-rename"),
     path("runs/views/<uuid:view_id>/remove", saved.remove, name="runs-view-remove"),
-    path("runs/<uuid:run_id>/", views.run, name="run"),
+    # Its types know no further arguments.
+    path("runs/<uuid:run_id>/", csp_update(PICTURES)(views.run), name="run"),  # type: ignore[arg-type]
     path("runs/<uuid:run_id>/events", views.run_of_events),
     path("runs/<uuid:run_id>/cancel", acting.cancel, name="run-cancel"),
     path("runs/<uuid:run_id>/again", acting.run_again, name="run-again"),
@@ -30,8 +35,12 @@ urlpatterns: list[URLPattern] = [
     path("inbox/", questions.listing, name="inbox"),
     path("inbox/pulse", questions.pulse, name="inbox-pulse"),
     path("inbox/<uuid:interrupt_id>/answer", questions.answer, name="inbox-answer"),
-    path("shared/<str:token>/", shared.link, name="shared"),
-    path("shared/<str:token>/runs/<uuid:run_id>/", shared.run, name="shared-run"),
+    path("shared/<str:token>/", csp_update(PICTURES)(shared.link), name="shared"),
+    path(
+        "shared/<str:token>/runs/<uuid:run_id>/",
+        csp_update(PICTURES)(shared.run),
+        name="shared-run",
+    ),
     path("shared/<str:token>/runs/<uuid:run_id>/status", shared.status, name="shared-status"),
     path(
         "shared/<str:token>/runs/<uuid:run_id>/comments",

@@ -66,7 +66,9 @@ def _assets() -> Assets:
     }
     imports = dumps({"imports": urls})
     scripts = " ".join(map(_hash, (imports, entry)))
-    policy = f"default-src 'none'; script-src data: {scripts}; style-src {_hash(style)}"
+    policy = (
+        f"default-src 'none'; script-src data: {scripts}; style-src {_hash(style)}; img-src data:"
+    )
     return Assets(style, imports, entry, policy)
 
 

@@ -1,14 +1,16 @@
 /** The conversation of a fold, on the page: a window of its items, and the others on request. */
 
+import { citationKeys, cited } from "./cited.mjs";
 import { views } from "./items.mjs";
 
 const WINDOW = 400;
-const CONTROLS = "a, button, input, label, details .body";
+const DEEPEST = 8;
+const CONTROLS = "a, button, input, label, details .body, .cited";
 
 export class Conversation {
   /** `follows`: stay at the newest items, else at the first. `onPick(seq)`: an item was chosen. */
   constructor({ root, earlier, later, fold, follows, onPick }) {
-    Object.assign(this, { root, earlier, later, fold, follows, onPick, shown: new Map(), from: 0, end: 0, kept: false, chosen: null, until: Infinity });
+    Object.assign(this, { root, earlier, later, fold, follows, onPick, shown: new Map(), from: 0, end: 0, kept: false, chosen: null, until: Infinity, made: 0 });
     earlier.addEventListener("click", () => this.showEarlier());
     later.addEventListener("click", () => this.showLater());
     root.addEventListener("click", (event) => this.clicked(event));
@@ -26,8 +28,35 @@ export class Conversation {
   }
 
   append(end) {
-    this.root.append(...this.fold.items.slice(this.end, end).map((item) => this.view(item)));
+    for (const item of this.fold.items.slice(this.end, end)) this.place(item).append(this.view(item));
     this.end = Math.max(this.end, end);
+  }
+
+  /** Where an item stands: in the card of its subagent, while that is on the page. */
+  place(item) {
+    return this.cardOf(item)?.inside ?? this.root;
+  }
+
+  /** The card that an item belongs in; beyond some depth they stand beside each other. */
+  cardOf(item) {
+    const card = item.owner === undefined ? undefined : this.shown.get(`subagent:${item.owner}`);
+    return card && card.depth > DEEPEST ? card.outer : card;
+  }
+
+  /** Show each message's citations, which stand in the run's state. */
+  cite(state, version) {
+    const stands = `${version}:${this.made}`;
+    if (stands === this.citedAt) return;
+    this.citedAt = stands;
+    const keys = citationKeys(state);
+    if (!keys.length) return;
+    for (const view of this.shown.values()) {
+      if (!view.cite) continue;
+      const list = cited(state, keys, view.id);
+      const text = list?.textContent ?? "";
+      if (text !== (view.cited ?? "")) view.cite(list);
+      view.cited = text;
+    }
   }
 
   restart(from) {
@@ -39,15 +68,19 @@ export class Conversation {
 
   trim(from) {
     for (const item of this.fold.items.slice(this.from, from)) {
-      this.shown.get(item.key).node.remove();
+      const { node, inside } = this.shown.get(item.key);
+      // What a subagent still does stays.
+      node.replaceWith(...(inside?.childNodes ?? []));
       this.shown.delete(item.key);
     }
     this.from = from;
   }
 
   view(item) {
-    const view = views[item.kind](item);
+    const outer = this.cardOf(item);
+    const view = { ...views[item.kind](item), id: item.id, outer, depth: (outer?.depth ?? 0) + 1 };
     this.shown.set(item.key, view);
+    this.made += 1;
     view.node.dataset.key = item.key;
     view.node.hidden = item.seq > this.until;
     if (item === this.chosen) view.node.setAttribute("aria-current", "true");
@@ -76,6 +109,7 @@ export class Conversation {
       this.draw();
     }
     const { node } = this.shown.get(item.key);
+    for (let card = node.parentElement.closest("details"); card; card = card.parentElement.closest("details")) card.open = true;
     node.setAttribute("aria-current", "true");
     node.scrollIntoView({ block: "nearest" });
   }
@@ -89,7 +123,13 @@ export class Conversation {
 
   showEarlier() {
     const from = Math.max(0, this.from - WINDOW);
-    this.root.prepend(...this.fold.items.slice(from, this.from).map((item) => this.view(item)));
+    const first = this.root.firstChild;
+    for (const item of this.fold.items.slice(from, this.from)) {
+      const card = this.cardOf(item);
+      if (card) card.inside.append(this.view(item));
+      else this.root.insertBefore(this.view(item), first);
+    }
+    this.gather(this.fold.items.slice(this.from, this.end));
     this.from = from;
     this.kept = true;
     this.offer();
@@ -98,6 +138,15 @@ export class Conversation {
   showLater() {
     this.append(Math.min(this.fold.items.length, this.end + WINDOW));
     this.offer();
+  }
+
+  /** Move items into the cards that have come before them. */
+  gather(items) {
+    for (const item of items) {
+      const { node } = this.shown.get(item.key);
+      const card = this.cardOf(item);
+      if (card && node.parentNode === this.root && !node.contains(card.inside)) card.inside.append(node);
+    }
   }
 
   offer() {

@@ -1,8 +1,8 @@
 /**
  * The fold of a run's events: the conversation, in order, and the state. Knows no page.
  *
- * `items` are the parts of the conversation. An item has a `kind`, the `seq` that opened it, and
- * what its kind needs; `changed` holds those that differ since the last `settle()`, and
+ * `items` are the parts of the conversation. An item has a `kind`, the `seq` that opened it, the
+ * subagent that is its `owner`, if any, and what its kind needs; `changed` holds those that differ since the last `settle()`, and
  * `reordered` says that some have gone, so that a view must start over.
  */
 
@@ -36,6 +36,7 @@ export class Fold {
   }
 
   feed(seq, event) {
+    this.owner = event.subagentRunId;
     HANDLERS[event.type]?.call(this, event, seq);
   }
 
@@ -50,7 +51,7 @@ export class Fold {
     const key = `${kind}:${id}`;
     let item = this.byKey.get(key);
     if (!item) {
-      item = { kind, id, key, seq, ...values };
+      item = { kind, id, key, seq, owner: this.owner, ...values };
       this.byKey.set(key, item);
       this.items.push(item);
       if (kind === "message") this.counts.messages += 1;

@@ -1,7 +1,9 @@
 /** How each kind of item looks: `views[kind](item)` gives `{node, update}`. */
 
+import { attachments } from "./attachments.mjs";
 import { span } from "./clock.mjs";
 import { h } from "./dom.mjs";
+import { JsonTree } from "./json-tree.mjs";
 import { markdown } from "./markdown.mjs";
 import { plain } from "./messages.mjs";
 
@@ -38,12 +40,18 @@ function growing(item, into) {
 function message(item) {
   const text = h("div", { class: "text" });
   const who = h("b", {}, item.name ?? item.role);
-  const node = h("article", { class: `item message ${item.role}` }, h("header", {}, who, at(item)), text);
+  const files = h("div", { class: "attachments" });
+  const sources = h("div");
+  const node = h("article", { class: `item message ${item.role}` }, h("header", {}, who, at(item)), text, files, sources);
   const grow = growing(item, text);
-  return live(node, () => {
+  let attached = null;
+  const view = live(node, () => {
     grow();
     node.classList.toggle("open", item.open);
+    if (item.attachments !== attached) files.replaceChildren(...attachments(item.attachments ?? []));
+    attached = item.attachments;
   });
+  return { ...view, cite: (list) => sources.replaceChildren(...(list ? [list] : [])) };
 }
 
 function reasoning(item) {
@@ -70,8 +78,8 @@ function tool(item) {
     took.textContent = item.result === undefined ? (item.open ? "…" : "no result yet") : lasted(item);
     if (!node.open) return;
     body.replaceChildren(
-      h("h3", {}, "Arguments"), h("div", { class: "body" }, pretty(args)),
-      ...(item.result === undefined ? [] : [h("h3", {}, "Result"), h("div", { class: "body" }, pretty(plain(item.result)))]),
+      h("h3", {}, "Arguments"), item.open ? h("div", { class: "body" }, args.slice(0, LONGEST)) : readable(args),
+      ...(item.result === undefined ? [] : [h("h3", {}, "Result"), readable(plain(item.result))]),
     );
   });
 }
@@ -82,20 +90,29 @@ function step(item) {
   return live(node, () => (took.textContent = item.open ? "…" : lasted(item)));
 }
 
+/** A card that holds what the subagent did: `inside` is where its items go. */
 function subagent(item) {
-  const view = step({ ...item, name: `Subagent ${item.name ?? item.id}` });
-  return live(view.node, () => {
-    view.node.children[1].textContent = item.failure ?? (item.open ? "…" : lasted(item));
+  const gist = h("span", { class: "gist" });
+  const took = h("span");
+  const inside = h("div", { class: "inside" });
+  const node = h("details", { class: "item subagent", open: true },
+    h("summary", {}, h("b", {}, `Subagent ${item.name ?? item.id}`), gist, took, number(item)), inside);
+  const view = live(node, () => {
+    gist.textContent = item.failure ?? (item.open ? "running" : "");
+    took.textContent = item.open ? "…" : lasted(item);
+    node.classList.toggle("failed", item.failure !== undefined);
   });
+  return { ...view, inside };
 }
 
 function activity(item) {
   const name = h("b");
-  const body = h("div", { class: "body" });
-  const node = h("details", { class: "item", open: true }, h("summary", {}, name, number(item)), body);
+  const root = h("div", { class: "body tree" });
+  const tree = new JsonTree(root);
+  const node = h("details", { class: "item", open: true }, h("summary", {}, name, number(item)), root);
   return lazily(node, () => {
     name.textContent = item.name;
-    if (node.open) body.textContent = JSON.stringify(item.content, null, 2).slice(0, LONGEST);
+    if (node.open) tree.show(item.content);
   });
 }
 
@@ -118,8 +135,9 @@ function error(item) {
 }
 
 function result(item) {
-  const body = h("div", { class: "body" }, JSON.stringify(item.value, null, 2).slice(0, LONGEST));
-  return fixed(h("details", { class: "item" }, h("summary", {}, h("b", {}, "Result"), number(item)), body));
+  const node = h("details", { class: "item" }, h("summary", {}, h("b", {}, "Result"), number(item)));
+  node.addEventListener("toggle", () => node.children[1] ?? node.append(unfolding(item.value)));
+  return fixed(node);
 }
 
 function live(node, update) {
@@ -139,10 +157,22 @@ function lasted({ since, until }) {
   return since && until ? span(until - since) : "";
 }
 
-function pretty(text) {
+/** Objects and lists as a tree that unfolds, anything else as it was written. */
+function readable(text) {
+  const value = /^\s*[[{]/.test(text) ? parsed(text) : undefined;
+  return value === undefined ? h("div", { class: "body" }, text.slice(0, LONGEST)) : unfolding(value);
+}
+
+function parsed(text) {
   try {
-    return JSON.stringify(JSON.parse(text), null, 2).slice(0, LONGEST);
+    return JSON.parse(text);
   } catch {
-    return text.slice(0, LONGEST);
+    return undefined;
   }
+}
+
+function unfolding(value) {
+  const root = h("div", { class: "body tree" });
+  new JsonTree(root).show(value);
+  return root;
 }

@@ -21,9 +21,11 @@ const TELLERS = {
     tell("activity", id, { name: activityType, content: structuredClone(content) }),
 };
 
-function said({ id, role, name, content, toolCalls = [] }, tell) {
-  if (content || !toolCalls.length) tell("message", id, { role, name, text: new Text(plain(content)) });
-  for (const { id, function: call } of toolCalls) tell("tool", id, { name: call.name, text: new Text(call.arguments) });
+function said({ id, role, name, content, toolCalls = [], subagentRunId: owner }, tell) {
+  const parts = Array.isArray(content) ? content.filter(({ type }) => type !== "text") : [];
+  const text = parts.length ? content.filter(({ type }) => type === "text") : content;
+  if (content || !toolCalls.length) tell("message", id, { role, name, owner, text: new Text(plain(text)), attachments: parts });
+  for (const { id, function: call } of toolCalls) tell("tool", id, { name: call.name, owner, text: new Text(call.arguments) });
 }
 
 /** Content as text: parts that are not text are named. */

@@ -157,6 +157,7 @@ export class RunView {
     if (this.fold.reordered) this.revealed = false;
     const ahead = this.conversation.asOf(this.cut);
     this.conversation.draw();
+    this.conversation.cite(this.fold.state, this.fold.stateVersion);
     find("ahead").hidden = !ahead;
     find("ahead").firstElementChild.textContent = `As of #${this.cut}. Later: ${ahead}.`;
     find("placeholder").hidden = this.fold.items.length > 0;

@@ -72,8 +72,8 @@ export const HANDLERS = {
     Object.assign(item, { name: activityType, content: this.patch(item.content, patch, seq) });
     this.changed.add(item);
   },
-  SUBAGENT_STARTED({ subagentRunId, name, timestamp }, seq) {
-    this.item("subagent", subagentRunId, seq, { name, since: timestamp }).open = true;
+  SUBAGENT_STARTED({ subagentRunId, parentSubagentRunId: owner, name, timestamp }, seq) {
+    this.item("subagent", subagentRunId, seq, { name, owner, since: timestamp }).open = true;
   },
   SUBAGENT_FINISHED({ subagentRunId, timestamp }, seq) {
     Object.assign(this.item("subagent", subagentRunId, seq), { open: false, until: timestamp });

@@ -27,7 +27,7 @@ const TELLERS = {
   message: speech,
   reasoning: speech,
   tool: speech,
-  activity: (fold, row, known) => fold.item("activity", row.id, row.seq0, { name: row.name, content: row.gist, ...known }),
+  activity: (fold, row, known) => fold.item("activity", row.id, row.seq0, { name: row.name, content: row.gist, ...known, ...times(row) }),
   step: (fold, row) => fold.item("step", row.seq0, row.seq0, { name: row.name, ...times(row) }),
   subagent: (fold, row) => fold.item("subagent", row.id, row.seq0, {
     name: row.name, ...times(row), failure: row.status === "failed" ? row.gist || "failed" : undefined,
@@ -39,8 +39,10 @@ function speech(fold, row, known = {}) {
   fold.item(row.kind, row.id, row.seq0, { ...named, text: new Text(row.gist), ...known, ...times(row) });
 }
 
-function times({ t0, t1, seq1, status }) {
-  return { since: t0 ?? undefined, until: t1 ?? undefined, open: seq1 === null && status === "running" };
+function times({ kind, lane, t0, t1, seq1, status }) {
+  // The lane of a subagent ends with itself.
+  const owner = lane.at(kind === "subagent" ? -2 : -1);
+  return { owner, since: t0 ?? undefined, until: t1 ?? undefined, open: seq1 === null && status === "running" };
 }
 
 /** The steps that are open, as the fold finds them when they end. */

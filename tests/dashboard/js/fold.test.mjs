@@ -38,8 +38,9 @@ test("messages of a history become what they were: text, calls with results, rea
     { id: "4", role: "tool", toolCallId: "c", content: "found" },
     { id: "5", role: "assistant", content: "Done" },
   ] }));
+  assert.deepEqual(made.items[0].attachments.map(({ type, source }) => [type, source.mimeType]), [["document", "text/csv"]]);
   assert.deepEqual(items(made, "kind", "text", "result"), [
-    ["message", "See\n[document text/csv]", undefined],
+    ["message", "See", undefined],
     ["reasoning", "Hm", undefined],
     ["tool", '{"a":1}', "found"],
     ["message", "Done", undefined],
@@ -141,4 +142,16 @@ test("100,000 deltas are folded in linear time", () => {
 
 test("events that the page does not know change nothing", () => {
   assert.deepEqual(fold({ type: "CUSTOM", name: "x", value: 1 }, { type: "RAW", event: {} }, { type: "constructor" }).items, []);
+});
+
+test("an item knows the subagent that made it, a subagent the one that started it", () => {
+  const made = fold(
+    { type: "SUBAGENT_STARTED", subagentRunId: "a", name: "planner" },
+    { type: "SUBAGENT_STARTED", subagentRunId: "b", parentSubagentRunId: "a", name: "reader" },
+    { type: "TOOL_CALL_START", toolCallId: "c", toolCallName: "look", subagentRunId: "b" },
+    ...text("m", "done"),
+  );
+  assert.deepEqual(items(made, "kind", "id", "owner"), [
+    ["subagent", "a", undefined], ["subagent", "b", "a"], ["tool", "c", "b"], ["message", "m", undefined],
+  ]);
 });
