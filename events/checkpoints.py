@@ -82,6 +82,8 @@ class Checkpointer:
         self._events += len(records)
         for record in records:
             self._bytes += len(record.payload)
+        if self._events < EVERY_EVENTS and self._bytes < EVERY_BYTES:
+            return
         if self._storing is None and _is_due(self._events, self._bytes, self._stored):
             self._events = self._bytes = 0
             self._storing = asyncio.create_task(self._store(), name="checkpoint")

@@ -41,23 +41,26 @@ def encode(event: Mapping[str, Any]) -> bytes:
     Control characters are escaped, so there is never a raw NUL; a lone surrogate becomes U+FFFD.
     Raises ValueError for NaN and infinities.
     """
-    key = DELTA_IDS.get(event["type"])
+    kind = event["type"]
+    key = DELTA_IDS.get(kind)
     if key is not None and len(event) == 4 and "timestamp" in event:
-        # Such an event has exactly these four members; this saves a third of the encoder's time
-        # (benchmarks/intake.py).
-        text = (
-            f'{{"type":"{event["type"]}","{key}":{quote(event[key])},'
-            f'"delta":{quote(event["delta"])},"timestamp":{event["timestamp"]}}}'
-        )
-    else:
-        text = dumps(event)
-    return text_bytes(text)
+        # Such an event has exactly these four members.
+        return encode_delta(kind, key, event[key], event["delta"], event["timestamp"])
+    return text_bytes(dumps(event))
+
+
+def encode_delta(kind: str, key: str, name: str, delta: str, timestamp: int) -> bytes:
+    """``encode`` for an event of just these members: saves a third of the encoder's time."""
+    return text_bytes(
+        f'{{"type":"{kind}","{key}":{quote(name)},"delta":{quote(delta)},"timestamp":{timestamp}}}'
+    )
 
 
 def text_bytes(text: str) -> bytes:
     """JSON text as bytes for a stream of lines; a lone surrogate becomes U+FFFD."""
-    if not text.isascii():
-        text = _LINE_BREAKS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    if text.isascii():
+        return text.encode()
+    text = _LINE_BREAKS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
     try:
         return text.encode()
     except UnicodeEncodeError:

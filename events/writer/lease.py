@@ -1,7 +1,7 @@
 """Lease: an executor's right to write one journal, through which it appends to the writer."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from events.journal import Batch, Claim
 from protocol.encoding import Record
@@ -63,7 +63,7 @@ class Lease:
         """Whether the caller should await ``room`` before it appends more."""
         return self.in_flight >= IN_FLIGHT or self.bytes >= IN_FLIGHT_BYTES
 
-    def append(self, records: Iterable[Record], also: Iterable[Also] = ()) -> None:
+    def append(self, records: Iterable[Record], also: Sequence[Also] = ()) -> None:
         """Queue records; ``also`` runs in the transaction that stores them. Raises LostLease."""
         if self.error:
             raise self.error
@@ -73,7 +73,8 @@ class Lease:
             self.waiting.append(record)
             self.in_flight += 1
             self.bytes += len(record.payload)
-        self.also.extend(also)
+        if also:
+            self.also.extend(also)
 
     async def room(self) -> None:
         """Wait until fewer than ``IN_FLIGHT`` events and bytes are on their way.

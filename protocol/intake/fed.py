@@ -75,7 +75,7 @@ class FedIntake(Intake):
                 "chunks": self._chunks.dump(),
                 "reused": self._reused.dump(),
                 "halves": self._seams.dump(),
-                "findings": self._findings.dump(),
+                "findings": self.findings.dump(),
                 "legacy": self._legacy.dump(),
                 "started": self._agent_started,
                 "tally": self._tally and self._tally.dump(),
@@ -89,7 +89,7 @@ class FedIntake(Intake):
         self._chunks.load(stored["chunks"])
         self._reused.load(stored["reused"])
         self._seams.load(stored["halves"])
-        self._findings.load(stored["findings"])
+        self.findings.load(stored["findings"])
         self._legacy.load(stored["legacy"])
         self._agent_started = stored["started"]
         # Without one for a run that an older version began to feed.

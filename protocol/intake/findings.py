@@ -20,20 +20,20 @@ class Finding(NamedTuple):
 
 
 class Findings:
-    """The findings of one run, handed over in batches."""
+    """The findings of one run, handed over in batches; ``new`` are those since the last one."""
 
-    __slots__ = ("_more", "_new", "total")
+    __slots__ = ("_more", "new", "total")
 
     def __init__(self) -> None:
         self.total = 0
-        self._new: list[Finding] = []
+        self.new: list[Finding] = []
         self._more: Counter[tuple[str, str]] = Counter()
 
     def add(self, seq: int, rule: str, action: str) -> None:
         """Note a finding; beyond ``LIMIT`` findings are counted by rule and action only."""
         self.total += 1
         if self.total <= LIMIT:
-            self._new.append(Finding(seq, rule, action))
+            self.new.append(Finding(seq, rule, action))
         else:
             self._more[rule, action] += 1
 
@@ -48,9 +48,9 @@ class Findings:
 
     def take(self, end: int | None = None) -> list[Finding]:
         """The findings since the last call; with the run's last ``seq`` also the counted ones."""
-        if not self._new and (end is None or not self._more):
+        if not self.new and (end is None or not self._more):
             return []
-        batch, self._new = self._new, []
+        batch, self.new = self.new, []
         if end is not None:
             batch += [Finding(end, *kind, times) for kind, times in self._more.items()]
             self._more.clear()

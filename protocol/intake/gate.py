@@ -15,11 +15,10 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any
 
-from ag_ui.core import ReasoningMessageContentEvent, TextMessageContentEvent, ToolCallArgsEvent
-
-from protocol.encoding import DELTA_IDS, clean_delta, clean_text
+from protocol.encoding import clean_delta, clean_text
 from protocol.errors import RunErrorCode, RunFailed
 from protocol.intake.coerce import coerced, is_plain_data
+from protocol.intake.plain_delta import PlainDelta, plain_delta
 from protocol.legacy_events import THINKING, Legacy, unmirrored
 from protocol.schema import EVENTS
 from protocol.shapes import Choice, Field, Leaf, Many, Shape, Variants
@@ -43,13 +42,6 @@ _IDENTIFIED = frozenset({"RUN_STARTED", "RUN_FINISHED"})
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-. ]")
 _BAD_ESCAPE = re.compile("~(?![01])")
 
-_HOT_MODELS: dict[type, tuple[str, str, str]] = {
-    TextMessageContentEvent: ("TEXT_MESSAGE_CONTENT", "messageId", "message_id"),
-    ToolCallArgsEvent: ("TOOL_CALL_ARGS", "toolCallId", "tool_call_id"),
-    ReasoningMessageContentEvent: ("REASONING_MESSAGE_CONTENT", "messageId", "message_id"),
-}
-_HOT_EXTRAS = ("raw_event", "metadata", "subagent_run_id")
-
 
 def gate(
     event: Any,
@@ -67,8 +59,8 @@ def gate(
     whose form is wrong: a type in another spelling, a number or an object instead of text. A lone
     surrogate at the edge of a delta is left to ``Seams``. Raises RunFailed(INVALID_EVENT).
     """
-    if (hot := _hot(event)) is not None:
-        return hot
+    if (delta := plain_delta(event)) is not None:
+        return _plain(delta)
     try:
         members = members_of(event)
         if mended is not None:
@@ -80,35 +72,12 @@ def gate(
         raise RunFailed(RunErrorCode.INVALID_EVENT, clean_text(text[:500])) from None
 
 
-def _hot(event: Any) -> dict[str, Any] | None:
-    """A plain text delta, the most frequent event, without the schema; None for the rest."""
-    cls = event.__class__
-    if cls is dict:
-        kind = event.get("type")
-        key = DELTA_IDS.get(kind) if kind.__class__ is str else None
-        if key is None:
-            return None
-        stamp, name, delta = event.get("timestamp"), event.get(key), event.get("delta")
-        if len(event) != 3 and (stamp is None or len(event) != 4):
-            return None
-    else:
-        model = _HOT_MODELS.get(cls)
-        if model is None or event.__pydantic_extra__:
-            return None
-        kind, key, attribute = model
-        values = event.__dict__
-        for extra in _HOT_EXTRAS:
-            if values.get(extra) is not None:
-                return None
-        stamp, name, delta = values.get("timestamp"), values.get(attribute), values.get("delta")
-    if name.__class__ is not str or delta.__class__ is not str:
-        return None
-    hot = {"type": kind, key: clean_text(name), "delta": clean_delta(delta)}
+def _plain(delta: PlainDelta) -> dict[str, Any]:
+    kind, key, name, text, stamp = delta
+    clean: dict[str, Any] = {"type": kind, key: clean_text(name), "delta": clean_delta(text)}
     if stamp is not None:
-        if stamp.__class__ is not int or not -MAX_SAFE_INTEGER <= stamp <= MAX_SAFE_INTEGER:
-            return None
-        hot["timestamp"] = stamp
-    return hot
+        clean["timestamp"] = stamp
+    return clean
 
 
 def _checked(

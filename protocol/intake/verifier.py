@@ -38,7 +38,8 @@ class Verifier:
     """Feed it every event of one run in order; if it raises Violation, its state has not changed.
 
     ``parts`` are the open ones; ``calls`` maps each call to its first START, ``ended`` is the type
-    of the terminal event.
+    of the terminal event. ``streaming`` has, for each type of delta, the ids of the open parts: a
+    delta of one of them that names no owner is legal and changes nothing.
     """
 
     def __init__(self) -> None:
@@ -57,6 +58,7 @@ class Verifier:
         self._continuations = {end: brackets[start] for end, start in ENDS.items()} | {
             kind.content: brackets[kind.start] for kind in STREAMED
         }
+        self.streaming = {kind.content: parts.open[kind.start] for kind in STREAMED}
         self._others: dict[str, Callable[[Event], None]] = {
             "RUN_STARTED": self._run_started,
             "RUN_FINISHED": self._run_finished,

@@ -333,7 +333,15 @@ class Execution:
         self._append(self.intake.fail(reason, message))
 
     def _append(self, records: Sequence[Record]) -> None:
-        """Append; findings and, with the terminal event, the run's status share the transaction."""
+        intake = self.intake
+        if intake.terminal is None and not intake.findings.new:
+            self.lease.append(records)
+        else:
+            self.lease.append(records, self._also())
+        self._note(records)
+
+    def _also(self) -> list[Also]:
+        """What shares the records' transaction: findings and, with the end, the run's status."""
         also: list[Also] = []
         if new_findings := self.intake.take_findings():
             also.append(functools.partial(findings.store, self.run.pk, new_findings))
@@ -342,8 +350,7 @@ class Execution:
             also.append(functools.partial(lifecycle.finish, self.run.pk, terminal, tally))
             if terminal["type"] == "RUN_ERROR":
                 also.append(self._failure())
-        self.lease.append(records, also)
-        self._note(records)
+        return also
 
     def _failure(self) -> Also:
         lines = () if self.ctx is None else tuple(self.ctx.log_lines)
