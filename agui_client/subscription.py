@@ -2,13 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from agui_client.errors import AGUIError, Refused
 from agui_client.reading import Event
-
-if TYPE_CHECKING:
-    from agui_client.connection import Connection
 
 REFUSED = {
     "purged": (410, "purged", "What came after this position was erased."),
@@ -18,12 +15,25 @@ REFUSED = {
 PLACE = ("run", "seq", "cursor")
 
 
+class Opener(Protocol):
+    """What a subscription needs of its connection."""
+
+    async def subscribe(self, subscription: "Subscription") -> None:
+        """Deliver its frames from its position on."""
+
+    def acknowledge(self, subscription: "Subscription", position: Event) -> None:
+        """Tell the host that everything up to here was taken."""
+
+    def leave(self, subscription: "Subscription") -> None:
+        """No more frames of this one."""
+
+
 class Subscription:
     """Bounded by its ``window``: the host sends no more than that without an acknowledgement."""
 
     def __init__(
         self,
-        connection: "Connection",
+        connection: Opener,
         method: str,
         target: Event,
         after: Any,

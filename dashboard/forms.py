@@ -1,7 +1,8 @@
 """The forms of signing in and up, and of the team page."""
 
+from collections.abc import Callable
 from datetime import date, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from allauth.account import forms as account
 from allauth.core import context
@@ -9,8 +10,22 @@ from django import forms
 from django.utils import timezone
 
 from dashboard.account.adapters import invitation_of
+from protocol.errors import HostError
 from runs.models.webhook import EVENTS
 from teams.models import Role, Scope
+
+T = TypeVar("T")
+
+
+def submitted(form: forms.Form, act: Callable[[dict[str, Any]], T]) -> T | None:
+    """What ``act`` makes of a valid form; None if the form says what is wrong."""
+    if not form.is_valid():
+        return None
+    try:
+        return act(form.cleaned_data)
+    except HostError as error:
+        form.add_error(None, error.message)
+        return None
 
 
 class LoginForm(account.LoginForm):  # type: ignore[misc]

@@ -108,11 +108,6 @@ class Engines:
         """Stop PostgreSQL and keep its lock, so that ``start_postgres`` may follow."""
         self._running["postgres"].halt()
 
-    def restart_postgres(self) -> None:
-        """Stop PostgreSQL and start it again, on the same data."""
-        self.stop_postgres()
-        self.start_postgres()
-
     def start_valkey(self) -> None:
         """Start Valkey and wait until it answers. Raises EngineFailed."""
         self._running["valkey"].start()
@@ -120,11 +115,6 @@ class Engines:
     def stop_valkey(self) -> None:
         """Stop Valkey and keep its lock, so that ``start_valkey`` may follow."""
         self._running["valkey"].halt()
-
-    def restart_valkey(self) -> None:
-        """Stop Valkey and start it again, empty."""
-        self.stop_valkey()
-        self.start_valkey()
 
     def revive(self) -> list[str]:
         """Restart engines that died by themselves, without waiting; returns news for the log."""

@@ -9,7 +9,6 @@ from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from protocol.encoding import clean_text
-from protocol.strict_json import dumps
 
 MAX_DEPTH = 100
 """Levels of nesting allowed inside one open value."""
@@ -110,11 +109,6 @@ def _plain(value: Any) -> Any:
         return to_jsonable_python(value, by_alias=True)
     except (ValueError, RecursionError):
         raise Malformed(f"a {type(value).__name__} is not JSON") from None
-
-
-def compact(value: Any) -> str:
-    """The JSON text of a value that ``json_value`` has cleaned."""
-    return dumps(value)
 
 
 def key_value(key: Any) -> str:

@@ -109,7 +109,7 @@ def remove(data: Path) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def engines(request: pytest.FixtureRequest) -> Iterator[embedded.Engines]:
-    """The engines of this run; ``restart_valkey()`` and the like are for tests of recovery."""
+    """The engines of this run; ``stop_valkey()`` and the like are for tests of recovery."""
     if all(item.nodeid.startswith(NEED_NO_ENGINES) for item in request.session.items):
         yield embedded.Engines()
         return

@@ -1,11 +1,7 @@
 """The file store: bytes by key, streamed in and out. Knows no team and no upload."""
 
-import functools
 from collections.abc import AsyncGenerator, AsyncIterator
-from pathlib import Path
 from typing import Protocol
-
-from django.conf import settings
 
 BLOCK = 256 * 1024
 """Bytes that are read or written at once."""
@@ -28,16 +24,3 @@ class FileStore(Protocol):
     async def delete(self, key: str) -> None:
         """Delete it; does nothing if it does not exist. Raises OSError."""
         ...
-
-
-@functools.cache
-def file_store(place: str | None = None) -> FileStore:
-    """The store that ``AGUI_FILES`` names: a path, or ``s3://bucket/prefix``."""
-    place = settings.AGUI_FILES if place is None else place
-    if place.startswith("s3://"):
-        from backends.file_store.bucket import Bucket
-
-        return Bucket(place)
-    from backends.file_store.directory import Directory
-
-    return Directory(Path(place))

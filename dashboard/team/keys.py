@@ -1,18 +1,19 @@
 """The page of the team's API keys: make one, which is shown once, rotate, revoke."""
 
 from datetime import UTC, datetime, time, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
-from dashboard.forms import KeyForm
+from dashboard.forms import KeyForm, submitted
 from dashboard.pages import action, both
-from protocol.errors import HostError, Invalid
+from protocol.errors import Invalid
 from teams import keys as credentials
 from teams.access import api_keys
 from teams.authentication import Principal
-from teams.models import Role, Scope
+from teams.models import ApiKey, Role, Scope
 from teams.permissions import reaches
 
 MOST = 200
@@ -25,22 +26,22 @@ def keys(request: HttpRequest, principal: Principal) -> HttpResponse:
     if request.method != "POST":
         return _page(request, principal, _form(principal))
     form = _form(principal, request)
-    if not form.is_valid():
+    made = submitted(form, lambda fields: _create(principal, fields))
+    if made is None:
         return _page(request, principal, form)
-    choices, until = form.cleaned_data, form.cleaned_data["until"]
-    try:
-        _, text = api_keys.create(
-            principal,
-            choices["name"],
-            Role(choices["role"]),
-            scopes=[scope for scope in Scope if scope in choices["scopes"]],
-            agents=choices["agents"].split() or None,
-            expires=datetime.combine(until, time.max, UTC) if until else None,
-        )
-    except HostError as error:
-        form.add_error(None, error.message)
-        return _page(request, principal, form)
-    return _page(request, principal, _form(principal), text)
+    return _page(request, principal, _form(principal), made[1])
+
+
+def _create(principal: Principal, fields: dict[str, Any]) -> tuple[ApiKey, str]:
+    until = fields["until"]
+    return api_keys.create(
+        principal,
+        fields["name"],
+        Role(fields["role"]),
+        scopes=[scope for scope in Scope if scope in fields["scopes"]],
+        agents=fields["agents"].split() or None,
+        expires=datetime.combine(until, time.max, UTC) if until else None,
+    )
 
 
 @action

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods
 
 from agui_project.errors import NotFound
 from dashboard.account.adapters import SESSION
-from dashboard.forms import InvitationForm
+from dashboard.forms import InvitationForm, submitted
 from dashboard.pages import action, both, page, refused, uncached
 from protocol.errors import HostError, Invalid
 from teams.access import invitations, members
@@ -46,16 +46,14 @@ def _team(request: HttpRequest, principal: Principal, form: InvitationForm) -> H
 def invite(request: HttpRequest, principal: Principal) -> HttpResponse:
     """Send an invitation."""
     form = InvitationForm(request.POST)
-    if form.is_valid():
-        email, role = form.cleaned_data["email"], Role(form.cleaned_data["role"])
-        try:
-            row = invitations.invite(principal, email, role)
-        except HostError as error:
-            form.add_error(None, error.message)
-        else:
-            messages.success(request, f"An invitation is on its way to {row.email}.")
-            return redirect("team")
-    return _team(request, principal, form)
+    row = submitted(
+        form,
+        lambda fields: invitations.invite(principal, fields["email"], Role(fields["role"])),
+    )
+    if row is None:
+        return _team(request, principal, form)
+    messages.success(request, f"An invitation is on its way to {row.email}.")
+    return redirect("team")
 
 
 @action

@@ -6,9 +6,8 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
-from dashboard.forms import ScheduleForm
+from dashboard.forms import ScheduleForm, submitted
 from dashboard.pages import action, both, page
-from protocol.errors import HostError
 from runs.access.schedules import manage
 from teams.authentication import Principal
 
@@ -21,12 +20,8 @@ def listing(request: HttpRequest, principal: Principal) -> HttpResponse:
     if request.method != "POST":
         return _list(request, principal, ScheduleForm())
     form = ScheduleForm(request.POST)
-    if not form.is_valid():
-        return _list(request, principal, form)
-    try:
-        row = manage.create(principal, _values(form.cleaned_data))
-    except HostError as error:
-        form.add_error(None, error.message)
+    row = submitted(form, lambda fields: manage.create(principal, _values(fields)))
+    if row is None:
         return _list(request, principal, form)
     return redirect("team-schedule", row.pk)
 

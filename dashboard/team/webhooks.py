@@ -1,13 +1,13 @@
 """The team's webhooks: make one, whose secret is shown once; see what was delivered."""
 
+from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
-from dashboard.forms import WebhookForm
+from dashboard.forms import WebhookForm, submitted
 from dashboard.pages import action, both, page
-from protocol.errors import HostError
 from runs.access import webhooks
 from teams.authentication import Principal
 
@@ -20,16 +20,10 @@ def listing(request: HttpRequest, principal: Principal) -> HttpResponse:
     if request.method != "POST":
         return _list(request, principal, WebhookForm())
     form = WebhookForm(request.POST)
-    if not form.is_valid():
+    made = submitted(form, lambda fields: webhooks.create(principal, _values(fields)))
+    if made is None:
         return _list(request, principal, form)
-    fields = form.cleaned_data
-    values = {**fields, "agents": fields["agents"].split() or None}
-    try:
-        _, secret = webhooks.create(principal, values)
-    except HostError as error:
-        form.add_error(None, error.message)
-        return _list(request, principal, form)
-    return _list(request, principal, WebhookForm(), secret)
+    return _list(request, principal, WebhookForm(), made[1])
 
 
 @page
@@ -73,6 +67,10 @@ def remove(request: HttpRequest, principal: Principal, webhook_id: UUID) -> Http
     """Delete a webhook with its deliveries."""
     webhooks.remove(principal, webhook_id)
     return redirect("team-webhooks")
+
+
+def _values(fields: dict[str, Any]) -> dict[str, Any]:
+    return {**fields, "agents": fields["agents"].split() or None}
 
 
 def _list(

@@ -11,7 +11,8 @@ from pydantic import BaseModel
 
 from protocol.schema import EVENTS
 from protocol.shapes import Leaf, Many, Shape, Variants
-from protocol.values import Malformed, compact, json_value, members_of
+from protocol.strict_json import dumps
+from protocol.values import Malformed, json_value, members_of
 
 _ARGUMENTS = frozenset({"TOOL_CALL_ARGS", "TOOL_CALL_CHUNK"})
 """Events whose ``delta`` is JSON text, so that an object can only mean its text."""
@@ -109,6 +110,6 @@ def _is_structure(value: Any) -> bool:
 
 def _json(value: Any) -> Any:
     try:
-        return compact(json_value(value))
+        return dumps(json_value(value))
     except (Malformed, RecursionError):
         return value

@@ -43,7 +43,7 @@ def may_run_again(principal: Principal, run: Run) -> bool:
 
 def may_continue(principal: Principal, run: Run) -> bool:
     """Whether ``go_on`` would start a run now."""
-    return _may_start(principal, run) and _is_continuable(run)
+    return _may_start(principal, run) and _is_last(run)
 
 
 def may_change(principal: Principal, run: Run) -> bool:
@@ -75,7 +75,7 @@ def go_on(principal: Principal, run_id: UUID, text: str) -> Run:
     Raises NotFound, Forbidden, Invalid, NotContinuable, and what a start raises.
     """
     run = _find(principal, run_id)
-    if not _is_continuable(run):
+    if not _is_last(run):
         raise NotContinuable
     body = {
         "threadId": run.thread.thread_id,
@@ -142,10 +142,6 @@ def _is_repeatable(run: Run) -> bool:
         return False
     # Most inputs need not be parsed to know; they may be megabytes.
     return not ('"resume"' in run.input and "resume" in json.loads(run.input))
-
-
-def _is_continuable(run: Run) -> bool:
-    return _is_last(run)
 
 
 def _is_changeable(run: Run) -> bool:

@@ -1,6 +1,5 @@
 """JSON bodies of the API, read by the same strict rules as those of the streams."""
 
-from collections.abc import Mapping
 from typing import IO, Any
 
 from rest_framework.parsers import BaseParser
@@ -13,11 +12,6 @@ class StrictJSONParser(BaseParser):
 
     media_type = "application/json"
 
-    def parse(
-        self,
-        stream: IO[bytes],
-        media_type: str | None = None,
-        parser_context: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def parse(self, stream: IO[bytes], *_: Any, **__: Any) -> Any:
         """The body as JSON. Raises BadRequest where other parsers would guess."""
         return strict_json.loads(stream.read())

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from backends.file_store.store import file_store
+from backends.file_store import file_store
 from backends.postgres.bridge import db
 from protocol.input.file_references import references as references_in
 from runs.lifecycle.files import references

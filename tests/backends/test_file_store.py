@@ -11,7 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from backends.file_store.store import BLOCK, FileStore, file_store
+from backends.file_store import file_store
+from backends.file_store.store import BLOCK, FileStore
 from tests.clients.environments import programs
 
 LOCK = Path(__file__).parent / "s3" / "requirements.lock"

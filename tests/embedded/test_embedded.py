@@ -221,8 +221,10 @@ def test_what_ensure_started_stops_when_the_command_ends(data_dir: Path) -> None
 def test_restarts_keep_addresses_and_lock(data_dir: Path) -> None:
     with running(data_dir) as handle:
         before = (handle.postgres, handle.valkey)
-        handle.restart_valkey()
-        handle.restart_postgres()
+        handle.stop_valkey()
+        handle.start_valkey()
+        handle.stop_postgres()
+        handle.start_postgres()
         assert (handle.postgres, handle.valkey) != before
         assert ping(data_dir)
         assert query(data_dir, "select 1") == 1

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
@@ -156,3 +157,14 @@ def test_what_happens_to_a_key_is_in_the_teams_log(team: Team, alice: User) -> N
         ("key.revoked", second.prefix),
     ]
     assert {line.who for line in lines} == {"user:alice"}
+
+
+def test_the_command_prints_a_key_once(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("create_key", team.slug, "laptop", "--scopes", "read", "--days", "2")
+    row = keys.find(capsys.readouterr().out.strip())
+    assert row is not None
+    assert (row.name, row.role, row.scopes) == ("laptop", Role.MEMBER, ["read"])
+    assert row.expiry_date is not None
+    assert row.expiry_date - timezone.now() < timedelta(days=2)
+    with pytest.raises(CommandError, match="There is no team 'nobody'"):
+        call_command("create_key", "nobody", "laptop")

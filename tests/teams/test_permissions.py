@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from django.core.management import call_command
 
 from agui_project.errors import Forbidden
 from teams.authentication import Principal
@@ -79,3 +80,8 @@ def test_an_unknown_action_is_a_mistake_of_the_caller() -> None:
 
 def test_the_documented_table_is_the_table() -> None:
     assert as_markdown() in DOCS.read_text(), "see manage.py show_permissions"
+
+
+def test_the_command_prints_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("show_permissions")
+    assert capsys.readouterr().out == as_markdown()

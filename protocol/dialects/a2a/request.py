@@ -8,7 +8,7 @@ from typing import Any
 from protocol.dialects.a2a.push import PushConfig
 from protocol.dialects.a2a.push import read as read_push
 from protocol.errors import BadRequest, Invalid
-from protocol.input.fields import wrong
+from protocol.input.fields import object_at, text_at, wrong
 from protocol.strict_json import dumps
 
 Json = dict[str, Any]
@@ -38,7 +38,7 @@ def read(body: Any) -> SendRequest:
     """Read the body of ``message:send`` and ``message:stream``. Raises BadRequest or Invalid."""
     if not isinstance(body, dict):
         raise BadRequest('The body must be a JSON object: {"message"}.')
-    message = _object(body, "message", "message")
+    message = object_at(body.get("message"), "message")
     configuration = body.get("configuration") or {}
     if not isinstance(configuration, dict):
         raise wrong("configuration", "an object")
@@ -58,7 +58,7 @@ def read(body: Any) -> SendRequest:
     return SendRequest(
         task=_optional_text(message, "taskId"),
         context=_optional_text(message, "contextId"),
-        message={"id": _text(message, "messageId"), "role": "user", "content": text},
+        message={"id": text_at(message, "messageId", "message"), "role": "user", "content": text},
         answer=_answer(parts),
         props=_props(message),
         immediately=configuration.get("returnImmediately") is True,
@@ -130,19 +130,5 @@ def _whole(value: Any) -> Any:
     return [_whole(each) for each in value] if isinstance(value, list) else value
 
 
-def _object(members: Json, name: str, where: str) -> Json:
-    value = members.get(name)
-    if not isinstance(value, dict):
-        raise wrong(where, "an object")
-    return value
-
-
-def _text(members: Json, name: str) -> str:
-    value = members.get(name)
-    if not isinstance(value, str) or not value:
-        raise wrong(f"message.{name}", "a string")
-    return value
-
-
 def _optional_text(members: Json, name: str) -> str | None:
-    return _text(members, name) if members.get(name) else None
+    return text_at(members, name, "message") if members.get(name) else None

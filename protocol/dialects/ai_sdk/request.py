@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from protocol.errors import BadRequest, Invalid
-from protocol.input.fields import wrong
+from protocol.input.fields import objects, text_at, wrong
 from protocol.strict_json import dumps
 
 Json = dict[str, Any]
@@ -34,11 +34,11 @@ def read(body: Any) -> ChatRequest:
     """Read the body of a chat's POST. Raises BadRequest or Invalid; nothing is written."""
     if not isinstance(body, dict):
         raise BadRequest('The body must be a JSON object: {"id", "messages", "trigger"}.')
-    chat = _text(body, "id", "id")
+    chat = text_at(body, "id", "id")
     trigger = body.get("trigger", TRIGGERS[0])
     if trigger not in TRIGGERS:
         raise wrong("trigger", f"one of {', '.join(TRIGGERS)}")
-    messages = _objects(body.get("messages"), "messages")
+    messages = objects(body.get("messages"), "messages")
     if not messages:
         raise wrong("messages", "a list with at least one message")
     last, where = messages[-1], f"messages.{len(messages) - 1}"
@@ -64,7 +64,7 @@ def read(body: Any) -> ChatRequest:
         raise Invalid("The assistant's message brings no answer and no result of a tool.")
     return ChatRequest(
         data,
-        _text(last, "id", where),
+        text_at(last, "id", where),
         frozenset(part["toolCallId"] for part in parts),
         frozenset(part["approval"]["id"] for part in parts if part.get("approval")),
     )
@@ -72,24 +72,24 @@ def read(body: Any) -> ChatRequest:
 
 def _message(message: Json, where: str) -> list[Json]:
     """Zero or one AG-UI message, without tool calls: the host has those of its own threads."""
-    role, parts = _role(message, where), _objects(message.get("parts"), f"{where}.parts")
-    own: Json = {"id": _text(message, "id", where), "role": role}
+    role, parts = _role(message, where), objects(message.get("parts"), f"{where}.parts")
+    own: Json = {"id": text_at(message, "id", where), "role": role}
     if role == "user":
         user_parts = (_user_part(part, f"{where}.parts.{n}") for n, part in enumerate(parts))
         content = [part for part in user_parts if part]
         if [part["type"] for part in content] == ["text"]:
             return [{**own, "content": content[0]["text"]}]
         return [{**own, "content": content}]
-    text = "".join(_text(part, "text", where) for part in parts if part.get("type") == "text")
+    text = "".join(text_at(part, "text", where) for part in parts if part.get("type") == "text")
     return [{**own, "content": text}] if text else []
 
 
 def _user_part(part: Json, where: str) -> Json | None:
     if part.get("type") == "text":
-        return {"type": "text", "text": _text(part, "text", where)}
+        return {"type": "text", "text": text_at(part, "text", where)}
     if part.get("type") != "file":
         return None
-    kind, url = _text(part, "mediaType", where), _text(part, "url", where)
+    kind, url = text_at(part, "mediaType", where), text_at(part, "url", where)
     medium = kind.partition("/")[0]
     medium = medium if medium in ("image", "audio", "video") else "document"
     source = {"type": "url", "value": url, "mimeType": kind}
@@ -137,23 +137,23 @@ def _answers(parts: list[Json], where: str) -> list[Json]:
 def _tool_parts(message: Json, where: str) -> list[Json]:
     parts = [
         part
-        for part in _objects(message.get("parts"), f"{where}.parts")
+        for part in objects(message.get("parts"), f"{where}.parts")
         if str(part.get("type", "")).startswith(("tool-", "dynamic-tool"))
     ]
     for part in parts:
-        _text(part, "toolCallId", where)
+        text_at(part, "toolCallId", where)
         approval = part.get("approval")
         if approval is not None:
             if not isinstance(approval, dict):
                 raise wrong(f"{where}.approval", "an object")
-            _text(approval, "id", f"{where}.approval")
+            text_at(approval, "id", f"{where}.approval")
     return parts
 
 
 def _tools(value: Any) -> list[Json]:
     """The client's tools: a list as in AG-UI, or an object by name as AI SDK front ends send it."""
     if not isinstance(value, dict):
-        return _objects(value, "tools")
+        return objects(value, "tools")
     return [
         {
             "name": name,
@@ -175,17 +175,3 @@ def _role(message: Json, where: str) -> str:
     if role not in ("user", "assistant", "system"):
         raise wrong(f"{where}.role", "user, assistant or system")
     return str(role)
-
-
-def _objects(value: Any, where: str) -> list[Json]:
-    value = [] if value is None else value
-    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
-        raise wrong(where, "a list of objects")
-    return value
-
-
-def _text(members: Json, name: str, where: str) -> str:
-    value = members.get(name)
-    if not isinstance(value, str) or (not value and name != "text"):
-        raise wrong(where if where == name else f"{where}.{name}", "a string")
-    return value

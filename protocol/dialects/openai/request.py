@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from protocol.errors import BadRequest, Invalid
-from protocol.input.fields import wrong
+from protocol.input.fields import object_at, objects, text_at, wrong
 
 Json = dict[str, Any]
 OPTIONS = (
@@ -61,14 +61,14 @@ def read_response(body: Any) -> ResponseRequest:
     if isinstance(items, str):
         items = [{"role": "user", "content": items}]
     data["messages"], data["resume"] = [], []
-    for number, item in enumerate(_objects(items, "input")):
+    for number, item in enumerate(objects(items, "input")):
         _item(item, f"input.{number}", data)
     if not data["messages"] and not data["resume"]:
         raise wrong("input", "a text, or a list of items")
     if body.get("instructions"):
         data["context"] = [{"description": "Instructions", "value": body["instructions"]}]
     return ResponseRequest(
-        _text(body, "model", "model"),
+        text_at(body, "model", "model"),
         data,
         _flag(body, "stream"),
         _flag(body, "background"),
@@ -81,7 +81,7 @@ def read_chat(body: Any) -> ChatCompletionRequest:
     """Read the body of POST /v1/chat/completions. Raises BadRequest or Invalid."""
     body = _object(body)
     data = _common(body)
-    messages = _objects(body.get("messages"), "messages")
+    messages = objects(body.get("messages"), "messages")
     if not messages:
         raise wrong("messages", "a list with at least one message")
     if body.get("n") not in (None, 1):
@@ -90,7 +90,7 @@ def read_chat(body: Any) -> ChatCompletionRequest:
     options = body.get("stream_options") or {}
     with_usage = isinstance(options, dict) and options.get("include_usage") is True
     return ChatCompletionRequest(
-        _text(body, "model", "model"), data, _flag(body, "stream"), with_usage
+        text_at(body, "model", "model"), data, _flag(body, "stream"), with_usage
     )
 
 
@@ -102,7 +102,7 @@ def _common(body: Json) -> Json:
     options = {name: body[name] for name in OPTIONS if body.get(name) is not None}
     tools = [
         tool
-        for number, each in enumerate(_objects(body.get("tools"), "tools"))
+        for number, each in enumerate(objects(body.get("tools"), "tools"))
         if (tool := _tool(each, f"tools.{number}"))
     ]
     return {"forwardedProps": {**props, "openai": options}, "tools": tools}
@@ -123,7 +123,7 @@ def _tool(tool: Json, where: str) -> Json | None:
     if not isinstance(function, dict):
         raise wrong(f"{where}.function", "an object")
     return {
-        "name": _text(function, "name", where),
+        "name": text_at(function, "name", where),
         "description": function.get("description") or "",
         "parameters": function.get("parameters"),
     }
@@ -136,17 +136,17 @@ def _item(item: Json, where: str, data: Json) -> None:
     if kind == "message":
         messages.append(_message(item, where))
     elif kind == "function_call":
-        call = {"id": _text(item, "call_id", where), "type": "function"}
-        call_of = {"name": _text(item, "name", where), "arguments": item.get("arguments") or "{}"}
+        call = {"id": text_at(item, "call_id", where), "type": "function"}
+        call_of = {"name": text_at(item, "name", where), "arguments": item.get("arguments") or "{}"}
         messages.append({"role": "assistant", "toolCalls": [{**call, "function": call_of}]})
     elif kind == "function_call_output":
-        key, output = _text(item, "call_id", where), item.get("output")
+        key, output = text_at(item, "call_id", where), item.get("output")
         content = output if isinstance(output, str) else _parts(output, f"{where}.output")
         messages.append(
             {"id": f"{key}-result", "role": "tool", "toolCallId": key, "content": content}
         )
     elif kind == "mcp_approval_response":
-        answer: Json = {"interruptId": _text(item, "approval_request_id", where)}
+        answer: Json = {"interruptId": text_at(item, "approval_request_id", where)}
         if not isinstance(item.get("approve"), bool):
             raise wrong(f"{where}.approve", "true or false")
         answer |= {"status": "resolved", "payload": {"approved": item["approve"]}}
@@ -178,17 +178,17 @@ def _chat(message: Json, where: str) -> Json:
     if role == "tool":
         content = message.get("content")
         result = content if isinstance(content, str) else _parts(content, f"{where}.content")
-        key = _text(message, "tool_call_id", where)
+        key = text_at(message, "tool_call_id", where)
         return {"role": "tool", "toolCallId": key, "content": result}
     if role == "assistant" and message.get("tool_calls"):
-        calls = _objects(message["tool_calls"], f"{where}.tool_calls")
+        calls = objects(message["tool_calls"], f"{where}.tool_calls")
         text = message.get("content")
         return {"role": role, "toolCalls": calls, "content": text if isinstance(text, str) else ""}
     return _message(message, where)
 
 
 def _parts(content: Any, where: str) -> list[Json]:
-    return [_part(part, f"{where}.{n}") for n, part in enumerate(_objects(content, where))]
+    return [_part(part, f"{where}.{n}") for n, part in enumerate(objects(content, where))]
 
 
 def _part(part: Json, where: str) -> Json:
@@ -196,22 +196,22 @@ def _part(part: Json, where: str) -> Json:
     match kind:
         case "input_text" | "output_text" | "text" | "refusal":
             name = "refusal" if kind == "refusal" else "text"
-            return {"type": "text", "text": _text(part, name, where)}
+            return {"type": "text", "text": text_at(part, name, where)}
         case "input_image":
-            return _media("image", _text(part, "image_url", where), where)
+            return _media("image", text_at(part, "image_url", where), where)
         case "image_url":
             image = part.get("image_url")
-            return _media("image", _text(_object_at(image, where), "url", where), where)
+            return _media("image", text_at(object_at(image, where), "url", where), where)
         case "input_audio":
-            audio = _object_at(part.get("input_audio"), where)
-            mime = f"audio/{_text(audio, 'format', where)}"
-            source = {"type": "data", "value": _text(audio, "data", where), "mimeType": mime}
+            audio = object_at(part.get("input_audio"), where)
+            mime = f"audio/{text_at(audio, 'format', where)}"
+            source = {"type": "data", "value": text_at(audio, "data", where), "mimeType": mime}
             return {"type": "audio", "source": source}
         case "input_file" | "file":
-            file = part if kind == "input_file" else _object_at(part.get("file"), where)
+            file = part if kind == "input_file" else object_at(part.get("file"), where)
             if file.get("file_url") is not None:
-                return _media("document", _text(file, "file_url", where), where)
-            return _media("document", _text(file, "file_data", where), where)
+                return _media("document", text_at(file, "file_url", where), where)
+            return _media("document", text_at(file, "file_data", where), where)
     raise Invalid(f"This host does not know parts of type {kind}.", details={"path": where})
 
 
@@ -231,19 +231,6 @@ def _object(body: Any) -> Json:
     return body
 
 
-def _object_at(value: Any, where: str) -> Json:
-    if not isinstance(value, dict):
-        raise wrong(where, "an object")
-    return value
-
-
-def _objects(value: Any, where: str) -> list[Json]:
-    value = [] if value is None else value
-    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
-        raise wrong(where, "a list of objects")
-    return value
-
-
 def _flag(body: Json, name: str) -> bool:
     value = body.get(name)
     if not isinstance(value, bool | None):
@@ -252,11 +239,4 @@ def _flag(body: Json, name: str) -> bool:
 
 
 def _optional_text(body: Json, name: str) -> str | None:
-    return None if body.get(name) is None else _text(body, name, name)
-
-
-def _text(members: Json, name: str, where: str) -> str:
-    value = members.get(name)
-    if not isinstance(value, str) or (not value and name != "text"):
-        raise wrong(where if where == name else f"{where}.{name}", "a string")
-    return value
+    return None if body.get(name) is None else text_at(body, name, name)

@@ -1,6 +1,5 @@
 """Importing the archive of a run."""
 
-from collections.abc import Mapping
 from typing import IO, Any
 
 from drf_spectacular.utils import extend_schema
@@ -21,12 +20,7 @@ class LinesParser(BaseParser):
 
     media_type = LINES
 
-    def parse(
-        self,
-        stream: IO[bytes],
-        media_type: str | None = None,
-        parser_context: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def parse(self, stream: IO[bytes], *_: Any, **__: Any) -> Any:
         """The body, as bytes."""
         return stream.read()
 

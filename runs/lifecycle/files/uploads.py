@@ -11,7 +11,7 @@ from django.db.models import Sum
 from django.utils import timezone
 
 from agui_project.errors import Conflict
-from backends.file_store.store import file_store
+from backends.file_store import file_store
 from runs.models import File
 from teams.actors import Actor
 from teams.models import Team

@@ -7,6 +7,7 @@ many are complete at once. Item ids start again in every session, so they get th
 
 from collections.abc import Iterator, Mapping
 
+from protocol.strict_json import dumps_any
 from runtimes.kinds.process import dialect
 from runtimes.kinds.process.dialect import Dialect, Event, Line, of_count, of_dict, of_list, of_text
 
@@ -101,7 +102,7 @@ class Codex(Dialect):
         if complete:
             outcome = {k: v for k, v in item.items() if k not in ARGUMENTS | LABELS}
             failed = item.get("status") in ("failed", "declined")
-            yield dialect.call_result(id, dialect.as_json(outcome), failed)
+            yield dialect.call_result(id, dumps_any(outcome), failed)
 
     def _count(self, used: Line) -> None:
         """Codex counts a session from its first turn, including those of earlier runs.

@@ -108,7 +108,7 @@ def call_end(id: str) -> Event:
 
 def call(id: str, name: str, args: Any, parent: str | None = None) -> Iterator[Event]:
     """A whole tool call with its arguments."""
-    yield from (call_start(id, name, parent), call_args(id, as_json(args)), call_end(id))
+    yield from (call_start(id, name, parent), call_args(id, dumps_any(args)), call_end(id))
 
 
 def call_result(id: str, content: str, failed: bool = False) -> Event:
@@ -121,11 +121,6 @@ def call_result(id: str, content: str, failed: bool = False) -> Event:
         "role": "tool",
     }
     return event | ({"metadata": {"isError": True}} if failed else {})
-
-
-def as_json(value: Any) -> str:
-    """Any value as JSON text."""
-    return dumps_any(value)
 
 
 def of_dict(value: Any) -> dict[str, Any]:
@@ -142,7 +137,7 @@ def of_text(value: Any) -> str:
     """``value`` if it is text, else its JSON; empty for null."""
     if value is None:
         return ""
-    return value if isinstance(value, str) else as_json(value)
+    return value if isinstance(value, str) else dumps_any(value)
 
 
 def of_count(value: Any) -> int:

@@ -156,7 +156,8 @@ def test_a_postgres_restart_in_mid_run_loses_nothing(
     reader = Reader(host, run["id"])
     reader.until(50)
     assert host.engines
-    host.engines.restart_postgres()
+    host.engines.stop_postgres()
+    host.engines.start_postgres()
     assert reader.finish(60)["type"] in ("RUN_FINISHED", "RUN_ERROR")
     ended = host.run(run["id"])
     assert ended["events"] == len(reader.events)

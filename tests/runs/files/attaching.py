@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 
-from backends.file_store.store import file_store
+from backends.file_store import file_store
 from runs.models import File, FileReference, Run
 from teams.authentication import Principal
 from tests.asgi import Answer, Headers, ask

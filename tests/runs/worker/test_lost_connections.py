@@ -47,7 +47,8 @@ class Ways:
         self.first, self.second, self.engines = first, second, engines
 
     def restart(self) -> None:
-        self.engines.restart_postgres()
+        self.engines.stop_postgres()
+        self.engines.start_postgres()
 
     def kill(self) -> None:
         self.first.cut_all()

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.utils.http import content_disposition_header
 
 from agui_project.errors import MethodNotAllowed, NotFound, Unavailable
-from backends.file_store.store import file_store
+from backends.file_store import file_store
 from backends.postgres.bridge import db, db_read
 from events import recheck
 from runs.access.files import files

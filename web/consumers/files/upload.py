@@ -18,7 +18,8 @@ from agui_project.errors import (
     Unavailable,
     UnsupportedMediaType,
 )
-from backends.file_store.store import BLOCK, file_store
+from backends.file_store import file_store
+from backends.file_store.store import BLOCK
 from backends.postgres.bridge import db
 from protocol.errors import BadRequest, HostError, Invalid
 from runs.access.files import files

@@ -1,0 +1,20 @@
+"""Our own server-sent events, taken apart."""
+
+import pytest
+
+from protocol.dialects.server_sent import blocks
+
+
+@pytest.mark.parametrize(
+    ("sse", "data"),
+    [
+        (b"", []),
+        (b": ping\n\n", []),
+        (b"retry: 1000\n\n", []),
+        (b'data: {"a":1}\n\n', [(None, b'{"a":1}')]),
+        (b"id: 3\ndata: x\n\nid: 4\ndata: y\n\n", [(3, b"x"), (4, b"y")]),
+        (b"id: 3\ndata: x\n\nid: 4\ndata: cut", [(3, b"x")]),
+    ],
+)
+def test_data_comes_with_its_id(sse: bytes, data: list[tuple[int | None, bytes]]) -> None:
+    assert list(blocks(sse)) == data
