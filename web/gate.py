@@ -7,6 +7,9 @@ and gives it back when its answer begins: an open stream holds none.
 
 Callers take turns, and one caller (a team, or an address not yet identified) holds at most half of
 the slots. A request that would wait too long is refused at once.
+
+Starts have a share of the slots only: each keeps a processor busy, and many at once held up the
+events of open streams. Reads and joins wait for PostgreSQL instead, and share its answers.
 """
 
 import asyncio
@@ -18,7 +21,8 @@ from django.conf import settings
 
 from agui_project.errors import Overloaded
 
-WAIT_FACTORS = {"start": 1, "read": 1, "join": 6}
+START = "start"
+WAIT_FACTORS = {START: 1, "write": 1, "read": 1, "join": 6}
 """Multiplies ``AGUI_REQUEST_WAIT`` for each kind: thousands of readers return after a restart."""
 MOST_WAITING = 4_000
 FIRST_GUESS = 0.02
@@ -46,19 +50,26 @@ class Slot:
 class Gate:
     """The slots of one event loop, and the lanes of callers that wait for one."""
 
-    def __init__(self, slots: int) -> None:
+    def __init__(self, slots: int, starts: int | None = None) -> None:
+        """``starts``: how many of the slots starts may hold; all of them if not given."""
         self.slots = slots
+        self.starts = min(starts or slots, slots)
         self.share = max(1, slots // 2)
+        # Of two, one caller gets one: its starts may wait long for a thread of its own.
+        self.share_of_starts = min(self.share, max(1, self.starts - 1))
         self._busy = 0
         self._busy_of: Counter[str] = Counter()
+        self._starts = 0
+        self._starts_of: Counter[str] = Counter()
         self._lanes: OrderedDict[Key, deque[asyncio.Future[None]]] = OrderedDict()
+        self._starting_lanes = 0
         self._waiting = 0
         self._seconds = dict.fromkeys(WAIT_FACTORS, FIRST_GUESS)
 
     async def enter(self, caller: str, kind: str) -> Slot:
         """Take a slot, or wait for one. Raises Overloaded at once if that would take too long."""
-        if (caller, kind) not in self._lanes and self._has_room(caller):
-            self._take(caller)
+        if (caller, kind) not in self._lanes and self._has_room(caller, kind):
+            self._take(caller, kind)
             return Slot(self, caller, kind)
         seconds = self.expected(caller, kind)
         if (
@@ -67,7 +78,10 @@ class Gate:
         ):
             raise Overloaded(headers={"Retry-After": str(max(1, math.ceil(seconds)))})
         turn = asyncio.get_running_loop().create_future()
-        self._lanes.setdefault((caller, kind), deque()).append(turn)
+        if (caller, kind) not in self._lanes:
+            self._lanes[caller, kind] = deque()
+            self._starting_lanes += kind == START
+        self._lanes[caller, kind].append(turn)
         self._waiting += 1
         try:
             await turn
@@ -81,8 +95,11 @@ class Gate:
 
     def expected(self, caller: str, kind: str) -> float:
         """Seconds that a request would wait behind those of its own lane."""
-        lanes = len(self._lanes) + ((caller, kind) not in self._lanes)
-        at_once = min(self.share, self.slots / lanes)
+        fresh = (caller, kind) not in self._lanes
+        at_once = min(self.share, self.slots / (len(self._lanes) + fresh))
+        if kind == START:
+            starters = self._starting_lanes + fresh
+            at_once = min(at_once, self.share_of_starts, self.starts / starters)
         return len(self._lanes.get((caller, kind), ())) * self._seconds[kind] / at_once
 
     def left(self, caller: str, kind: str, seconds: float | None) -> None:
@@ -90,26 +107,34 @@ class Gate:
         if seconds is not None:
             self._seconds[kind] += (seconds - self._seconds[kind]) * WEIGHT
         self._busy -= 1
-        self._busy_of[caller] -= 1
-        if not self._busy_of[caller]:
-            del self._busy_of[caller]
+        _count_down(self._busy_of, caller)
+        if kind == START:
+            self._starts -= 1
+            _count_down(self._starts_of, caller)
         self._call()
 
-    def _has_room(self, caller: str) -> bool:
-        return self._busy < self.slots and self._busy_of[caller] < self.share
+    def _has_room(self, caller: str, kind: str) -> bool:
+        if self._busy >= self.slots or self._busy_of[caller] >= self.share:
+            return False
+        return kind != START or (
+            self._starts < self.starts and self._starts_of[caller] < self.share_of_starts
+        )
 
-    def _take(self, caller: str) -> None:
+    def _take(self, caller: str, kind: str) -> None:
         self._busy += 1
         self._busy_of[caller] += 1
+        if kind == START:
+            self._starts += 1
+            self._starts_of[caller] += 1
 
     def _call(self) -> None:
         """Give free slots to the lane whose turn it is, which then goes to the end."""
         for key in list(self._lanes):
             if self._busy >= self.slots:
                 return
-            if not self._has_room(key[0]):
+            if not self._has_room(*key):
                 continue
-            self._take(key[0])
+            self._take(*key)
             turn = self._lanes[key][0]
             self._remove(key, turn)
             if key in self._lanes:
@@ -121,3 +146,10 @@ class Gate:
         self._waiting -= 1
         if not self._lanes[key]:
             del self._lanes[key]
+            self._starting_lanes -= key[1] == START
+
+
+def _count_down(counter: Counter[str], name: str) -> None:
+    counter[name] -= 1
+    if not counter[name]:
+        del counter[name]

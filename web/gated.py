@@ -1,6 +1,7 @@
 """The gate as ASGI middleware, in front of Django and of the consumers alike."""
 
 import asyncio
+import re
 from collections import deque
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -15,13 +16,15 @@ from backends.postgres.scope import limited
 from security import requester
 from web.asgi_http import GATE, SLOT, refuse
 from web.callers import Callers
-from web.gate import Gate
+from web.gate import START, Gate
 from web.scope import App, Receive, Scope, Send, headers_of
 
 log = structlog.get_logger(__name__)
 
 PROBES = ("/ready", "/metrics")
 PROBE_SLOTS = 2
+STARTS = re.compile(r"(|(/api)?/agui\b.*|/api/chat/.*|/v1/.*|/a2a\b.*|/mcp|/api/v1/runs)$")
+"""Where runs are started, by the protocols' addresses, without a slash at their end."""
 
 
 class Gated:
@@ -58,7 +61,10 @@ class Gated:
     def _gate(self, path: str) -> Gate:
         loop = asyncio.get_running_loop()
         if loop not in self._gates:
-            self._gates[loop] = Gate(settings.AGUI_REQUEST_SLOTS), Gate(PROBE_SLOTS)
+            self._gates[loop] = (
+                Gate(settings.AGUI_REQUEST_SLOTS, settings.AGUI_START_SLOTS),
+                Gate(PROBE_SLOTS),
+            )
         return self._gates[loop][path in PROBES]
 
 
@@ -86,5 +92,8 @@ def _kind(scope: Scope) -> str:
     if scope["type"] == "websocket":
         return "join"
     if scope["method"] not in ("GET", "HEAD", "OPTIONS"):
-        return "start"
+        path = scope["path"].rstrip("/")
+        if path.endswith("/connect"):
+            return "join"  # A reloaded front end reads its thread by POST.
+        return START if STARTS.match(path) else "write"
     return "join" if "text/event-stream" in headers_of(scope).get("accept", "") else "read"

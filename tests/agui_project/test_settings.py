@@ -146,6 +146,7 @@ WRONG: dict[str, tuple[str | tuple[str, dict[str, str]], ...]] = {
     "AGUI_DB_THREADS": (*COUNTS, "1001"),
     "AGUI_DB_POOL": (*COUNTS, "1"),
     "AGUI_REQUEST_SLOTS": COUNTS,
+    "AGUI_START_SLOTS": COUNTS,
     "AGUI_REQUEST_WAIT": SPANS,
     "AGUI_DATABASE_DEADLINE": SECONDS,
 }  # fmt: skip

@@ -9,6 +9,7 @@ from pytest_django import Settings
 
 from agui_project.errors import Overloaded
 from web.gate import Gate, Slot
+from web.gated import _kind
 
 
 @asynccontextmanager
@@ -40,6 +41,41 @@ async def test_one_caller_holds_half_of_the_slots() -> None:
         of_a[0].release()  # twice is once
         await settle()
         assert len(of_a) == 3
+
+
+async def test_starts_leave_slots_to_reads_and_joins() -> None:
+    gate = Gate(8, starts=3)
+    async with entering(gate, *"aaaaabb") as starts:
+        assert len(starts) == 3
+        async with entering(gate, *"ab", kind="join") as joins, entering(gate, "c", kind="read"):
+            assert len(joins) == 2
+        starts[0].release()
+        await settle()
+        assert len(starts) == 4
+
+
+async def test_starts_of_one_caller_leave_a_slot_to_those_of_others() -> None:
+    gate = Gate(8, starts=2)
+    async with entering(gate, *"aaaa") as of_a, entering(gate, "b") as of_b:
+        assert (len(of_a), len(of_b)) == (1, 1)
+        of_b[0].release()
+        await settle()
+        assert len(of_a) == 1, "the slot stays free for others"
+        async with entering(gate, *"aaaa", kind="read") as reads:
+            assert len(reads) == 3, "one caller holds half of all slots at most"
+        of_a[0].release()
+        await settle()
+        assert len(of_a) == 2
+
+
+async def test_starts_are_refused_by_their_own_share(settings: Settings) -> None:
+    settings.AGUI_REQUEST_WAIT = 0.1  # of 20 ms each, one at a time: five may wait
+    gate = Gate(8, starts=2)
+    async with entering(gate, *"a" * 7):
+        with pytest.raises(Overloaded):
+            await gate.enter("a", "start")
+        async with entering(gate, "a", kind="read") as reads:
+            assert len(reads) == 1
 
 
 async def test_callers_take_turns() -> None:
@@ -80,3 +116,24 @@ async def test_who_leaves_while_waiting_takes_no_slot_along() -> None:
         await settle()
         (await gate.enter("d", "start")).release()
     assert (gate._busy, gate._waiting, gate._busy_of, gate._lanes) == (0, 0, {}, {})
+    assert (gate._starts, gate._starts_of, gate._starting_lanes) == (0, {}, 0)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "kind"),
+    [
+        ("POST", "/", "start"),
+        ("POST", "/agui", "start"),
+        ("POST", "/api/agui/agent/demo/run/", "start"),
+        ("POST", "/agui/agent/demo/connect", "join"),
+        ("POST", "/api/v1/runs", "start"),
+        ("POST", "/api/v1/runs/1/cancel", "write"),
+        ("POST", "/v1/responses", "start"),
+        ("POST", "/a2a/demo/message:send", "start"),
+        ("POST", "/mcp", "start"),
+        ("POST", "/login/", "write"),
+        ("GET", "/agui", "read"),
+    ],
+)
+def test_which_requests_are_starts(method: str, path: str, kind: str) -> None:
+    assert _kind({"type": "http", "method": method, "path": path, "headers": []}) == kind

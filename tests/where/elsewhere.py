@@ -126,7 +126,6 @@ ELSEWHERE = {
     "web/consumers/stream.py": "tests/web/test_streams.py",
     "web/consumers/wait.py": "tests/runs/api/test_runs.py",
     "web/description/*": "tests/web/description/test_operations.py",
-    "web/gated.py": "tests/acceptance/load/test_overload.py",
     "web/host_socket/socket.py": "tests/web/host_socket/test_streams.py",
     "web/host_socket/threads.py": "tests/web/host_socket/test_streams.py",
     "web/tracing/*": "tests/runs/worker/tracing/test_traces.py",

@@ -192,7 +192,7 @@ class Conversation:
     async def _abort(self, run_id: Any) -> None:
         if not isinstance(run_id, str) or (key := self._runs.get(run_id)) is None:
             raise NotFound("No run of this socket has that runId.")
-        async with self._request.admitted(of_team(self._principal.team.pk), "start"):
+        async with self._request.admitted(of_team(self._principal.team.pk), "write"):
             await db(self._cancel, key)
 
     def _cancel(self, key: UUID) -> None:

@@ -166,8 +166,8 @@ def _rendered(run: Run) -> dict[str, Any]:
 
 METHODS = {
     "run.start": Method(start_run, "start"),
-    "run.cancel": Method(cancel_run, "start"),
-    "interrupt.answer": Method(answer_interrupt, "start"),
+    "run.cancel": Method(cancel_run, "write"),
+    "interrupt.answer": Method(answer_interrupt, "write"),
     "run.subscribe": Method(subscribe_run, "join"),
     "thread.subscribe": Method(subscribe_thread, "join"),
     "team.subscribe": Method(subscribe_team, "join"),

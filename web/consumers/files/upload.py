@@ -31,6 +31,7 @@ from security import media_types
 from teams import authentication
 from teams.authentication import Principal
 from web.asgi_http import Request, answer_json, endpoint
+from web.callers import of_team
 from web.consumers import arriving
 from web.consumers.files.form import LONGEST_FIELDS, Form
 from web.scope import Send
@@ -86,7 +87,7 @@ async def _stored(principal: Principal, request: Request) -> File:
             raise RequestTimeout(message, details={"seconds": seconds}) from None
         except OSError as error:
             raise Unavailable("The file cannot be stored right now; try again later.") from error
-        async with request.admitted(str(principal.team.pk), "start"):
+        async with request.admitted(of_team(principal.team.pk), "write"):
             return await db(
                 files.complete,
                 principal,
