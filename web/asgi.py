@@ -21,6 +21,7 @@ from runs.worker import reaper  # noqa: E402
 from runs.worker.scheduler import Scheduler  # noqa: E402
 from web import routing  # noqa: E402
 from web.bodies import Bodies, RefuseNul  # noqa: E402
+from web.compression import Compressed  # noqa: E402
 from web.cors import Cors  # noqa: E402
 from web.gated import Gated, Whole  # noqa: E402
 from web.health import Alive  # noqa: E402
@@ -55,7 +56,7 @@ router = routing.http(Whole(django))
 inner = Alive(RefuseNul(Bodies(Gated(router), routing.streams_its_body)))
 application = ProtocolTypeRouter(
     {
-        "http": RequestId(Cors(traced(inner, router.routes))),
+        "http": RequestId(Cors(Compressed(traced(inner, router.routes)))),
         "websocket": RequestId(RefuseNul(Gated(routing.websocket()))),
         "lifespan": lifespan,
     }

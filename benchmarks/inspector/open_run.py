@@ -6,11 +6,10 @@ after load, less than 250 MB of memory.
 """
 
 import os
-import time
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
 from benchmarks.report import keep
 from tests.acceptance.host import Host
@@ -21,6 +20,8 @@ from tests.needs import need
 EVENTS = int(os.environ.get("EVENTS", "200000"))
 AT = EVENTS * 3 // 4
 SECONDS = 120_000
+EMPTY = 1_500
+"""Milliseconds in which an empty page's renderer starts; that takes up to 0.6 s of processor."""
 SEED = f"""
 from datetime import timedelta
 from django.utils import timezone
@@ -42,7 +43,22 @@ window.long = [];
 new PerformanceObserver((list) => {
   for (const entry of list.getEntries()) window.long.push([entry.startTime, entry.duration]);
 }).observe({ type: "longtask", buffered: true });
+const seen = (window.seen = {});
+const marks = {
+  header: ".title h1",
+  outline: "#timeline .lane",
+  selected: '#timeline .lane[aria-selected="true"]',
+};
+const look = () => {
+  for (const [name, path] of Object.entries(marks)) {
+    if (!seen[name] && document.querySelector(path)?.clientHeight) seen[name] = performance.now();
+  }
+  if (!seen.selected) setTimeout(look, 20);
+};
+look();
 """
+"""The page says itself when it shows what is waited for: a driver that asks it over and over makes
+the renderer work for the driver."""
 
 
 PROMISES = {
@@ -62,7 +78,8 @@ def renderers(browser: Browser) -> dict[int, float]:
 def memory(pid: int) -> float:
     """The megabytes that a process has to itself."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return int(next(line for line in lines if line.startswith("RssAnon")).split()[1]) / 1024
+    own = next((line for line in lines if line.startswith("RssAnon")), "RssAnon: 0 kB")
+    return int(own.split()[1]) / 1024  # a process that has ended has none
 
 
 def measure(browser: Browser, host: Host, run: str) -> dict[str, float]:
@@ -71,16 +88,11 @@ def measure(browser: Browser, host: Host, run: str) -> dict[str, float]:
     context.add_init_script(WATCH)
     page = context.new_page()
     page.set_default_timeout(SECONDS)
-    expect.set_options(timeout=SECONDS)
+    page.wait_for_timeout(EMPTY)
     before = renderers(browser)
-    began = time.perf_counter()
     page.goto(f"/runs/{run}/#timeline&seq={AT}", wait_until="commit")
-    expect(page.locator(".title h1")).to_be_visible()
-    header = time.perf_counter() - began
-    expect(page.locator("#timeline .lane").first).to_be_visible()
-    outline = time.perf_counter() - began
-    expect(page.locator('#timeline .lane[aria-selected="true"]')).to_be_visible()
-    selected = time.perf_counter() - began
+    while not (seen := page.evaluate("window.seen")).get("selected"):
+        page.wait_for_timeout(100)
     painted, size, loaded = page.evaluate(
         """() => {
           const [paint] = performance.getEntriesByName("first-contentful-paint");
@@ -95,15 +107,18 @@ def measure(browser: Browser, host: Host, run: str) -> dict[str, float]:
     page.wait_for_timeout(3_000)
     tasks = [length for start, length in page.evaluate("window.long") if start > loaded]
     used = {pid: at - before.get(pid, 0) for pid, at in renderers(browser).items()}
-    megabytes = max(memory(pid) for pid in used)
+    own = max(
+        filter(memory, used), key=lambda pid: used[pid]
+    )  # others are empty, or kept for the next page
+    megabytes = memory(own)
     context.close()
     return {
-        "header_s": round(header, 2),
-        "outline_s": round(outline, 2),
-        "selected_s": round(selected, 2),
+        "header_s": round(seen["header"] / 1000, 2),
+        "outline_s": round(seen["outline"] / 1000, 2),
+        "selected_s": round(seen["selected"] / 1000, 2),
         "first_paint_s": round(painted / 1000, 2),
         "kb_before_paint": round(size / 1000),
-        "renderer_s": round(sum(used.values()), 2),
+        "renderer_s": round(used[own], 2),
         "longest_task_ms": round(max(tasks, default=0)),
         "memory_mb": round(megabytes),
     }

@@ -4,8 +4,6 @@ from typing import Any
 from uuid import UUID
 
 from django.http import HttpResponse
-from django.utils.decorators import method_decorator
-from django.views.decorators.gzip import gzip_page
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -57,7 +55,6 @@ class OutlineSerializer(serializers.Serializer[Any]):
     head = serializers.IntegerField()
 
 
-@method_decorator(gzip_page, name="dispatch")
 class RunOutline(APIView):
     """The outline of a run."""
 
@@ -78,7 +75,6 @@ class RunOutline(APIView):
 
 
 @extend_schema(exclude=True)
-@method_decorator(gzip_page, name="dispatch")
 class SharedOutline(APIView):
     """The outline of a run for readers with a link."""
 
