@@ -117,6 +117,7 @@ def test_who_accepts_gzip(header: str, accepted: bool) -> None:
     assert accepts_gzip(header) is accepted
 
 
+@pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume")  # as the application does
 async def test_the_application_compresses_its_static_files() -> None:
     answer = await application_ask("GET", "/static/css/host.css", {"accept-encoding": "gzip"})
     assert answer.headers["content-encoding"] == "gzip"
