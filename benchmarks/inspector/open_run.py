@@ -43,7 +43,7 @@ window.long = [];
 new PerformanceObserver((list) => {
   for (const entry of list.getEntries()) window.long.push([entry.startTime, entry.duration]);
 }).observe({ type: "longtask", buffered: true });
-const seen = (window.seen = {});
+const moments = (window.moments = {});
 const marks = {
   header: ".title h1",
   outline: "#timeline .lane",
@@ -51,9 +51,9 @@ const marks = {
 };
 const look = () => {
   for (const [name, path] of Object.entries(marks)) {
-    if (!seen[name] && document.querySelector(path)?.clientHeight) seen[name] = performance.now();
+    if (document.querySelector(path)?.clientHeight) moments[name] ??= performance.now();
   }
-  if (!seen.selected) setTimeout(look, 20);
+  if (!moments.selected) setTimeout(look, 20);
 };
 look();
 """
@@ -91,7 +91,7 @@ def measure(browser: Browser, host: Host, run: str) -> dict[str, float]:
     page.wait_for_timeout(EMPTY)
     before = renderers(browser)
     page.goto(f"/runs/{run}/#timeline&seq={AT}", wait_until="commit")
-    while not (seen := page.evaluate("window.seen")).get("selected"):
+    while not (moments := page.evaluate("window.moments")).get("selected"):
         page.wait_for_timeout(100)
     painted, size, loaded = page.evaluate(
         """() => {
@@ -113,9 +113,9 @@ def measure(browser: Browser, host: Host, run: str) -> dict[str, float]:
     megabytes = memory(own)
     context.close()
     return {
-        "header_s": round(seen["header"] / 1000, 2),
-        "outline_s": round(seen["outline"] / 1000, 2),
-        "selected_s": round(seen["selected"] / 1000, 2),
+        "header_s": round(moments["header"] / 1000, 2),
+        "outline_s": round(moments["outline"] / 1000, 2),
+        "selected_s": round(moments["selected"] / 1000, 2),
         "first_paint_s": round(painted / 1000, 2),
         "kb_before_paint": round(size / 1000),
         "renderer_s": round(used[own], 2),

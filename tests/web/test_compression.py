@@ -23,7 +23,7 @@ async def ask(
     **more: str,
 ) -> tuple[dict[str, str], list[Any]]:
     """(headers, messages) of an answer with these headers, through ``Compressed``."""
-    sent: list[Any] = []
+    messages: list[Any] = []
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in more.items()]
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -34,14 +34,14 @@ async def ask(
             )
 
     async def send(message: Any) -> None:
-        sent.append(message)
+        messages.append(message)
 
     scope = {
         "type": "http", "method": method, "path": path,
         "headers": [(b"accept-encoding", accepts.encode())],
     }  # fmt: skip
     await Compressed(app)(scope, None, send)  # type: ignore[arg-type]
-    return headers_of({"headers": sent[0]["headers"]}), sent
+    return headers_of({"headers": messages[0]["headers"]}), messages
 
 
 def text(messages: list[Any]) -> bytes:
@@ -50,19 +50,19 @@ def text(messages: list[Any]) -> bytes:
 
 async def test_a_long_answer_is_compressed_and_says_so() -> None:
     halves = [LONG[:50], LONG[50:]]
-    headers, sent = await ask(halves, content_length=str(len(LONG)), Vary="Cookie", **PLAIN)
+    headers, messages = await ask(halves, content_length=str(len(LONG)), Vary="Cookie", **PLAIN)
     assert headers["content-encoding"] == "gzip"
     assert headers["vary"] == "Cookie, Accept-Encoding"
-    assert headers["content-length"] == str(len(text(sent)))
-    assert len(text(sent)) < len(LONG) / 3
-    assert gzip.decompress(text(sent)) == LONG
+    assert headers["content-length"] == str(len(text(messages)))
+    assert len(text(messages)) < len(LONG) / 3
+    assert gzip.decompress(text(messages)) == LONG
 
 
 async def test_the_same_without_gzip_says_that_it_depends() -> None:
-    headers, sent = await ask([LONG], accepts="br", content_length=str(len(LONG)), **PLAIN)
+    headers, messages = await ask([LONG], accepts="br", content_length=str(len(LONG)), **PLAIN)
     assert headers["vary"] == "Accept-Encoding"
     assert "content-encoding" not in headers
-    assert text(sent) == LONG
+    assert text(messages) == LONG
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,9 @@ async def test_the_same_without_gzip_says_that_it_depends() -> None:
     ],
 )
 async def test_what_is_not_compressed(more: dict[str, str]) -> None:
-    headers, sent = await ask([LONG], content_length=str(len(LONG)), **more)
+    headers, messages = await ask([LONG], content_length=str(len(LONG)), **more)
     assert "vary" not in headers
-    assert text(sent) == LONG
+    assert text(messages) == LONG
 
 
 async def test_short_answers_and_heads_are_left_alone() -> None:
@@ -88,8 +88,8 @@ async def test_short_answers_and_heads_are_left_alone() -> None:
 
 async def test_each_frame_of_a_stream_is_sent_when_it_comes() -> None:
     for kind in ("text/event-stream", "application/x-ndjson", "application/json"):
-        headers, sent = await ask([LONG, LONG, b""], content_type=kind)
-        assert [message.get("body") for message in sent[1:]] == [LONG, LONG, b""]
+        headers, messages = await ask([LONG, LONG, b""], content_type=kind)
+        assert [message.get("body") for message in messages[1:]] == [LONG, LONG, b""]
         assert "content-encoding" not in headers
 
 
