@@ -21,10 +21,10 @@ from runs.worker import reaper  # noqa: E402
 from runs.worker.scheduler import Scheduler  # noqa: E402
 from web import routing  # noqa: E402
 from web.bodies import Bodies, RefuseNul  # noqa: E402
-from web.compression import Compressed  # noqa: E402
-from web.cors import Cors  # noqa: E402
 from web.gated import Gated, Whole  # noqa: E402
 from web.health import Alive  # noqa: E402
+from web.middleware.compression import Compressed  # noqa: E402
+from web.middleware.cors import Cors  # noqa: E402
 from web.request_id import RequestId  # noqa: E402
 from web.scope import Receive, Scope, Send  # noqa: E402
 from web.tracing.traced import traced  # noqa: E402

@@ -15,7 +15,7 @@ PLANTED = [
     ("embedded/supervisor.py", "import runs.worker.worker", "Imports go down only"),
     ("runs/worker/worker.py", "import embedded.management", "Imports go down only"),
     ("security/outbound.py", "import teams.models", "Imports go down only"),
-    ("teams/authentication.py", "import web.cors", "Imports go down only"),
+    ("teams/authentication.py", "import web.middleware.cors", "Imports go down only"),
     ("backends/bell.py", "import embedded.engines", "Imports go down only"),
     ("agui_project/errors.py", "import teams.models", "Imports go down only"),
     ("protocol/patch.py", "import agui_project.logs", "Imports go down only"),

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from structlog.contextvars import get_contextvars
 
-from web.cors import Cors
+from web.middleware.cors import Cors
 from web.request_id import SANE, RequestId
 
 

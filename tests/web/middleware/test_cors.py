@@ -6,7 +6,7 @@ import pytest
 from pytest_django import Settings
 
 from security.origins import check_origin, is_json
-from web.cors import Cors
+from web.middleware.cors import Cors
 from web.scope import headers_of, host_allowed, scheme_of
 
 LISTED = "https://app.example"

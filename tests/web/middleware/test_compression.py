@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.asgi import ask as application_ask
-from web import compression
-from web.compression import LEAST, Compressed, accepts_gzip
+from web.middleware import compression
+from web.middleware.compression import LEAST, Compressed, accepts_gzip
 from web.scope import headers_of
 
 LONG = b'{"key": "a value"}' * 200

@@ -1,0 +1,1 @@
+"""ASGI middleware around every HTTP route: who may read an answer, and how it is compressed."""
