@@ -279,9 +279,11 @@ def read_after(journal_id: UUID, after: int, limit: int = PAGE_ROWS) -> Page:
     purged: numbers have no gaps, so a missing one at the front was purged.
     """
     with connection.cursor() as cursor:
-        cursor.execute(STATE, [journal_id])
+        # One message, but a snapshot for each statement: the rows are as new as the head at least.
+        page: list[Any] = [journal_id, journal_id, after, after + limit, PAGE_BYTES]
+        cursor.execute(f"{STATE}; {READ}", page)
         head, closed = cursor.fetchone() or (0, True)
-        cursor.execute(READ, [journal_id, after, after + limit, PAGE_BYTES])
+        cursor.nextset()
         rows = cursor.fetchall()
     if head > after and (not rows or rows[0][0] > after + 1):
         raise Purged.below(rows[0][0] if rows else head + 1)

@@ -91,13 +91,15 @@ def find_thread(principal: Principal, thread_id: str) -> Thread | None:
     return visible_threads(principal).filter(thread_id=thread_id).first()
 
 
-def require_thread(principal: Principal, thread_id: str) -> bool:
+def require_thread(principal: Principal, thread_id: str, *, is_known: bool | None = None) -> bool:
     """Check that a run may be started under that name; whether there is such a thread.
 
-    Raises NotFound if it is private, and Forbidden if the principal sees only a part of it, or may
-    only read it.
+    ``is_known``: what ``new_run.KNOWN`` has just said, if the caller has asked. Raises NotFound if
+    it is private, and Forbidden if the principal sees only a part of it, or may only read it.
     """
-    if not new_run.knows_thread(principal.team.pk, thread_id):
+    if is_known is None:
+        is_known = new_run.knows_thread(principal.team.pk, thread_id)
+    if not is_known:
         return False  # the usual start costs no more than that
     thread = Thread.objects.for_team(principal.team).filter(thread_id=thread_id).first()
     if thread is None:

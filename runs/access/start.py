@@ -1,6 +1,7 @@
 """How a request becomes a run: the one path behind POST /agui, POST /api/v1/runs and sockets."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -19,6 +20,7 @@ from runs.access import access, cursors
 from runs.access.files import files
 from runs.lifecycle import answers, interrupts, lifecycle
 from runs.lifecycle.ingest import batches
+from runs.lifecycle.statements import new_run
 from runs.models import Run
 from runtimes.kinds.process import worktree
 from runtimes.models import EXTERNAL, Agent
@@ -108,7 +110,8 @@ def _start_run(
     principal: Principal, request: RunRequest, key: str | None, cursor: int | None
 ) -> StartOutcome:
     _require_start(principal, request)
-    thread_exists = access.require_thread(principal, request.thread_id)
+    is_known, named_agent = _thread_and_agent(principal, request)
+    thread_exists = access.require_thread(principal, request.thread_id, is_known=is_known)
     if cursor is not None and (run := _named(principal, request)):
         return StartOutcome(run, cursors.place(run, cursor), created=False)
     if cursor:
@@ -116,7 +119,7 @@ def _start_run(
     if key is not None and not (0 < len(key) <= MAX_KEY and key.isprintable()):
         raise Invalid(f"An Idempotency-Key must have 1 to {MAX_KEY} printable characters.")
     files.check(principal, request)
-    agent = find_agent(principal, request.agent or _asker(principal, request))
+    agent = named_agent or find_agent(principal, _asker(principal, request))
     if agent.kind == PROCESS:
         worktree.requested(request.body["forwardedProps"])
     started = lifecycle.start(
@@ -159,10 +162,26 @@ def _require_start(principal: Principal, request: RunRequest) -> None:
         access.require(principal, "run")
 
 
+def _thread_and_agent(principal: Principal, request: RunRequest) -> tuple[bool, Agent | None]:
+    """Whether the thread is there, and the agent that the request names: in one message.
+
+    Without an agent, answers go to the one that asked, of which this message does not know.
+    """
+    if not request.agent and "resume" in request.body:
+        return new_run.knows_thread(principal.team.pk, request.thread_id), None
+    values = _agent_values(principal.team, request.agent, principal.agents)
+    with connection.cursor() as cursor:
+        cursor.execute(f"{new_run.KNOWN}; {AGENT}", values | {"thread": request.thread_id})
+        is_known = bool(cursor.fetchone()[0])
+        cursor.nextset()
+        row = cursor.fetchone()
+    return is_known, None if row is None else _agent_from(row)
+
+
 def _asker(principal: Principal, request: RunRequest) -> str | None:
     # An answer that names no agent goes to the one that asked.
-    if "resume" not in request.body:
-        return None
+    if request.agent or "resume" not in request.body:
+        return request.agent
     return interrupts.asker(principal.team, request.thread_id)
 
 
@@ -173,17 +192,24 @@ def find_agent(principal: Principal, slug: str | None) -> Agent:
 
 def _agent_of(team: Team, slug: str | None, only: frozenset[str] | None) -> Agent:
     # Written by hand for every start: only what a start needs of the agent, in one statement.
-    values: dict[str, Any] = {
+    with connection.cursor() as cursor:
+        cursor.execute(AGENT, _agent_values(team, slug, only))
+        row = cursor.fetchone()
+    if row is None:
+        raise UnknownAgent(details={"agent": slug} if slug else {})
+    return _agent_from(row)
+
+
+def _agent_values(team: Team, slug: str | None, only: frozenset[str] | None) -> dict[str, Any]:
+    return {
         "team": team.pk,
         "slug": slug or "",
         "any": slug in (None, "", DEFAULT),
         "only": None if only is None else list(only),
     }
-    with connection.cursor() as cursor:
-        cursor.execute(AGENT, values)
-        row = cursor.fetchone()
-    if row is None:
-        raise UnknownAgent(details={"agent": slug} if slug else {})
+
+
+def _agent_from(row: Sequence[Any]) -> Agent:
     return Agent.from_db(connection.alias, AGENT_FIELDS, row)
 
 

@@ -23,7 +23,9 @@ with thread as ({thread}),
 journal as ({insert_journal} select {journal} from thread)
 {insert_run} select {run} from thread returning created_at
 """
-KNOWN = "select exists (select from runs_thread where team_id = %s and thread_id = %s)"
+KNOWN = """
+select exists (select from runs_thread where team_id = %(team)s and thread_id = %(thread)s)
+"""
 LINE = "{insert} select {values} from runs_run where journal_id = %(run)s"
 PLACE = f"{admission.PLACE} from runs_run where journal_id = %(run)s"
 # Of a run that has to wait for admission only its id says which request has started it.
@@ -38,7 +40,7 @@ BY_THE_DATABASE = frozenset({"created_at", "at"})
 def knows_thread(team_id: UUID, thread_id: str) -> bool:
     """Whether the team has a thread of that name."""
     with connection.cursor() as cursor:
-        cursor.execute(KNOWN, [team_id, thread_id])
+        cursor.execute(KNOWN, {"team": team_id, "thread": thread_id})
         return bool(cursor.fetchone()[0])
 
 
