@@ -7,11 +7,13 @@ from uuid import uuid4
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
+from dashboard.templatetags import modules
 from runs.lifecycle import lifecycle
 from runs.models import Run
 from tests.cast import Actor, Cast, start
 from tests.dashboard.conftest import Browse
 from tests.dashboard.test_runs_list import HOSTILE, fail
+from tests.runs.api.test_outline import tools, with_log
 
 ONCE = re.compile(r'name="csrfmiddlewaretoken" value="\w+"|data-now="[^"]+"')
 
@@ -94,3 +96,13 @@ def test_its_outline_is_in_the_page_and_every_address_shows_some(
     answer = browse(cast.vera).get(f"/runs/{run.pk}/")
     assert answer.status_code == 200
     assert 'id="outline"' not in answer.content.decode()
+
+
+def test_the_page_asks_for_its_outline_as_the_timeline_does(cast: Cast, browse: Browse) -> None:
+    run = with_log(cast.alice, tools(2))
+    page = browse(cast.alice).get(f"/runs/{run.pk}/").content.decode()
+    [limit] = re.findall(r"const LIMIT = (\d+);", modules.text("js/timeline/rows.mjs"))
+    first = f"/api/v1/runs/{run.pk}/outline?after=0&amp;since=0&amp;limit={limit}"
+    assert f'<link rel="preload" as="fetch" crossorigin href="{first}">' in page
+    waits = browse(cast.alice).get(f"/runs/{start(cast.alice).pk}/").content.decode()
+    assert 'rel="preload"' not in waits

@@ -1,6 +1,7 @@
 /** The rows of a run's outline, read from the host and kept up to date. */
 
 const PAUSE = 1000;
+/** The page of a run asks for the first so many while its modules are read (runs/run.html). */
 const LIMIT = 5000;
 const MOST = 200_000;
 /** The host ends an answer early when it has so many characters. */

@@ -140,8 +140,10 @@ export class Timeline {
   /** Select an event; `row` is the one that was chosen, if it was one. */
   select(seq, row = null) {
     this.seq = seq;
-    this.chosen = seq ? row ?? rowAt(this.rows, seq, this.eventAt(seq)) : null;
-    this.revealed = this.chosen || !seq ? seq : 0;
+    this.chosen = seq && this.tree ? row ?? rowAt(this.rows, seq, this.eventAt(seq)) : null;
+    // As long as rows are being read, another one may be closer.
+    const settled = row || this.outline.head >= seq || this.outline.complete;
+    this.revealed = !seq || (this.chosen && settled) ? seq : 0;
     for (let node = this.chosen && this.nodeOf(this.chosen)?.parent; node; node = node.parent) this.folded.delete(node.row.id);
     this.grid.chosen = this.chosen?.n ?? 0;
     this.arrange();
