@@ -5,7 +5,16 @@ from typing import Any
 import pytest
 
 from runtimes.context.outbox import Outbox
-from runtimes.context.spans import Activity, Message, Reasoning, Span, Step, ToolCall, as_text
+from runtimes.context.spans import (
+    Activity,
+    Message,
+    Reasoning,
+    Span,
+    Step,
+    ToolCall,
+    as_text,
+    put_result,
+)
 
 
 @pytest.fixture
@@ -125,3 +134,10 @@ def test_the_message_of_yielded_text_ends_before_another_begins(outbox: Outbox) 
 
 def test_text_stays_text() -> None:
     assert (as_text('"x"'), as_text(["x"])) == ('"x"', '["x"]')
+
+
+def test_a_result_ends_the_text_before_it(outbox: Outbox) -> None:
+    outbox.text("I look.")
+    put_result(outbox, "c", {"rows": 2})
+    assert types(outbox)[-2:] == ["TEXT_MESSAGE_END", "TOOL_CALL_RESULT"]
+    assert outbox.queue[-1]["content"] == '{"rows":2}'

@@ -96,6 +96,11 @@ def test_regenerating_is_said_to_the_agent() -> None:
     assert "resume" not in request.input
 
 
+def test_a_list_of_tools_stays_as_it_is() -> None:
+    tools = [{"name": "f", "description": "d", "parameters": {}}]
+    assert read(chat(HI, tools=tools)).input["tools"] == tools
+
+
 def test_tools_by_name_are_a_list() -> None:
     tools = {"f": {"inputSchema": {"type": "object"}}, "odd": 1}
     assert read(chat(HI, tools=tools)).input["tools"] == [
