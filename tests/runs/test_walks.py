@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 AROUND = (
     "backends/metrics", "backends/postgres/", "web/asgi_http", "web/bodies", "web/gated",
-    "web/request_id", "agui_project/",
+    "web/middleware/", "web/request_id", "agui_project/",
 )  # fmt: skip
 """What any call to the database and any answer over HTTP passes, and what is counted on the way."""
 

@@ -26,7 +26,8 @@ MANY = 30
 def _no_rate(settings: Settings) -> None:
     settings.AGUI_LIMIT_RUNS_PER_MINUTE = 0
     settings.AGUI_LIMIT_OPEN_STREAMS = 0
-    settings.AGUI_REQUEST_SLOTS = 4 * MANY  # the line is judged here, not the gate in front of it
+    # The line is judged here, not the gate in front of it.
+    settings.AGUI_REQUEST_SLOTS = settings.AGUI_START_SLOTS = 4 * MANY
 
 
 def body(thread: str, **more: Any) -> dict[str, Any]:
