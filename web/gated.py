@@ -25,6 +25,8 @@ PROBES = ("/ready", "/metrics")
 PROBE_SLOTS = 2
 STARTS = re.compile(r"(|(/api)?/agui\b.*|/api/chat/.*|/v1/.*|/a2a\b.*|/mcp|/api/v1/runs)$")
 """Where runs are started, by the protocols' addresses, without a slash at their end."""
+STOPS = re.compile(r"/stop$|/agent/[^/]+/stop/|[/:]cancel$")
+"""Below the same addresses: who stops a run does not wait behind those who start some."""
 
 
 class Gated:
@@ -95,5 +97,5 @@ def _kind(scope: Scope) -> str:
         path = scope["path"].rstrip("/")
         if path.endswith("/connect"):
             return "join"  # A reloaded front end reads its thread by POST.
-        return START if STARTS.match(path) else "write"
+        return START if STARTS.match(path) and not STOPS.search(path) else "write"
     return "join" if "text/event-stream" in headers_of(scope).get("accept", "") else "read"
