@@ -1,15 +1,16 @@
 """The page of a long run: it reads what somebody looks at, and the host folds the rest."""
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, Request, expect
+from playwright.sync_api import Page, Request, Route, expect
 
 from tests.acceptance.browser.test_pages import ended, open_page, session
 from tests.acceptance.browser.test_timeline import CHOSEN, emit
-from tests.acceptance.host import Host
+from tests.acceptance.host import Host, wait_for
 
 __all__ = ["open_page", "session"]
 
@@ -80,3 +81,29 @@ def test_a_long_run_that_goes_on(open_page: Open, host: Host) -> None:
     page.keyboard.press("m")
     expect(page.locator("#conversation")).to_contain_text("Cancelled")
     expect(page.locator("#connection")).to_be_empty()
+
+
+def test_an_event_that_comes_before_its_row(open_page: Open, host: Host) -> None:
+    """The selection is the event's own row, though another one was closest for a while."""
+    run = ended(host, SCRIPT)
+    with host.client() as client:
+        outline = client.get(f"/api/v1/runs/{run}/outline").json()
+    first = {**outline, "rows": outline["rows"][:40]}
+    padding = " " * 4_000_001  # so the page asks for further rows
+    waiting: list[Route] = []
+
+    def answer(route: Route) -> None:
+        if "after=0" in route.request.url:
+            route.fulfill(body=json.dumps(first) + padding)
+        else:
+            waiting.append(route)
+
+    message = [row for row in outline["rows"] if row["kind"] == "message"][100]
+    page = open_page("/runs/")
+    page.route("**/outline?*", answer)
+    page.goto(f"/runs/{run}/#seq={message['seq0']}")
+    expect(page.locator("#detail")).to_contain_text("TEXT_MESSAGE_START")
+    wait_for(lambda: page.wait_for_timeout(50) or waiting, "the page to ask for further rows")
+    waiting.pop().continue_()
+    page.keyboard.press("t")
+    expect(page.locator(CHOSEN)).to_contain_text("Round 100")
