@@ -22,7 +22,7 @@ urlpatterns: list[URLPattern] = [
     path("runs/views", saved.save, name="runs-views"),
     path("runs/views/<uuid:view_id>/rename", saved.rename, name="runs-view-rename"),
     path("runs/views/<uuid:view_id>/remove", saved.remove, name="runs-view-remove"),
-    # Its types know no further arguments.
+    # The types of csp_update allow a view no argument beside the request.
     path("runs/<uuid:run_id>/", csp_update(PICTURES)(views.run), name="run"),  # type: ignore[arg-type]
     path("runs/<uuid:run_id>/events", views.run_of_events),
     path("runs/<uuid:run_id>/cancel", acting.cancel, name="run-cancel"),

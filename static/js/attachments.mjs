@@ -31,7 +31,10 @@ function address({ type, value, provider, mimeType }) {
   if (typeof value !== "string") return null;
   if (type === "file") return (provider ?? "agui-host") === "agui-host" && ID.test(value) ? `/api/v1/files/${value}/content` : null;
   if (type === "data") return PICTURE.test(mimeType) ? `data:${mimeType};base64,${value}` : null;
-  return type === "url" && (CONTENT.test(value) || /^https?:\/\//i.test(value)) ? value : null;
+  if (type !== "url") return null;
+  const own = value.startsWith(`${location.origin}/`) ? value.slice(location.origin.length) : value;
+  if (CONTENT.test(own)) return own;
+  return /^https?:\/\//i.test(value) ? value : null;
 }
 
 /** Only what this host has: a picture elsewhere would tell its host who looks. */

@@ -13,21 +13,26 @@ export function citationKeys(state) {
   return members.filter(([, value]) => value?.messages && value.citations && value.verifications).map(([key]) => key);
 }
 
-/** The list of a message's citations, or null if it has none. */
-export function cited(state, keys, messageId) {
-  const found = keys.map((key) => citationsOf(state, messageId, key));
-  const rows = found.flatMap(({ citations, verifications }) => Object.entries(citations).map(([id, citation]) => [citation, verifications[id]]));
-  if (!rows.length) return null;
-  return h("details", { class: "cited" }, h("summary", {}, summary(rows)),
-    h("ul", {}, ...rows.slice(0, MOST).map(([citation, result]) => entry(citation ?? {}, result ?? {}))));
+/** A message's citations: `{id, quote, source, status}` each, at most a hundred. */
+export function citations(state, keys, messageId) {
+  const each = keys.map((key) => citationsOf(state, messageId, key));
+  return each.flatMap(({ citations, verifications }) => Object.entries(citations).slice(0, MOST).map(([id, citation]) => {
+    const { status = "pending", source = citation?.source } = verifications[id] ?? {};
+    return { id, quote: citation?.quote, source, status };
+  }));
+}
+
+/** The list of them. `open`: whether it is unfolded. */
+export function cited(rows, open) {
+  return h("details", { class: "cited", open }, h("summary", {}, summary(rows)), h("ul", {}, ...rows.map(entry)));
 }
 
 function summary(rows) {
-  const counts = Object.keys(WORDS).map((status) => [rows.filter(([, result]) => (result?.status ?? "pending") === status).length, WORDS[status]]);
+  const counts = Object.entries(WORDS).map(([status, word]) => [rows.filter((row) => row.status === status).length, word]);
   const parts = counts.filter(([count]) => count).map(([count, word]) => `${count} ${word}`);
   return `${rows.length} ${rows.length === 1 ? "citation" : "citations"}: ${parts.join(", ")}`;
 }
 
-function entry({ quote, source }, { status = "pending", source: where = source }) {
-  return h("li", { "data-status": status }, h("q", { dir: "auto" }, `${quote ?? ""}`), typeof where === "string" ? ` ${where} ` : " ", h("span", { class: "hint" }, WORDS[status] ?? `${status}`));
+function entry({ quote, source, status }) {
+  return h("li", { "data-status": status }, h("q", { dir: "auto" }, `${quote ?? ""}`), typeof source === "string" ? ` ${source} ` : " ", h("span", { class: "hint" }, WORDS[status] ?? `${status}`));
 }

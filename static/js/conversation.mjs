@@ -1,6 +1,6 @@
 /** The conversation of a fold, on the page: a window of its items, and the others on request. */
 
-import { citationKeys, cited } from "./cited.mjs";
+import { citationKeys, citations } from "./cited.mjs";
 import { views } from "./items.mjs";
 
 const WINDOW = 400;
@@ -32,15 +32,15 @@ export class Conversation {
     this.end = Math.max(this.end, end);
   }
 
-  /** Where an item stands: in the card of its subagent, while that is on the page. */
+  /** Where an item stands: in the card of its subagent, while that is on the page; beyond some depth beside it. */
   place(item) {
-    return this.cardOf(item)?.inside ?? this.root;
+    const card = this.cardOf(item);
+    if (!card) return this.root;
+    return card.depth > DEEPEST ? card.node.parentNode : card.inside;
   }
 
-  /** The card that an item belongs in; beyond some depth they stand beside each other. */
-  cardOf(item) {
-    const card = item.owner === undefined ? undefined : this.shown.get(`subagent:${item.owner}`);
-    return card && card.depth > DEEPEST ? card.outer : card;
+  cardOf({ owner }) {
+    return owner === undefined ? undefined : this.shown.get(`subagent:${owner}`);
   }
 
   /** Show each message's citations, which stand in the run's state. */
@@ -52,10 +52,10 @@ export class Conversation {
     if (!keys.length) return;
     for (const view of this.shown.values()) {
       if (!view.cite) continue;
-      const list = cited(state, keys, view.id);
-      const text = list?.textContent ?? "";
-      if (text !== (view.cited ?? "")) view.cite(list);
-      view.cited = text;
+      const rows = citations(state, keys, view.id);
+      const statuses = rows.map(({ id, status }) => `${id} ${status}`).join();
+      if (statuses !== (view.cited ?? "")) view.cite(rows);
+      view.cited = statuses;
     }
   }
 
@@ -77,8 +77,8 @@ export class Conversation {
   }
 
   view(item) {
-    const outer = this.cardOf(item);
-    const view = { ...views[item.kind](item), id: item.id, outer, depth: (outer?.depth ?? 0) + 1 };
+    const depth = (this.cardOf(item)?.depth ?? 0) + 1;
+    const view = { ...views[item.kind](item), id: item.id, depth };
     this.shown.set(item.key, view);
     this.made += 1;
     view.node.dataset.key = item.key;
@@ -125,9 +125,8 @@ export class Conversation {
     const from = Math.max(0, this.from - WINDOW);
     const first = this.root.firstChild;
     for (const item of this.fold.items.slice(from, this.from)) {
-      const card = this.cardOf(item);
-      if (card) card.inside.append(this.view(item));
-      else this.root.insertBefore(this.view(item), first);
+      const place = this.place(item);
+      place.insertBefore(this.view(item), place === this.root ? first : null);
     }
     this.gather(this.fold.items.slice(this.from, this.end));
     this.from = from;
@@ -144,8 +143,8 @@ export class Conversation {
   gather(items) {
     for (const item of items) {
       const { node } = this.shown.get(item.key);
-      const card = this.cardOf(item);
-      if (card && node.parentNode === this.root && !node.contains(card.inside)) card.inside.append(node);
+      const place = this.place(item);
+      if (node.parentNode === this.root && place !== this.root && !node.contains(place)) place.append(node);
     }
   }
 

@@ -2,8 +2,8 @@
  * The fold of a run's events: the conversation, in order, and the state. Knows no page.
  *
  * `items` are the parts of the conversation. An item has a `kind`, the `seq` that opened it, the
- * subagent that is its `owner`, if any, and what its kind needs; `changed` holds those that differ since the last `settle()`, and
- * `reordered` says that some have gone, so that a view must start over.
+ * subagent that is its `owner`, if any, and what its kind needs; `changed` holds those that differ
+ * since the last `settle()`, and `reordered` says that some have gone, so that a view must start over.
  */
 
 import { applyPatch } from "./json-patch.mjs";

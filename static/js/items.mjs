@@ -1,6 +1,7 @@
 /** How each kind of item looks: `views[kind](item)` gives `{node, update}`. */
 
 import { attachments } from "./attachments.mjs";
+import { cited } from "./cited.mjs";
 import { span } from "./clock.mjs";
 import { h } from "./dom.mjs";
 import { JsonTree } from "./json-tree.mjs";
@@ -51,7 +52,8 @@ function message(item) {
     if (item.attachments !== attached) files.replaceChildren(...attachments(item.attachments ?? []));
     attached = item.attachments;
   });
-  return { ...view, cite: (list) => sources.replaceChildren(...(list ? [list] : [])) };
+  const cite = (rows) => sources.replaceChildren(...(rows.length ? [cited(rows, sources.firstChild?.open)] : []));
+  return { ...view, cite };
 }
 
 function reasoning(item) {

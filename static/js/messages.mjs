@@ -21,11 +21,13 @@ const TELLERS = {
     tell("activity", id, { name: activityType, content: structuredClone(content) }),
 };
 
-function said({ id, role, name, content, toolCalls = [], subagentRunId: owner }, tell) {
+function said({ id, role, name, content, toolCalls = [], subagentRunId }, tell) {
+  // A snapshot that names no owner takes none away.
+  const owned = subagentRunId === undefined ? {} : { owner: subagentRunId };
   const parts = Array.isArray(content) ? content.filter(({ type }) => type !== "text") : [];
   const text = parts.length ? content.filter(({ type }) => type === "text") : content;
-  if (content || !toolCalls.length) tell("message", id, { role, name, owner, text: new Text(plain(text)), attachments: parts });
-  for (const { id, function: call } of toolCalls) tell("tool", id, { name: call.name, owner, text: new Text(call.arguments) });
+  if (content || !toolCalls.length) tell("message", id, { role, name, ...owned, text: new Text(plain(text)), attachments: parts });
+  for (const { id, function: call } of toolCalls) tell("tool", id, { name: call.name, ...owned, text: new Text(call.arguments) });
 }
 
 /** Content as text: parts that are not text are named. */

@@ -96,6 +96,10 @@ def test_attachments_and_citations(open_page: Open, host: Host) -> None:
     parts: list[dict[str, Any]] = [
         {"type": "text", "text": "What is this?"},
         {"type": "image", "source": own},
+        {
+            "type": "image",
+            "source": {"type": "url", "value": f"{host.url}{upload.json()['content_url']}"},
+        },
         {"type": "image", "source": {"type": "data", "value": data, "mimeType": "image/png"}},
         {"type": "image", "source": {"type": "url", "value": "https://example.org/a.png"}},
     ]
@@ -110,11 +114,12 @@ def test_attachments_and_citations(open_page: Open, host: Host) -> None:
     message = {"id": "u", "role": "user", "content": parts}
     page = open_page(f"/runs/{ended(host, script, messages=[message])}/#messages")
     pictures = page.locator(".message.user .attachment img")
-    expect(pictures).to_have_count(2)
-    assert [picture.evaluate(WIDTH) for picture in pictures.all()] == [7, 5]
+    expect(pictures).to_have_count(3)
+    assert [picture.evaluate(WIDTH) for picture in pictures.all()] == [7, 7, 5]
     links = page.locator(".message.user .attachment a")
     assert links.nth(0).get_attribute("href") == f"/api/v1/files/{own['value']}/content"
-    assert links.nth(1).get_attribute("href") == "https://example.org/a.png"
+    assert links.nth(1).get_attribute("href") == upload.json()["content_url"]
+    assert links.nth(2).get_attribute("href") == "https://example.org/a.png"
     expect(page.locator(".message.user .text")).to_have_text("What is this?")
 
     citations = page.locator(".message.assistant .cited")
