@@ -153,3 +153,16 @@ def test_what_a_postgresql_version_matters_to_runs_on_the_oldest_too() -> None:
     ]
     assert len(of_migrations) >= 2
     assert set(of_migrations) <= set(names)
+
+
+def hidden(paths: list[Path]) -> list[str]:
+    """Modules that no import reaches, since a folder of their name stands beside them."""
+    names = {path.as_posix() for path in paths}
+    folders = {path.parent.as_posix() for path in paths if path.name == "__init__.py"}
+    return sorted(f"{folder}.py" for folder in folders if f"{folder}.py" in names)
+
+
+def test_no_folder_hides_a_module_of_its_name() -> None:
+    assert hidden(repository.files()) == []
+    planted = [Path("tests/a.py"), Path("tests/a/__init__.py"), Path("tests/b.py")]
+    assert hidden(planted) == ["tests/a.py"]
