@@ -78,9 +78,9 @@ async def ring(items: Iterable[tuple[str, Message]]) -> bool:
     return True
 
 
-def ring_now(items: Iterable[tuple[str, Message]]) -> None:
-    """``ring`` for synchronous code: the reaper, and a cancel of a queued run."""
-    _now(list(items))
+def ring_now(items: Iterable[tuple[str, Message]]) -> bool:
+    """``ring`` for synchronous code: the reaper, a cancel of a queued run, a revocation."""
+    return _now(list(items))
 
 
 def reachable() -> bool:

@@ -20,13 +20,17 @@ def group(team_id: UUID) -> str:
 def revoked(team_id: UUID) -> None:
     """Make every open stream of the team, and this process, re-check access at once.
 
-    Call it in the transaction that revokes, or after it: it rings after the commit. Ringing may
-    fail; then the streams check with their heartbeat.
+    Call it in the transaction that revokes, or after it: it rings after the commit, and again if
+    that fails. If both fail, the streams check with their heartbeat.
     """
-    topic = group(team_id)
     transaction.on_commit(_counted)
-    ring = partial(bell.ring_now, [(topic, {"type": "access", "topic": topic})])
-    transaction.on_commit(ring)
+    transaction.on_commit(partial(_ring, group(team_id)))
+
+
+def _ring(topic: str) -> None:
+    for _ in range(2):
+        if bell.ring_now([(topic, {"type": "access", "topic": topic})]):
+            return
 
 
 def count() -> int:

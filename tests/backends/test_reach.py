@@ -241,7 +241,7 @@ def test_a_bell_at_the_interpreters_exit_raises_nothing() -> None:
         [sys.executable, "-c", EXITING], cwd=ROOT, capture_output=True, text=True, timeout=120,
         env=os.environ | {"DJANGO_SETTINGS_MODULE": "agui_project.settings"},
     )  # fmt: skip
-    assert (done.stdout, done.stderr) == ("None False\n", "")
+    assert (done.stdout, done.stderr) == ("False False\n", "")
 
 
 async def test_ringing_on_a_running_loop_is_still_an_error() -> None:

@@ -9,6 +9,7 @@ import pytest
 from channels.testing import WebsocketCommunicator
 from pytest_django import Settings
 
+from backends.bell import BellLayer
 from backends.postgres.bridge import db
 from events import recheck
 from events.writer import JournalWriter
@@ -141,6 +142,24 @@ async def test_every_kind_of_stream(scene: Scene, way: Any, right: Any) -> None:
     headers, end = await right(scene)
     async with way(scene, headers) as ended:
         await db(end, scene)
+        async with asyncio.timeout(BELL):
+            await ended
+
+
+async def test_a_ring_that_is_lost_is_repeated(scene: Scene, monkeypatch: Any) -> None:
+    publish, lost = BellLayer.group_send_many, []
+
+    async def losing_the_first(layer: BellLayer, items: Any) -> None:
+        if not lost and "access." in str(items):
+            lost.append(items)
+            raise TimeoutError
+        await publish(layer, items)
+
+    headers, end = await by_key(scene)
+    async with events(scene, headers) as ended:
+        monkeypatch.setattr(BellLayer, "group_send_many", losing_the_first)
+        await db(end, scene)
+        assert lost, "the first ring was lost"
         async with asyncio.timeout(BELL):
             await ended
 
