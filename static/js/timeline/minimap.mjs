@@ -10,7 +10,7 @@ const HATCH = 6;
 const APART = new Set(["queue", "attempt", "state", "error", "interrupt"]);
 
 export class Minimap {
-  /** `onSeek(share)`: a place was chosen; `onZoom(from, to)`: a part, in shares of the run; `onStep(seq)`. */
+  /** `onSeek(share)`: a place was chosen; `onZoom(from, to)`: a part, in shares of the run; `onStep(by)`: so many events. */
   constructor(canvas, scale, { onSeek, onZoom, onStep }) {
     Object.assign(this, { canvas, scale, onSeek, onZoom, onStep, rows: [], seq: 0, place: null, brush: null });
     canvas.addEventListener("pointerdown", (event) => this.press(event));
@@ -152,6 +152,6 @@ export class Minimap {
     const step = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -page, PageUp: page, Home: -head, End: head }[event.key];
     if (step === undefined) return;
     event.preventDefault();
-    this.onStep(Math.min(Math.max((this.seq || head) + step, 1), head));
+    this.onStep(step);
   }
 }

@@ -35,7 +35,7 @@ export class Timeline {
     this.minimap = new Minimap(this.part("minimap"), this.scale, {
       onSeek: (share) => onSelect({ seq: this.seqAt(this.scale.at(share)) }),
       onZoom: (from, to) => this.zoom(from, to),
-      onStep: (seq) => onSelect({ seq }, { step: true }),
+      onStep: (by) => this.step(by),
     });
     this.detail = new RowDetail(this.part("chosen"), this.scale, onSelect);
     this.part("axis").addEventListener("change", (event) => this.turn(event.target.value));
@@ -135,6 +135,12 @@ export class Timeline {
   pick(row, step = false) {
     this.onSelect({ seq: row.seq0 }, { step, row });
     this.grid.root.focus({ preventScroll: true });
+  }
+
+  /** From what is selected, which the minimap shows a frame later: keys may come faster than frames. */
+  step(by) {
+    const { head } = this.scale;
+    this.onSelect({ seq: Math.min(Math.max((this.seq || head) + by, 1), head) }, { step: true });
   }
 
   /** Select an event; `row` is the one that was chosen, if it was one. */
