@@ -25,6 +25,7 @@ from web.gated import Gated, Whole  # noqa: E402
 from web.health import Alive  # noqa: E402
 from web.middleware.compression import Compressed  # noqa: E402
 from web.middleware.cors import Cors  # noqa: E402
+from web.middleware.static_files import StaticFiles  # noqa: E402
 from web.request_id import RequestId  # noqa: E402
 from web.scope import Receive, Scope, Send  # noqa: E402
 from web.tracing.traced import traced  # noqa: E402
@@ -56,7 +57,7 @@ router = routing.http(Whole(django))
 inner = Alive(RefuseNul(Bodies(Gated(router), routing.streams_its_body)))
 application = ProtocolTypeRouter(
     {
-        "http": RequestId(Cors(Compressed(traced(inner, router.routes)))),
+        "http": RequestId(Cors(StaticFiles(Compressed(traced(inner, router.routes))))),
         "websocket": RequestId(RefuseNul(Gated(routing.websocket()))),
         "lifespan": lifespan,
     }

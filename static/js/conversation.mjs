@@ -1,6 +1,7 @@
 /** The conversation of a fold, on the page: a window of its items, and the others on request. */
 
 import { citationKeys, citations } from "./cited.mjs";
+import { write } from "./dom.mjs";
 import { views } from "./items.mjs";
 
 const WINDOW = 400;
@@ -151,8 +152,8 @@ export class Conversation {
   offer() {
     const rest = this.fold.items.length - this.end;
     this.earlier.hidden = this.from === 0;
-    this.earlier.textContent = `Show earlier (${this.from})`;
     this.later.hidden = rest <= 0;
-    this.later.textContent = `Show later (${rest})`;
+    write(this.earlier, `Show earlier (${this.from})`);
+    write(this.later, `Show later (${rest})`);
   }
 }

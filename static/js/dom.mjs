@@ -13,22 +13,15 @@ export function h(tag, attributes = {}, ...children) {
 
 export const find = (id) => document.getElementById(id);
 
+/** Set a text that may be the same as before, which the browser would lay out again. */
+export function write(element, text) {
+  if (element.textContent !== `${text}`) element.textContent = text;
+}
+
 /** Show `text` in an alert, or hide it when there is none. */
 export function alertIn(element, text) {
   element.hidden = !text;
   element.textContent = text ?? "";
-}
-
-/** POST JSON to the public API; the parsed answer, or an Error with the host's message. */
-export async function post(url, body) {
-  const answer = await fetch(url, {
-    method: "POST",
-    headers: { "Content-Type": "application/json", Accept: "application/json" },
-    body: JSON.stringify(body),
-  });
-  const parsed = await answer.json().catch(() => null);
-  if (!answer.ok) throw new Error(parsed?.error?.message ?? `The host answered ${answer.status}.`);
-  return parsed;
 }
 
 /** Draw before the next frame, once, however often this is called until then. */
@@ -41,6 +34,22 @@ export function perFrame(draw) {
       scheduled = false;
       draw();
     });
+  };
+}
+
+/** Act at once, and from then on at most every `pause` ms, however often this is called. */
+export function paced(act, pause) {
+  let timer = 0;
+  let last = -Infinity;
+  const go = () => {
+    timer = 0;
+    last = performance.now();
+    act();
+  };
+  return () => {
+    const rest = last + pause - performance.now();
+    if (rest <= 0 && !timer) go();
+    else timer ||= setTimeout(go, rest);
   };
 }
 

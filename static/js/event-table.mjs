@@ -1,17 +1,16 @@
 /** The log as a table: however long it is, only the rows in sight are on the page. */
 
-import { h } from "./dom.mjs";
+import { h, write } from "./dom.mjs";
 import { summary, tone } from "./summary.mjs";
+import { VirtualRows } from "./virtual-rows.mjs";
 
-const HEIGHT = 30;
-const SPARE = 12;
 const LONGEST = 500_000;
 
 export class EventTable {
   /** `events` is the log, of which the page may have but a part. `onSelect(seq, step)` is told when somebody chooses an event; `step`: by a key, one of many. */
   constructor({ log, detail, filter, follow, shown, events, onSelect }) {
     Object.assign(this, { log, detail, follow, shown, events, onSelect });
-    Object.assign(this, { rows: log.firstElementChild, hits: null, searched: true, drawn: new Map(), selected: 0 });
+    Object.assign(this, { rows: new VirtualRows(log, (place) => this.row(place)), hits: null, searched: true, selected: 0 });
     filter.addEventListener("input", () => this.sift(filter.value.trim().toUpperCase()));
     follow.addEventListener("change", () => this.draw());
     log.addEventListener("scroll", () => this.scrolled(), { passive: true });
@@ -31,11 +30,7 @@ export class EventTable {
 
   /** The log has got events that were missing. */
   loaded() {
-    for (const [place, row] of this.drawn) {
-      if (!("missing" in row.dataset) || !this.events.get(this.seqAt(place))) continue;
-      row.remove();
-      this.drawn.delete(place);
-    }
+    for (const [place, row] of this.rows.drawn) if ("missing" in row.dataset && this.events.get(this.seqAt(place))) this.rows.drop(place);
     if (this.selected && this.untold) this.tell(this.selected);
     this.draw();
   }
@@ -53,25 +48,13 @@ export class EventTable {
   }
 
   draw() {
-    if (!this.log.clientHeight) return;
-    this.rows.style.height = `${this.size * HEIGHT}px`;
-    this.log.setAttribute("aria-rowcount", this.size);
-    this.shown.textContent = this.hits ? `${this.size}${this.searched ? "" : " or more"} of ${this.events.size} events` : `${this.size} events`;
-    if (this.follow.checked) this.log.scrollTop = this.log.scrollHeight;
-    if (this.toReveal) this.reveal(this.toReveal);
-    const first = Math.max(0, Math.floor(this.log.scrollTop / HEIGHT) - SPARE);
-    const end = Math.min(this.size, first + Math.ceil(this.log.clientHeight / HEIGHT) + 2 * SPARE);
-    for (const [place, row] of this.drawn) {
-      if (place >= first && place < end) continue;
-      row.remove();
-      this.drawn.delete(place);
-    }
-    for (let place = first; place < end; place += 1) {
-      if (this.drawn.has(place)) continue;
-      const row = this.row(place);
-      this.drawn.set(place, row);
-      this.rows.append(row);
-    }
+    if (!this.rows.seen) return;
+    this.rows.resize(this.size);
+    write(this.shown, this.hits ? `${this.size}${this.searched ? "" : " or more"} of ${this.events.size} events` : `${this.size} events`);
+    if (this.follow.checked) this.rows.toEnd();
+    if (this.toReveal) this.rows.reveal(this.placeOf(this.toReveal));
+    this.toReveal = 0;
+    const end = this.rows.draw();
     if (this.hits && !this.searched && end === this.size) this.events.more();
   }
 
@@ -80,25 +63,21 @@ export class EventTable {
     const entry = this.events.get(seq);
     if (!entry) this.events.want(seq);
     const cells = entry ? [seq, offset(entry.timestamp - this.events.start), entry.type, summary(JSON.parse(entry.raw))] : [seq, "", "…", ""];
-    const row = h("div", {
+    return h("div", {
       class: "row", role: "row", id: `event-${seq}`, "data-seq": seq, "data-tone": entry && tone(entry.type), "data-missing": !entry,
       "aria-rowindex": place + 1, "aria-selected": String(seq === this.selected),
     }, ...cells.map((cell) => h("span", { role: "gridcell" }, cell)));
-    row.style.top = `${place * HEIGHT}px`;
-    return row;
   }
 
   /** A reader who scrolls back wants to read in peace. */
   scrolled() {
-    const atEnd = this.log.scrollTop + this.log.clientHeight >= this.log.scrollHeight - HEIGHT;
-    if (!atEnd) this.follow.checked = false;
+    if (!this.rows.atEnd) this.follow.checked = false;
     this.draw();
   }
 
   sift(query) {
     Object.assign(this, { query, hits: query ? [] : null, searched: !query });
-    for (const row of this.drawn.values()) row.remove();
-    this.drawn.clear();
+    this.rows.clear();
     this.log.scrollTop = 0;
     if (query) this.events.search(query, (seqs, complete) => this.matched(seqs, complete));
     this.draw();
@@ -111,12 +90,12 @@ export class EventTable {
   }
 
   move(event) {
-    const page = Math.floor(this.log.clientHeight / HEIGHT);
-    const steps = { ArrowUp: -1, ArrowDown: 1, PageUp: -page, PageDown: page, Home: -this.size, End: this.size };
-    if (!(event.key in steps) || !this.size) return;
+    // Events may have come since the table was drawn.
+    this.rows.size = this.size;
+    const place = this.rows.walk(event, this.selected ? this.placeOf(this.selected) : -1);
+    if (place === undefined) return;
     event.preventDefault();
-    const place = this.selected ? this.placeOf(this.selected) + steps[event.key] : 0;
-    this.pick(this.seqAt(Math.min(Math.max(place, 0), this.size - 1)), true);
+    this.pick(this.seqAt(place), true);
   }
 
   pick(seq, step = false) {
@@ -130,28 +109,24 @@ export class EventTable {
     if (seq > this.events.size) return void (this.wanted = seq);
     this.wanted = 0;
     if (seq === this.selected && !this.toReveal && seq) return;
-    if (this.selected) this.rows.querySelector(`#event-${this.selected}`)?.setAttribute("aria-selected", "false");
+    this.mark(false);
     this.selected = seq;
     this.toReveal = seq;
     if (!seq) return this.none();
     this.log.setAttribute("aria-activedescendant", `event-${seq}`);
     this.tell(seq);
     this.draw();
-    this.rows.querySelector(`#event-${seq}`)?.setAttribute("aria-selected", "true");
+    this.mark(true);
+  }
+
+  mark(selected) {
+    this.rows.body.querySelector(`#event-${this.selected}`)?.setAttribute("aria-selected", String(selected));
   }
 
   none() {
     this.log.removeAttribute("aria-activedescendant");
     this.detail.replaceChildren(h("p", { class: "hint" }, "Choose an event to see its JSON."));
     this.draw();
-  }
-
-  reveal(seq) {
-    this.toReveal = 0;
-    const top = this.placeOf(seq) * HEIGHT;
-    const { scrollTop, clientHeight } = this.log;
-    if (top >= scrollTop && top + HEIGHT <= scrollTop + clientHeight) return;
-    this.log.scrollTop = top - clientHeight / 3;
   }
 
   tell(seq) {

@@ -1,7 +1,9 @@
 /** One run, live: the public stream feeds its views, a frame at a time. */
 
-import { spell, startClock } from "./clock.mjs";
-import { alertIn, find, pauseWhenHidden, post, showConnection } from "./dom.mjs";
+import { post, read } from "./api.mjs";
+import { startClock } from "./clock.mjs";
+import { alertIn, find, pauseWhenHidden, showConnection, write } from "./dom.mjs";
+import { chip, page, showRun } from "./head.mjs";
 import { JsonTree } from "./json-tree.mjs";
 import { RunView } from "./run-view.mjs";
 import { PagedRun } from "./source/paged.mjs";
@@ -11,8 +13,6 @@ import { RunStream, TERMINAL } from "./stream.mjs";
 /** Events that a page reads all at once, in a fraction of a second. */
 const SHORT = 2000;
 
-const page = find("run").dataset;
-const chip = document.querySelector(".title .chip");
 const cancel = find("cancel");
 const input = new JsonTree(find("input-tree"));
 const head = Number(page.head);
@@ -43,8 +43,8 @@ const stream = new RunStream({
 function draw(tab) {
   const { counts } = source;
   if (counts) {
-    find("count-messages").textContent = counts.messages;
-    find("count-tools").textContent = counts.tools;
+    write(find("count-messages"), counts.messages);
+    write(find("count-tools"), counts.tools);
   }
   if (tab === "input") drawInput();
 }
@@ -58,17 +58,13 @@ async function drawInput() {
 
 /** The stored input: for a run that waits, or whose first event was too large to hold it. */
 function readInput() {
-  reading ??= fetch(page.input).then(async (answer) => {
-    const body = answer.ok ? await answer.json() : null;
-    fold.input ??= body;
-  });
+  reading ??= read(page.input).then((body) => (fold.input ??= body), () => null);
   return reading;
 }
 
 /** Ask how the run stands: its times are the host's, not those an agent wrote on its events. */
-async function refresh() {
-  const answer = await fetch(page.run, { headers: { Accept: "application/json" } });
-  if (answer.ok) show(await answer.json());
+function refresh() {
+  read(page.run).then(show, () => {});
 }
 
 /** What the page offers of a run that has ended, and says of its end, as a fresh page would have it. */
@@ -83,14 +79,8 @@ async function complete() {
 function show(run) {
   const active = run.status === "queued" || run.status === "running";
   if (run.status === "interrupted" && chip.dataset.status !== run.status) document.body.dispatchEvent(new Event("questions"));
-  chip.dataset.status = chip.textContent = run.status;
+  if (!showRun(run, view)) return;
   chip.toggleAttribute("data-cancelling", active && Boolean(run.cancel_requested_at));
-  document.title = document.title.replace(/· \w+ ·/, `· ${run.status} ·`);
-  const took = find("took");
-  took.dataset.since = run.started_at ?? "";
-  took.dataset.until = run.ended_at ?? "";
-  spell(took);
-  view.times(run);
   if (page.active && !active) complete();
   if (!cancel) return;
   cancel.hidden = !active;

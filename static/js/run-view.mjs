@@ -1,7 +1,7 @@
 /** The views of one run, which its page and the shared page have in common, under one selection. */
 
 import { Conversation } from "./conversation.mjs";
-import { alertIn, find, perFrame } from "./dom.mjs";
+import { alertIn, find, paced, perFrame, write } from "./dom.mjs";
 import { EventTable } from "./event-table.mjs";
 import { JsonTree } from "./json-tree.mjs";
 import { Keys } from "./keys.mjs";
@@ -11,6 +11,8 @@ import { Tabs } from "./tabs.mjs";
 import { Timeline } from "./timeline/timeline.mjs";
 import { neighbour } from "./timeline/tree.mjs";
 
+/** Between two drawings of what the stream brings, in ms: each costs a layout and a frame. */
+const PAUSE = 80;
 const KINDS = {
   error: (row) => row.kind === "error" || (row.status === "failed" && row.kind !== "attempt"),
   "tool call": (row) => row.kind === "tool",
@@ -23,6 +25,7 @@ export class RunView {
   constructor({ source, active, failed, drawOther = () => {} }) {
     Object.assign(this, { source, active, failed, drawOther, fold: source.fold, log: source.log, drawnState: "", marked: 0, cuts: true, cut: 0 });
     this.draw = perFrame(() => this.drawNow());
+    this.drawSoon = paced(this.draw, PAUSE);
     this.tabs = new Tabs(document.querySelector("[role=tablist]"), (tab) => this.select({ tab }));
     this.selection = new Selection({ tabs: this.tabs.names, first: this.tabs.shown, onChange: (now, before) => this.changed(now, before) });
     this.table = new EventTable({
@@ -65,7 +68,7 @@ export class RunView {
     this.timeline?.notice(seq, event.type);
     // A link may have led here before its event was there.
     if (seq === this.selection.now.seq) this.changed(this.selection.now, {});
-    this.draw();
+    this.drawSoon();
   }
 
   /** Something came that a view had asked for. */
@@ -117,7 +120,10 @@ export class RunView {
   }
 
   changed(now, before) {
-    if (now.tab !== before.tab) this.tabs.show(now.tab);
+    if (now.tab !== before.tab) {
+      this.tabs.show(now.tab);
+      this.timeline?.shown();
+    }
     if (now.lane !== before.lane) this.timeline?.only(now.lane);
     if (now.seq !== before.seq) {
       this.mark(now.seq, this.row);
@@ -143,7 +149,7 @@ export class RunView {
 
   drawNow() {
     const { tab } = this.selection.now;
-    find("count-events").textContent = Math.max(this.log.size, this.active ? 0 : Number(find("run").dataset.head) || 0);
+    write(find("count-events"), Math.max(this.log.size, this.active ? 0 : Number(find("run").dataset.head) || 0));
     if (tab === "messages") this.drawConversation();
     if (tab === "events") this.table.draw();
     if (tab === "state") this.drawState();
@@ -159,9 +165,9 @@ export class RunView {
     this.conversation.draw();
     this.conversation.cite(this.fold.state, this.fold.stateVersion);
     find("ahead").hidden = !ahead;
-    find("ahead").firstElementChild.textContent = `As of #${this.cut}. Later: ${ahead}.`;
+    write(find("ahead").firstElementChild, `As of #${this.cut}. Later: ${ahead}.`);
     find("placeholder").hidden = this.fold.items.length > 0;
-    if (this.fold.end) find("placeholder").textContent = "This run produced no messages.";
+    if (this.fold.end) write(find("placeholder"), "This run produced no messages.");
     if (this.marked && !this.revealed) this.reveal();
     else if (!this.marked && this.conversation.chosen) this.conversation.choose(null);
     if (atEnd && !this.marked && this.active && this.log.size) scrollTo({ top: document.documentElement.scrollHeight });

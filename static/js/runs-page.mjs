@@ -1,7 +1,8 @@
 /** The runs list: start a run, filter at once, and poll only while somebody looks. */
 
+import { post } from "./api.mjs";
 import { startClock } from "./clock.mjs";
-import { alertIn, find, pauseWhenHidden, post } from "./dom.mjs";
+import { alertIn, find, pauseWhenHidden } from "./dom.mjs";
 
 startClock();
 

@@ -1,6 +1,7 @@
 /** The share dialog of a run page: make a link, see what is shared, end it. */
 
-import { alertIn, find, h, post } from "./dom.mjs";
+import { post, read } from "./api.mjs";
+import { alertIn, find, h } from "./dom.mjs";
 
 const dialog = find("share");
 const api = dialog.dataset.grants;
@@ -55,16 +56,10 @@ find("copy").addEventListener("click", async () => {
 /** Grants on this run and on its thread that let somebody in. */
 async function show() {
   const { run, thread } = dialog.dataset;
-  const pages = await Promise.all([`run=${run}`, `thread=${thread}`].map(read)).catch((error) => say(error.message));
-  const live = (pages ?? []).flat().filter((grant) => grant.live);
+  const pages = await Promise.all([`run=${run}`, `thread=${thread}`].map((query) => read(`${api}?limit=200&${query}`))).catch((error) => say(error.message));
+  const live = (pages ?? []).flatMap(({ results }) => results).filter((grant) => grant.live);
   list.replaceChildren(...live.map(row));
   find("no-grants").hidden = live.length > 0;
-}
-
-async function read(query) {
-  const answer = await fetch(`${api}?limit=200&${query}`, { headers: { Accept: "application/json" } });
-  if (!answer.ok) throw new Error(`The host answered ${answer.status}.`);
-  return (await answer.json()).results;
 }
 
 function row(grant) {

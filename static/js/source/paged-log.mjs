@@ -1,5 +1,7 @@
 /** The log of a long run: the pages of it that somebody looks at, read when they do. */
 
+import { read } from "../api.mjs";
+
 const PAGE = 500;
 /** Pages in memory; the least recently wanted goes first. */
 const KEPT = 40;
@@ -71,10 +73,8 @@ export class PagedLog {
     }
   }
 
-  async read(query) {
-    const answer = await fetch(`${this.url}?${query}`, { headers: { Accept: "application/json" } });
-    if (!answer.ok) throw new Error(`The host answered ${answer.status}.`);
-    return answer.json();
+  read(query) {
+    return read(`${this.url}?${query}`);
   }
 
   keep(seq, entry) {

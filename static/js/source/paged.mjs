@@ -1,5 +1,6 @@
 /** A long run: the host has folded it, and the page reads of its log what somebody looks at. */
 
+import { read } from "../api.mjs";
 import { Fold } from "../fold.mjs";
 import { PagedLog } from "./paged-log.mjs";
 import { retell } from "./retell.mjs";
@@ -74,7 +75,7 @@ export class PagedRun {
   async stateAt(seq) {
     let before = -1;
     for (;;) {
-      const { state, at } = await this.read(`${this.run}/state?at=${seq}`);
+      const { state, at } = await read(`${this.run}/state?at=${seq}`);
       if (at >= seq || at === before) return { state, at, version: `${seq}`, problem: at < seq ? `The state as of #${at}: the host could not read further.` : null };
       before = at;
     }
@@ -88,7 +89,7 @@ export class PagedRun {
       const rows = this.outline.rows.filter(Boolean);
       retell(this.fold, rows, null);
       this.onChange();
-      const messages = await this.read(`${this.run}/export?format=messages&at=${at}`);
+      const messages = await read(`${this.run}/export?format=messages&at=${at}`);
       retell(this.fold, rows, messages);
       for await (const [seq, event] of this.log.between(at, at)) if (/^RUN_(FINISHED|ERROR)$/.test(event.type)) this.fold.feed(seq, event);
       this.told = at;
@@ -107,11 +108,5 @@ export class PagedRun {
       return;
     }
     this.onChange();
-  }
-
-  async read(url) {
-    const answer = await fetch(url, { headers: { Accept: "application/json" } });
-    if (!answer.ok) throw new Error(`The host answered ${answer.status}.`);
-    return answer.json();
   }
 }

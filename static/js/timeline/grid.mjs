@@ -2,9 +2,8 @@
 
 import { span } from "../clock.mjs";
 import { h } from "../dom.mjs";
+import { VirtualRows } from "../virtual-rows.mjs";
 
-const HEIGHT = 30;
-const SPARE = 10;
 const DEEPEST = 6;
 /** What a row says in place of how long it took. */
 const SAYS = new Set(["failed", "asked", "pending", "unfinished", "interrupted"]);
@@ -12,8 +11,8 @@ const SAYS = new Set(["failed", "asked", "pending", "unfinished", "interrupted"]
 export class LaneGrid {
   /** `onPick(row, step)`: somebody chose a row; `onOpen(row)`: asks for its events; `onFold(node, folds)`. */
   constructor(root, scale, { onPick, onOpen, onFold }) {
-    Object.assign(this, { root, scale, onPick, onOpen, onFold, nodes: [], folded: new Set(), chosen: 0, drawn: new Map() });
-    this.body = root.querySelector(".rows");
+    Object.assign(this, { root, scale, onPick, onOpen, onFold, nodes: [], folded: new Set(), chosen: 0 });
+    this.rows = new VirtualRows(root, (place) => this.line(place));
     root.addEventListener("scroll", () => this.draw(), { passive: true });
     root.addEventListener("keydown", (event) => this.move(event));
     root.addEventListener("click", (event) => this.clicked(event));
@@ -23,40 +22,27 @@ export class LaneGrid {
 
   /** Show these nodes of the tree; `live`: stay at the end, where the reader is. */
   show(nodes, folded, live = false) {
-    const { scrollTop, clientHeight, scrollHeight } = this.root;
-    const atEnd = live && scrollTop + clientHeight >= scrollHeight - HEIGHT;
+    const atEnd = live && this.rows.atEnd;
     Object.assign(this, { nodes, folded });
-    this.clear();
-    this.body.style.height = `${nodes.length * HEIGHT}px`;
-    this.root.setAttribute("aria-rowcount", nodes.length);
-    if (atEnd) this.root.scrollTop = this.root.scrollHeight;
+    this.rows.clear();
+    this.rows.resize(nodes.length);
+    if (atEnd) this.rows.toEnd();
     this.draw();
-  }
-
-  clear() {
-    this.body.replaceChildren();
-    this.drawn.clear();
   }
 
   /** Draw the rows in sight that are not drawn yet. */
   draw() {
-    if (!this.root.clientHeight) return;
-    if (this.toReveal) this.scrollTo(this.toReveal);
-    const first = Math.max(0, Math.floor(this.root.scrollTop / HEIGHT) - SPARE);
-    const end = Math.min(this.nodes.length, first + Math.ceil(this.root.clientHeight / HEIGHT) + 2 * SPARE);
-    for (const [place, element] of this.drawn) {
-      if (place >= first && place < end) continue;
-      element.remove();
-      this.drawn.delete(place);
-    }
-    for (let place = first; place < end; place += 1) if (!this.drawn.has(place)) this.drawn.set(place, this.body.appendChild(this.line(place)));
+    if (!this.rows.seen) return;
+    if (this.toReveal) this.rows.reveal(this.placeOf(this.toReveal));
+    this.toReveal = 0;
+    this.rows.draw();
     this.root.toggleAttribute("aria-activedescendant", false);
-    if (this.drawn.has(this.placeOf(this.chosen))) this.root.setAttribute("aria-activedescendant", `lane-row-${this.chosen}`);
+    if (this.rows.drawn.has(this.placeOf(this.chosen))) this.root.setAttribute("aria-activedescendant", `lane-row-${this.chosen}`);
   }
 
   /** Draw only the bars of the rows in sight: time has passed, or the view is another. */
   redraw() {
-    for (const [place, element] of this.drawn) this.stretch(element, this.nodes[place].row);
+    for (const [place, element] of this.rows.drawn) this.stretch(element, this.nodes[place].row);
   }
 
   line(place) {
@@ -74,7 +60,6 @@ export class LaneGrid {
       h("span", { class: "kind" }, row.kind), " ", h("bdi", {}, row.name || row.id), " ", h("span", { class: "gist", dir: "auto" }, row.gist)),
     h("span", { role: "gridcell", class: "took" }),
     h("span", { role: "gridcell", class: "track" }, bar));
-    element.style.top = `${place * HEIGHT}px`;
     this.stretch(element, row);
     return element;
   }
@@ -95,18 +80,10 @@ export class LaneGrid {
   /** Mark a row, by its number, and bring it into sight. */
   choose(n) {
     if (n) this.toReveal = n;
-    this.body.querySelector('[aria-selected="true"]')?.setAttribute("aria-selected", "false");
+    this.rows.body.querySelector('[aria-selected="true"]')?.setAttribute("aria-selected", "false");
     this.chosen = n;
-    this.body.querySelector(`#lane-row-${n}`)?.setAttribute("aria-selected", "true");
+    this.rows.body.querySelector(`#lane-row-${n}`)?.setAttribute("aria-selected", "true");
     this.draw();
-  }
-
-  scrollTo(n) {
-    this.toReveal = 0;
-    const top = this.placeOf(n) * HEIGHT;
-    const { scrollTop, clientHeight } = this.root;
-    if (top < 0 || (top >= scrollTop && top + HEIGHT <= scrollTop + clientHeight)) return;
-    this.root.scrollTop = top - clientHeight / 3;
   }
 
   at(event) {
@@ -123,15 +100,12 @@ export class LaneGrid {
 
   move(event) {
     const place = this.placeOf(this.chosen);
-    const node = this.nodes[place];
-    const page = Math.max(1, Math.floor(this.root.clientHeight / HEIGHT) - 1);
-    const step = { ArrowUp: -1, ArrowDown: 1, PageUp: -page, PageDown: page, Home: -this.nodes.length, End: this.nodes.length }[event.key];
-    if (step === undefined && !(node && ["ArrowLeft", "ArrowRight", "Enter"].includes(event.key))) return;
-    if (!this.nodes.length || event.ctrlKey || event.metaKey || event.altKey) return;
+    const next = this.rows.walk(event, place);
+    const turns = place >= 0 && ["ArrowLeft", "ArrowRight", "Enter"].includes(event.key) && !event.ctrlKey && !event.metaKey && !event.altKey;
+    if (next === undefined && !turns) return;
     event.preventDefault();
-    if (step === undefined) return this.turn(event.key, node);
-    const next = node ? place + step : event.key === "End" ? this.nodes.length - 1 : 0;
-    this.onPick(this.nodes[Math.min(Math.max(next, 0), this.nodes.length - 1)].row, true);
+    if (turns) this.turn(event.key, this.nodes[place]);
+    else this.onPick(this.nodes[next].row, true);
   }
 
   /** Left folds a lane, or leads to the one around it; Right unfolds; Enter opens the events. */

@@ -78,8 +78,15 @@ export class Timeline {
     this.scale.measure(this.rows, { since: Date.parse(since), until: Date.parse(until), now: hostNow(), head });
   }
 
+  /** Somebody looks at it again. */
+  shown() {
+    if (this.stale) this.arrange();
+  }
+
   arrange() {
-    if (!this.tree) return;
+    // Nobody sees it: a live run's rows would be arranged every second.
+    this.stale = this.root.hidden;
+    if (!this.tree || this.stale) return;
     this.grid.show(flatten(this.tree, this.folded, this.lane), this.folded, this.live && !this.seq);
     this.drawWhole();
   }
@@ -98,7 +105,7 @@ export class Timeline {
 
   /** Open bars grow with the time; that is ten small drawings a second of what is in sight. */
   tick() {
-    if (!this.live || document.hidden || !this.root.clientHeight || this.scale.axis !== "clock" || !this.rows.length) return;
+    if (!this.live || document.hidden || this.root.hidden || this.scale.axis !== "clock" || !this.rows.length) return;
     this.measure();
     this.grid.redraw();
     this.ticks = (this.ticks ?? 0) + 1;
