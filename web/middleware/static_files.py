@@ -38,7 +38,7 @@ class StaticFiles:
         if not _may_keep(scope):
             return await self.app(scope, receive, send)
         headers = headers_of(scope)
-        # What is asked for by http is redirected, where https is to be had.
+        # Where the host speaks https, Django redirects those who ask by http.
         key = (scope["path"], accepts_gzip(headers.get("accept-encoding", "")), scheme_of(scope))
         file = self._files.get(key)
         if file is None:

@@ -20,7 +20,8 @@ LANES = "#timeline .lane"
 CHOSEN = f'{LANES}[aria-selected="true"]'
 WIDE = "w" * 300
 KEYS_IN_ONE_FRAME = """(element, keys) => {
-    for (const key of keys) element.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    const pressed = (key) => new KeyboardEvent("keydown", { key, bubbles: true });
+    for (const key of keys) element.dispatchEvent(pressed(key));
 }"""
 Script = list[dict[str, Any]]
 
