@@ -8,6 +8,7 @@ that it ends even if its worker was killed.
 import asyncio
 import importlib
 import json
+import os
 import resource
 import sys
 from asyncio.subprocess import DEVNULL, PIPE
@@ -27,6 +28,8 @@ MEMORY = 1024 * 1024 * 1024
 LINE = 16 * 1024 * 1024
 AT_ONCE = 2
 """Children of one worker; more calls wait for their turn."""
+NICENESS = 10
+"""Processors that are busy serve the streams of all runs before the work of one."""
 
 _slots: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
@@ -87,6 +90,7 @@ def limit(what: int, most: int) -> None:
 def main(function: str, seconds: str) -> None:
     """The child: read the argument, write a line of JSON for each item, and a last one."""
     die_with_parent(SIGKILL)
+    os.nice(NICENESS)
     limit(resource.RLIMIT_CPU, int(seconds))
     limit(resource.RLIMIT_AS, MEMORY)
     module, _, name = function.partition(":")

@@ -19,6 +19,8 @@ from tests.soak.attacks import SEED
 from tests.soak.watching import Outcome, Watching, watching
 
 SECONDS = float(os.environ.get("SOAK_SECONDS", "300"))
+WARM = 5.0
+"""Seconds of a host that has just started: its first runs are slower, and compared with nothing."""
 IDLE = min(30.0, max(10.0, SECONDS / 5))
 RECOVERY = 30.0
 """Seconds in which a killed process works again."""
@@ -96,6 +98,8 @@ def test_neighbours(data_dir: Path) -> None:
     restarts = Restarts(host)
     try:
         host.start(fsync=True)
+        with watching(host, B_KEY) as fresh:
+            time.sleep(WARM)
         with watching(host, B_KEY) as idle:
             time.sleep(IDLE)
         with watching(host, B_KEY) as busy:
@@ -108,7 +112,7 @@ def test_neighbours(data_dir: Path) -> None:
     again = sum(outcome.attempts > 1 for outcome in busy.outcomes)
     wrong = [
         f"{each.status or 'not ended'} {each.code} {'' if each.whole else 'with holes'}"
-        for each in [*idle.outcomes, *busy.outcomes]
+        for each in [*fresh.outcomes, *idle.outcomes, *busy.outcomes]
         if not (each.status == "succeeded" and each.whole)
     ]
     gaps = busy.gaps()
@@ -121,6 +125,7 @@ def test_neighbours(data_dir: Path) -> None:
         "neighbours",
         [
             f"team A attacks for {SECONDS:.0f} s; of the runs of team B:",
+            row("just started", fresh),
             row("idle host", idle),
             row("under attack", busy),
             f"p99 ratio {loud / calm:.1f}; {again} runs succeeded in a new attempt after their"

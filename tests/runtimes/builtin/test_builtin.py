@@ -15,7 +15,7 @@ import pytest
 from protocol.errors import RunErrorCode, RunFailed
 from runtimes import RunContext
 from runtimes.builtin.approval import approval
-from runtimes.builtin.child_process import in_child_process
+from runtimes.builtin.child_process import NICENESS, in_child_process
 from runtimes.builtin.scripted import RUBBISH, scripted
 from runtimes.builtin.slow import slow
 from runtimes.builtin.table import fenced_in, table
@@ -122,6 +122,8 @@ def test_table_finds_what_is_fenced(text: str, csv: str | None) -> None:
 async def test_a_cancelled_run_leaves_no_work_behind() -> None:
     async with aclosing(in_child_process("tests.runtimes.builtin.endless:work", None)) as items:
         child = await anext(items)
+        own = os.getpriority(os.PRIO_PROCESS, 0)
+        assert os.getpriority(os.PRIO_PROCESS, child) == min(own + NICENESS, 19)
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)
 
