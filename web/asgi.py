@@ -4,13 +4,17 @@ import asyncio
 import gc
 import os
 import warnings
+from importlib import import_module
 
+from django.conf import settings
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agui_project.settings")
 # WhiteNoise streams static files as WSGI would; Django reads such a file whole and warns about it.
 warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous")
 django = get_asgi_application()
+# All pages and the API: the first request would import them and hold up every stream meanwhile.
+import_module(settings.ROOT_URLCONF)
 
 # Imported only now, because consumers need the app registry.
 from channels.routing import ProtocolTypeRouter  # noqa: E402
