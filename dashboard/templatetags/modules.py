@@ -51,8 +51,6 @@ def text(name: str) -> str:
 
 @register.simple_tag
 def modules_of(entry: str) -> SafeString:
-    """Links that let the browser read all own modules behind ``js/entry`` at once."""
-    # Those of others are large, and what is seen first needs none of them.
-    own = (name for name in imported(f"js/{entry}") if name.startswith("js/"))
-    links = ((static(name),) for name in own)
+    """Links that let the browser read all modules behind ``js/entry`` at once."""
+    links = ((static(name),) for name in imported(f"js/{entry}"))
     return format_html_join("", '<link rel="modulepreload" href="{}">', links)

@@ -2,7 +2,8 @@
 
 const TYPE = "application/json";
 
-async function answered(answer) {
+/** The body of an answer. */
+export async function answered(answer) {
   const body = await answer.json().catch(() => null);
   if (!answer.ok) throw new Error(body?.error?.message ?? `The host answered ${answer.status}.`);
   return body;

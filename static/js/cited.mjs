@@ -1,6 +1,5 @@
 /** The citations of a message, as the `citations` middleware keeps them in the run's state. */
 
-import { citationsOf } from "./citations.mjs";
 import { h } from "./dom.mjs";
 
 const MOST_KEYS = 200;
@@ -15,8 +14,9 @@ export function citationKeys(state) {
 
 /** A message's citations: `{id, quote, source, status}` each, at most a hundred. */
 export function citations(state, keys, messageId) {
-  const each = keys.map((key) => citationsOf(state, messageId, key));
-  return each.flatMap(({ citations, verifications }) => Object.entries(citations).slice(0, MOST).map(([id, citation]) => {
+  const messages = keys.map((key) => state[key].messages).filter((each) => Object.hasOwn(each, messageId));
+  return messages.flatMap(({ [messageId]: message }) => Object.entries(message?.citations ?? {}).slice(0, MOST).map(([id, citation]) => {
+    const verifications = message.verifications ?? {};
     const { status = "pending", source = citation?.source } = verifications[id] ?? {};
     return { id, quote: citation?.quote, source, status };
   }));

@@ -1,11 +1,15 @@
 /** The rows of a run's outline, read from the host and kept up to date. */
 
+import { answered } from "../api.mjs";
+
 const PAUSE = 1000;
 /** The page of a run asks for the first so many while its modules are read (runs/run.html). */
 const LIMIT = 5000;
 const MOST = 200_000;
 /** The host ends an answer early when it has so many characters. */
 const FULL = 4_000_000;
+/** Answers that are asked for before the one in front of them has come. */
+const AHEAD = 3;
 /** Events that change no row but the length of an open one. */
 const QUIET = /_(CONTENT|ARGS|VALUE)$|^(RAW|CUSTOM)$/;
 
@@ -52,19 +56,36 @@ export class OutlineRows {
   async read() {
     if (this.url.startsWith("#")) return this.readPage();
     const since = this.head;
+    const answers = new Map();
     let head = null;
-    for (let after = 0, more = true; more; ) {
-      const answer = await fetch(`${this.url}?after=${after}&since=${since}&limit=${LIMIT}`);
-      if (!answer.ok) throw new Error((await problemOf(answer)) ?? `The host answered ${answer.status}.`);
-      const text = await answer.text();
-      const part = JSON.parse(text);
+    for (let after = 0, full = true; full && after < MOST; ) {
+      const { part, length } = await (answers.get(after) ?? this.ask(after, since));
       for (const row of part.rows) if (row.n <= MOST) this.rows[row.n - 1] = row;
       // What changes between two answers comes again with the next poll.
       head ??= part.head;
-      after = part.rows.at(-1)?.n ?? MOST;
-      more = after < MOST && (part.rows.length === LIMIT || text.length > FULL);
+      const last = part.rows.at(-1);
+      full = part.rows.length === LIMIT || length > FULL;
+      after = last?.n ?? MOST;
+      // Rows stand in the order of their events, so this one tells about how many there are.
+      const all = (after * head) / last?.seq0;
+      for (let next = after; full && next < Math.min(all, MOST, after + AHEAD * LIMIT); next += LIMIT) {
+        if (!answers.has(next)) answers.set(next, this.ask(next, since));
+      }
     }
     this.head = head;
+  }
+
+  ask(after, since) {
+    const asked = this.fetch(`${this.url}?after=${after}&since=${since}&limit=${LIMIT}`);
+    asked.catch(() => {}); // `read` hears of it, if it gets that far
+    return asked;
+  }
+
+  async fetch(url) {
+    const answer = await fetch(url);
+    if (!answer.ok) await answered(answer);
+    const text = await answer.text();
+    return { part: JSON.parse(text), length: text.length };
   }
 
   /** A run that was saved as a file has its rows in the page. */
@@ -75,6 +96,3 @@ export class OutlineRows {
   }
 }
 
-async function problemOf(answer) {
-  return answer.json().then((body) => body.error?.message, () => null);
-}

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { format, parse } from "../../../static/js/selection.mjs";
+import { OutlineRows } from "../../../static/js/timeline/rows.mjs";
 import { busiest, covered, selfTime } from "../../../static/js/timeline/insight.mjs";
 import { Scale } from "../../../static/js/timeline/scale.mjs";
 import { flatten, nest, neighbour, rowAt } from "../../../static/js/timeline/tree.mjs";
@@ -94,4 +95,41 @@ test("where the time went counts parallel calls once", () => {
   assert.deepEqual([best.name, best.share, best.count, best.longest.n], ["a", 0.62, 2, 3]);
   assert.equal(busiest([], scaleOf([])), null);
   assert.equal(selfTime(nest(ROWS).roots[0], scaleOf(ROWS)), 20);
+});
+
+/** A host with so many rows, one for ten events, which sends at most `most` at once. */
+function hostOf(total, most = 5000) {
+  const asked = [];
+  globalThis.fetch = async (url) => {
+    const { searchParams } = new URL(url, "http://host");
+    const after = Number(searchParams.get("after"));
+    asked.push(after);
+    if (after > total) return { ok: false, status: 500, json: async () => ({ error: { message: "No." } }) };
+    const rows = Array.from({ length: Math.min(total - after, most) }, (_, i) => ({ n: after + i + 1, seq0: 10 * (after + i) + 1 }));
+    const text = JSON.stringify({ rows, head: 10 * total });
+    return { ok: true, text: async () => (most < 5000 && rows.length === most ? text.padEnd(4_000_001) : text) };
+  };
+  return asked;
+}
+
+async function rowsOf(total) {
+  const rows = await new Promise((done) => {
+    const outline = new OutlineRows({ url: "/outline", goal: 10 * total, onChange: () => done(outline.rows) });
+  });
+  assert.equal(rows.length, total);
+  assert.ok(rows.every((row, i) => row.n === i + 1));
+}
+
+test("the rows of a long outline are asked for several answers at a time, and none too many", async (context) => {
+  const real = globalThis.fetch;
+  context.after(() => (globalThis.fetch = real));
+  let asked = hostOf(16_000);
+  await rowsOf(16_000);
+  assert.deepEqual(asked, [0, 5000, 10_000, 15_000]);
+  asked = hostOf(3);
+  await rowsOf(3);
+  assert.deepEqual(asked, [0]);
+  asked = hostOf(11_000, 4000);
+  await rowsOf(11_000);
+  assert.deepEqual([...new Set(asked)].sort((a, b) => a - b).filter((after) => after % 4000 === 0), [0, 4000, 8000]);
 });
