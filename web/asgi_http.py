@@ -89,6 +89,14 @@ class Request:
         async with self.admitted(caller, kind):
             yield
 
+    def forget(self) -> None:
+        """Let go of what the client sent: an open stream would keep kilobytes of it."""
+        self.release()
+        # The apps around the stream have dictionaries of their own, with the same headers.
+        self.scope["headers"].clear()
+        headers_of(self.scope).clear()
+        self.scope.clear()
+
     async def body(self) -> bytes:
         """The whole body, which ``Bodies`` has read and bounded before; can be taken once."""
         return bytes((await self.receive()).get("body", b""))
@@ -104,7 +112,7 @@ def endpoint(
     """
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        started = False
+        started, path = False, scope["path"]
 
         async def tracked(message: MutableMapping[str, Any]) -> None:
             nonlocal started
@@ -123,10 +131,10 @@ def endpoint(
         except Exception as error:
             if started and isinstance(error, TimeoutError):
                 metrics.stalls.inc()
-                log.info("stream.too_slow", path=scope["path"])
+                log.info("stream.too_slow", path=path)
                 return
             ours = as_host_error(error)
-            log_failure(error, ours, path=scope["path"])
+            log_failure(error, ours, path=path)
             if started:
                 raise
             await answer_error(send, ours, body_of)

@@ -8,7 +8,7 @@ notice disconnects while it streams.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import suppress
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from events.frames import Frames
 from web.scope import Receive, Send
@@ -118,19 +118,41 @@ async def beside(
 ) -> bool:
     """Run ``sending`` until it ends, the peer leaves, or it loses access.
 
-    True for the last of these. Leaving is not an error.
+    True for the last of these. Leaving is not an error. The caller's task waits for it: one of its
+    own for each open stream would take two kilobytes. ``sending`` has its own, since each event
+    would otherwise wake the dozen ASGI apps around the stream.
     """
-    sender = asyncio.ensure_future(sending)
-    refusal = asyncio.ensure_future(refused)
-    tasks = (sender, asyncio.ensure_future(leaving), refusal)
+    waiter = cast("asyncio.Task[None]", asyncio.current_task())
+    before = waiter.cancelling()
+    sender, refusal = asyncio.ensure_future(sending), asyncio.ensure_future(refused)
+    ended: list[asyncio.Future[None]] = []
+    over = False
+
+    def stop(task: asyncio.Future[None]) -> None:
+        if over:
+            return  # It ended in the same turn of the loop as ``leaving``.
+        if not ended:
+            waiter.cancel()
+        ended.append(task)
+
+    for task in (sender, refusal):
+        task.add_done_callback(stop)
+    left = False
     try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        ended = [task for task in tasks if task.done()]
+        with suppress(Exception):
+            await leaving
+        left = True
+    except asyncio.CancelledError:
+        if not ended or waiter.cancelling() > before + 1:
+            raise  # The caller is cancelled, too, or instead.
     finally:
-        for task in tasks:
+        over = True
+        if ended:
+            waiter.uncancel()
+        for task in (sender, refusal):
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(sender, refusal, return_exceptions=True)
     for task in (sender, refusal):
         if not task.cancelled() and (error := task.exception()) is not None:
             raise error
-    return ended == [refusal]
+    return not left and ended == [refusal]

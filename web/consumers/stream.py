@@ -77,6 +77,7 @@ async def stream_run(
     if headers is None:
         headers = [log_of(first)]
     await sse.begin(send, headers, wire)
+    request.forget()
     async with aclosing(_follow_each(logs.runs, cut.position)) as frames:
         sending = sse.stream(
             send,
