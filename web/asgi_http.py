@@ -90,7 +90,7 @@ class Request:
             yield
 
     def forget(self) -> None:
-        """Let go of what the client sent: an open stream would keep kilobytes of it."""
+        """Drop what the client sent: an open stream would keep kilobytes of it."""
         self.release()
         # The apps around the stream have dictionaries of their own, with the same headers.
         self.scope["headers"].clear()
