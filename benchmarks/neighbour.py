@@ -10,7 +10,11 @@ What starts cost in processor time is felt here, too: on two cores they share th
 
 import asyncio
 import itertools
+import multiprocessing
+import os
+import time
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import httpx
 
@@ -20,6 +24,10 @@ from tests.acceptance.fairness import B_KEY, TEAM_B
 from tests.acceptance.host import Host
 from tests.conftest import own_data_dir
 
+if TYPE_CHECKING:
+    from multiprocessing.sharedctypes import Synchronized
+    from multiprocessing.synchronize import Event
+
 STARTERS, STREAMS, RATE, SECONDS, FOLLOWERS = 16, 8, 20, 15, 15
 C_KEY = "one-at-a-time-key-of-the-neighbours-001"
 TEAM_C = TEAM_B.replace(B_KEY, C_KEY).replace('slug="b", name="B"', 'slug="c", name="C"') + (
@@ -28,10 +36,10 @@ TEAM_C = TEAM_B.replace(B_KEY, C_KEY).replace('slug="b", name="B"', 'slug="c", n
 SHORT = {"forwardedProps": {"script": [{"text": "x", "n": 3}]}}
 
 
-def client(host: Host, key: str) -> httpx.AsyncClient:
+def client(url: str, key: str) -> httpx.AsyncClient:
     limits = httpx.Limits(max_connections=100)
     headers = {"Authorization": f"Bearer {key}"}
-    return httpx.AsyncClient(base_url=host.url, headers=headers, timeout=60, limits=limits)
+    return httpx.AsyncClient(base_url=url, headers=headers, timeout=60, limits=limits)
 
 
 async def begin(to: httpx.AsyncClient, **body: object) -> str:
@@ -44,7 +52,7 @@ async def begin(to: httpx.AsyncClient, **body: object) -> str:
 async def streams(host: Host) -> list[float]:
     """The delays of B's events, in milliseconds."""
     script = [{"sleep": 2}, {"text": "", "n": RATE * SECONDS, "rate": RATE}]
-    async with client(host, B_KEY) as b:
+    async with client(host.url, B_KEY) as b:
         ids = [await begin(b, input={"forwardedProps": {"script": script}}) for _ in range(STREAMS)]
         delays = await asyncio.gather(*(read_delays(b, run_id) for run_id in ids))
     return [delay for each in delays for delay in each]
@@ -54,7 +62,7 @@ async def gaps(host: Host, key: str, **same: str) -> list[float]:
     """Milliseconds from each end to the next start, of runs that wait for each other."""
     script = [{"text": "", "n": 10, "rate": 50}]
     body = {**same, "forwardedProps": {"script": script}}
-    async with client(host, key) as team:
+    async with client(host.url, key) as team:
         ids = [await begin(team, input=body, on_busy="enqueue") for _ in range(FOLLOWERS)]
         rows = []
         for run_id in ids:
@@ -69,14 +77,21 @@ async def gaps(host: Host, key: str, **same: str) -> list[float]:
     return [between(a["ended_at"], b["started_at"]) for a, b in itertools.pairwise(rows)]
 
 
-async def load(host: Host, done: asyncio.Event, ended: list[int]) -> None:
-    async with client(host, host.key) as a:
-        while not done.is_set():
-            answer = await a.post(
-                "/api/v1/runs?wait=20", json={"agent": "scripted", "input": SHORT}
-            )
-            if answer.status_code == 200:
-                ended.append(1)
+def attack(url: str, key: str, done: "Event", ended: "Synchronized[int]") -> None:
+    """The load, in a process of its own: team A brings machines of its own."""
+    os.nice(19)
+    asyncio.run(_attack(url, key, done, ended))
+
+
+async def _attack(url: str, key: str, done: "Event", ended: "Synchronized[int]") -> None:
+    async with client(url, key) as a:
+        await asyncio.gather(*(_starter(a, done, ended) for _ in range(STARTERS)))
+
+
+async def _starter(a: httpx.AsyncClient, done: "Event", ended: "Synchronized[int]") -> None:
+    while not done.is_set():
+        answer = await a.post("/api/v1/runs?wait=20", json={"agent": "scripted", "input": SHORT})
+        ended.value += answer.status_code == 200
 
 
 async def measure(host: Host) -> tuple[list[float], list[float], list[float]]:
@@ -85,16 +100,23 @@ async def measure(host: Host) -> tuple[list[float], list[float], list[float]]:
 
 
 async def both(host: Host) -> list[str]:
-    async with client(host, host.key) as a:
-        await begin(a, input=SHORT)  # warm up
+    async with client(host.url, host.key) as a:
+        await begin(a, input=SHORT)
+    await gaps(host, B_KEY)  # warm up: the first runs of a host are slower
     idle = await measure(host)
-    done, ended = asyncio.Event(), list[int]()
-    attackers = [asyncio.create_task(load(host, done, ended)) for _ in range(STARTERS)]
-    began = asyncio.get_running_loop().time()
-    loaded = await measure(host)
-    rate = len(ended) / (asyncio.get_running_loop().time() - began)
-    done.set()
-    await asyncio.gather(*attackers)
+    spawn = multiprocessing.get_context("spawn")
+    done, ended = spawn.Event(), spawn.Value("l", 0)
+    attacker = spawn.Process(target=attack, args=(host.url, host.key, done, ended))
+    attacker.start()
+    try:
+        while not ended.value and attacker.is_alive():
+            await asyncio.sleep(0.1)
+        began, before = time.monotonic(), ended.value
+        loaded = await measure(host)
+        rate = (ended.value - before) / (time.monotonic() - began)
+    finally:
+        done.set()
+        await asyncio.to_thread(attacker.join, 60)
     return lines(idle, loaded, rate)
 
 
