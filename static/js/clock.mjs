@@ -30,14 +30,9 @@ export function left(milliseconds) {
 
 export function tick() {
   const now = hostNow();
-  for (const time of document.querySelectorAll("time[data-age]")) {
+  for (const time of document.querySelectorAll("time:is([data-age], [data-left])")) {
     const at = Date.parse(time.dateTime);
-    time.textContent = age((now - at) / 1000);
-    time.title ||= new Date(at).toLocaleString();
-  }
-  for (const time of document.querySelectorAll("time[data-left]")) {
-    const at = Date.parse(time.dateTime);
-    time.textContent = left(at - now);
+    time.textContent = "age" in time.dataset ? age((now - at) / 1000) : left(at - now);
     time.title ||= new Date(at).toLocaleString();
   }
   document.querySelectorAll('time[data-until=""]').forEach(spell);

@@ -40,6 +40,11 @@ export class Fold {
     HANDLERS[event.type]?.call(this, event, seq);
   }
 
+  restore(state) {
+    this.state = state;
+    this.stateVersion += 1;
+  }
+
   /** The view is up to date. */
   settle() {
     this.changed.clear();
@@ -79,9 +84,7 @@ export class Fold {
 
   close(kind, id) {
     const item = this.byKey.get(`${kind}:${id}`);
-    if (!item) return;
-    item.open = false;
-    this.changed.add(item);
+    if (item) this.changed.add(Object.assign(item, { open: false }));
   }
 
   patch(document, operations, seq) {
@@ -115,10 +118,8 @@ export class Fold {
       (told.has(item.kind) || (item.kind !== "activity" && item.kind !== "reasoning"));
     const kept = this.items.filter((item) => !goes(item));
     if (kept.length === this.items.length) return;
-    this.items = kept;
-    this.byKey = new Map(kept.map((item) => [item.key, item]));
-    this.reordered = true;
     const count = (kind) => kept.filter((item) => item.kind === kind).length;
-    this.counts = { messages: count("message"), tools: count("tool") };
+    const counts = { messages: count("message"), tools: count("tool") };
+    Object.assign(this, { items: kept, byKey: new Map(kept.map((item) => [item.key, item])), reordered: true, counts });
   }
 }

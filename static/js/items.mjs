@@ -12,13 +12,13 @@ const LONGEST = 200_000;
 
 export const views = { message, reasoning, tool, step, subagent, mark: step, activity, interrupt, error, result };
 
-function at(item) {
-  return item.seq ? h("a", { class: "at", href: `#seq=${item.seq}`, title: `Event ${item.seq}` }, `#${item.seq}`) : null;
+function at({ seq }, tag = "a") {
+  return seq ? h(tag, { class: "at", href: tag === "a" ? `#seq=${seq}` : null, title: `Event ${seq}` }, `#${seq}`) : null;
 }
 
-/** The same in a summary, which must not hold a link: the item itself leads to the event. */
-function number(item) {
-  return item.seq ? h("span", { class: "at", title: `Event ${item.seq}` }, `#${item.seq}`) : null;
+/** An item that unfolds. A summary must not hold a link: the item itself leads to the event. */
+function card(item, classes, open, summary, ...body) {
+  return h("details", { class: `item ${classes}`, open }, h("summary", {}, ...summary, at(item, "span")), ...body);
 }
 
 /** Shows an item's text and lets it grow; an assistant's message that has ended gets its marks. */
@@ -59,7 +59,7 @@ function message(item) {
 function reasoning(item) {
   const text = h("div", { class: "text" });
   const gist = h("span", { class: "gist" });
-  const node = h("details", { class: "item" }, h("summary", {}, h("b", {}, "Reasoning"), gist, number(item)), text);
+  const node = card(item, "", false, [h("b", {}, "Reasoning"), gist], text);
   const grow = growing(item, text);
   return live(node, () => {
     grow();
@@ -72,7 +72,7 @@ function tool(item) {
   const gist = h("span", { class: "gist" });
   const took = h("span");
   const body = h("div");
-  const node = h("details", { class: "item tool" }, h("summary", {}, name, gist, took, number(item)), body);
+  const node = card(item, "tool", false, [name, gist, took], body);
   return lazily(node, () => {
     const args = item.text?.all() ?? "";
     name.textContent = item.name ?? "unknown tool";
@@ -97,8 +97,7 @@ function subagent(item) {
   const gist = h("span", { class: "gist" });
   const took = h("span");
   const inside = h("div", { class: "inside" });
-  const node = h("details", { class: "item subagent", open: true },
-    h("summary", {}, h("b", {}, `Subagent ${item.name ?? item.id}`), gist, took, number(item)), inside);
+  const node = card(item, "subagent", true, [h("b", {}, `Subagent ${item.name ?? item.id}`), gist, took], inside);
   const view = live(node, () => {
     gist.textContent = item.failure ?? (item.open ? "running" : "");
     took.textContent = item.open ? "…" : lasted(item);
@@ -111,7 +110,7 @@ function activity(item) {
   const name = h("b");
   const root = h("div", { class: "body tree" });
   const tree = new JsonTree(root);
-  const node = h("details", { class: "item", open: true }, h("summary", {}, name, number(item)), root);
+  const node = card(item, "", true, [name], root);
   return lazily(node, () => {
     name.textContent = item.name;
     if (node.open) tree.show(item.content);
@@ -137,7 +136,7 @@ function error(item) {
 }
 
 function result(item) {
-  const node = h("details", { class: "item" }, h("summary", {}, h("b", {}, "Result"), number(item)));
+  const node = card(item, "", false, [h("b", {}, "Result")]);
   node.addEventListener("toggle", () => node.children[1] ?? node.append(unfolding(item.value)));
   return fixed(node);
 }

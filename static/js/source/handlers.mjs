@@ -2,19 +2,28 @@
 
 import { Text } from "../text.mjs";
 
+const appends = (kind, id) => function (event, seq) {
+  this.append(kind, event[id], seq, event.delta);
+};
+
+const closes = (kind, id) => function (event) {
+  this.close(kind, event[id]);
+};
+
+const stepOf = ({ subagentRunId = "", stepName }) => `${subagentRunId}:${stepName}`;
+
 export const HANDLERS = {
   RUN_STARTED({ input }, seq) {
     if (!input) return;
     this.input = input;
-    this.state = structuredClone(input.state ?? {});
-    this.stateVersion += 1;
+    this.restore(structuredClone(input.state ?? {}));
     this.restate(input.messages ?? [], seq);
   },
   RUN_FINISHED(event, seq) {
     this.end = event;
-    const outcome = event.outcome?.type;
-    for (const interrupt of event.outcome?.interrupts ?? []) this.item("interrupt", interrupt.id, seq, { interrupt });
-    if (outcome === "cancelled") this.item("mark", "cancelled", seq, { name: "Cancelled" });
+    const { type, interrupts = [] } = event.outcome ?? {};
+    for (const interrupt of interrupts) this.item("interrupt", interrupt.id, seq, { interrupt });
+    if (type === "cancelled") this.item("mark", type, seq, { name: "Cancelled" });
     if (event.result !== undefined) this.item("result", "", seq, { value: event.result });
   },
   RUN_ERROR(event, seq) {
@@ -22,72 +31,52 @@ export const HANDLERS = {
     this.item("error", "", seq, { code: event.code, message: event.message });
   },
   STEP_STARTED(event, seq) {
-    const owner = `${event.subagentRunId ?? ""}:${event.stepName}`;
-    this.steps.set(owner, this.item("step", seq, seq, { name: event.stepName, since: event.timestamp, open: true }));
+    this.steps.set(stepOf(event), this.item("step", seq, seq, { name: event.stepName, since: event.timestamp, open: true }));
   },
   STEP_FINISHED(event) {
-    const item = this.steps.get(`${event.subagentRunId ?? ""}:${event.stepName}`);
-    if (item) Object.assign(item, { open: false, until: event.timestamp });
-    if (item) this.changed.add(item);
+    const item = this.steps.get(stepOf(event));
+    if (item) this.changed.add(Object.assign(item, { open: false, until: event.timestamp }));
   },
   TEXT_MESSAGE_START({ messageId, role = "assistant", name }, seq) {
     this.item("message", messageId, seq, { role, name, text: new Text() }).open = true;
   },
-  TEXT_MESSAGE_CONTENT({ messageId, delta }, seq) {
-    this.append("message", messageId, seq, delta);
-  },
-  TEXT_MESSAGE_END({ messageId }) {
-    this.close("message", messageId);
-  },
+  TEXT_MESSAGE_CONTENT: appends("message", "messageId"),
+  TEXT_MESSAGE_END: closes("message", "messageId"),
   REASONING_MESSAGE_START({ messageId }, seq) {
     this.item("reasoning", messageId, seq, { text: new Text() }).open = true;
   },
-  REASONING_MESSAGE_CONTENT({ messageId, delta }, seq) {
-    this.append("reasoning", messageId, seq, delta);
+  REASONING_MESSAGE_CONTENT: appends("reasoning", "messageId"),
+  REASONING_MESSAGE_END: closes("reasoning", "messageId"),
+  TOOL_CALL_START({ toolCallId, toolCallName: name, timestamp: since }, seq) {
+    this.item("tool", toolCallId, seq, { name, text: new Text(), since }).open = true;
   },
-  REASONING_MESSAGE_END({ messageId }) {
-    this.close("reasoning", messageId);
+  TOOL_CALL_ARGS: appends("tool", "toolCallId"),
+  TOOL_CALL_END: closes("tool", "toolCallId"),
+  TOOL_CALL_RESULT({ toolCallId, content: result, timestamp: until }, seq) {
+    Object.assign(this.item("tool", toolCallId, seq, { text: new Text() }), { result, until });
   },
-  TOOL_CALL_START({ toolCallId, toolCallName, timestamp }, seq) {
-    this.item("tool", toolCallId, seq, { name: toolCallName, text: new Text(), since: timestamp }).open = true;
+  ACTIVITY_SNAPSHOT({ messageId, activityType: name, content, replace = true }, seq) {
+    if (this.byKey.has(`activity:${messageId}`) && !replace) return;
+    Object.assign(this.item("activity", messageId, seq), { name, content });
   },
-  TOOL_CALL_ARGS({ toolCallId, delta }, seq) {
-    this.append("tool", toolCallId, seq, delta);
-  },
-  TOOL_CALL_END({ toolCallId }) {
-    this.close("tool", toolCallId);
-  },
-  TOOL_CALL_RESULT({ toolCallId, content, timestamp }, seq) {
-    const item = this.item("tool", toolCallId, seq, { text: new Text() });
-    Object.assign(item, { result: content, until: timestamp });
-  },
-  ACTIVITY_SNAPSHOT({ messageId, activityType, content, replace = true }, seq) {
-    const known = this.byKey.has(`activity:${messageId}`);
-    if (known && !replace) return;
-    Object.assign(this.item("activity", messageId, seq), { name: activityType, content });
-  },
-  ACTIVITY_DELTA({ messageId, activityType, patch }, seq) {
+  ACTIVITY_DELTA({ messageId, activityType: name, patch }, seq) {
     const item = this.byKey.get(`activity:${messageId}`);
-    if (!item) return;
-    Object.assign(item, { name: activityType, content: this.patch(item.content, patch, seq) });
-    this.changed.add(item);
+    if (item) this.changed.add(Object.assign(item, { name, content: this.patch(item.content, patch, seq) }));
   },
-  SUBAGENT_STARTED({ subagentRunId, parentSubagentRunId: owner, name, timestamp }, seq) {
-    this.item("subagent", subagentRunId, seq, { name, owner, since: timestamp }).open = true;
+  SUBAGENT_STARTED({ subagentRunId, parentSubagentRunId: owner, name, timestamp: since }, seq) {
+    this.item("subagent", subagentRunId, seq, { name, owner, since }).open = true;
   },
-  SUBAGENT_FINISHED({ subagentRunId, timestamp }, seq) {
-    Object.assign(this.item("subagent", subagentRunId, seq), { open: false, until: timestamp });
+  SUBAGENT_FINISHED({ subagentRunId, timestamp: until }, seq) {
+    Object.assign(this.item("subagent", subagentRunId, seq), { open: false, until });
   },
-  SUBAGENT_ERROR({ subagentRunId, message, timestamp }, seq) {
-    Object.assign(this.item("subagent", subagentRunId, seq), { open: false, until: timestamp, failure: message });
+  SUBAGENT_ERROR({ subagentRunId, message: failure, timestamp: until }, seq) {
+    Object.assign(this.item("subagent", subagentRunId, seq), { open: false, until, failure });
   },
   STATE_SNAPSHOT({ snapshot }) {
-    this.state = snapshot;
-    this.stateVersion += 1;
+    this.restore(snapshot);
   },
   STATE_DELTA({ delta }, seq) {
-    this.state = this.patch(this.state, delta, seq);
-    this.stateVersion += 1;
+    this.restore(this.patch(this.state, delta, seq));
   },
   MESSAGES_SNAPSHOT({ messages }, seq) {
     this.reconcile(messages, seq);
