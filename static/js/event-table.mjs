@@ -92,7 +92,7 @@ export class EventTable {
   move(event) {
     // Events may have come since the table was drawn.
     this.rows.size = this.size;
-    const place = this.rows.walk(event, this.selected ? this.placeOf(this.selected) : -1);
+    const place = this.rows.walk(event.key, this.selected ? this.placeOf(this.selected) : -1);
     if (place === undefined) return;
     event.preventDefault();
     this.pick(this.seqAt(place), true);

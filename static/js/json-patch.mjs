@@ -13,35 +13,23 @@ export function applyPatch(document, operations) {
   return holder[""];
 }
 
-function perform(holder, operation, undo) {
-  if (/^(add|replace|test)$/.test(operation.op) && !Object.hasOwn(operation, "value")) {
-    throw new Error(`${operation.op} of ${operation.path} has no value`);
-  }
+function perform(holder, { op, path, from, value }, undo) {
   const at = (pointer) => locate(holder, pointer);
-  switch (operation.op) {
-    case "add":
-      return add(at(operation.path), operation.value, undo);
-    case "remove":
-      return void remove(at(operation.path), undo);
-    case "replace":
-      return replace(at(operation.path), operation.value, undo);
-    case "move": {
-      if (operation.path.startsWith(`${operation.from}/`)) {
-        throw new Error(`${operation.from} cannot move into itself`);
-      }
-      // First out, then in: the target is looked up in the document without the moved value.
-      const value = remove(at(operation.from), undo);
-      return add(at(operation.path), value, undo);
-    }
-    case "copy":
-      return add(at(operation.path), structuredClone(read(at(operation.from))), undo);
-    case "test":
-      if (same(read(at(operation.path)), operation.value)) return;
-      throw new Error(`test of ${operation.path} failed`);
-    default:
-      throw new Error(`unknown operation ${operation.op}`);
-  }
+  if (/^(add|replace|test)$/.test(op) && value === undefined) throw new Error(`${op} of ${path} has no value`);
+  if (op === "add") add(at(path), value, undo);
+  else if (op === "remove") remove(at(path), undo);
+  else if (op === "replace") replace(at(path), value, undo);
+  else if (op === "copy") add(at(path), structuredClone(read(at(from))), undo);
+  else if (op === "move") {
+    if (path.startsWith(`${from}/`)) throw new Error(`${from} cannot move into itself`);
+    // First out, then in: the target is looked up in the document without the moved value.
+    const moved = remove(at(from), undo);
+    add(at(path), moved, undo);
+  } else if (op !== "test") throw new Error(`unknown operation ${op}`);
+  else if (!same(read(at(path)), value)) throw new Error(`test of ${path} failed`);
 }
+
+const missing = (pointer) => new Error(`${pointer} does not exist`);
 
 /** Where a JSON Pointer leads: the container, and the key or index inside it. */
 function locate(holder, pointer) {
@@ -50,21 +38,19 @@ function locate(holder, pointer) {
   const last = keys.pop();
   let parent = holder;
   for (const key of keys) parent = read({ parent, key, pointer });
-  if (parent === null || typeof parent !== "object") throw new Error(`${pointer} does not exist`);
+  if (parent === null || typeof parent !== "object") throw missing(pointer);
   return { parent, key: last, pointer };
 }
 
 function index({ parent, key, pointer }, length) {
-  if (!/^(0|[1-9]\d*)$/.test(key) || Number(key) >= length) throw new Error(`${pointer} does not exist`);
+  if (!/^(0|[1-9]\d*)$/.test(key) || Number(key) >= length) throw missing(pointer);
   return Number(key);
 }
 
 function read(place) {
   const { parent, key, pointer } = place;
   if (Array.isArray(parent)) return parent[index(place, parent.length)];
-  if (parent === null || typeof parent !== "object" || !Object.hasOwn(parent, key)) {
-    throw new Error(`${pointer} does not exist`);
-  }
+  if (parent === null || typeof parent !== "object" || !Object.hasOwn(parent, key)) throw missing(pointer);
   return parent[key];
 }
 

@@ -63,10 +63,10 @@ export class VirtualRows {
   }
 
   /** Where a key leads from a place, or from none (-1); undefined for other keys. */
-  walk({ key, ctrlKey, metaKey, altKey }, place) {
+  walk(key, place) {
     const page = Math.max(1, Math.floor(this.root.clientHeight / HEIGHT) - 1);
     const step = { ArrowUp: -1, ArrowDown: 1, PageUp: -page, PageDown: page, Home: -this.size, End: this.size }[key];
-    if (step === undefined || !this.size || ctrlKey || metaKey || altKey) return undefined;
+    if (step === undefined || !this.size) return undefined;
     const next = place < 0 && key !== "End" ? 0 : place + step;
     return Math.min(Math.max(next, 0), this.size - 1);
   }

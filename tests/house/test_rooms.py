@@ -16,6 +16,10 @@ CEILING = 400
 SOURCES = {".py", ".html", ".css", ".js", ".mjs"}
 MOST = 16
 """Modules of a folder; its ``__init__.py`` is none of them."""
+MOST_JAVASCRIPT = 180 * 1024
+"""Bytes of all modules of the dashboard, own and vendored, as they are: nothing bundles them."""
+FOR_CLIENTS = {"host-agent.mjs", "host-frames.mjs", "citations.mjs"}
+"""What `make client` copies to static/js for pages of others; none of the dashboard's loads it."""
 HAVE_TESTS = {
     "backends": {"cache", "reach", "stream_limit"},
     "dashboard": {"people", "second_factor"},
@@ -78,6 +82,21 @@ def test_no_folder_is_crowded() -> None:
         folder: number for folder, number in folders(repository.ROOT).items() if number > MOST
     }
     assert crowded == {}
+
+
+def javascript(root: Path) -> dict[Path, int]:
+    """The bytes of each module that the dashboard's pages may load."""
+    names = [path for path in repository.files(root) if path.parts[0] == "static"]
+    modules = [path for path in names if path.suffix in {".js", ".mjs"}]
+    return {path: (root / path).stat().st_size for path in modules if path.name not in FOR_CLIENTS}
+
+
+def test_the_javascript_of_the_dashboard_stays_small() -> None:
+    sizes = javascript(repository.ROOT)
+    assert sum(sizes.values()) <= MOST_JAVASCRIPT
+    assert any("vendor" in path.parts for path in sizes)
+    for path in sizes:
+        assert not any(f"/{name}" in (repository.ROOT / path).read_text() for name in FOR_CLIENTS)
 
 
 def test_the_tests_of_what_matters_most_are_found_by_name() -> None:

@@ -100,9 +100,9 @@ export class LaneGrid {
 
   move(event) {
     const place = this.placeOf(this.chosen);
-    const next = this.rows.walk(event, place);
-    const turns = place >= 0 && ["ArrowLeft", "ArrowRight", "Enter"].includes(event.key) && !event.ctrlKey && !event.metaKey && !event.altKey;
-    if (next === undefined && !turns) return;
+    const next = this.rows.walk(event.key, place);
+    const turns = place >= 0 && ["ArrowLeft", "ArrowRight", "Enter"].includes(event.key);
+    if ((next === undefined && !turns) || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     if (turns) this.turn(event.key, this.nodes[place]);
     else this.onPick(this.nodes[next].row, true);

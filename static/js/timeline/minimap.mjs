@@ -27,9 +27,7 @@ export class Minimap {
     Object.assign(this, { rows, seq, place });
     this.draw();
     const { head } = this.scale;
-    for (const [name, value] of Object.entries({ valuemin: 1, valuemax: head, valuenow: seq || head, valuetext: seq ? `event ${seq} of ${head}` : `the end, event ${head}` })) {
-      this.canvas.setAttribute(`aria-${name}`, value);
-    }
+    Object.assign(this.canvas, { ariaValueMax: head, ariaValueNow: seq || head, ariaValueText: seq ? `event ${seq} of ${head}` : `the end, event ${head}` });
   }
 
   draw() {

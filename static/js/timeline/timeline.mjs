@@ -118,15 +118,15 @@ export class Timeline {
     this.best = best;
     if (!best) return place.replaceChildren();
     // Drawn again only when it changed, so that the button keeps the focus.
-    const sentence = [best.kind, best.name, best.count, Math.round(100 * best.share), span(this.scale.length), best.longest.n].join();
+    const [share, whole] = [Math.round(100 * best.share), span(this.scale.length)];
+    const sentence = [best.kind, best.name, best.count, share, whole, best.longest.n].join();
     if (sentence === this.sentence && place.firstChild) return;
     this.sentence = sentence;
-    const whole = span(this.scale.length);
     const times = best.count > 1 ? `, ${best.count} times` : "";
     const what = best.name ? h("bdi", {}, best.name) : best.kind;
     const button = h("button", { class: "link", title: "Select the longest" }, what);
     button.addEventListener("click", () => this.pick(best.longest));
-    place.replaceChildren(`${Math.round(100 * best.share)} % of ${whole} in ${best.kind === "tool" ? "" : `${best.kind} `}`, button, times);
+    place.replaceChildren(`${share} % of ${whole} in ${best.kind === "tool" ? "" : `${best.kind} `}`, button, times);
   }
 
   drawRuler() {
@@ -184,6 +184,10 @@ export class Timeline {
 
   zoom(from, to) {
     this.scale.zoom(from, to);
+    this.redraw();
+  }
+
+  redraw() {
     this.grid.redraw();
     this.drawWhole();
   }
@@ -191,8 +195,7 @@ export class Timeline {
   turn(axis) {
     Object.assign(this.scale, { axis, view: null });
     this.measure();
-    this.grid.redraw();
-    this.drawWhole();
+    this.redraw();
   }
 
   placeOf(seq) {
