@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from tests.asgi import ask as application_ask
-from web.middleware import compression
 from web.middleware.compression import LEAST, Compressed, accepts_gzip
 from web.scope import headers_of
 
@@ -91,18 +90,6 @@ async def test_each_frame_of_a_stream_is_sent_when_it_comes() -> None:
         headers, messages = await ask([LONG, LONG, b""], content_type=kind)
         assert [message.get("body") for message in messages[1:]] == [LONG, LONG, b""]
         assert "content-encoding" not in headers
-
-
-async def test_a_static_file_is_compressed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compression, "_static", {})
-    file = {"path": "/static/a.js", "etag": '"1"', "content_type": "text/javascript"}
-    headers, first = await ask([LONG], content_length=str(len(LONG)), **file)
-    assert headers["content-encoding"] == "gzip"
-    assert headers["etag"] == '"1"'
-    _, second = await ask([LONG], content_length=str(len(LONG)), **file)
-    assert text(first) == text(second)  # else the random bytes would differ
-    await ask([LONG], content_length=str(len(LONG)), **{**file, "etag": '"2"'})
-    assert len(compression._static) == 2
 
 
 @pytest.mark.parametrize(

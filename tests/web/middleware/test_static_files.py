@@ -103,10 +103,13 @@ async def test_files_that_may_change_are_read_again(settings: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume")  # as the application does
-async def test_the_application_sends_them_compressed_both_times() -> None:
+async def test_the_application_compresses_them_once() -> None:
+    bodies = set()
     for _ in range(2):
         answer = await application_ask("GET", "/static/css/host.css", {"accept-encoding": "gzip"})
         assert b":root" in gzip.decompress(answer.body)
         assert answer.headers["x-content-type-options"] == "nosniff"
+        bodies.add(answer.body)
+    assert len(bodies) == 1  # else its random padding would differ
     known = {"accept-encoding": "gzip", "if-none-match": answer.headers["etag"]}
     assert (await application_ask("GET", "/static/css/host.css", known)).status == 304
