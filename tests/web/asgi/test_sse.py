@@ -83,10 +83,24 @@ async def test_a_cancelled_caller_stays_cancelled_although_its_reader_leaves_too
         await task
 
 
-async def test_a_reader_that_leaves_leaves_its_task_usable() -> None:
-    left = asyncio.Event()
-    left.set()
-    assert await sse.beside(asyncio.sleep(60), _wait(left), asyncio.sleep(60)) is False
+@pytest.mark.parametrize("turns", range(4))
+async def test_a_cancelled_caller_stays_cancelled_although_the_stream_ends_too(turns: int) -> None:
+    stream_end = asyncio.Event()
+    task = asyncio.create_task(sse.beside(_wait(stream_end), asyncio.sleep(60), asyncio.sleep(60)))
+    await asyncio.sleep(0)
+    stream_end.set()
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+@pytest.mark.parametrize("first", range(3))
+async def test_whoever_ends_it_leaves_the_task_usable(first: int) -> None:
+    events = [asyncio.Event() for _ in range(3)]
+    events[first].set()
+    assert await sse.beside(*map(_wait, events)) is (first == 2)
     task = asyncio.current_task()
     assert task is not None
     assert task.cancelling() == 0
