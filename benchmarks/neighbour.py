@@ -117,6 +117,7 @@ async def both(host: Host) -> list[str]:
     finally:
         done.set()
         await asyncio.to_thread(attacker.join, 60)
+    assert attacker.exitcode == 0, "the load ended early"
     return lines(idle, loaded, rate)
 
 
