@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.needs import need
 
+SECONDS = 30_000
+"""How long a page may take, in milliseconds; an expectation of Playwright's own waits for 5,000."""
 ARGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -17,6 +19,7 @@ ARGS = [
 def browser() -> Iterator[Browser]:
     """One Chromium for this module; a longer life would leave its event loop to async tests."""
     chromium = need("chromium")
+    expect.set_options(timeout=SECONDS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=str(chromium), args=ARGS)
         yield browser

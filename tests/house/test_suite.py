@@ -44,8 +44,20 @@ def unseeded(tree: ast.Module) -> Iterator[int]:
             yield node.lineno
 
 
-@pytest.mark.parametrize("rule", [skipping, unseeded])
-def test_only_what_a_tool_is_missing_for_is_skipped_and_chance_is_seeded(rule: object) -> None:
+def already_there(tree: ast.Module) -> Iterator[int]:
+    """The lines that wait for an end of an address, which the page before may have as well.
+
+    Then nothing is waited for, and what the test does next may meet a page that is on its way out.
+    """
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        if node.func.attr == "wait_for_url" and "'**" in ast.unparse(node.args[0]):
+            yield node.lineno
+
+
+@pytest.mark.parametrize("rule", [skipping, unseeded, already_there])
+def test_no_source_breaks_a_rule_of_the_suite(rule: object) -> None:
     """``tests/needs.py`` is the one place that skips: with CI=true it fails instead."""
     assert callable(rule)
     lines = [f"{path}:{line}" for path, tree in sources() for line in rule(tree)]
@@ -62,6 +74,8 @@ def test_only_what_a_tool_is_missing_for_is_skipped_and_chance_is_seeded(rule: o
         (unseeded, "random.Random()"),
         (unseeded, "random.SystemRandom()"),
         (unseeded, "from random import shuffle"),
+        (already_there, "page.wait_for_url('**/team/')"),
+        (already_there, "page.wait_for_url(f'**{address}')"),
     ],
 )
 def test_a_planted_line_is_found(rule: object, line: str) -> None:

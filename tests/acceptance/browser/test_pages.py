@@ -20,7 +20,6 @@ from tests.acceptance.host import Host
 HOSTILE = "<script>window.pwned = 1</script><img src=x onerror='window.pwned = 2'>"
 TABS = ("timeline", "messages", "events", "state", "input")
 PHONE = {"width": 360, "height": 740}
-SECONDS = 30_000
 # The lowest contrast between any text in sight and what lies behind it.
 CONTRAST = """() => {
   const context = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
@@ -78,7 +77,6 @@ def open_page(browser: Browser, host: Host, session: Any) -> Iterator[Open]:
 
     def open_page(address: str, *, quiet: bool = True, **options: Any) -> Page:
         context = browser.new_context(base_url=host.url, storage_state=session, **options)
-        context.set_default_timeout(SECONDS)
         contexts.append(context)
         page = context.new_page()
         if quiet:
@@ -87,7 +85,6 @@ def open_page(browser: Browser, host: Host, session: Any) -> Iterator[Open]:
         page.goto(address)
         return page
 
-    expect.set_options(timeout=SECONDS)
     yield open_page
     for context in contexts:
         context.close()
@@ -106,7 +103,7 @@ def test_start_a_run_and_look_at_all_of_it(open_page: Open) -> None:
     page.get_by_label("Agent").first.select_option("table")
     page.get_by_label("Message").fill("name,age\nAnn,34\nBob,\nCleo,29\n")
     page.get_by_label("Message").press("Control+Enter")
-    page.wait_for_url("**/runs/*-*/")
+    page.wait_for_url(re.compile(r"/runs/[0-9a-f-]{36}/$"))
     expect(page.locator(".title .chip")).to_have_text("succeeded")
     page.keyboard.press("m")
     expect(page.locator(".message.user")).to_contain_text("Cleo,29")
@@ -187,7 +184,7 @@ def test_filters_are_in_the_address(open_page: Open, host: Host) -> None:
     expect(page).to_have_url(f"{host.url}/runs/?status=failed&thread_id={thread}")
     expect(page.locator("tbody tr")).to_have_count(1)
     page.locator("tbody a").click()
-    page.wait_for_url(f"**/runs/{failed}/")
+    page.wait_for_url(f"/runs/{failed}/")
     expect(page.locator(".notice.error")).to_contain_text("agent_error")
 
 
@@ -278,7 +275,7 @@ def first_frames(host: Host, run: str, count: int) -> str:
 def test_signing_out_elsewhere_ends_the_view(open_page: Open, host: Host) -> None:
     page = open_page("/runs/", quiet=False)
     page.context.clear_cookies()
-    page.wait_for_url("**/login/")
+    page.wait_for_url(re.compile("/login/"))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.acceptance.browser.test_pages import CONTRAST, PHONE, SECONDS
+from tests.acceptance.browser.test_pages import CONTRAST, PHONE
 from tests.acceptance.host import Host
 
 pytestmark = pytest.mark.slow
@@ -25,14 +25,13 @@ def complaints() -> Iterator[list[str]]:
 
 def signed_in(browser: Browser, host: Host, complaints: list[str], **options: Any) -> Page:
     context = browser.new_context(base_url=host.url, **options)
-    context.set_default_timeout(SECONDS)
     page = context.new_page()
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.goto("/login/")
     page.get_by_label("Username").fill(host.login)
     page.get_by_label("Password").fill(host.password)
     page.get_by_role("button", name="Sign in").click()
-    page.wait_for_url("**/runs/")
+    page.wait_for_url("/runs/")
     return page
 
 
@@ -72,7 +71,6 @@ def shared(page: Page) -> str:
 def test_bob_watches_by_link_until_alice_takes_it_back(
     browser: Browser, host: Host, complaints: list[str]
 ) -> None:
-    expect.set_options(timeout=SECONDS)
     run = endless(host)
     alice = signed_in(browser, host, complaints)
     alice.goto(f"/runs/{run}/")
@@ -109,7 +107,6 @@ def test_bob_watches_by_link_until_alice_takes_it_back(
 def test_the_dialog_on_a_phone(
     browser: Browser, host: Host, complaints: list[str], scheme: str
 ) -> None:
-    expect.set_options(timeout=SECONDS)
     run = host.begin(script=[{"emit": {"type": "CUSTOM", "name": "x", "value": 1}}])
     host.wait_status(run["id"], "succeeded")
     page = signed_in(browser, host, complaints, viewport=PHONE, color_scheme=scheme)

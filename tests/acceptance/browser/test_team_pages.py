@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.acceptance.browser.test_pages import CONTRAST, SECONDS
+from tests.acceptance.browser.test_pages import CONTRAST
 from tests.acceptance.host import Host
 
 pytestmark = pytest.mark.slow
@@ -106,7 +106,6 @@ def page(
     context = browser.new_context(
         base_url=host.url, color_scheme=scheme, viewport={"width": width, "height": 844}
     )
-    context.set_default_timeout(SECONDS)
     context.add_cookies([{"name": "sessionid", "value": nasty["session"], "url": host.url}])
     complaints: list[str] = []
     page = context.new_page()
@@ -148,7 +147,6 @@ def test_a_key_is_made_rotated_and_revoked_in_the_browser(
     browser: Browser, host: Host, nasty: dict[str, Any]
 ) -> None:
     context = browser.new_context(base_url=host.url)
-    context.set_default_timeout(SECONDS)
     context.add_cookies([{"name": "sessionid", "value": nasty["session"], "url": host.url}])
     page = context.new_page()
     page.goto("/team/keys/")

@@ -10,7 +10,6 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 
 from benchmarks.report import keep
-from tests.acceptance.browser.test_pages import SECONDS
 from tests.acceptance.browser.test_two_browsers import CODE
 from tests.acceptance.deployed import (
     NAME,
@@ -21,7 +20,7 @@ from tests.acceptance.deployed import (
     owned_by_account,
 )
 from tests.acceptance.rolling import Deploy, Load, Readers
-from tests.chromium import ARGS
+from tests.chromium import ARGS, SECONDS
 from tests.conftest import own_data_dir
 from tests.deploy.compose_files import compose
 from tests.deploy.guide import Reader
@@ -131,18 +130,17 @@ def test_the_first_person_signs_in_and_sees_a_run_stream(
         browser = playwright.chromium.launch(executable_path=str(chromium), args=args)
         # Its own list of authorities is not ours to change; httpx checks the certificate.
         page = browser.new_context(ignore_https_errors=True).new_page()
-        page.set_default_timeout(SECONDS)
         expect.set_options(timeout=SECONDS)
         page.goto(link[0])
         page.get_by_role("link", name="Sign up").click()
         page.get_by_label("Username").fill("alice")
         page.get_by_label("Password").fill(PASSWORD)
         page.get_by_label("Password").press("Enter")
-        page.wait_for_url("**/account/verify/**")
+        page.wait_for_url(re.compile(f"^{deployed.url}/account/verify/"))
         page.get_by_label("Code").fill(mailed(deployed, ALICE, CODE))
         page.get_by_label("Code").press("Enter")
         page.get_by_role("button", name="Join").click()
-        page.wait_for_url("**/runs/")
+        page.wait_for_url(f"{deployed.url}/runs/")
         (cookie,) = [c for c in page.context.cookies() if c["name"] == "sessionid"]
         assert cookie["secure"]
         page.get_by_label("Agent").first.select_option("slow")
