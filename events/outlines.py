@@ -1,8 +1,8 @@
-"""Outlines of runs: folded where somebody looks, in bounded steps, and stored once a run has ended.
+"""Outlines of runs: folded in bounded steps, where somebody looks and once a long run has ended.
 
 A live run's outline stays in the memory of the process that was asked, so each request reads only
-the events since the one before. An ended run's outline is stored in pages, and then a request reads
-the pages that it returns, however long the run was.
+the events since the one before. An ended run's outline is stored in pages, by a job of the worker
+or by a reader who is faster. Then a request reads the pages that it returns, however long the run.
 """
 
 import threading
@@ -40,6 +40,8 @@ WORTH_STORING = 2_000
 ROWS_IN_PAGE = 500
 CACHED_ROWS = 200_000
 CACHED = 64
+STORED_AT_ONCE = 20_000
+"""Events after which ``Storing`` stores what it has, so that no step is long."""
 
 READ = """
 select seq, payload from (
@@ -48,10 +50,10 @@ select seq, payload from (
       from agui_events(%s, %s, %s, %s)
 ) step where before < %s order by seq
 """
+# The bytes of a doomed log are 0.
+CLOSED = "select head from events_journal where id = %s and closed_at is not null and bytes > 0"
 # Nobody may doom the log while its outline is being stored: that would outlive it.
-CLOSED = (
-    "select from events_journal where id = %s and closed_at is not null and bytes > 0 for share"
-)
+CLOSED_AND_STAYS = f"{CLOSED} for share"
 
 
 class Slice(NamedTuple):
@@ -150,6 +152,44 @@ def _step(journal_id: UUID, outline: Outline, last: int) -> None:
         outline.seq = last  # what is between is of types that an outline ignores
 
 
+class Storing:
+    """Folds the log of a long run that has ended, a step at a time, and stores its outline.
+
+    What an earlier try or a reader has stored is continued.
+    """
+
+    def __init__(self, journal_id: UUID) -> None:
+        self.journal_id = journal_id
+        self._growing = Growing(journal_id)
+
+    def step(self) -> bool:
+        """Fold some more events; whether there is more to do. May be repeated after an error.
+
+        Nothing is left to do if the log was purged, or if there are so many rows that no process
+        keeps them: readers continue from those that are stored.
+        """
+        growing, head = self._growing, self._head()
+        stored = _stored(self.journal_id).get("seq", 0)
+        if head is None or stored == head:
+            return False
+        if stored > growing.stored:  # at the beginning, or a reader was faster
+            _load(self.journal_id, growing)
+        outline = growing.outline
+        ends = outline.seq >= head or len(outline.rows) >= CACHED_ROWS
+        if not ends:
+            _step(self.journal_id, outline, min(outline.seq + STEP_EVENTS, head))
+        if outline.seq - growing.stored >= (1 if ends else STORED_AT_ONCE):
+            _store(self.journal_id, growing)
+        return not ends
+
+    def _head(self) -> int | None:
+        """The last event; None if the log was purged or is not complete."""
+        with connection.cursor() as cursor:
+            cursor.execute(CLOSED, [self.journal_id])
+            row = cursor.fetchone()
+        return None if row is None else row[0]
+
+
 # --- in memory
 
 
@@ -216,7 +256,7 @@ def _store(journal_id: UUID, growing: Growing) -> None:
         pages.append(_page(journal_id, page + 1, seq, text))
     try:
         with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute(CLOSED, [journal_id])
+            cursor.execute(CLOSED_AND_STAYS, [journal_id])
             stored = _stored(journal_id)
             if cursor.rowcount and stored.get("seq", 0) <= growing.stored:
                 _replace(pages)

@@ -132,5 +132,6 @@ def append(run: Run, claimed: Claim, records: Sequence[Record], intake: Intake) 
         raise IllegalTransition
     if (terminal := intake.terminal) is not None:
         finish(claimed.journal_id, terminal, intake.tally)
+        jobs.store_outline(claimed.journal_id, batch.last)
         transaction.on_commit(lambda: log_end(run, terminal, batch.last))
     transaction.on_commit(lambda: announce.now([batch]))

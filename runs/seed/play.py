@@ -13,7 +13,7 @@ from protocol.encoding import Record
 from protocol.errors import RunErrorCode
 from protocol.input import run_agent_input
 from protocol.intake.intake import Intake
-from runs.lifecycle import admission, lifecycle
+from runs.lifecycle import admission, jobs, lifecycle
 from runs.models import Run
 from runtimes.models import Agent
 from teams.models import Team
@@ -71,9 +71,11 @@ def perform(team: Team, play: Play, now: datetime) -> Run:
         began = now - play.ago
         clock = Clock(began.timestamp(), play.pause)
         intake = Intake(thread, run.run_id, input=claimed.prepared.echo, clock=clock.read)
-        journal.append_all(claimed.claim, list(_records(intake, play, clock)))
+        records = list(_records(intake, play, clock))
+        journal.append_all(claimed.claim, records)
         assert intake.terminal is not None  # noqa: S101
         lifecycle.finish(run.pk, intake.terminal, intake.tally)
+        jobs.store_outline(run.pk, len(records))
         ended = datetime.fromtimestamp(clock.read(), UTC)
         Run.objects.already_found().filter(pk=run.pk).update(
             created_at=began, started_at=began, ended_at=ended

@@ -15,12 +15,12 @@ from typing import Any
 
 import structlog
 from django.conf import settings
-from django.db import InterfaceError, OperationalError
+from django.db import DatabaseError, InterfaceError, OperationalError
 
 from backends import metrics
 from backends.postgres import scope
 from backends.postgres.bridge import db
-from events import findings
+from events import findings, outlines
 from events.checkpoints import Checkpointer
 from events.writer import JournalWriter
 from events.writer.lease import Also, AppendFailed, Lease, LostLease
@@ -28,7 +28,7 @@ from protocol.encoding import Record
 from protocol.errors import RunErrorCode, RunFailed
 from protocol.intake.intake import Intake
 from runs.access import context
-from runs.lifecycle import history, lifecycle
+from runs.lifecycle import history, jobs, lifecycle
 from runs.lifecycle.ingest import batches, intakes
 from runs.lifecycle.lifecycle import Claimed
 from runs.lifecycle.statuses import log_end
@@ -201,6 +201,15 @@ class Execution:
             log_end(self.run, terminal, self.lease.head)
             if self.trace is not None:
                 self.trace.end(terminal)
+            if self.lease.head >= outlines.WORTH_STORING:
+                await self._outline()
+
+    async def _outline(self) -> None:
+        """A job of its own: the thread's next run does not wait for it."""
+        try:
+            await db(jobs.store_outline, self.run.pk, self.lease.head)
+        except DatabaseError as error:
+            self.log.warning("outline.not_deferred", error=str(error))
 
     async def _settle(self) -> None:
         """Store a long log's fold within its own job, so that the thread's next claim finds it."""

@@ -1,5 +1,6 @@
-"""Procrastinate tasks: executing a run, expiring questions, purging, keeping partitions ahead."""
+"""Procrastinate tasks: executing a run, storing its outline, and what is done from time to time."""
 
+import asyncio
 import functools
 import time
 from uuid import UUID
@@ -11,9 +12,9 @@ from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
 from procrastinate.job_context import AbortReason
 
-from backends.postgres.bridge import db
+from backends.postgres.bridge import db, db_read
 from backends.postgres.deadlines import LONGEST, allowing
-from events import partitions
+from events import outlines, partitions
 from events.writer import JournalWriter
 from runs.lifecycle import admission, interrupts, jobs, lifecycle
 from runs.lifecycle.deletion import retention
@@ -23,7 +24,9 @@ from runs.worker.executor import Stop, execute, execute_claim
 from runs.worker.taking import CLAIMS
 
 log = structlog.get_logger(__name__)
-WRITER = "journal_writer"
+WRITER, LEAVING = "journal_writer", "leaving"
+OUTLINE_REST = 2.0
+"""Seconds of rest for each second of folding: live runs share the processor and the interpreter."""
 PURGE_SECONDS, SWEEP_SECONDS = 600.0, 45.0
 # A full disk or an absent database must not cost a purge its quarter of an hour, or the nightly
 # tasks their night. The tasks of every minute need no retries: the next one is sooner.
@@ -55,6 +58,19 @@ async def execute_run(context: JobContext, run_id: str, traceparent: str | None 
 
 def _why(context: JobContext) -> Stop:
     return Stop.SHUTDOWN if context.abort_reason() is AbortReason.SHUTDOWN else Stop.CANCEL
+
+
+@app.task(name=jobs.OUTLINE, queue=jobs.QUEUE, pass_context=True)
+async def store_outline(context: JobContext, journal_id: str) -> None:
+    """Store the outline of a long run that has ended; a worker that is to stop leaves the rest."""
+    storing = outlines.Storing(UUID(journal_id))
+    began = time.monotonic()
+    while await db_read(storing.step):
+        if context.additional_context[LEAVING]():
+            await db(jobs.store_outline, storing.journal_id, outlines.WORTH_STORING)
+            return
+        await asyncio.sleep(OUTLINE_REST * (time.monotonic() - began))
+        began = time.monotonic()
 
 
 @app.periodic(cron="* * * * *")

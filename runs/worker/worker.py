@@ -5,7 +5,7 @@ import gc
 import logging
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from django.conf import settings
 from procrastinate import App
@@ -50,7 +50,7 @@ async def work(watchdog: Watchdog, queues: Sequence[str]) -> None:
         writing = group.create_task(writer.run(), name="journal-writer")
         # Without the writer no run can end well, so there is no point in a long grace period.
         writing.add_done_callback(lambda _: watchdog.hurry())
-        worker = _worker(app, writer, queues)
+        worker = _worker(app, writer, queues, lambda: watchdog.draining)
         watchdog.on_stop, watchdog.on_hurry = worker.stop, worker.hurry
         # Not the loop's handlers: a loop that an agent blocks does not call them.
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -76,7 +76,9 @@ async def work(watchdog: Watchdog, queues: Sequence[str]) -> None:
             writer.close()
 
 
-def _worker(app: App, writer: JournalWriter, queues: Sequence[str]) -> PatientWorker:
+def _worker(
+    app: App, writer: JournalWriter, queues: Sequence[str], leaving: Callable[[], bool]
+) -> PatientWorker:
     logging.getLogger("procrastinate").addFilter(_is_news)
     return PatientWorker(
         app,
@@ -86,7 +88,7 @@ def _worker(app: App, writer: JournalWriter, queues: Sequence[str]) -> PatientWo
         abort_job_polling_interval=1.0,
         shutdown_graceful_timeout=0,  # The runs have had their time in PatientWorker's drain.
         delete_jobs=DeleteJobCondition.ALWAYS.value,
-        additional_context={tasks.WRITER: writer},
+        additional_context={tasks.WRITER: writer, tasks.LEAVING: leaving},
         install_signal_handlers=False,
         # The reaper prunes. At its start a worker cannot tell a dead one from an outage's victims.
         stalled_worker_timeout=A_DAY,

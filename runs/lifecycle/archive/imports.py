@@ -10,7 +10,7 @@ from django.db import transaction
 from events import journal
 from events.journal import Claim
 from protocol.encoding import Record
-from runs.lifecycle import admission
+from runs.lifecycle import admission, jobs
 from runs.lifecycle.archive.form import About, Archive
 from runs.lifecycle.statements import figures
 from runs.models import EndedRun, ImportedRun, Run, Thread
@@ -45,6 +45,7 @@ def store(team: Team, archive: Archive, importer: Acting) -> Run:
         ImportedRun.objects.create(
             team=team, run=run, opening=archive.opening, imported_by=importer.label
         )
+        jobs.store_outline(run.pk, len(records))
         audit.record(importer, team, "run.imported", str(run.pk), events=len(records))
     return run
 
