@@ -13,12 +13,11 @@ import { neighbour } from "./timeline/tree.mjs";
 
 /** Between two drawings of what the stream brings, in ms: each costs a layout and a frame. */
 const PAUSE = 80;
-const KINDS = {
-  error: (row) => row.kind === "error" || (row.status === "failed" && row.kind !== "attempt"),
-  "tool call": (row) => row.kind === "tool",
-  message: (row) => row.kind === "message",
-};
-const WALKS = [["x", "error"], ["c", "tool call"], ["w", "message"]];
+const WALKS = [
+  ["x", "error", (row) => row.kind === "error" || (row.status === "failed" && row.kind !== "attempt")],
+  ["c", "tool call", (row) => row.kind === "tool"],
+  ["w", "message", (row) => row.kind === "message"],
+];
 
 export class RunView {
   /** `source` has the run's events. `active`: the run has not ended. `drawOther(tab)` draws a tab that only one page has. */
@@ -180,8 +179,7 @@ export class RunView {
   }
 
   drawState() {
-    const { seq } = this.selection.now;
-    const shown = this.source.state(seq);
+    const shown = this.source.state(this.selection.now.seq);
     if (!shown || this.drawnState === shown.version) return;
     this.drawnState = shown.version;
     alertIn(find("state-problem"), shown.problem);
@@ -189,14 +187,13 @@ export class RunView {
   }
 
   walks() {
-    const go = (kind, back) => {
-      const rows = this.timeline?.rows ?? [];
-      const row = neighbour(rows, this.marked || (back ? Infinity : 0), KINDS[kind], back);
+    const go = (accepts, back) => {
+      const row = neighbour(this.timeline?.rows ?? [], this.marked || (back ? Infinity : 0), accepts, back);
       if (row) this.select({ seq: row.seq0 }, { step: true, row });
     };
-    return WALKS.flatMap(([key, kind]) => [
-      [key, `Next ${kind}`, () => go(kind, false)],
-      [key.toUpperCase(), `Previous ${kind}`, () => go(kind, true)],
+    return WALKS.flatMap(([key, name, accepts]) => [
+      [key, `Next ${name}`, () => go(accepts, false)],
+      [key.toUpperCase(), `Previous ${name}`, () => go(accepts, true)],
     ]);
   }
 }

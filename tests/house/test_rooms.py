@@ -18,6 +18,8 @@ MOST = 16
 """Modules of a folder; its ``__init__.py`` is none of them."""
 MOST_JAVASCRIPT = 180 * 1024
 """Bytes of all modules of the dashboard, own and vendored, as they are: nothing bundles them."""
+LONGEST_MODULE = 199
+"""Lines of an own module of the dashboard."""
 FOR_CLIENTS = {"host-agent.mjs", "host-frames.mjs", "citations.mjs"}
 """What `make client` copies to static/js for pages of others; none of the dashboard's loads it."""
 HAVE_TESTS = {
@@ -97,6 +99,15 @@ def test_the_javascript_of_the_dashboard_stays_small() -> None:
     assert any("vendor" in path.parts for path in sizes)
     for path in sizes:
         assert not any(f"/{name}" in (repository.ROOT / path).read_text() for name in FOR_CLIENTS)
+
+
+def test_its_own_modules_are_short() -> None:
+    lines = {
+        path: (repository.ROOT / path).read_text("utf-8").count("\n")
+        for path in javascript(repository.ROOT)
+        if "vendor" not in path.parts
+    }
+    assert {path: number for path, number in lines.items() if number > LONGEST_MODULE} == {}
 
 
 def test_the_tests_of_what_matters_most_are_found_by_name() -> None:

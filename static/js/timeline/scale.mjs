@@ -45,6 +45,24 @@ export class Scale {
     return Math.min(Math.max(value, this.from), this.from + this.length);
   }
 
+  /** Where an event of the time `at` is; null without a time. */
+  placeOf(seq, at) {
+    if (this.axis === "seq") return seq;
+    return Number.isFinite(at) ? this.clamp(at) : null;
+  }
+
+  /** The event at a place: by the clock, the beginning of the last row before it. */
+  seqAt(value, rows) {
+    if (this.axis === "seq") return Math.min(Math.round(value), this.head);
+    let last = 1;
+    let most = -Infinity;
+    for (const row of rows) {
+      const from = row ? this.span(row)[0] : Infinity;
+      if (from <= value && from >= most) [last, most] = [row.seq0, from];
+    }
+    return last;
+  }
+
   /** The share of the visible width at which `value` is; beyond 0 and 1 outside of it. */
   share(value, [from, to] = this.view ?? [this.from, this.to]) {
     return (value - from) / (to - from);

@@ -33,7 +33,7 @@ export class Timeline {
       onFold: (node, folds) => this.fold(node, folds),
     });
     this.minimap = new Minimap(this.part("minimap"), this.scale, {
-      onSeek: (share) => onSelect({ seq: this.seqAt(this.scale.at(share)) }),
+      onSeek: (share) => onSelect({ seq: this.scale.seqAt(this.scale.at(share), this.rows) }),
       onZoom: (from, to) => this.zoom(from, to),
       onStep: (by) => this.step(by),
     });
@@ -93,7 +93,8 @@ export class Timeline {
 
   /** All but the lanes, once per frame: a long run has thousands of rows to sum up. */
   drawWholeNow() {
-    this.minimap.show(this.rows, this.seq, this.seq ? this.placeOf(this.seq) : null);
+    const place = this.seq ? this.scale.placeOf(this.seq, this.timeOf(this.seq) ?? this.chosen?.t0) : null;
+    this.minimap.show(this.rows, this.seq, place);
     this.drawRuler();
     this.say();
     this.detail.show(this.chosen && this.tree ? this.nodeOf(this.chosen) : null);
@@ -114,8 +115,7 @@ export class Timeline {
 
   say() {
     const place = this.part("busiest");
-    const best = this.scale.axis === "clock" ? busiest(this.rows, this.scale) : this.best;
-    this.best = best;
+    const best = (this.best = this.scale.axis === "clock" ? busiest(this.rows, this.scale) : this.best);
     if (!best) return place.replaceChildren();
     // Drawn again only when it changed, so that the button keeps the focus.
     const [share, whole] = [Math.round(100 * best.share), span(this.scale.length)];
@@ -177,8 +177,7 @@ export class Timeline {
   }
 
   fold(node, folds) {
-    if (folds) this.folded.add(node.row.id);
-    else this.folded.delete(node.row.id);
+    this.folded[folds ? "add" : "delete"](node.row.id);
     this.arrange();
   }
 
@@ -196,19 +195,5 @@ export class Timeline {
     Object.assign(this.scale, { axis, view: null });
     this.measure();
     this.redraw();
-  }
-
-  placeOf(seq) {
-    if (this.scale.axis === "seq") return seq;
-    const at = this.timeOf(seq) ?? this.chosen?.t0;
-    return Number.isFinite(at) ? this.scale.clamp(at) : null;
-  }
-
-  /** The event at a place on the axis: by the clock, the beginning of the last row before it. */
-  seqAt(value) {
-    if (this.scale.axis === "seq") return Math.min(Math.round(value), this.scale.head);
-    let last = null;
-    for (const row of this.rows) if (row && this.scale.span(row)[0] <= value && (!last || this.scale.span(row)[0] >= this.scale.span(last)[0])) last = row;
-    return last?.seq0 ?? 1;
   }
 }

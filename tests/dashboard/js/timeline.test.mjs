@@ -78,6 +78,14 @@ test("open rows last until now, questions until the end", () => {
   assert.deepEqual(calm.ticks(5), [50, 60, 70, 80, 90, 100]);
 });
 
+test("a place on the axis is an event, and the other way round", () => {
+  const clock = scaleOf(ROWS);
+  assert.deepEqual([clock.seqAt(-1, ROWS), clock.seqAt(66, [undefined, ...ROWS]), clock.seqAt(1e9, [])], [1, ROWS[3].seq0, 1]);
+  assert.deepEqual([clock.placeOf(7, 50), clock.placeOf(7, 1e9), clock.placeOf(7, undefined)], [50, 200, null]);
+  const counted = scaleOf(ROWS, "seq");
+  assert.deepEqual([counted.seqAt(11.6, ROWS), counted.seqAt(1e9, ROWS), counted.placeOf(7)], [12, counted.head, 7]);
+});
+
 test("times that an agent made up do not squash the axis, those of an older log are its axis", () => {
   const mad = [...ROWS.slice(0, 3), row(4, "tool", "mad", [30, 31], [9e15, -9e15])];
   const scale = scaleOf(mad);
