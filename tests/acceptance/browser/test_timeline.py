@@ -219,6 +219,10 @@ def test_on_a_phone_it_fits_and_can_be_read(open_page: Open, host: Host, scheme:
     expect(page.get_by_role("heading", name="Why it failed")).to_be_visible()
     expect(page.locator(LANES)).to_have_count(10)
     expect(page.locator(CHOSEN)).to_have_attribute("data-kind", "error")
+    labels = [each.inner_text().strip() for each in page.locator(f"{LANES} .what").all()]
+    assert labels[0] == "queue"
+    assert labels[1].startswith("attempt ")
+    assert all(labels), "a row says what it is"
     page.locator(LANES).first.click()
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
     ratio, where = page.evaluate(CONTRAST)
