@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from events.journal import Page
+from events.journal import Stretch
 from protocol.encoding import Delta, delta_of, encode, type_of
-from protocol.schema import TERMINAL
 from protocol.views import raw
 from protocol.views.link import LinkView
 
@@ -27,11 +26,10 @@ class Frames:
         self.final = final
 
     @classmethod
-    def of_page(cls, page: Page) -> "Frames":
-        """From the rows of a page, which has at least one."""
-        first, (last, last_type, _) = page.rows[0][0], page.rows[-1]
-        payloads = [payload.encode() for _, _, payload in page.rows]
-        return cls(first, last, payloads, final=last_type in TERMINAL)
+    def of_stretch(cls, stretch: Stretch) -> "Frames":
+        """From a stretch of at least one event."""
+        first, payloads = stretch.first, stretch.payloads
+        return cls(first, first + len(payloads) - 1, payloads, final=stretch.final)
 
     @cached_property
     def sse(self) -> bytes:

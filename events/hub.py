@@ -27,7 +27,7 @@ from backends.postgres.bridge import db, db_read
 from backends.postgres.shared_reads import SharedReads
 from events import announce, journal
 from events.frames import Frames
-from events.journal import Page
+from events.journal import Stretch
 from events.subscriptions import Subscriptions
 
 log = structlog.get_logger(__name__)
@@ -133,7 +133,7 @@ class Hub:
         self._rings: dict[str, set[Wake]] = {}
         self._groups = Subscriptions()
         self._seen: dict[UUID, int] = {}
-        self._pages: SharedReads[Page] = SharedReads()
+        self._stretches: SharedReads[Stretch] = SharedReads()
         self._tasks: list[asyncio.Task[None]] = []
         self.counters: collections.Counter[str] = collections.Counter()
 
@@ -159,13 +159,13 @@ class Hub:
         if not readers:
             del self.readers[journal_id]
 
-    async def page(self, journal_id: UUID, after: int) -> Page:
-        """Read a page; readers that wait for the same one share a query.
+    async def stretch(self, journal_id: UUID, after: int) -> Stretch:
+        """Read what follows; readers that wait for the same stretch share a query.
 
         It begins after they subscribed, or it would break the order of ``follow``.
         """
-        read = functools.partial(db_read, journal.read_after, journal_id, after)
-        return await self._pages.get((journal_id, after), read)
+        read = functools.partial(db_read, journal.read_stretch, journal_id, after)
+        return await self._stretches.get((journal_id, after), read)
 
     def listening(self, topics: Collection[str]) -> "Listening":
         """An event that is set when one of ``topics`` rings, from now on if Valkey is there."""

@@ -201,7 +201,7 @@ async def test_silence_is_reported_so_that_a_heartbeat_can_be_sent() -> None:
             assert await asyncio.wait_for(anext(frames), 10) is None
 
 
-async def test_readers_waiting_for_the_same_page_share_a_query(
+async def test_readers_waiting_for_the_same_stretch_share_a_query(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with live() as (writer, _):
@@ -209,8 +209,10 @@ async def test_readers_waiting_for_the_same_page_share_a_query(
         records = whole_log(100)
         await write(writer, claim, records, 0)
         queries: list[int] = []
-        real = journal.read_after
-        monkeypatch.setattr(journal, "read_after", lambda *key: (queries.append(1), real(*key))[1])
+        real = journal.read_stretch
+        monkeypatch.setattr(
+            journal, "read_stretch", lambda *key: (queries.append(1), real(*key))[1]
+        )
         results = await asyncio.gather(*(read(claim) for _ in range(100)))
         assert all(result == expected(records, 0) for result in results)
         assert len(queries) < 100

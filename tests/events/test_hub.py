@@ -135,19 +135,21 @@ class TestJournal:
         assert idle.wake.is_set()
         assert not patient.wake.is_set()
 
-    async def test_readers_that_wait_for_one_page_share_its_query(
+    async def test_readers_that_wait_for_one_stretch_share_its_query(
         self, hub: Hub, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         journal_id = await db(self.stored)
         queries: list[int] = []
-        real = journal.read_after
-        monkeypatch.setattr(journal, "read_after", lambda *key: (queries.append(1), real(*key))[1])
-        pages = await asyncio.gather(*(hub.page(journal_id, 0) for _ in range(20)))
-        assert {page.head for page in pages} == {5}
-        assert [text.encode() for _, _, text in pages[0].rows] == payloads(deltas(5))
+        real = journal.read_stretch
+        monkeypatch.setattr(
+            journal, "read_stretch", lambda *key: (queries.append(1), real(*key))[1]
+        )
+        stretches = await asyncio.gather(*(hub.stretch(journal_id, 0) for _ in range(20)))
+        assert {stretch.head for stretch in stretches} == {5}
+        assert stretches[0].payloads == payloads(deltas(5))
         assert len(queries) < 20
         before = len(queries)
-        await hub.page(journal_id, 0)
+        await hub.stretch(journal_id, 0)
         assert len(queries) == before + 1, "a read that has ended is not given out again"
 
     async def test_the_tick_gives_groups_back_that_nobody_reads(self, hub: Hub) -> None:

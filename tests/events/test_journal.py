@@ -96,11 +96,30 @@ def test_pages_are_bounded_in_rows_and_bytes_and_leave_nothing_out() -> None:
         assert sum(len(payload) for _, _, payload in page) <= journal.PAGE_BYTES + 40_100
         read += [payload.encode() for _, _, payload in page]
     assert read == payloads(records)
+    read = []
+    while stretch := journal.read_stretch(claim.journal_id, len(read)).payloads:
+        assert len(stretch) <= journal.STRETCH_EVENTS
+        assert sum(map(len, stretch)) <= journal.PAGE_BYTES + 40_100
+        read += stretch
+    assert read == payloads(records)
+
+
+def test_a_stretch_tells_whether_the_log_ends_with_it() -> None:
+    claim = claimed()
+    append(claim, [*deltas(3), Record("RUN_FINISHED", b'{"type":"RUN_FINISHED"}', 0.0)])
+    assert [journal.read_stretch(claim.journal_id, 0, last).final for last in (3, 4)] == [
+        False,
+        True,
+    ]
+    after = journal.read_stretch(claim.journal_id, 4)
+    assert (after.payloads, after.final, after.head) == ([], False, 4)
 
 
 def test_an_unknown_journal_reads_as_empty_and_closed() -> None:
     page = journal.read_after(uuid4(), 0)
     assert (page.rows, page.closed) == ([], True)
+    stretch = journal.read_stretch(uuid4(), 0)
+    assert (stretch.payloads, stretch.closed) == ([], True)
 
 
 def test_a_raw_nul_never_reaches_a_row() -> None:

@@ -93,7 +93,7 @@ def _read(request: Request, principal: Principal) -> Target:
     if run.journal.closed_at is None:
         return Target(run, None)
     rest = journal.read_rest(run.journal, Arrival.at(request, principal, run).after)
-    return Target(run, Frames.of_page(rest) if rest else None)
+    return Target(run, Frames.of_stretch(rest) if rest else None)
 
 
 def _join(principal: Principal, run: Run) -> Cut | None:

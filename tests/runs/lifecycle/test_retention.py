@@ -255,7 +255,9 @@ class TestSweeping:
         head = again(run).journal.head
         purge.doom([run.pk])
         purge.sweep(1)
-        with pytest.raises(journal.Purged) as error:
-            journal.read_after(run.pk, 0)
-        assert error.value.details == {"lowest": 2}
+        for read in (journal.read_after, journal.read_stretch):
+            with pytest.raises(journal.Purged) as error:
+                read(run.pk, 0)
+            assert error.value.details == {"lowest": 2}
         assert len(journal.read_after(run.pk, 1).rows) == head - 1
+        assert len(journal.read_stretch(run.pk, 1).payloads) == head - 1

@@ -1,4 +1,4 @@
-"""A long log is fed to a dialect page by page: between two, others have the event loop."""
+"""A long log is fed to a dialect stretch by stretch: between two, others have the event loop."""
 
 import asyncio
 from collections import Counter
@@ -9,7 +9,7 @@ import pytest
 from backends.postgres.bridge import db
 from events import journal
 from events.hub import hub
-from events.journal import PAGE_ROWS
+from events.journal import STRETCH_EVENTS
 from protocol.dialects.fold import Event, Frame
 from tests.events.records import whole_log
 from web.consumers.dialects import waiting
@@ -40,17 +40,17 @@ class Noting:
 
 def stored() -> UUID:
     row = journal.create()
-    assert journal.append([journal.Batch(row.pk, 0, 1, whole_log(PAGES * PAGE_ROWS))])
+    assert journal.append([journal.Batch(row.pk, 0, 1, whole_log(PAGES * STRETCH_EVENTS))])
     return row.pk
 
 
-async def test_no_turn_of_the_loop_takes_more_than_a_page() -> None:
+async def test_no_turn_of_the_loop_takes_more_than_a_stretch() -> None:
     fold, key = Noting(), await db(stored)
     ticking = asyncio.create_task(fold.tick())
     try:
-        assert await waiting.feed(fold, key) == PAGES * PAGE_ROWS
+        assert await waiting.feed(fold, key) == PAGES * STRETCH_EVENTS
     finally:
         ticking.cancel()
         await hub().close()
-    assert fold.fed.total() == PAGES * PAGE_ROWS
-    assert max(fold.fed.values()) <= PAGE_ROWS
+    assert fold.fed.total() == PAGES * STRETCH_EVENTS
+    assert max(fold.fed.values()) <= STRETCH_EVENTS

@@ -17,9 +17,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 async def live(cast: Cast, writer: JournalWriter) -> LiveRun:
-    """A running run with more events than a page of the log has."""
+    """A running run with more events than one read of the log gives."""
     run = await LiveRun.begin(await db(start, cast.alice, threadId="t", runId="r"), writer)
-    await run.say(*(f"Größe {n}\nzwei" for n in range(journal.PAGE_ROWS + 3)))
+    await run.say(*(f"Größe {n}\nzwei" for n in range(journal.STRETCH_EVENTS + 3)))
     return run
 
 
@@ -36,13 +36,13 @@ async def test_each_line_is_an_event_as_it_is_stored(cast: Cast, live: LiveRun) 
         f'attachment; filename="run-{live.run.pk}.ndjson"'
     )
     stored = await db(lambda: list(journal.payloads(live.run.pk)))
-    assert len(stored) == journal.PAGE_ROWS + 5
+    assert len(stored) == journal.STRETCH_EVENTS + 5
     assert answer.body == "".join(f"{payload}\n" for payload in stored).encode()
 
 
 async def test_a_live_run_is_exported_up_to_now(cast: Cast, live: LiveRun) -> None:
     answer = await ask("GET", url(live, "?format=ndjson"), cast.vera.headers)
-    assert len(answer.body.splitlines()) == journal.PAGE_ROWS + 4
+    assert len(answer.body.splitlines()) == journal.STRETCH_EVENTS + 4
 
 
 async def test_it_may_end_with_an_event_before_the_last(cast: Cast, live: LiveRun) -> None:
@@ -50,7 +50,7 @@ async def test_it_may_end_with_an_event_before_the_last(cast: Cast, live: LiveRu
         answer = await ask("GET", url(live, f"?format={format_}&at=2"), cast.vera.headers)
         assert answer.status == 200
         assert format_ == "messages" or len(answer.body.splitlines()) == 2
-    for query in (f"?at={journal.PAGE_ROWS + 5}", "?at=x"):
+    for query in (f"?at={journal.STRETCH_EVENTS + 5}", "?at=x"):
         answer = await ask("GET", url(live, query), cast.vera.headers)
         assert (answer.status, answer.json["error"]["code"]) == (400, "bad_cursor")
     assert (await ask("GET", url(live, "?format=trace&at=2"), cast.vera.headers)).status == 422

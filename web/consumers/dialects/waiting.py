@@ -54,11 +54,11 @@ def _reread(principal: Principal, run_id: UUID) -> Run:
 async def feed(fold: Dialect, run_id: UUID) -> int:
     """Feed a fold with the events that a log has now; returns the number of the last.
 
-    Page by page: between two, others get the event loop and the database.
+    Stretch by stretch: between two, others get the event loop and the database.
     """
     position, teller = 0, Teller(fold, None)
-    while (page := await hub().page(run_id, position)).rows:
-        frames = Frames.of_page(page)
+    while (stretch := await hub().stretch(run_id, position)).payloads:
+        frames = Frames.of_stretch(stretch)
         teller.pieces(frames)
         position = frames.last
     return position

@@ -1,4 +1,4 @@
-"""The log of a run, page by page."""
+"""The log of a run, stretch by stretch."""
 
 from collections.abc import AsyncIterator
 from uuid import UUID
@@ -11,10 +11,9 @@ from runs.models import Run
 async def payloads(run_id: UUID, after: int, last: int) -> AsyncIterator[list[bytes]]:
     """The stored events behind ``after`` up to ``last``. Raises Purged."""
     while after < last:
-        limit = min(journal.PAGE_ROWS, last - after)
-        page = await db_read(journal.read_after, run_id, after, limit)
-        after = page.rows[-1][0]
-        yield [payload.encode() for _, _, payload in page.rows]
+        stretch = await db_read(journal.read_stretch, run_id, after, last)
+        after += len(stretch.payloads)
+        yield stretch.payloads
 
 
 async def ndjson(run: Run) -> AsyncIterator[bytes]:
