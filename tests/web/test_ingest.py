@@ -372,6 +372,8 @@ class TestOpening:
         await first.post(stream_closed="true")
         claimed = await db(lifecycle.claim, run.pk)
         assert claimed
+        early = await second.feed(0, START)
+        assert (early.status, early.json["error"]["code"]) == (503, "unavailable")
         await db(batches.begin, claimed)
         assert (await second.feed(0, START)).status == 200
 

@@ -192,7 +192,13 @@ def _opened(run: Run) -> Ingest | None:
     run.refresh_from_db(fields=["status", "job_id"])
     if run.status == Status.QUEUED and not open_now(run):
         raise Unavailable("The run waits for its turn; its producer cannot ingest it yet.")
-    return _locked(run)
+    if (ingest := _locked(run)) is not None:
+        return ingest
+    # Read behind the ingest: a run without one that goes on is just being opened by a worker.
+    run.refresh_from_db(fields=["status"])
+    if run.status in (Status.QUEUED, Status.RUNNING):
+        raise Unavailable("A worker is opening the run; send the batch again.")
+    return None
 
 
 def _append(run: Run, claim: Claim, records: Sequence[Record], intake: FedIntake) -> None:
