@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,18 +77,20 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.CACHES["default"]["LOCATION"] = settings.REDIS_URL
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
     """Mark what ``make test-quick`` leaves out: rooms that start hosts, browsers, Node; long files.
 
-    Long files run first and tests that want the machine to themselves last, so that the
-    processes of a parallel run end together and seldom wait for each other.
+    The marks come before ``-m`` looks at them, the order behind everybody else's: long files run
+    first and tests that want the machine to themselves last, so that the processes of a parallel
+    run end together and seldom wait for each other.
     """
     for item in items:
         if item.nodeid.startswith(SLOW):
             item.add_marker("slow")
         if item.nodeid.startswith(ALONE):
             item.add_marker("alone")
+    yield
     items.sort(key=_place)
 
 

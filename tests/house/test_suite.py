@@ -143,6 +143,17 @@ def test_a_test_that_wants_the_machine_for_itself_has_it(tmp_path: Path, process
     assert done.returncode == 0
 
 
+def test_what_is_marked_by_its_path_is_chosen_by_its_mark() -> None:
+    """``make test-quick`` leaves out the rooms that start hosts, as their marks say."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "not slow and not soak",
+         "tests/acceptance/deploy", "tests/test_proxy.py"],
+        cwd=repository.ROOT, capture_output=True, text=True, timeout=240,
+    )  # fmt: skip
+    assert "tests/test_proxy.py::" in done.stdout, done.stdout + done.stderr
+    assert "tests/acceptance" not in done.stdout
+
+
 def test_the_whole_suite_is_one_pass() -> None:
     """What ``make test`` leaves out are the soak tests, and nothing else."""
     makefile = (repository.ROOT / "Makefile").read_text()
