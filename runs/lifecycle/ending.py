@@ -27,6 +27,7 @@ from runs.lifecycle.ingest import intakes
 from runs.lifecycle.statements import ends, figures
 from runs.lifecycle.statuses import error_of, log_end, status_of
 from runs.models import Run, Status
+from runtimes.models import EXTERNAL
 from teams import audit
 from teams.actors import Acting
 
@@ -109,7 +110,8 @@ def _end_unclaimed(run: Run) -> bool:
     """End a run that no worker executes: it is queued, or fed from elsewhere."""
     with transaction.atomic():
         claimed = journal.take_over(run.pk)
-        here = Q(status=Status.QUEUED) | Q(status=Status.RUNNING, ingest__isnull=False)
+        # A worker that has claimed a run for its producer and not opened it yet will learn of it.
+        here = Q(status=Status.QUEUED) | Q(status=Status.RUNNING, agent__kind=EXTERNAL)
         current = Run.objects.already_found().filter(here, pk=run.pk)
         if claimed is None or not current.update(cancel_requested_at=timezone.now()):
             transaction.set_rollback(True)

@@ -9,7 +9,7 @@ import asyncio
 import functools
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from enum import Enum
 from typing import Any
 
@@ -87,7 +87,8 @@ async def execute_claim(
         await execute(claimed, writer, why, stopped=stopped, traceparent=traceparent)
         return
     if claimed:
-        await db(batches.begin, claimed)
+        with suppress(lifecycle.IllegalTransition):  # It was cancelled at this moment.
+            await db(batches.begin, claimed)
     if stopped:
         raise asyncio.CancelledError
 

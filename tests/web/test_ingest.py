@@ -11,11 +11,14 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from backends.postgres.bridge import db
+from events.writer import JournalWriter
 from protocol.dialects import durable_streams as wire
 from runs.lifecycle import lifecycle
 from runs.lifecycle.ingest import batches, intakes
+from runs.lifecycle.lifecycle import Claimed
 from runs.models import Ingest, Run, Status
 from runs.worker import reaper
+from runs.worker.executor import Stop, execute_claim
 from teams import keys
 from teams.models import Role, Scope, TeamLimits
 from tests.asgi import Answer, ask
@@ -26,6 +29,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 START = {"type": "TEXT_MESSAGE_START", "messageId": "m", "role": "assistant"}
 END = {"type": "TEXT_MESSAGE_END", "messageId": "m"}
 FINISHED = {"type": "RUN_FINISHED"}
+TURNS = ["running", "queued"]
+"""The statuses of two runs of a thread: the second waits until the first has ended."""
 
 
 def delta(text: str) -> dict[str, Any]:
@@ -43,12 +48,8 @@ class Producer:
     async def feed(
         self, seq: int, *events: Any, epoch: int = 0, name: str | None = None, **more: str
     ) -> Answer:
-        place = {
-            "producer-id": name or self.name,
-            "producer-epoch": str(epoch),
-            "producer-seq": str(seq),
-        }
-        return await self.post(*events, **place, **more)
+        place = {"producer-epoch": str(epoch), "producer-seq": str(seq)}
+        return await self.post(*events, producer_id=name or self.name, **place, **more)
 
     async def post(self, *events: Any, **headers: str) -> Answer:
         body = json.dumps(list(events)).encode() if events else b""
@@ -69,12 +70,13 @@ class Producer:
         return str((await db(fresh, self.run)).status)
 
 
-async def opened(cast: Cast, headers: dict[str, str] | None = None, **input: Any) -> Producer:
-    """An open run of the external agent ``ext``."""
-    body = {"agent": "ext", "input": input}
+async def opened(
+    cast: Cast, headers: dict[str, str] | None = None, status: str = "running", **input: Any
+) -> Producer:
+    """A run of the external agent ``ext``: open, or waiting for its turn in its thread."""
+    body = {"agent": "ext", "on_busy": "enqueue", "input": input}
     answer = await ask("POST", "/api/v1/runs", headers or cast.bob.headers, json=body)
-    assert answer.status == 202, answer.body
-    assert answer.json["status"] == "running"
+    assert (answer.status, answer.json["status"]) == (202, status), answer.body
     run = await db(lambda: Run.objects.of_any_team().get(pk=answer.json["id"]))
     return Producer(run, headers or cast.bob.headers)
 
@@ -358,31 +360,38 @@ class TestRights:
 
 
 class TestOpening:
-    async def test_by_a_worker(
-        self, cast: Cast, external: None, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    async def test_by_a_worker(self, cast: Cast, external: None) -> None:
         """A run whose turn comes later is opened by the worker that gets its job."""
-        first = await opened(cast, threadId="t")
-        body = {"agent": "ext", "on_busy": "enqueue", "input": {"threadId": "t"}}
-        answer = await ask("POST", "/api/v1/runs", cast.bob.headers, json=body)
-        assert answer.json["status"] == "queued"
-        run = await db(lambda: Run.objects.of_any_team().get(pk=answer.json["id"]))
-        second = Producer(run, cast.bob.headers)
+        first, second = [await opened(cast, None, each, threadId="t") for each in TURNS]
         assert (await second.feed(0, START)).status == 503
         await first.post(stream_closed="true")
-        claimed = await db(lifecycle.claim, run.pk)
+        claimed = await db(lifecycle.claim, second.run.pk)
         assert claimed
         early = await second.feed(0, START)
-        assert (early.status, early.json["error"]["code"]) == (503, "unavailable")
+        assert (early.status, early.code) == (503, "unavailable")
         await db(batches.begin, claimed)
         assert (await second.feed(0, START)).status == 200
 
-    async def test_by_its_first_batch(self, cast: Cast, external: None) -> None:
-        first = await opened(cast, threadId="t")
-        body = {"agent": "ext", "on_busy": "enqueue", "input": {"threadId": "t"}}
-        answer = await ask("POST", "/api/v1/runs", cast.bob.headers, json=body)
-        run = await db(lambda: Run.objects.of_any_team().get(pk=answer.json["id"]))
+    async def test_by_a_worker_while_it_is_cancelled(
+        self, cast: Cast, external: None, writer: JournalWriter
+    ) -> None:
+        """Between the worker's claim and its opening: the run ends at once, and stays so."""
+        first, second = [await opened(cast, None, each, threadId="t") for each in TURNS]
         await first.post(stream_closed="true")
-        second = Producer(run, cast.bob.headers)
+
+        async def claim_first() -> Claimed | None:
+            claimed = await db(lifecycle.claim, second.run.pk)
+            await ask("POST", f"/api/v1/runs/{second.run.pk}/cancel", cast.bob.headers)
+            return claimed
+
+        await execute_claim(claim_first, writer, lambda: Stop.CANCEL)
+        assert await second.status() == "cancelled"
+        assert await second.types() == ["RUN_STARTED", "RUN_FINISHED"]
+        assert not await db(Ingest.objects.filter(run=second.run).exists)
+        assert (await second.feed(0, START)).code == "stream_closed"
+
+    async def test_by_its_first_batch(self, cast: Cast, external: None) -> None:
+        first, second = [await opened(cast, None, each, threadId="t") for each in TURNS]
+        await first.post(stream_closed="true")
         assert (await second.feed(0, START)).status == 200
         assert await second.types() == ["RUN_STARTED", "TEXT_MESSAGE_START"]
