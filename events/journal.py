@@ -32,14 +32,12 @@ SEARCHED = 50_000
 COPY_ROWS = 1000
 """Events of one append, for a log that is there already."""
 
-FENCE = """
-update events_journal j
-   set head = v.last, bytes = j.bytes + v.bytes, closed_at = case when v.final then now() end
-  from unnest(%s::uuid[], %s::int4[], %s::int4[], %s::int4[], %s::int8[], %s::bool[])
-       as v(id, generation, first, last, bytes, final)
- where j.id = v.id and j.writer = v.generation and j.head = v.first - 1 and j.closed_at is null
-returning j.id
+# The functions are in the migration 0004 of events.
+FENCE_VALUES = """
+%(ids)s::uuid[], %(generations)s::int4[], %(firsts)s::int4[], %(lasts)s::int4[], %(sizes)s::int8[],
+%(finals)s::bool[]
 """
+FENCE = f"select agui_fence({FENCE_VALUES})"
 COPY = "copy events_event (journal_id, seq, at, type, payload) from stdin (format binary)"
 # The window also bounds a page by bytes: fifty stalled readers of 2.3 KB rows took the web process
 # from 62 to 341 MB with pages of 500 rows, and to 101 MB with 128 KB. Both ends of the range are
@@ -242,17 +240,7 @@ def beginning(journal_id: UUID, records: Sequence[Record]) -> tuple[str, dict[st
 def append(batches: Sequence[Batch]) -> set[UUID]:
     """Fence and COPY; the ids whose batch was appended. The others have lost their lease."""
     with roles.appending(), connection.cursor() as cursor:
-        cursor.execute(
-            FENCE,
-            [
-                [batch.journal_id for batch in batches],
-                [batch.generation for batch in batches],
-                [batch.first for batch in batches],
-                [batch.last for batch in batches],
-                [batch.bytes for batch in batches],
-                [batch.final for batch in batches],
-            ],
-        )
+        cursor.execute(FENCE, fence_values(batches))
         fenced = {row[0] for row in cursor.fetchall()}
         if fenced:
             rows = _binary_rows(batch for batch in batches if batch.journal_id in fenced)
@@ -260,6 +248,18 @@ def append(batches: Sequence[Batch]) -> set[UUID]:
             with connection.wrap_database_errors, cursor.cursor.copy(COPY) as copy:
                 copy.write(rows)
     return fenced
+
+
+def fence_values(batches: Sequence[Batch]) -> dict[str, Any]:
+    """The values of ``FENCE_VALUES``."""
+    return {
+        "ids": [batch.journal_id for batch in batches],
+        "generations": [batch.generation for batch in batches],
+        "firsts": [batch.first for batch in batches],
+        "lasts": [batch.last for batch in batches],
+        "sizes": [batch.bytes for batch in batches],
+        "finals": [batch.final for batch in batches],
+    }
 
 
 def append_all(claim: Claim, records: Sequence[Record]) -> None:

@@ -32,7 +32,7 @@ LINE = re.compile(
     r"\[(.*?) (\d+\.\d+)\] LOG:\s+duration: ([\d.]+) ms  (?:statement|execute [^:]*):(.*)",
     re.DOTALL,
 )
-START, TAKE, READ, COMMIT = "agui_place", "agui_take", 'FROM "runs_run"', "COMMIT"
+START, TAKE, READ, APPEND = "agui_place", "agui_take", 'FROM "runs_run"', "agui_append"
 LOGGING = ("log_min_duration_statement = 0", "log_line_prefix = '[%a %n] '")
 
 
@@ -63,8 +63,8 @@ class Trace(NamedTuple):
             (m for m in by_worker if TAKE in m.text and made and m.began > made.began), None
         )
         read = next((m for m in by_worker if READ in m.text), None)
-        commit = next((m for m in by_writer if m.text.startswith(COMMIT)), None)
-        if not (made and take and read and commit):
+        append = next((m for m in by_writer if APPEND in m.text), None)
+        if not (made and take and read and append):
             return None
         moments = {
             "web: the request, key, thread and agent": made.began,
@@ -72,9 +72,8 @@ class Trace(NamedTuple):
             "NOTIFY, the worker wakes": max(take.began, made.ended),
             "PostgreSQL: jobs fetched, runs claimed": take.ended,
             "worker: the run is read": read.ended,
-            "worker: the agent starts, its first events": by_writer[0].began,
-            "PostgreSQL: events and end": commit.began,
-            "PostgreSQL: their commit": commit.ended,
+            "worker: the agent starts, its first events": append.began,
+            "PostgreSQL: events and end, committed": append.ended,
             "the bell, the web process, the client": self.delta,
         }
         moments_before = [self.start, *moments.values()]

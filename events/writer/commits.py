@@ -1,5 +1,8 @@
 """Commits: the writer's thread. Appends a group of batches in one transaction.
 
+- A small group, with what goes along, is one message, which PostgreSQL makes one transaction. By
+  itself it would be a BEGIN, the fence, the COPY with an exchange of its own, each run's end, and a
+  COMMIT: on a busy machine the writer waits for a processor after each.
 - A batch that cannot be stored ends only its own run: the group is repeated run by run.
 - A lock that another transaction holds delays only the run that needs it: ``Blocked``, and the
   writer tries that run again by itself. Nobody else's events wait for it.
@@ -7,10 +10,11 @@
 """
 
 import time
+from contextlib import suppress
 from uuid import UUID
 
 import structlog
-from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
 from psycopg.errors import DiskFull, LockNotAvailable
 
 from backends.postgres import roles
@@ -18,7 +22,7 @@ from backends.postgres.base import own_connection
 from backends.postgres.deadlines import Demoted
 from events import journal
 from events.journal import Batch
-from events.writer.lease import Also, AppendFailed, LostLease
+from events.writer.lease import Also, AppendFailed, LostLease, Statement
 from protocol.errors import HostError
 
 log = structlog.get_logger(__name__)
@@ -28,8 +32,20 @@ DEADLINE = 8.0
 TRANSACTION_SECONDS = 30
 GROUP_WAITS, ALONE_WAITS = "50ms", "20ms"
 """Timeouts for a lock: all runs of the worker wait for a group, and for a run tried alone."""
+SMALL_EVENTS, SMALL_BYTES = 64, 64 * 1024
+"""What a small group has at most; for more, COPY is quicker."""
+APPEND = f"""
+select agui_append({journal.FENCE_VALUES},
+                   %(numbers)s::int4[], %(seqs)s::int4[], %(moments)s::float8[],
+                   %(types)s::text[], %(payloads)s::text[])
+"""
+REFUSED = {"AG005", "AG006"}
 
 Work = list[tuple[Batch, list[Also]]]
+
+
+class NotInOneMessage(Exception):
+    """Nothing is stored: some run is another writer's, or has ended. Control flow."""
 
 
 class Blocked:
@@ -73,10 +89,12 @@ class Committer:
                     raise
                 full = isinstance(error.__cause__, DiskFull)
                 log.warning("writer.disk_full" if full else "writer.read_only", error=str(error))
+                if not full:
+                    connection.close()  # outside of a transaction Django does not see that it is
                 time.sleep(RETRY_SECONDS[-1])
 
     def _transact(self, work: Work, alone: bool) -> Verdicts:
-        """Fence, COPY, and what goes along with them.
+        """Fence, COPY, and what goes along with them; a small group in one message if it can.
 
         A batch that the fence leaves out belongs to another writer, or an earlier attempt committed
         it and the answer was lost. That attempt may still have been running when the fence asked:
@@ -86,6 +104,10 @@ class Committer:
         What goes along (``also``) was committed with the batch, so it does not run again.
         """
         batches = [batch for batch, _ in work]
+        if not alone and is_small(work):
+            with suppress(NotInOneMessage):
+                store_in_one_message(work)
+                return dict.fromkeys(batch.journal_id for batch in batches)
         with transaction.atomic():
             if alone:
                 with connection.cursor() as cursor:
@@ -154,3 +176,38 @@ def _usable() -> bool:
         return connection.is_usable()
     except (OperationalError, InterfaceError):
         return False
+
+
+def is_small(work: Work) -> bool:
+    """Whether these batches are few and small, and all that goes along is a statement."""
+    return (
+        sum(len(batch.records) for batch, _ in work) <= SMALL_EVENTS
+        and sum(batch.bytes for batch, _ in work) <= SMALL_BYTES
+        and all(isinstance(verb, Statement) for _, also in work for verb in also)
+    )
+
+
+def store_in_one_message(work: Work) -> None:
+    """Store a group that ``is_small``, outside of a transaction. Raises NotInOneMessage."""
+    batches = [batch for batch, _ in work]
+    events = [
+        (number, seq, record.at, record.type, record.payload.decode())
+        for number, batch in enumerate(batches, 1)
+        for seq, record in enumerate(batch.records, batch.first)
+    ]
+    names = ("numbers", "seqs", "moments", "types", "payloads")
+    values = journal.fence_values(batches)
+    values |= dict(zip(names, map(list, zip(*events, strict=True)), strict=True))
+    message = [APPEND]
+    statements = [verb for _, also in work for verb in also if isinstance(verb, Statement)]
+    for number, statement in enumerate(statements):
+        mark = f"{number}__"
+        message.append(statement.sql.replace("%(", f"%({mark}"))
+        values |= {mark + name: value for name, value in statement.values.items()}
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(";".join(message), values)
+    except DatabaseError as error:
+        if getattr(error.__cause__, "sqlstate", None) in REFUSED:
+            raise NotInOneMessage from None
+        raise

@@ -2,14 +2,32 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
 
 from events.journal import Batch, Claim
 from protocol.encoding import Record
 from protocol.errors import HostError
 
 Also = Callable[[], object]
+"""What shares the transaction of a batch."""
 IN_FLIGHT = 512
 IN_FLIGHT_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What shares a batch's transaction as a statement; it raises where it does not apply."""
+
+    sql: str
+    values: dict[str, Any]
+
+    def __call__(self) -> None:
+        """Execute it in the caller's transaction."""
+        with connection.cursor() as cursor:
+            cursor.execute(self.sql, self.values)
 
 
 class LostLease(HostError):

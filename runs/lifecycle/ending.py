@@ -7,6 +7,7 @@ the order that ``lifecycle.py`` names.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from django.utils import timezone
 from agui_project.errors import Conflict
 from events import announce, journal
 from events.journal import Batch, Claim
+from events.writer.lease import Also
 from protocol.encoding import Record
 from protocol.errors import RunErrorCode
 from protocol.intake.intake import Intake
@@ -45,15 +47,26 @@ def finish(run_id: UUID, terminal: dict[str, Any], tally: Tally | None = None) -
     ``admission.ended`` takes after that commit.
     """
     status = status_of(terminal)
-    error = error_of(terminal) if status is Status.FAILED else {}
-    columns: dict[str, Any] = {
-        name: dumps(terminal[name]) for name in ("result", "usage") if name in terminal
-    }
-    columns |= figures.of(terminal, tally)
-    if not ends.store(run_id, status, **error, **columns):
+    if not ends.store(run_id, status, **_columns(status, terminal, tally)):
         raise IllegalTransition
     interrupts.settle(run_id, status, terminal)
     return run_id
+
+
+def finishing(run_id: UUID, terminal: dict[str, Any], tally: Tally | None) -> Also:
+    """``finish`` for a writer to call; a run that succeeded settles nothing: its statement."""
+    status = status_of(terminal)
+    if status is Status.SUCCEEDED:
+        return ends.statement(run_id, status, **_columns(status, terminal, tally))
+    return partial(finish, run_id, terminal, tally)
+
+
+def _columns(status: Status, terminal: dict[str, Any], tally: Tally | None) -> dict[str, Any]:
+    return {
+        **(error_of(terminal) if status is Status.FAILED else {}),
+        **{name: dumps(terminal[name]) for name in ("result", "usage") if name in terminal},
+        **figures.of(terminal, tally),
+    }
 
 
 def cancel(run: Run, by: Acting | str = "host") -> None:

@@ -22,6 +22,7 @@ from runs.lifecycle.ending import IllegalTransition as IllegalTransition
 from runs.lifecycle.ending import cancel as cancel
 from runs.lifecycle.ending import end_lost as end_lost
 from runs.lifecycle.ending import finish as finish
+from runs.lifecycle.ending import finishing as finishing
 from runs.lifecycle.files import references
 from runs.lifecycle.statements import new_run
 from runs.lifecycle.statements.claims import Claimed as Claimed

@@ -357,7 +357,7 @@ class Execution:
             also.append(functools.partial(findings.store, self.run.pk, new_findings))
         if (terminal := self.intake.terminal) is not None:
             tally = self.intake.tally
-            also.append(functools.partial(lifecycle.finish, self.run.pk, terminal, tally))
+            also.append(lifecycle.finishing(self.run.pk, terminal, tally))
             if terminal["type"] == "RUN_ERROR":
                 also.append(self._failure())
         return also

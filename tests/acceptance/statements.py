@@ -51,14 +51,15 @@ class Asked:
         """The commits of what was written; a fetch that finds no job writes nothing."""
         texts = [message.text for message in self.messages]
         alone = sum(any(name in text for text in texts) for name in WRITES_ALONE)
-        return sum(text.startswith("COMMIT") for text in texts) + alone
+        return alone + sum(text.startswith("COMMIT") or "agui_append" in text for text in texts)
 
     def until_the_end(self) -> "Asked":
         """Up to the commit of the run's terminal event."""
         last = max(
             number
             for number, message in enumerate(self.messages)
-            if message.sender == "agui-writer" and message.text.startswith("COMMIT")
+            if message.sender == "agui-writer"
+            and ("agui_append" in message.text or message.text.startswith("COMMIT"))
         )
         return Asked(self.messages[: last + 1])
 

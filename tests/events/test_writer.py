@@ -189,16 +189,21 @@ async def test_a_terminated_connection_loses_and_doubles_nothing() -> None:
     assert await stored(claim) == payloads(deltas(200))
 
 
+@pytest.mark.parametrize("small", [True, False])
 async def test_a_commit_whose_answer_was_lost_is_not_made_twice(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, small: bool
 ) -> None:
-    """The connection dies between COMMIT and its answer: the worst moment there is."""
+    """The connection dies between COMMIT and its answer: the worst moment there is.
+
+    A small group is one message, which is a transaction by itself.
+    """
     claim = await db(new_claim)
-    real: Callable[..., object] = journal.append
+    module, name = (commits, "store_in_one_message") if small else (journal, "append")
+    real: Callable[..., object] = getattr(module, name)
     fired: list[int] = []
 
-    def append_commit_and_die(batches: list[journal.Batch]) -> object:
-        outcome = real(batches)
+    def commit_and_die(work: object) -> object:
+        outcome = real(work)
         if not fired:
             fired.append(1)
             with connection.wrap_database_errors:
@@ -206,16 +211,17 @@ async def test_a_commit_whose_answer_was_lost_is_not_made_twice(
                 connection.connection.execute("select pg_terminate_backend(pg_backend_pid())")
         return outcome
 
-    monkeypatch.setattr(journal, "append", append_commit_and_die)
+    monkeypatch.setattr(module, name, commit_and_die)
+    first = 3 if small else commits.SMALL_EVENTS + 1
     async with running_writer() as writer:
         lease = writer.open(claim)
-        lease.append(deltas(3))
+        lease.append(deltas(first))
         await lease.flush()
-        lease.append(deltas(2, start=4))
+        lease.append(deltas(2, start=first + 1))
         await lease.flush()
     assert fired == [1]
-    assert await stored(claim) == payloads(deltas(5))
-    assert (await db(Journal.objects.get, pk=claim.journal_id)).head == 5
+    assert await stored(claim) == payloads(deltas(first + 2))
+    assert (await db(Journal.objects.get, pk=claim.journal_id)).head == first + 2
 
 
 async def test_a_server_that_only_reads_is_waited_for(

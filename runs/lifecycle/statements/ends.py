@@ -6,27 +6,16 @@ from uuid import UUID
 from django.db import connection
 from django.utils import timezone
 
+from events.writer.lease import Statement
 from runs.lifecycle.statements import figures
 from runs.lifecycle.statuses import leading_to
 from runs.models import Status
 
-# Milliseconds are as many as a column can hold; null if one of the moments is unknown.
+# The function is in migration 0019.
 END = """
-with ended as (
-    update runs_run
-       set status = %(status)s, ended_at = %(at)s, result = %(result)s, usage = %(usage)s,
-           error_code = %(error_code)s, error_message = %(error_message)s,
-           tool_calls = %(tool_calls)s, subagents = %(subagents)s, tokens_in = %(tokens_in)s,
-           tokens_out = %(tokens_out)s, cost = %(cost)s,
-           queued_ms = least(2147483647, greatest(0, 1000 * extract(epoch from
-               coalesce(started_at, %(at)s) - created_at))),
-           ttft_ms = case when %(first)s::numeric is not null and started_at is not null then
-               least(2147483647, greatest(0, 1000 * (
-                   %(first)s::numeric - extract(epoch from started_at)))) end
-     where journal_id = %(run)s and status = any (%(endable)s) returning journal_id, team_id)
-insert into runs_endedrun (run_id, team_id, bytes)
-select ended.journal_id, ended.team_id, journal.bytes
-  from ended join events_journal journal on journal.id = ended.journal_id
+select agui_end(%(run)s, %(status)s, %(at)s, %(result)s, %(usage)s, %(error_code)s,
+                %(error_message)s, %(tool_calls)s, %(subagents)s, %(tokens_in)s, %(tokens_out)s,
+                %(cost)s, %(first)s, %(endable)s, %(must)s)
 """
 EMPTY = {"result": None, "usage": None, "error_code": "", "error_message": ""} | figures.of(
     {}, None
@@ -38,7 +27,18 @@ def store(run_id: UUID, status: Status, **columns: Any) -> bool:
 
     Once per run: what it stored is counted by a row of its own.
     """
-    values = {
+    with connection.cursor() as cursor:
+        cursor.execute(END, _values(run_id, status, columns) | {"must": False})
+        return bool(cursor.fetchone()[0])
+
+
+def statement(run_id: UUID, status: Status, **columns: Any) -> Statement:
+    """The same as a statement, which raises if the run has ended."""
+    return Statement(END, _values(run_id, status, columns) | {"must": True})
+
+
+def _values(run_id: UUID, status: Status, columns: dict[str, Any]) -> dict[str, Any]:
+    return {
         **EMPTY,
         **columns,
         "run": run_id,
@@ -46,6 +46,3 @@ def store(run_id: UUID, status: Status, **columns: Any) -> bool:
         "at": timezone.now(),
         "endable": leading_to(status),
     }
-    with connection.cursor() as cursor:
-        cursor.execute(END, values)
-        return bool(cursor.rowcount)

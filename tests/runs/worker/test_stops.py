@@ -9,9 +9,8 @@ import pytest
 from pytest_django import Settings
 
 from backends.postgres.bridge import db
-from events import journal
 from events.models import Event
-from events.writer import JournalWriter
+from events.writer import JournalWriter, commits
 from runs.lifecycle import lifecycle
 from runs.models import Run
 from runs.worker.executor import Stop, execute
@@ -161,15 +160,15 @@ class TestLostLeases:
         self, play: Play, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         fired: list[int] = []
-        real = journal.append
+        real = commits.store_in_one_message
 
-        def refuse_once(batches: Any) -> Any:
-            if not fired and any(r.type == "CUSTOM" for batch in batches for r in batch.records):
+        def refuse_once(work: Any) -> None:
+            if any(r.type == "CUSTOM" for batch, _ in work for r in batch.records):
                 fired.append(1)
                 raise ValueError(SECRET)
-            return real(batches)
+            real(work)
 
-        monkeypatch.setattr(journal, "append", refuse_once)
+        monkeypatch.setattr(commits, "store_in_one_message", refuse_once)
         run, log = await play(after_prefix({"type": "CUSTOM", "name": "n", "value": 1}))
         assert fired
         assert failure(run, log)[0] == "invalid_event"

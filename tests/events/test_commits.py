@@ -1,0 +1,80 @@
+"""A small group of batches is one message, which stores all of it or nothing."""
+
+import pytest
+from django.db import DatabaseError
+
+from events import journal
+from events.journal import Batch, Claim
+from events.models import Event, Journal
+from events.writer.commits import (
+    SMALL_BYTES,
+    SMALL_EVENTS,
+    NotInOneMessage,
+    is_small,
+    store_in_one_message,
+)
+from events.writer.lease import Also, Statement
+from protocol.encoding import Record
+from tests.events.records import deltas, payloads, whole_log
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NOTHING = Statement("select %(a)s::text, %(b)s::int", {"a": "%(ids)s; select", "b": 1})
+DIVIDED = Statement("select 1 / %(by)s", {"by": 0})
+
+
+def claims(number: int) -> list[Claim]:
+    made = [journal.take_over(journal.create().pk) for _ in range(number)]
+    return [claim for claim in made if claim]
+
+
+def work(claim: Claim, records: list[Record], *also: Also) -> tuple[Batch, list[Also]]:
+    return Batch(claim.journal_id, claim.generation, claim.head + 1, records), list(also)
+
+
+def stored(claim: Claim) -> list[bytes]:
+    rows = Event.objects.filter(journal_id=claim.journal_id).order_by("seq")
+    return [row.payload.encode() for row in rows]
+
+
+def test_several_journals_and_what_goes_along() -> None:
+    one, two = claims(2)
+    odd = Record(
+        "CUSTOM", '{"a":"\\\\ \' \\" {,} %s %(ids)s ; é 👍 NULL"}'.encode(), 1_700_000_000.25
+    )
+    store_in_one_message([work(one, [*deltas(3), odd], NOTHING), work(two, whole_log(4), NOTHING)])
+    assert stored(one) == [*payloads(deltas(3)), odd.payload]
+    assert stored(two) == payloads(whole_log(4))
+    at = Event.objects.get(journal_id=one.journal_id, seq=4).at
+    assert at.timestamp() == odd.at
+    heads = {row.pk: (row.head, row.bytes, row.closed_at) for row in Journal.objects.all()}
+    assert heads[one.journal_id] == (4, sum(map(len, stored(one))), None)
+    assert heads[two.journal_id][0] == 4
+    assert heads[two.journal_id][2] is not None
+
+
+def test_another_writers_journal_keeps_the_others_from_being_stored() -> None:
+    zombie, other = claims(2)
+    journal.take_over(zombie.journal_id)
+    with pytest.raises(NotInOneMessage):
+        store_in_one_message([work(other, deltas(2)), work(zombie, deltas(2))])
+    assert stored(zombie) == stored(other) == []
+
+
+def test_a_statement_that_fails_keeps_everything_from_being_stored() -> None:
+    (claim,) = claims(1)
+    with pytest.raises(DatabaseError, match="division by zero"):
+        store_in_one_message([work(claim, deltas(2), DIVIDED)])
+    assert stored(claim) == []
+    store_in_one_message([work(claim, deltas(2))])
+    assert stored(claim) == payloads(deltas(2))
+
+
+def test_what_is_small() -> None:
+    (claim,) = claims(1)
+    large = [Record("CUSTOM", b"x" * (SMALL_BYTES + 1), 0.0)]
+    assert is_small([work(claim, deltas(SMALL_EVENTS), NOTHING)])
+    assert not is_small([work(claim, deltas(SMALL_EVENTS + 1))])
+    assert not is_small([work(claim, deltas(SMALL_EVENTS)), work(claim, deltas(1))])
+    assert not is_small([work(claim, large)])
+    assert not is_small([work(claim, deltas(1), NOTHING, lambda: None)])
