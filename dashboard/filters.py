@@ -7,8 +7,7 @@ from typing import Any
 
 import django_filters
 from django.core.exceptions import ValidationError
-from django.db.models import F, OuterRef, Q, QuerySet, Subquery, TextField, Value
-from django.db.models.functions import Concat
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 
 from dashboard import search
 from events.models import Finding
@@ -21,7 +20,6 @@ DEPTH = 10_000
 UNINDEXED = ("tag", "took", "findings")
 LENGTH = re.compile(r"([<>])(\d{1,6}(?:\.\d{1,3})?)(ms|s|m|h)")
 UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
-SEARCHED = ("error_message", "run_id", "thread_names")
 TIMES_IN_WORDS = (
     ("1h", "The last hour"),
     ("24h", "The last 24 hours"),
@@ -64,7 +62,6 @@ class ListFilter(RunFilter):
 
     since = WordyMomentFilter(field_name="created_at", lookup_expr="gte")
     until = WordyMomentFilter(field_name="created_at", lookup_expr="lt")
-    q = django_filters.CharFilter(method="pass_on")
     tag = django_filters.CharFilter(method="pass_on", max_length=60)
     took = django_filters.CharFilter(method="pass_on", validators=[check_length])
     findings = django_filters.ChoiceFilter(
@@ -90,16 +87,14 @@ def ordering(query: Any) -> tuple[str, ...]:
 def narrowed(
     runs: QuerySet[Run],
     candidates: ListFilter,
-    words: list[str],
     query: Mapping[str, Any],
     order: tuple[str, ...],
 ) -> QuerySet[Run]:
-    """Those of the newest runs that contain every word and pass the filters that no index has.
+    """Those of the newest runs that pass the filters that no index has.
 
     ``candidates``: the same filters, for all runs of the team; only how many there are counts.
     """
-    conditions = [_contains(word) for word in words]
-    conditions += [_condition(name, query[name]) for name in UNINDEXED if query.get(name)]
+    conditions = [_condition(name, query[name]) for name in UNINDEXED if query.get(name)]
     if not conditions:
         return runs
     # The oldest run to look at is read first: the planner would search them all.
@@ -117,17 +112,11 @@ def _beside() -> dict[str, Subquery]:
     threads or findings.
     """
     thread = Thread.objects.filter(pk=OuterRef("thread_id"))
-    names = Concat("thread_id", Value("\n"), "title", output_field=TextField())
     own = Finding.objects.filter(journal=OuterRef("pk")).order_by()
     return {
         "thread_tags": Subquery(thread.values("tags")),
-        "thread_names": Subquery(thread.values_list(names)),
         "first_finding": Subquery(own.values("pk")[:1]),
     }
-
-
-def _contains(word: str) -> Q:
-    return Q(*((f"{name}__icontains", word) for name in SEARCHED), _connector=Q.OR)
 
 
 def _condition(name: str, value: str) -> Q:

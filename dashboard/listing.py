@@ -50,15 +50,15 @@ def matching(principal: Principal, address: QueryDict) -> Search:
     """Read the filters of an address, and what is typed into its box."""
     query, box = search.expanded(address, principal.label)
     run_filter = ListFilter(query, access.visible(principal).defer(*HEAVY))
-    run_filter.team = principal.team
+    run_filter.principal = principal
     problems = list(box.problems)
     for name, errors in run_filter.errors.items():
         problems += [f"{name}: {error}" for error in errors]
     if problems:
         return Search(run_filter.queryset.none(), query, problems, [])
     candidates = ListFilter(query, Run.objects.for_team(principal.team))
-    candidates.team = principal.team
-    runs = filters.narrowed(run_filter.qs, candidates, box.words, query, filters.ordering(query))
+    candidates.principal = principal
+    runs = filters.narrowed(run_filter.qs, candidates, query, filters.ordering(query))
     return Search(runs, query, [], box.words)
 
 

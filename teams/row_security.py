@@ -49,6 +49,10 @@ select c.relname, c.relrowsecurity from pg_class c join pg_namespace n on n.oid 
  where n.nspname = current_schema() and c.relkind in ('r', 'p') and not c.relispartition
    and pg_has_role(c.relowner, 'member')
 """
+VIEWS = """
+select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
+ where n.nspname = current_schema() and c.relkind = 'v' and pg_has_role(c.relowner, 'member')
+"""
 POLICIES = """
 select polname, obj_description(p.oid, 'pg_policy') from pg_policy p
   join pg_class c on c.oid = p.polrelid where c.oid = %s::regclass
@@ -218,6 +222,9 @@ def _grant(application: str, writer: str) -> None:
         )
         for table in sorted(tables & WRITES.keys()):
             cursor.execute(f'grant {WRITES[table]} on "{table}" to "{writer}"')
+        cursor.execute(VIEWS)
+        for (view,) in cursor.fetchall():
+            cursor.execute(f'grant select on "{view}" to "{application}"')
         cursor.execute(FUNCTIONS)
         for (function,) in cursor.fetchall():
             cursor.execute(f'grant execute on function {function} to "{application}"')

@@ -46,6 +46,11 @@ def visible(principal: Principal) -> TeamQuerySet[Run]:
     return _joined(_for_agents(principal, rows, "thread"))
 
 
+def of_seen_threads(principal: Principal) -> Q:
+    """Which of the visible runs are in a thread that the principal sees, too."""
+    return _threads(principal, "thread__", listed=True)
+
+
 def find(principal: Principal, run_id: UUID, action: str = "view") -> Run:
     """The run, if the principal may do ``action``. Raises NotFound; Forbidden if it is visible."""
     require(principal, "view")

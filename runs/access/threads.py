@@ -11,6 +11,7 @@ from agui_project.errors import Forbidden, NotFound
 from protocol.errors import Invalid
 from runs.access import access
 from runs.lifecycle import descendants
+from runs.lifecycle.words import storing
 from runs.models import Thread, Visibility
 from teams import audit
 from teams.authentication import Principal
@@ -46,6 +47,8 @@ def change(principal: Principal, key: UUID, changes: Mapping[str, Any]) -> Threa
         for name, value in changed.items():
             setattr(thread, name, value)
         thread.save(update_fields=list(changed))
+        if "title" in changed:
+            storing.renamed(thread)
         if moves:
             visibility = Visibility(changed["visibility"]).value
             begun = Thread.objects.for_team(thread.team).filter(pk__in=descendants.of(thread))

@@ -3,16 +3,25 @@
 from functools import cached_property
 
 import django_filters
+from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
+from runs.access import access
+from runs.lifecycle.words import search
 from runs.models import Run, Status
 from runtimes.models import Agent
 from teams.api.datetimes import MomentFilter
-from teams.authentication import principal_of
-from teams.models import Team
+from teams.authentication import Principal, principal_of
 
 BY_ID = ("-journal_id",)
 BY_TIME = ("-created_at", "-journal_id")
+LONGEST_TEXT = 500
+
+
+def check_text(value: str) -> None:
+    """Raises ValidationError for a text that has no word."""
+    if not search.has_words(value):
+        raise ValidationError("There is no word in it: write letters or digits.")
 
 
 class RunFilter(django_filters.FilterSet):
@@ -28,17 +37,28 @@ class RunFilter(django_filters.FilterSet):
     )
     created_after = MomentFilter(field_name="created_at", lookup_expr="gte")
     created_before = MomentFilter(field_name="created_at", lookup_expr="lt")
+    q = django_filters.CharFilter(
+        method="containing",
+        max_length=LONGEST_TEXT,
+        validators=[check_text],
+        help_text="Words that the run contains, all of them.",
+    )
 
     class Meta:
         model = Run
         fields: list[str] = []
 
     @cached_property
-    def team(self) -> Team:
-        """The team whose runs they are."""
-        return principal_of(self.request).team
+    def principal(self) -> Principal:
+        """Who asks for the runs of their team."""
+        return principal_of(self.request)
 
     def of_agent(self, runs: QuerySet[Run], name: str, value: str) -> QuerySet[Run]:
         """With the agent's id the planner knows how many runs it has; by its slug it guesses."""
-        agent = Agent.objects.for_team(self.team).filter(slug=value).only("pk").first()
+        agent = Agent.objects.for_team(self.principal.team).filter(slug=value).only("pk").first()
         return runs.none() if agent is None else runs.filter(agent=agent.pk)
+
+    def containing(self, runs: QuerySet[Run], name: str, value: str) -> QuerySet[Run]:
+        """Words are of the whole thread, which not everybody sees who sees a run of it."""
+        whole = runs.filter(access.of_seen_threads(self.principal))
+        return search.containing(whole, self.principal.team.pk, [value])

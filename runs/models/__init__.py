@@ -14,6 +14,7 @@ from runs.models.schedule import Missed, Schedule, StopReason, ThreadPolicy
 from runs.models.thread import Thread, ThreadHistory, Visibility
 from runs.models.usage import EndedRun, TeamUsage
 from runs.models.webhook import DeliveryStatus, Webhook, WebhookDelivery
+from runs.models.words import RunWords
 
 __all__ = [
     "ACTIVE",
@@ -36,6 +37,7 @@ __all__ = [
     "Mention",
     "Missed",
     "Run",
+    "RunWords",
     "SavedView",
     "Schedule",
     "Status",

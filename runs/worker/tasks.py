@@ -20,6 +20,7 @@ from runs.lifecycle import admission, interrupts, jobs, lifecycle
 from runs.lifecycle.deletion import retention
 from runs.lifecycle.files import uploads
 from runs.lifecycle.webhooks import deliveries
+from runs.lifecycle.words import storing
 from runs.worker.executor import Stop, execute, execute_claim
 from runs.worker.taking import CLAIMS
 
@@ -111,6 +112,19 @@ def sweep_webhooks(timestamp: int) -> None:
     deliveries.stop_overfull()
     while time.monotonic() < until and deliveries.sweep():
         pass
+
+
+@app.periodic(cron="* * * * *")
+@app.task(
+    name="runs.tasks.store_words",
+    queue=jobs.QUEUE,
+    queueing_lock="words",
+    lock="words",
+    pass_context=True,
+)
+def store_words(context: JobContext, timestamp: int) -> None:
+    """Store the words of runs that are new, have ended or were renamed, for the search."""
+    storing.run_once(SWEEP_SECONDS, context.additional_context[LEAVING])
 
 
 @app.periodic(cron="* * * * *")

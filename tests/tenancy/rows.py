@@ -21,6 +21,7 @@ from runs.models import (
     Interrupt,
     Mention,
     Run,
+    RunWords,
     SavedView,
     Schedule,
     TeamUsage,
@@ -48,6 +49,7 @@ def fill(team: Team, user: User) -> Run:
     TeamUsage.objects.get_or_create(team=team)
     Failure.objects.create(team=team, run=run, details="{}")
     ImportedRun.objects.create(team=team, run=run, opening="{}", imported_by="x")
+    RunWords.objects.create(team=team, run=run, due=1)
     EndedRun.objects.create(run_id=run.pk, team=team, bytes=1)
     now = timezone.now()
     Ingest.objects.create(

@@ -24,6 +24,7 @@ from protocol.fold.fold import Fold
 from protocol.ids import uuid7_floor
 from runs.lifecycle import admission, feed, history
 from runs.lifecycle.files import references
+from runs.lifecycle.words import storing
 from runs.models import (
     Comment,
     Failure,
@@ -156,6 +157,7 @@ def purge_run(run: Run) -> None:
 def _entomb(team_id: UUID, run_ids: list[UUID]) -> None:
     """Reduce these runs to who started them, when, and how they ended."""
     size = purge.doom(run_ids)
+    storing.forget(run_ids)
     contents: tuple[type[Interrupt | Comment | Feedback | Failure | ImportedRun], ...] = (
         Interrupt, Comment, Feedback, Failure, ImportedRun,
     )  # fmt: skip

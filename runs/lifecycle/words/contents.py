@@ -1,0 +1,158 @@
+"""What of a run can be searched: its names, what people and the agent said, and its outline.
+
+Reading is bounded, however long the run: the first and the last of its events, of as many bytes.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from json import loads
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db import connection
+
+from events import outlines
+from protocol.fold.outline import ATTEMPT, FEEDS, MESSAGE, QUEUE, STATE, Outline
+from protocol.fold.outline_row import Row
+
+MOST_EVENTS = 10_000
+"""Of the beginning of a log, and again of its end."""
+MOST_BYTES = 2_000_000
+"""Of an input that is read, and of the events of the beginning and of the end of a log."""
+MOST_TEXT = 1_000_000
+"""Characters of a run that are cut into words."""
+REST = 1.0
+"""Seconds of rest for each second of reading: live runs share the interpreter."""
+# A purged run has none. An input of many bytes holds files, and is not read.
+NAMES = """
+select run.team_id, run.run_id, thread.thread_id, thread.title, run.error_message,
+       case when octet_length(run.input) <= %s then run.input else '{}' end,
+       journal.head, journal.closed_at is not null
+  from runs_run run
+  join runs_thread thread on thread.id = run.thread_id
+  join events_journal journal on journal.id = run.journal_id
+ where run.journal_id = %s and run.purged_at is null
+"""
+_SILENT = frozenset({QUEUE, ATTEMPT})
+
+
+class Contents(NamedTuple):
+    """The ``texts`` of a run, the most important ones first. ``ended``: they stay as they are."""
+
+    team: UUID
+    texts: list[str]
+    ended: bool
+
+
+def read(run_id: UUID) -> Contents | None:
+    """What a run says; None if it was purged or erased."""
+    with connection.cursor() as cursor:
+        cursor.execute(NAMES, [MOST_BYTES, run_id])
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    team, *names, sent, head, ended = row
+    texts = [*names, *_said(_turn(_messages(loads(sent))))]
+    if ended:
+        texts += _logged(run_id, head)
+    return Contents(team, list(_within(texts)), ended)
+
+
+def _within(texts: Iterable[str]) -> Iterator[str]:
+    room = MOST_TEXT
+    for text in texts:
+        yield text[:room]
+        room -= len(text)
+        if room <= 0:
+            break
+
+
+# --- messages
+
+
+def _messages(sent: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    messages = sent.get("messages")
+    return [each for each in messages if isinstance(each, dict)] if messages else []
+
+
+def _turn(messages: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The last messages of a user, and what follows: those before are of earlier runs."""
+    first = len(messages)
+    while first and messages[first - 1].get("role") != "user":
+        first -= 1
+    while first and messages[first - 1].get("role") == "user":
+        first -= 1
+    return messages[first:]
+
+
+def _said(messages: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for message in messages:
+        if message.get("role") not in ("user", "assistant"):
+            continue
+        content = message.get("content")
+        if isinstance(content, str):
+            yield content
+        for part in content if isinstance(content, list) else ():
+            if isinstance(part, dict) and isinstance(part.get("text"), str):
+                yield part["text"]
+
+
+# --- the log
+
+
+def _logged(run_id: UUID, head: int) -> Iterator[str]:
+    """The names and beginnings of what happened, then the messages in full."""
+    outline, spoken = Outline(), _Spoken()
+    middle = max(MOST_EVENTS, head - MOST_EVENTS)
+    for first, last in ((0, min(head, MOST_EVENTS)), (middle, head)):
+        for seq, event in _events(run_id, first, last):
+            outline.feed(seq, event)
+            spoken.feed(event)
+    yield from (text for row in outline.rows for text in _row(row))
+    yield from spoken.texts()
+
+
+def _events(run_id: UUID, after: int, last: int) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    left = MOST_BYTES
+    while after < last and left > 0:
+        began = time.monotonic()
+        until = min(after + outlines.STEP_EVENTS, last)
+        with connection.cursor() as cursor:
+            step = min(left, outlines.STEP_BYTES)
+            cursor.execute(outlines.READ, [run_id, after, until, FEEDS, step])
+            rows = cursor.fetchall()
+        size = sum(len(payload.encode()) for _, payload in rows)
+        left -= size
+        for seq, payload in rows:
+            yield seq, loads(payload)
+        after = rows[-1][0] if size >= step else until
+        if after < last:
+            time.sleep(REST * (time.monotonic() - began))
+
+
+def _row(row: Row) -> Iterator[str]:
+    # Messages come in full; what each run has, or all rows of a kind, is no name.
+    if row.kind == MESSAGE or row.kind in _SILENT:
+        return
+    if row.kind != STATE:
+        yield row.name
+    yield row.gist
+
+
+class _Spoken:
+    """The texts of a log's messages, which come in pieces."""
+
+    def __init__(self) -> None:
+        self._pieces: dict[str, list[str]] = {}
+        self._snapshot: list[Mapping[str, Any]] = []
+
+    def feed(self, event: Mapping[str, Any]) -> None:
+        if event["type"] == "TEXT_MESSAGE_CONTENT":
+            self._pieces.setdefault(event["messageId"], []).append(event["delta"])
+        elif event["type"] == "MESSAGES_SNAPSHOT":
+            self._snapshot = event["messages"]
+
+    def texts(self) -> Iterator[str]:
+        yield from map("".join, self._pieces.values())
+        # Some agents send all messages of the thread at the end, and nothing else.
+        yield from _said(_turn(self._snapshot))
