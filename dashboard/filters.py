@@ -11,7 +11,7 @@ from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 
 from dashboard import search
 from events.models import Finding
-from runs.api.filters import BY_ID, BY_TIME, RunFilter
+from runs.api.filters import BY_ID, BY_TIME, RunFilter, check_text
 from runs.models import Run, Thread
 from teams.api.datetimes import MomentField
 
@@ -62,6 +62,7 @@ class ListFilter(RunFilter):
 
     since = WordyMomentFilter(field_name="created_at", lookup_expr="gte")
     until = WordyMomentFilter(field_name="created_at", lookup_expr="lt")
+    q = django_filters.CharFilter(method="pass_on", validators=[check_text])
     tag = django_filters.CharFilter(method="pass_on", max_length=60)
     took = django_filters.CharFilter(method="pass_on", validators=[check_length])
     findings = django_filters.ChoiceFilter(
@@ -72,7 +73,7 @@ class ListFilter(RunFilter):
         pass
 
     def pass_on(self, runs: QuerySet[Run], name: str, value: str) -> QuerySet[Run]:
-        """What no index has comes last (``narrowed``), in what the others leave."""
+        """Text, and what no index has, come last: among what the others leave."""
         return runs
 
 
@@ -94,15 +95,20 @@ def narrowed(
 
     ``candidates``: the same filters, for all runs of the team; only how many there are counts.
     """
-    conditions = [_condition(name, query[name]) for name in UNINDEXED if query.get(name)]
-    if not conditions:
+    if not any(query.get(name) for name in UNINDEXED):
         return runs
     # The oldest run to look at is read first: the planner would search them all.
     column = order[0].removeprefix("-")
     ordered = candidates.qs.order_by(*order).values_list(column, flat=True)
     oldest = ordered[DEPTH - 1 : DEPTH].first()
     newest = runs if oldest is None else runs.filter(**{f"{column}__gte": oldest})
-    return newest.alias(**_beside()).filter(*conditions)
+    return passing(newest, query)
+
+
+def passing(runs: QuerySet[Run], query: Mapping[str, Any]) -> QuerySet[Run]:
+    """Those of a few runs that pass the filters that no index has."""
+    conditions = [_condition(name, query[name]) for name in UNINDEXED if query.get(name)]
+    return runs.alias(**_beside()).filter(*conditions) if conditions else runs
 
 
 def _beside() -> dict[str, Subquery]:

@@ -65,15 +65,20 @@ class Histogram:
         return 10 * len(self.bars)
 
 
-def of(runs: QuerySet[Run], order: tuple[str, ...], query: QueryDict) -> Histogram | None:
-    """The histogram of a list with these filters; None for a short one."""
+def of(
+    runs: QuerySet[Run], order: tuple[str, ...], query: QueryDict, *, whole: bool = True
+) -> Histogram | None:
+    """The histogram of a list with these filters; None for a short one.
+
+    ``whole``: these are all runs of the list.
+    """
     rows = list(
         runs.order_by(*order)
         .annotate(at=Cast(Extract("created_at", "epoch"), FloatField()))
         .annotate(is_failed=Q(status=Status.FAILED))
         .values_list("at", "is_failed")[: MOST + 1]
     )
-    complete, rows = len(rows) <= MOST, rows[:MOST]
+    complete, rows = whole and len(rows) <= MOST, rows[:MOST]
     if len(rows) < FEWEST:
         return None
     times = [at for at, _ in rows]

@@ -6,12 +6,14 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from django.http import QueryDict
 
-from dashboard import filters, search
+from dashboard import filters, histogram, search
 from dashboard.filters import ListFilter
 from dashboard.runs_list import columns
+from dashboard.runs_list.texts import Containing
 from protocol.errors import BadRequest
 from runs.access import access
 from runs.api.filters import BY_ID
+from runs.lifecycle.words import search as words
 from runs.models import ACTIVE, Run
 from teams.authentication import Principal
 
@@ -44,6 +46,13 @@ class Search:
     query: QueryDict
     problems: list[str]
     words: list[str]
+    containing: Containing | None = None
+    """For a text that many runs contain."""
+
+    @property
+    def newest(self) -> QuerySet[Run]:
+        """The runs, or the newest of so many that to count them all would take long."""
+        return self.runs if self.containing is None else self.containing.newest()[0]
 
 
 def matching(principal: Principal, address: QueryDict) -> Search:
@@ -56,10 +65,22 @@ def matching(principal: Principal, address: QueryDict) -> Search:
         problems += [f"{name}: {error}" for error in errors]
     if problems:
         return Search(run_filter.queryset.none(), query, problems, [])
+    text, order = query.get("q", ""), filters.ordering(query)
+    runs, matches = run_filter.qs, None
+    if text:
+        # Words are of the whole thread, which not everybody sees who sees a run of it.
+        runs = runs.filter(access.of_seen_threads(principal))
+        matches = words.newest(principal.team.pk, text)
+        if matches.complete:
+            few = words.containing(runs, principal.team.pk, text, matches)
+            return Search(filters.passing(few, query), query, [], box.words)
     candidates = ListFilter(query, Run.objects.for_team(principal.team))
     candidates.principal = principal
-    runs = filters.narrowed(run_filter.qs, candidates, query, filters.ordering(query))
-    return Search(runs, query, [], box.words)
+    runs = filters.narrowed(runs, candidates, query, order)
+    if matches is None:
+        return Search(runs, query, [], box.words)
+    containing = Containing(runs, principal.team, text, matches)
+    return Search(containing.all, query, [], box.words, containing if order == BY_ID else None)
 
 
 def filters_of(query: QueryDict) -> QueryDict:
@@ -81,17 +102,16 @@ def without_control(query: QueryDict) -> list[tuple[str, str]]:
 def page(principal: Principal, matches: Search) -> Page:
     """The page that ``?before=`` or ``?after=`` names: a run's id, exclusive. Raises BadRequest."""
     query = matches.query
-    runs = columns.filled(matches.runs, columns.chosen(query))
     before, after = key_of("before", query.get("before")), key_of("after", query.get("after"))
     order = filters.ordering(query)
     if after is not None:
         upwards = [name.removeprefix("-") for name in order]
+        runs = columns.filled(matches.runs, columns.chosen(query))
         rows = list(_beyond(principal, runs, order, "gt", after).order_by(*upwards)[: PAGE + 1])
         more, visible = len(rows) > PAGE, rows[:PAGE][::-1]
         has_older, has_newer = True, more
     else:
-        older = runs if before is None else _beyond(principal, runs, order, "lt", before)
-        rows = list(older.order_by(*order)[: PAGE + 1])
+        rows = _older(principal, matches, before)
         visible = rows[:PAGE]
         has_older, has_newer = len(rows) > PAGE, before is not None
     first = before is None and not has_newer
@@ -102,6 +122,26 @@ def page(principal: Principal, matches: Search) -> Page:
         _beside(own, "after", visible[0]) if visible and has_newer else None,
         (str(visible[0].pk) if visible else "") if first else None,
     )
+
+
+def histogram_of(matches: Search) -> histogram.Histogram | None:
+    """The bars above a list: of all its runs, or of the newest."""
+    order, own = filters.ordering(matches.query), filters_of(matches.query)
+    return histogram.of(matches.newest, order, own, whole=matches.containing is None)
+
+
+def _older(principal: Principal, matches: Search, before: UUID | None) -> list[Run]:
+    """The runs of a page, and one more if there is another page."""
+    order, tries = filters.ordering(matches.query), [(matches.runs, True)]
+    if matches.containing is not None:
+        tries.insert(0, matches.containing.newest(before))
+    for runs, complete in tries:
+        filled = columns.filled(runs, columns.chosen(matches.query))
+        older = filled if before is None else _beyond(principal, filled, order, "lt", before)
+        rows = list(older.order_by(*order)[: PAGE + 1])
+        if complete or len(rows) > PAGE:
+            break
+    return rows
 
 
 def _beyond(

@@ -7,7 +7,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
 from agui_project.errors import NotFound
-from dashboard import filters, histogram, listing, run_page
+from dashboard import filters, listing, run_page
 from dashboard.pages import page
 from dashboard.runs_list import columns, saved
 from protocol.errors import RunErrorCode
@@ -50,10 +50,9 @@ def runs(request: HttpRequest, principal: Principal) -> HttpResponse:
         "columns": columns.chosen(own),
         "every_column": columns.COLUMNS.values(),
         "saved": saved.shortcuts(principal, own),
-        "histogram": histogram.of(matches.runs, filters.ordering(matches.query), own),
+        "histogram": listing.histogram_of(matches),
         "problems": matches.problems,
         "words": matches.words,
-        "depth": filters.DEPTH,
         "statuses": Status.choices,
         "chosen": set(matches.query.getlist("status")),
         "codes": [code.value for code in RunErrorCode],

@@ -61,4 +61,4 @@ class RunFilter(django_filters.FilterSet):
     def containing(self, runs: QuerySet[Run], name: str, value: str) -> QuerySet[Run]:
         """Words are of the whole thread, which not everybody sees who sees a run of it."""
         whole = runs.filter(access.of_seen_threads(self.principal))
-        return search.containing(whole, self.principal.team.pk, [value])
+        return search.containing(whole, self.principal.team.pk, value)

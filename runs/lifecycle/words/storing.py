@@ -18,7 +18,7 @@ from django.db.models import F, Func, TextField, Value
 
 from events import outlines
 from protocol.ids import uuid7_floor, uuid7_seconds
-from runs.lifecycle.words import contents
+from runs.lifecycle.words import contents, stretches
 from runs.lifecycle.words.cut import lexemes, words
 from runs.models import RunWords, Thread
 
@@ -128,7 +128,7 @@ def store_safely(run_id: UUID, version: int) -> bool:
 def store(run_id: UUID, version: int) -> bool:
     """Store a run's words; False if they were changed, stored or purged meanwhile."""
     run = contents.read(run_id)
-    cut = [] if run is None else lexemes(run.team, words(run.texts))
+    cut = [] if run is None else lexemes(run.team, [*words(run.texts), *stretches.of(run_id)])
     with transaction.atomic():
         # A purge changes the journal first, so that it waits here or is over, and the row of the
         # words after it. That of a run that was live when we read it has this row before it.

@@ -1,0 +1,1 @@
+"""The words of runs, by which the runs list searches for text."""
