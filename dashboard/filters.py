@@ -11,7 +11,7 @@ from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 
 from dashboard import search
 from events.models import Finding
-from runs.api.filters import BY_ID, BY_TIME, RunFilter, check_text
+from runs.api.filters import BY_ID, BY_TIME, RunFilter
 from runs.models import Run, Thread
 from teams.api.datetimes import MomentField
 
@@ -62,7 +62,6 @@ class ListFilter(RunFilter):
 
     since = WordyMomentFilter(field_name="created_at", lookup_expr="gte")
     until = WordyMomentFilter(field_name="created_at", lookup_expr="lt")
-    q = django_filters.CharFilter(method="pass_on", validators=[check_text])
     tag = django_filters.CharFilter(method="pass_on", max_length=60)
     took = django_filters.CharFilter(method="pass_on", validators=[check_length])
     findings = django_filters.ChoiceFilter(
@@ -71,10 +70,6 @@ class ListFilter(RunFilter):
 
     class Meta(RunFilter.Meta):
         pass
-
-    def pass_on(self, runs: QuerySet[Run], name: str, value: str) -> QuerySet[Run]:
-        """Text, and what no index has, come last: among what the others leave."""
-        return runs
 
 
 NAMES = tuple(ListFilter.base_filters)

@@ -80,7 +80,9 @@ def matching(principal: Principal, address: QueryDict) -> Search:
     if matches is None:
         return Search(runs, query, [], box.words)
     containing = Containing(runs, principal.team, text, matches)
-    return Search(containing.all, query, [], box.words, containing if order == BY_ID else None)
+    # Those before some time are no newest ones.
+    shortcut = not any(query.get(name) for name in ("until", "created_before"))
+    return Search(containing.all, query, [], box.words, containing if shortcut else None)
 
 
 def filters_of(query: QueryDict) -> QueryDict:
@@ -132,16 +134,21 @@ def histogram_of(matches: Search) -> histogram.Histogram | None:
 
 def _older(principal: Principal, matches: Search, before: UUID | None) -> list[Run]:
     """The runs of a page, and one more if there is another page."""
-    order, tries = filters.ordering(matches.query), [(matches.runs, True)]
-    if matches.containing is not None:
-        tries.insert(0, matches.containing.newest(before))
-    for runs, complete in tries:
-        filled = columns.filled(runs, columns.chosen(matches.query))
-        older = filled if before is None else _beyond(principal, filled, order, "lt", before)
-        rows = list(older.order_by(*order)[: PAGE + 1])
-        if complete or len(rows) > PAGE:
-            break
-    return rows
+    order, containing = filters.ordering(matches.query), matches.containing
+    if containing is not None and (order == BY_ID or before is None):
+        newest, complete = containing.newest(before)
+        rows = _below(principal, newest, matches.query, before)
+        if complete or (len(rows) > PAGE and (order == BY_ID or containing.reaches(rows[-1]))):
+            return rows
+    return _below(principal, matches.runs, matches.query, before)
+
+
+def _below(
+    principal: Principal, runs: QuerySet[Run], query: QueryDict, before: UUID | None
+) -> list[Run]:
+    order, filled = filters.ordering(query), columns.filled(runs, columns.chosen(query))
+    older = filled if before is None else _beyond(principal, filled, order, "lt", before)
+    return list(older.order_by(*order)[: PAGE + 1])
 
 
 def _beyond(

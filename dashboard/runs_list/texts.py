@@ -5,7 +5,9 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
+from protocol.ids import uuid7_seconds
 from runs.lifecycle.words import search
+from runs.lifecycle.words.storing import LATEST
 from runs.models import Run
 from teams.models import Team
 
@@ -23,6 +25,14 @@ class Containing:
         if below is not None:
             first = search.newest(self._team.pk, self._text, below)
         return search.among(self._others, first.ids), first.complete
+
+    def reaches(self, run: Run) -> bool:
+        """Whether no run that was requested later is missing among the newest.
+
+        They are the newest by their ids, which are made some time before the request is stored; an
+        imported run was requested long before.
+        """
+        return run.created_at.timestamp() > uuid7_seconds(min(self._first.ids)) + LATEST
 
     @cached_property
     def all(self) -> QuerySet[Run]:

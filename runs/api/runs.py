@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -23,6 +23,7 @@ from runs.api import filters
 from runs.api.filters import RunFilter
 from runs.api.serializers import RunSerializer, StartSerializer
 from runs.lifecycle import lifecycle
+from runs.lifecycle.words import search
 from runs.models import Run
 from teams.api import pages
 from teams.authentication import principal_of
@@ -35,8 +36,21 @@ class NewestFirst(pages.NewestFirst):
 
     def get_ordering(self, request: Request, queryset: Any, view: Any) -> tuple[str, ...]:
         """By time if the query names one, since ids and times may differ; else by id."""
-        timed = {"created_after", "created_before"} & request.query_params.keys()
-        return filters.BY_TIME if timed else filters.BY_ID
+        return filters.BY_TIME if self.is_timed(request) else filters.BY_ID
+
+    def is_timed(self, request: Request) -> bool:
+        """Whether the query names a time."""
+        return bool({"created_after", "created_before"} & request.query_params.keys())
+
+    def begins_below(self, request: Request) -> tuple[bool, UUID | None]:
+        """Whether the page is of older runs by their ids; older than which. Raises BadCursor."""
+        if self.is_timed(request):
+            return False, None
+        self.ordering = "-journal_id"
+        cursor = self.decode_cursor(request)
+        if cursor is None or cursor.position is None:
+            return True, None
+        return not cursor.reverse, UUID(cursor.position)
 
     def parse_position(self, text: str) -> object:
         """The value that a cursor holds, of the type that the list is ordered by."""
@@ -55,6 +69,23 @@ class RunList(generics.ListAPIView[Run]):
     def get_queryset(self) -> QuerySet[Run]:
         # Inputs may be megabytes each, and the list does not show them.
         return access.visible(principal_of(self.request)).defer("input", "context")
+
+    def paginate_queryset(self, queryset: Any) -> Any:
+        """The page; with a text, from the newest runs that contain it if they fill the page."""
+        text = self.request.query_params.get("q")
+        if not text:
+            return super().paginate_queryset(queryset)
+        principal = principal_of(self.request)
+        # Words are of the whole thread, which not everybody sees who sees a run of it.
+        whole = queryset.filter(access.of_seen_threads(principal))
+        paginator = cast(NewestFirst, self.paginator)
+        is_older, below = paginator.begins_below(self.request)
+        if is_older:
+            matches = search.newest(principal.team.pk, text, below)
+            page = super().paginate_queryset(search.among(whole, matches.ids))
+            if matches.complete or paginator.has_next:
+                return page
+        return super().paginate_queryset(search.containing(whole, principal.team.pk, text))
 
     @extend_schema(
         request=StartSerializer,

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries
 
-from dashboard import listing, search
+from dashboard import histogram, listing, search
 from events.models import Finding
+from runs.lifecycle.words import search as words
 from runs.lifecycle.words import storing
 from runs.models import Run, Thread
 from tests.cast import Cast, start
@@ -292,6 +293,35 @@ class TestErrorAndText:
         page = browser.get("/runs/", {"q": "_ % agent:echo"}).content.decode()
         assert rows_of(page) == []
         assert "There is no word in it" in page.partition('role="alert"')[2]
+
+    @pytest.mark.parametrize("enough", [1, 4, 500])
+    @pytest.mark.parametrize("more", ["", "&since=1h", "&until=now&since=1h", "&status=failed"])
+    def test_pages_are_the_same_however_many_are_looked_up(
+        self, cast: Cast, browse: Browse, monkeypatch: pytest.MonkeyPatch, enough: int, more: str
+    ) -> None:
+        monkeypatch.setattr(listing, "PAGE", 2)
+        monkeypatch.setattr(words, "ENOUGH", enough)
+        monkeypatch.setattr(histogram, "FEWEST", 3)
+        expected = []
+        for number in range(11):
+            run = start(cast.alice, threadId=f"order {number}")
+            if number % 2:
+                fail(run)
+            expected += [run] * (number % 2 or "status" not in more)
+        storing.run_once(20)
+        browser, rows, back = browse(cast.vera), [], []
+        address, page = f"/runs/?q=order{more}", ""
+        while address:
+            page = browser.get(address).content.decode()
+            rows += [rows_of(page)]
+            address = _link(page, "next")
+        assert [key for keys in rows for key in keys] == ids(*expected[::-1])
+        while address := _link(page, "prev"):
+            page = browser.get(address).content.decode()
+            back += [rows_of(page)]
+        assert back[::-1] == rows[:-1]
+        whole = enough == 500 or "until" in more
+        assert ("the newest " in page.partition("<figcaption")[2]) != whole
 
     def test_the_pulse_counts_under_the_same_filters(self, cast: Cast, browse: Browse) -> None:
         old, new = start(cast.alice, threadId="a"), start(cast.alice, threadId="b")

@@ -64,6 +64,27 @@ class TestTheAnswer:
         following = ask_now("GET", address, cast.vera.cookie).json
         assert [each["results"][0]["id"] for each in (first, following)] == runs[1:]
 
+    @pytest.mark.parametrize("enough", [1, 2, 3, 500])
+    @pytest.mark.parametrize("more", ["", "&created_after=2020-01-01", "&started_by=user:alice"])
+    def test_all_pages_are_the_same_however_many_are_looked_up(
+        self, cast: Cast, monkeypatch: pytest.MonkeyPatch, enough: int, more: str
+    ) -> None:
+        monkeypatch.setattr(search, "ENOUGH", enough)
+        runs = []
+        for number in range(12):
+            run = saying((cast.alice, cast.bob)[number % 3 == 0], "refund", f"t{number}")
+            runs += [str(run.pk)] * ("started" not in more or number % 3 > 0)
+        storing.run_once(20)
+        pages, back, address = [], [], f"/api/v1/runs?q=refund&limit=2{more}"
+        while address:
+            answer = ask_now("GET", address, cast.vera.cookie).json
+            pages.append([row["id"] for row in answer["results"]])
+            before = "/api/v1/runs" + (answer["previous"] or "").partition("/api/v1/runs")[2]
+            address = (answer["next"] or "").replace("http://localhost", "")
+        assert [each for page in pages for each in page] == runs[::-1]
+        back = [row["id"] for row in ask_now("GET", before, cast.vera.cookie).json["results"]]
+        assert back == pages[-2]
+
     @pytest.mark.parametrize(
         ("text", "said"),
         [("… --", "There is no word in it"), ("x" * 501, "500"), ("x" * 500 + "y", "500")],
