@@ -7,6 +7,7 @@ from typing import Any
 from protocol import strict_json
 from protocol.dialects import copilot_channel, durable_streams, tanstack
 from protocol.input import run_agent_input
+from runs.lifecycle.words.cut import words
 from runtimes.context.attachments import document
 from runtimes.kinds.process.lines import DIALECTS, Lines
 from runtimes.kinds.sse import SseParser
@@ -162,3 +163,19 @@ case(
     "copilot_channel", "a frame", lambda: [None, "1", "t" * MB, "phx_join", {"a": "b" * MB}],
     lambda value: copilot_channel.reply(copilot_channel.read(value), {}),
 )  # fmt: skip
+
+TEXTS = {
+    "one word": lambda: "a" * 5 * MB,
+    "short words": lambda: "a " * (5 * MB // 2),
+    "different words": lambda: " ".join(map(str, range(MB))),
+    "one word in many cases": lambda: " ".join(f"{n:040b}" for n in range(5 * MB // 41)).translate(
+        {48: "a", 49: "A"}
+    ),
+    "accents": lambda: "a" + "\u0301\u0323" * (5 * MB // 4),
+    "letters with accents": lambda: "a\u0301" * (5 * MB // 3),
+    "characters of no alphabet": lambda: "退款" * (5 * MB // 6),
+    "no words": lambda: "- " * (5 * MB // 2),
+}
+for name, make in TEXTS.items():
+    # As for the words of a run, in a thread.
+    case("words", name, make, lambda text: asyncio.to_thread(words, [text]), size=5 * MB)

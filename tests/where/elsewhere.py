@@ -27,6 +27,7 @@ ELSEWHERE = {
     "dashboard/run/offline.py": "tests/acceptance/browser/test_tasks.py",
     "dashboard/runs_list/columns.py": "tests/dashboard/runs/test_saved_views.py",
     "dashboard/runs_list/saved.py": "tests/dashboard/runs/test_saved_views.py",
+    "dashboard/runs_list/texts.py": "tests/dashboard/runs/test_search.py",
     "dashboard/shared.py": "tests/runs/access/test_links.py",
     "dashboard/team/grants.py": "tests/dashboard/test_team_pages.py",
     "dashboard/team/keys.py": "tests/dashboard/test_team_pages.py",
