@@ -49,7 +49,7 @@ class RunFilter(django_filters.FilterSet):
 
     @cached_property
     def principal(self) -> Principal:
-        """Who asks for the runs of their team."""
+        """The caller, whose team's runs they are."""
         return principal_of(self.request)
 
     def of_agent(self, runs: QuerySet[Run], name: str, value: str) -> QuerySet[Run]:

@@ -19,6 +19,7 @@ ELSEWHERE = {
     "dashboard/account/adapters.py": "tests/dashboard/test_signing_up.py",
     "dashboard/account/sessions.py": "tests/dashboard/test_account_events.py",
     "dashboard/failure_panel.py": "tests/runs/worker/test_failures.py",
+    "dashboard/filters.py": "tests/dashboard/runs/test_search.py",
     "dashboard/forms.py": "tests/dashboard/test_signing_up.py",
     "dashboard/inbox/*": "tests/dashboard/inbox/test_inbox.py",
     "dashboard/outline_panel.py": "tests/acceptance/browser/test_timeline.py",

@@ -51,8 +51,8 @@ def read(run_id: UUID) -> Contents | None:
         row = cursor.fetchone()
     if row is None:
         return None
-    team, *names, sent, head, ended = row
-    texts = [*names, *_said(_turn(_messages(loads(sent))))]
+    team, *names, request, head, ended = row
+    texts = [*names, *_said(_turn(_messages(loads(request))))]
     if ended:
         texts += _logged(run_id, head)
     return Contents(team, list(_within(texts)), ended)
@@ -70,8 +70,8 @@ def _within(texts: Iterable[str]) -> Iterator[str]:
 # --- messages
 
 
-def _messages(sent: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    messages = sent.get("messages")
+def _messages(request: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    messages = request.get("messages")
     return [each for each in messages if isinstance(each, dict)] if messages else []
 
 

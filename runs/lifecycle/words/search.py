@@ -19,7 +19,7 @@ REACHED = "runs_wordsreached"
 ENOUGH = 500
 """The newest matches are looked up until there are so many; then at most three times as many."""
 AHEAD = 3600
-"""Seconds by which the clock of whoever made a run may be ahead."""
+"""Seconds by which the clock of the host that made a run may be ahead."""
 MATCHES = "select runs, complete from agui_matches(%s, %s::tsquery, %s, %s, %s)"
 
 

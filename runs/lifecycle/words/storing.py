@@ -35,7 +35,7 @@ REST = 1.0
 LATEST = 15 * 60
 """Seconds within which a transaction that makes a run, whose id it has from before, commits."""
 DONE, OF_LIVE, STALE, SET_ASIDE = 0, 1, 2, -1
-"""Values of ``due``; whoever changes what the words are made of adds ``STALE``."""
+"""Values of ``due``; each change of what the words are made of adds ``STALE``."""
 
 # What is purged is marked, too: there are no gaps between the oldest and the newest mark.
 MARK = """

@@ -105,10 +105,10 @@ def test_the_beginning_and_the_end_of_a_long_log(
     monkeypatch.setattr(contents.outlines, "STEP_EVENTS", 10)
     run = ended(cast, *text("m", *(f"d{n} " for n in range(events))))
     with CaptureQueriesContext(connection) as queries:
-        found = set(words_of(run))
+        cut = set(words_of(run))
     assert len([each for each in queries if "agui_events" in each["sql"]]) <= reads
-    assert {"d0", f"d{events - 1}"} <= found
-    assert ("d500" in found) is False
+    assert {"d0", f"d{events - 1}"} <= cut
+    assert ("d500" in cut) is False
 
 
 def test_many_bytes_are_not_read_and_none_is_skipped_before(

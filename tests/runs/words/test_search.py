@@ -19,12 +19,12 @@ from tests.runs.words.test_storing import saying
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def asked(actor: Actor, text: str, more: str = "") -> Answer:
+def answer_to(actor: Actor, text: str, more: str = "") -> Answer:
     return ask_now("GET", f"/api/v1/runs?q={quote(text)}{more}", actor.cookie)
 
 
 def ids(actor: Actor, text: str, more: str = "") -> list[str]:
-    return [row["id"] for row in asked(actor, text, more).json["results"]]
+    return [row["id"] for row in answer_to(actor, text, more).json["results"]]
 
 
 class TestTheAnswer:
@@ -59,7 +59,7 @@ class TestTheAnswer:
     def test_with_other_filters_and_pages(self, cast: Cast, runs: list[str]) -> None:
         assert ids(cast.vera, "refund", "&thread_id=t0") == [runs[2]]
         assert ids(cast.vera, "refund", "&status=failed") == []
-        first = asked(cast.vera, "refund", "&limit=1&created_after=2020-01-01").json
+        first = answer_to(cast.vera, "refund", "&limit=1&created_after=2020-01-01").json
         address = "/api/v1/runs" + first["next"].partition("/api/v1/runs")[2]
         following = ask_now("GET", address, cast.vera.cookie).json
         assert [each["results"][0]["id"] for each in (first, following)] == runs[1:]
@@ -86,15 +86,15 @@ class TestTheAnswer:
         assert back == pages[-2]
 
     @pytest.mark.parametrize(
-        ("text", "said"),
+        ("text", "problem"),
         [("… --", "There is no word in it"), ("x" * 501, "500"), ("x" * 500 + "y", "500")],
     )
     def test_what_is_no_text_to_search_for(
-        self, cast: Cast, runs: list[str], text: str, said: str
+        self, cast: Cast, runs: list[str], text: str, problem: str
     ) -> None:
-        answer = asked(cast.vera, text)
+        answer = answer_to(cast.vera, text)
         assert (answer.status, answer.code) == (422, "invalid")
-        assert said in answer.body.decode()
+        assert problem in answer.body.decode()
         assert len(ids(cast.vera, "")) == 3, "no filter at all"
 
     def test_the_search_costs_two_queries(

@@ -30,7 +30,7 @@ def saying(actor: Actor, text: str, thread: str = "t", *, ends: bool = True) -> 
     return run
 
 
-def found(cast: Cast, text: str) -> set[Any]:
+def runs_with(cast: Cast, text: str) -> set[Any]:
     runs = search.containing(Run.objects.for_team(cast.team), cast.team.pk, text)
     return set(runs.values_list("pk", flat=True))
 
@@ -54,16 +54,16 @@ def in_thread(work: Callable[[], object]) -> threading.Thread:
 class TestWhen:
     def test_after_the_end_and_once(self, cast: Cast) -> None:
         run = saying(cast.alice, "refund")
-        assert found(cast, "refund") == set()
+        assert runs_with(cast, "refund") == set()
         assert storing.run_once(10) == 1
-        assert found(cast, "refund") == {run.pk}
+        assert runs_with(cast, "refund") == {run.pk}
         assert due_of(run) == storing.DONE
         assert storing.run_once(10) == 0
 
     def test_a_live_run_is_found_by_what_is_known_of_it(self, cast: Cast) -> None:
         run = saying(cast.alice, "refund", ends=False)
         assert storing.run_once(10) == 1
-        assert found(cast, "refund") == {run.pk}
+        assert runs_with(cast, "refund") == {run.pk}
         assert due_of(run) == storing.OF_LIVE
         assert storing.run_once(10) == 0, "nothing to do until it ends"
         lifecycle.cancel(run)
@@ -105,7 +105,7 @@ class TestWhen:
         RunWords.objects.create(run=later, team=cast.team, due=storing.STALE)
         storing.mark()
         storing.run_once(10)
-        assert found(cast, "early") == {early.pk}
+        assert runs_with(cast, "early") == {early.pk}
 
     def test_several_workers_store_each_run_once(self, cast: Cast) -> None:
         runs = {saying(cast.alice, "refund", str(n)).pk for n in range(10)}
@@ -114,7 +114,7 @@ class TestWhen:
         for worker in workers:
             worker.join(30)
         assert sum(stored) == 10
-        assert found(cast, "refund") == runs
+        assert runs_with(cast, "refund") == runs
 
     def test_a_worker_that_is_to_stop_leaves_the_rest(self, cast: Cast) -> None:
         saying(cast.alice, "refund")
@@ -156,7 +156,7 @@ class TestTurns:
         events = [line for line in lines if line["event"] == "words.not_stored"]
         assert [line["run"] for line in events] == [str(broken.pk)]
         assert due_of(broken) == storing.SET_ASIDE
-        assert found(cast, "fine") == {fine.pk}
+        assert runs_with(cast, "fine") == {fine.pk}
 
     def test_a_database_that_is_away_is_no_fault_of_the_run(
         self, cast: Cast, monkeypatch: pytest.MonkeyPatch
@@ -171,16 +171,16 @@ class TestTurns:
             with pytest.raises(OperationalError):
                 storing.run_once(10)
         assert storing.run_once(10) == 1
-        assert found(cast, "refund") == {run.pk}
+        assert runs_with(cast, "refund") == {run.pk}
 
 
 class TestWhatGoes:
     def test_the_words_of_a_purged_run(self, cast: Cast) -> None:
         run = old_run(cast.alice, messages=[{"id": "1", "role": "user", "content": "refund"}])
         storing.run_once(10)
-        assert found(cast, "refund") == {run.pk}
+        assert runs_with(cast, "refund") == {run.pk}
         retention._entomb(run.team_id, [run.pk])
-        assert found(cast, "refund") == set()
+        assert runs_with(cast, "refund") == set()
         assert RunWords.objects.get(run=run).words is None
         assert storing.run_once(10) == 0
 
@@ -254,8 +254,8 @@ class TestRenamed:
         for title in ("Fragile", "Sturdy"):
             threads.change(cast.alice.principal, run.thread_id, {"title": title})
             assert storing.run_once(10) == 1
-        assert found(cast, "sturdy refund") == {run.pk}
-        assert found(cast, "fragile") == set()
+        assert runs_with(cast, "sturdy refund") == {run.pk}
+        assert runs_with(cast, "fragile") == set()
         threads.change(cast.alice.principal, run.thread_id, {"tags": ["x"]})
         assert storing.run_once(10) == 0
 
@@ -275,4 +275,4 @@ class TestRenamed:
             patch.setattr(contents, "read", renamed_meanwhile)
             assert not storing.store(run.pk, storing.STALE)
         assert storing.run_once(10) == 1
-        assert found(cast, "fragile") == {run.pk}
+        assert runs_with(cast, "fragile") == {run.pk}

@@ -29,9 +29,9 @@ SPREADS = {
 
 def store(cast: Cast, ages: list[float]) -> list[UUID]:
     """Words of runs of these ages in seconds; the newest first."""
-    random.seed(7)
+    dice = random.Random(7)
     now = time.time()
-    ids = sorted(UUID(int=uuid7_floor(now - age).int + random.getrandbits(60)) for age in ages)
+    ids = sorted(UUID(int=uuid7_floor(now - age).int + dice.getrandbits(60)) for age in ages)
     for run_id in ids:
         cut = lexemes(cast.team.pk, ["refund", *stretches.of(run_id)])
         RunWords.objects.create(run_id=run_id, team=cast.team, due=0, words=storing._vector(cut))
