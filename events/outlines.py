@@ -144,11 +144,14 @@ def _step(journal_id: UUID, outline: Outline, last: int) -> None:
     with connection.cursor() as cursor:
         cursor.execute(READ, [journal_id, outline.seq, last, FEEDS, STEP_BYTES])
         rows = cursor.fetchall()
-    payloads = [payload for _, payload in rows]
+    size = 0
     # Read as one array: takes a third less time than reading one by one.
-    for (seq, payload), event in zip(rows, loads(f"[{','.join(payloads)}]"), strict=True):
-        outline.feed(seq, event, len(payload.encode()))
-    if sum(map(len, payloads)) < STEP_BYTES:
+    whole = loads(f"[{','.join(payload for _, payload in rows)}]")
+    for (seq, payload), event in zip(rows, whole, strict=True):
+        bytes_ = len(payload.encode())
+        outline.feed(seq, event, bytes_)
+        size += bytes_
+    if size < STEP_BYTES:  # otherwise the step was cut
         outline.seq = last  # what is between is of types that an outline ignores
 
 

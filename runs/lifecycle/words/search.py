@@ -15,7 +15,7 @@ from runs.lifecycle.words.cut import lexemes, words
 from runs.models import Run
 
 REACHED = "runs_wordsreached"
-"""The view of ``runs_runwords`` through which a search reads (migration 0019 tells why)."""
+"""The view of ``runs_runwords`` through which a search reads (migration 0020 tells why)."""
 ENOUGH = 500
 """The newest matches are looked up until there are so many; then at most three times as many."""
 AHEAD = 3600

@@ -30,7 +30,7 @@ PER_TURN = 5
 """Runs of a team before the next team's turn."""
 RENAMED = 1_000
 """Runs of a thread, the newest ones, that are found by its new title."""
-REST = 1.0
+REST = 3.0
 """Seconds of rest for each second of work."""
 LATEST = 15 * 60
 """Seconds within which a transaction that makes a run, whose id it has from before, commits."""

@@ -74,11 +74,11 @@ def with_log(actor: Actor, records: Iterable[Record]) -> Run:
     return run
 
 
-def tools(count: int) -> Iterable[Record]:
+def tools(count: int, name: str = "look") -> Iterable[Record]:
     """A whole run of that many tool calls, three events each."""
     yield record("RUN_STARTED", threadId="t", runId="r")
     for n in range(count):
-        yield record("TOOL_CALL_START", toolCallId=f"c{n}", toolCallName="look")
+        yield record("TOOL_CALL_START", toolCallId=f"c{n}", toolCallName=name)
         yield record("TOOL_CALL_END", toolCallId=f"c{n}")
         yield record("TOOL_CALL_RESULT", toolCallId=f"c{n}", messageId=f"r{n}", content="ok")
     yield record("RUN_FINISHED", threadId="t", runId="r")
@@ -185,6 +185,17 @@ class TestLongRuns:
                 outlines._growing.clear()  # another process is asked
         assert heads == [*range(2_000, 12_001, 2_000), 12_002]
         assert outlines.read(run.pk).rows == whole
+
+    def test_a_step_is_cut_by_its_bytes(self, cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What is cut off comes in the next step, also where characters take several bytes."""
+        written = (
+            each._replace(payload=encode(json.loads(each.payload)))
+            for each in tools(200, name="名" * 60)
+        )
+        run = with_log(cast.alice, written)
+        monkeypatch.setattr(outlines, "STEP_BYTES", 40_000)
+        rows = all_rows(cast.vera, run, limit=500)
+        assert sum(row["kind"] == "tool" for row in rows) == 200
 
     def test_a_live_run_reads_only_what_is_new(self, cast: Cast) -> None:
         records = list(tools(3_000))

@@ -69,7 +69,7 @@ $$;
 
 
 class Migration(migrations.Migration):
-    dependencies = [("runs", "0018_figures"), ("teams", "0003_socket_tickets")]
+    dependencies = [("runs", "0019_ending"), ("teams", "0003_socket_tickets")]
 
     operations = [
         migrations.CreateModel(
