@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import connection
-from django.db.models import BooleanField, F, Func, QuerySet, UUIDField, Value
+from django.db.models import BooleanField, F, Func, Q, QuerySet, UUIDField, Value
 
 from protocol.ids import uuid7_floor
 from runs.lifecycle.words import stretches
@@ -20,14 +20,28 @@ ENOUGH = 500
 """The newest matches are looked up until there are so many; then at most three times as many."""
 AHEAD = 3600
 """Seconds by which the clock of the host that made a run may be ahead."""
-MATCHES = "select runs, complete from agui_matches(%s, %s::tsquery, %s, %s, %s)"
+FRESH = 1_000
+"""A team's newest runs are found by parts of names, too: their words may not be stored yet."""
+MATCHES = """
+select runs, complete, array(
+    select fresh.journal_id
+      from (select journal_id, thread_id, run_id, error_message from runs_run
+             where team_id = %(team)s order by journal_id desc limit %(fresh)s) fresh
+      join runs_thread thread on thread.id = fresh.thread_id
+     where fresh.journal_id < %(below)s and not exists (
+        select from unnest(%(words)s::text[]) word
+         where strpos(lower(concat_ws(
+            ' ', fresh.error_message, fresh.run_id, thread.thread_id, thread.title)), word) = 0))
+  from agui_matches(%(prefix)s, %(query)s::tsquery, %(below)s, %(enough)s, %(top)s)
+"""
 
 
 class Newest(NamedTuple):
-    """The ``ids`` of the newest matches; whether these are all."""
+    """The ``ids`` of the newest matches; whether these are all; which of them by parts of names."""
 
     ids: list[UUID]
     complete: bool
+    by_names: list[UUID]
 
 
 def has_words(text: str) -> bool:
@@ -37,19 +51,32 @@ def has_words(text: str) -> bool:
 
 def newest(team: UUID, text: str, below: UUID | None = None) -> Newest:
     """The newest of a team's runs, or of those older than ``below``, that contain every word."""
-    query = _query(team, text)
-    if not query:
-        return Newest([], True)
+    parts = words([text])
+    if not parts:
+        return Newest([], True, [])
     (prefix,) = lexemes(team, [""])
-    start = below or uuid7_floor(time.time() + AHEAD)
+    values: dict[str, Any] = {
+        "team": team,
+        "fresh": FRESH,
+        "words": parts,
+        "prefix": prefix,
+        "query": _query(team, text),
+        "below": below or uuid7_floor(time.time() + AHEAD),
+        "enough": ENOUGH,
+        "top": stretches.LEVELS[-1],
+    }
     with connection.cursor() as cursor:
-        cursor.execute(MATCHES, [prefix, query, start, ENOUGH, stretches.LEVELS[-1]])
-        return Newest(*cursor.fetchone())
+        cursor.execute(MATCHES, values)
+        ids, complete, fresh = cursor.fetchone()
+    # Of many matches these are the newest: none older than the last of them may come along.
+    oldest, known = UUID(int=0) if complete else min(ids), set(ids)
+    by_names = [each for each in fresh if each > oldest and each not in known]
+    return Newest(ids + by_names, complete, by_names)
 
 
 def among(runs: QuerySet[Run], ids: Sequence[UUID]) -> QuerySet[Run]:
     """Those of the runs that have one of many ids, as one value for the database."""
-    return runs.filter(_Among(F("pk"), Value(list(ids), ArrayField(UUIDField()))))
+    return runs.filter(_among(ids))
 
 
 def containing(
@@ -62,7 +89,14 @@ def containing(
     matches = newest(team, text) if matches is None else matches
     if matches.complete:
         return among(runs, matches.ids) if matches.ids else runs.none()
-    return runs.filter(_Contains(F("pk"), Value(_query(team, text))))
+    contains = Q(_Contains(F("pk"), Value(_query(team, text))))
+    if matches.by_names:
+        contains |= Q(_among(matches.by_names))
+    return runs.filter(contains)
+
+
+def _among(ids: Sequence[UUID]) -> "_Among":
+    return _Among(F("pk"), Value(list(ids), ArrayField(UUIDField())))
 
 
 def _query(team: UUID, text: str) -> str:

@@ -284,7 +284,7 @@ class TestErrorAndText:
             "order funds tag:vip": [],
             "50%": [other],
             "off": [other],
-            "fund": [],
+            "fund": [broke],
             "status:queued funds": [],
         }.items():
             page = browser.get("/runs/", {"q": text}).content.decode()
@@ -293,6 +293,27 @@ class TestErrorAndText:
         page = browser.get("/runs/", {"q": "_ % agent:echo"}).content.decode()
         assert rows_of(page) == []
         assert "There is no word in it" in page.partition('role="alert"')[2]
+
+    def test_a_run_is_found_by_its_names_before_its_words_are_stored(
+        self, cast: Cast, browse: Browse, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        old, new = (start(cast.alice, threadId=f"Order-{n}") for n in ("red", "blue"))
+        for run in (old, new, start(cast.charlie, threadId="theirs")):
+            fail(run, "Insufficient funds")
+        browser = browse(cast.vera)
+        for text, expected in {
+            '"insufficient funds"': [new, old],
+            "suffici order-red": [old],
+            "funds nothing": [],
+        }.items():
+            page = browser.get("/runs/", {"q": text}).content.decode()
+            assert rows_of(page) == ids(*expected), text
+        monkeypatch.setattr(words, "FRESH", 1)
+        page = browser.get("/runs/", {"q": "funds"}).content.decode()
+        assert rows_of(page) == ids(new)
+        storing.run_once(20)
+        page = browser.get("/runs/", {"q": "funds"}).content.decode()
+        assert rows_of(page) == ids(new, old)
 
     @pytest.mark.parametrize("enough", [1, 4, 500])
     @pytest.mark.parametrize("more", ["", "&since=1h", "&until=now&since=1h", "&status=failed"])
