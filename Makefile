@@ -23,6 +23,8 @@ ON_POSTGRES_15 := tests/backends/test_postgres_version.py tests/events/test_jour
 BENCHMARKS := intake append latency memory hydration graceful_stop fairness purge overload sockets.one_socket dialects.cost streams.growth streams.commit_and_publish
 
 export PIP_ROOT_USER_ACTION := ignore
+# Tests start hundreds of Pythons: each would compile the whole host if none might keep what it has.
+test test-quick test-postgres-15: export PYTHONDONTWRITEBYTECODE :=
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help run client test test-quick test-postgres-15 soak judges check bench bench-quick bench-peers audit lock counts vendor picture screenshot screenshots

@@ -37,11 +37,12 @@ SLOW = (
     "tests/runtimes/kinds/process/test_guard",
 )  # fmt: skip
 
-ALONE = (
-    "tests/acceptance/rights/", "tests/acceptance/recovery/test_supervision",
-    "tests/runs/worker/test_neighbours",
+ALONE = ("tests/runs/worker/test_neighbours",)
+APART = (
+    "tests/acceptance/recovery/test_supervision", "tests/acceptance/recovery/test_black_hole",
+    "tests/acceptance/recovery/test_without_valkey",
 )  # fmt: skip
-"""Files that judge time; a single test is marked ``alone`` where it stands."""
+"""Files that judge time (``tests.turns``), the longest first; single tests are marked in place."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -89,15 +90,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, N
         if item.nodeid.startswith(SLOW):
             item.add_marker("slow")
         if item.nodeid.startswith(ALONE):
-            item.add_marker("alone")
+            item.add_marker(turns.ALONE)
+        if item.nodeid.startswith(APART):
+            item.add_marker(turns.APART)
     yield
     items.sort(key=_place)
 
 
 def _place(item: pytest.Item) -> int:
-    if item.get_closest_marker("alone"):
-        return 2
-    return 0 if item.get_closest_marker("slow") else 1
+    kind = turns.kind_of(item)
+    if kind == turns.TOGETHER:
+        return 0 if item.get_closest_marker("slow") else 1
+    if kind == turns.APART:
+        places = (place for place, file in enumerate(APART) if item.nodeid.startswith(file))
+        return 2 + next(places, len(APART))
+    return 3 + len(APART)
 
 
 def remove(data: Path) -> None:

@@ -1,42 +1,60 @@
-"""With ``-n`` tests run side by side, but one marked ``alone`` has the machine to itself.
+"""With ``-n`` tests run side by side, but those that judge time choose their company.
 
-Such a test judges time or takes every core. It locks a file exclusively, while all others share
-the lock. Each test passes a gate first and keeps it until it has the lock, so that no stream of
-other tests overtakes one that waits.
+One marked ``alone`` has the machine to itself: it takes the cores that it judges by. One marked
+``apart`` leaves them idle for most of its time, waiting until a host has healed: others of its kind
+may run meanwhile, and nothing else. Each kind has a file that its tests lock while they run, shared
+or, ``alone``, exclusively. Each test passes a gate first and keeps it until nobody of another kind
+runs and it has its lock, so that no stream of other tests overtakes one that waits.
 """
 
 import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 FOLDER = "turns"
+TOGETHER, APART, ALONE = "together", "apart", "alone"
 
 
 class Turns:
     """In a process that runs tests: holds each until its turn has come."""
 
     def __init__(self, folder: Path) -> None:
-        self.gate, self.lock = folder / "gate", folder / "lock"
+        self.gate = folder / "gate"
+        self.locks = {kind: folder / kind for kind in (TOGETHER, APART, ALONE)}
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, bool, bool]:
         """Before the clock of pytest-timeout starts: waiting costs no test its own time."""
-        how = fcntl.LOCK_EX if item.get_closest_marker("alone") else fcntl.LOCK_SH
+        with self.turn(kind_of(item)):
+            return (yield)
+
+    @contextmanager
+    def turn(self, kind: str) -> Iterator[None]:
+        """Wait until what runs lets a test of this kind run."""
         gate = _locked(self.gate, fcntl.LOCK_EX)
         try:
-            lock = _locked(self.lock, how)
+            for other in self.locks.keys() - {kind}:
+                _release(_locked(self.locks[other], fcntl.LOCK_EX))  # the last of them has ended
+            how = fcntl.LOCK_EX if kind == ALONE else fcntl.LOCK_SH
+            lock = _locked(self.locks[kind], how)
         finally:
             _release(gate)
         try:
-            return (yield)
+            yield
         finally:
             _release(lock)
+
+
+def kind_of(item: pytest.Item) -> str:
+    """What may run beside this test."""
+    return next((kind for kind in (ALONE, APART) if item.get_closest_marker(kind)), TOGETHER)
 
 
 class Folder:

@@ -10,6 +10,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from tests import turns
 from tests.house import repository
 
 MAY_SKIP = {"tests/needs.py", "tests/house/test_needs.py"}
@@ -99,23 +100,30 @@ import pytest
 
 HERE = Path(os.environ["HERE"])
 
+def run(kind, others, seconds):
+    mine = HERE / f"{kind}-{os.getpid()}"
+    mine.touch()
+    for _ in range(2):
+        assert not [path for other in others for path in HERE.glob(f"{other}-*")]
+        time.sleep(seconds)
+    mine.unlink()
+
 @pytest.mark.parametrize("n", range(40))
 def test_together(n):
-    assert not (HERE / "alone").exists()
-    mine = HERE / f"together-{os.getpid()}"
-    mine.touch()
-    time.sleep(0.01)
-    mine.unlink()
+    run("together", ["apart", "alone"], 0.005)
+
+class TestApart:
+    @pytest.mark.apart
+    @pytest.mark.parametrize("n", range(10))
+    def test_it(self, n):
+        run("apart", ["together", "alone"], 0.02)
 
 class TestAlone:
     @pytest.mark.alone
     @pytest.mark.parametrize("n", range(10))
     def test_it(self, n):
-        (HERE / "alone").touch()
-        assert not list(HERE.glob("together-*"))
-        time.sleep(0.02)
-        assert not list(HERE.glob("together-*"))
-        (HERE / "alone").unlink()
+        assert not list(HERE.glob("alone-*"))
+        run("alone", ["together", "apart"], 0.02)
 """
 CONFTEST = """
 from tests import turns
@@ -123,11 +131,12 @@ from tests import turns
 def pytest_configure(config):
     turns.install(config)
     config.addinivalue_line("markers", "alone: x")
+    config.addinivalue_line("markers", "apart: x")
 """
 
 
 @pytest.mark.parametrize("processes", ["0", "2"])
-def test_a_test_that_wants_the_machine_for_itself_has_it(tmp_path: Path, processes: str) -> None:
+def test_a_test_that_judges_time_chooses_its_company(tmp_path: Path, processes: str) -> None:
     """Side by side with others that would see it; all of them run, in one pass."""
     (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "test_it.py").write_text(SUITE)
@@ -139,8 +148,15 @@ def test_a_test_that_wants_the_machine_for_itself_has_it(tmp_path: Path, process
             "HERE": str(tmp_path),
         },
     )  # fmt: skip
-    assert "50 passed" in done.stdout, done.stdout + done.stderr
+    assert "60 passed" in done.stdout, done.stdout + done.stderr
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize("kind", [turns.TOGETHER, turns.APART])
+def test_others_of_its_kind_run_beside_a_test(tmp_path: Path, kind: str) -> None:
+    queue = turns.Turns(tmp_path)
+    with queue.turn(kind), queue.turn(kind):
+        pass
 
 
 def test_what_is_marked_by_its_path_is_chosen_by_its_mark() -> None:

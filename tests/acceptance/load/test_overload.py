@@ -74,5 +74,9 @@ async def test_a_hundred_that_displace_each_other_are_all_answered(host: Host) -
         )
     assert {answer.status_code for answer in answers} == {202}, answers[0].text
     runs = [answer.json()["id"] for answer in answers]
-    statuses = Counter(await asyncio.to_thread(lambda: [host.run(run)["status"] for run in runs]))
-    assert statuses.total() - statuses["cancelled"] - statuses["cancelling"] <= 1, statuses
+    statuses = await asyncio.to_thread(lambda: {run: host.run(run)["status"] for run in runs})
+    going_on = [run for run in runs if statuses[run] not in ("cancelled", "cancelling")]
+    assert len(going_on) <= 1, statuses
+    for run in going_on:  # on a host that others use, it would speak for 100 s more
+        cancelled = httpx.post(f"{url}/{run}/cancel", headers=headers, timeout=60)
+        assert cancelled.status_code == 202

@@ -14,7 +14,7 @@ from tests.acceptance.recovery.test_recovery import FOREVER, TWO, Reader
 from tests.conftest import own_data_dir
 from tests.proxy import Proxy
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone]
+pytestmark = pytest.mark.slow
 RECOVERY = 30.0
 METRICS_KEY = "metrics-key-of-the-black-hole-0000001"
 HEARD = re.compile(r"^agui_delivery_seconds_count (\S+)$", re.MULTILINE)

@@ -21,7 +21,6 @@ SCRIPT = [
 ]
 
 
-@pytest.mark.alone
 async def test_every_reader_gets_exactly_what_was_stored(new_host: Callable[..., Host]) -> None:
     seed = int(os.environ.get("JOIN_SEED", "1"))
     host = new_host(web_module="tests.acceptance.faulty:web_application", FAULTS_SEED=str(seed))

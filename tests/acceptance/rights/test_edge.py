@@ -67,6 +67,7 @@ def test_chunks_without_end_stop_at_the_limit(hasty: Host) -> None:
     assert httpx.get(f"{hasty.url}/health").status_code == 200
 
 
+@pytest.mark.alone
 def test_the_description_costs_strangers_nothing(hasty: Host) -> None:
     limits = httpx.Limits(max_connections=50)
     with (
