@@ -4,7 +4,8 @@
 2. emit → received of the other team's streams: p99 ≤ 3 × that of the same host when idle.
 
 ``RATE`` and ``SECONDS`` of the environment make it longer or shorter than 300/s for 20 s. The
-flood comes from a process of its own, but shares the machine: run it with nothing beside it.
+flood comes from a process of its own, which takes only processor time that is left: run it with
+nothing beside it.
 """
 
 import asyncio
@@ -68,6 +69,7 @@ async def flood(url: str, headers: dict[str, str]) -> list[Answered]:
 
 
 def flood_in_process(url: str, headers: dict[str, str]) -> list[Answered]:
+    os.nice(19)  # the team brings machines of its own
     return asyncio.run(flood(url, headers))
 
 

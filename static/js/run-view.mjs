@@ -12,7 +12,7 @@ import { Timeline } from "./timeline/timeline.mjs";
 import { neighbour } from "./timeline/tree.mjs";
 
 /** Between two drawings of what the stream brings, in ms: each costs a layout and a frame. */
-const PAUSE = 80;
+const PAUSE = 100;
 const WALKS = [
   ["x", "error", (row) => row.kind === "error" || (row.status === "failed" && row.kind !== "attempt")],
   ["c", "tool call", (row) => row.kind === "tool"],
