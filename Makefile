@@ -13,12 +13,12 @@ CLIENT := clients/js
 PARALLEL := -n 2 --dist loadscope --no-loadscope-reorder
 # Debian's oldest that is supported: the journal, recovery, migrations and tenancy on it.
 POSTGRES_15 := /usr/lib/postgresql/15/bin
-ON_POSTGRES_15 := tests/backends/test_postgres_version.py tests/events/test_journal.py \
+ON_POSTGRES_15 := tests/backends/test_postgres_version.py tests/events/test_commits.py tests/events/test_journal.py \
 	tests/events/test_writer.py tests/events/test_partitions.py tests/events/test_follow.py \
 	tests/events/test_checkpoints.py tests/runs/worker/test_reaper.py \
 	tests/backends/test_migrations.py tests/runs/worker/test_lost_connections.py \
 	tests/runs/worker/test_lost_answers.py tests/runs/worker/test_claiming.py \
-	tests/runs/lifecycle/test_retention.py tests/acceptance/recovery/test_recovery.py \
+	tests/runs/lifecycle/test_retention.py tests/acceptance/recovery/test_recovery.py tests/acceptance/recovery/test_without_valkey.py \
 	tests/teams/test_tenancy.py tests/tenancy
 BENCHMARKS := intake append latency memory hydration graceful_stop fairness purge overload sockets.one_socket dialects.cost streams.growth streams.commit_and_publish
 
