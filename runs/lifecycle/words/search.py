@@ -22,6 +22,8 @@ AHEAD = 3600
 """Seconds by which the clock of the host that made a run may be ahead."""
 FRESH = 1_000
 """A team's newest runs are found by parts of names, too: their words may not be stored yet."""
+BEGINNING = 1_000
+"""Characters of an error that count there: an agent may write megabytes."""
 MATCHES = """
 select runs, complete, array(
     select fresh.journal_id
@@ -31,7 +33,8 @@ select runs, complete, array(
      where fresh.journal_id < %(below)s and not exists (
         select from unnest(%(words)s::text[]) word
          where strpos(lower(concat_ws(
-            ' ', fresh.error_message, fresh.run_id, thread.thread_id, thread.title)), word) = 0))
+            ' ', left(fresh.error_message, %(beginning)s), fresh.run_id, thread.thread_id,
+            thread.title)), word) = 0))
   from agui_matches(%(prefix)s, %(query)s::tsquery, %(below)s, %(enough)s, %(top)s)
 """
 
@@ -58,6 +61,7 @@ def newest(team: UUID, text: str, below: UUID | None = None) -> Newest:
     values: dict[str, Any] = {
         "team": team,
         "fresh": FRESH,
+        "beginning": BEGINNING,
         "words": parts,
         "prefix": prefix,
         "query": _query(team, text),
