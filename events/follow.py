@@ -15,15 +15,17 @@ from events.hub import Reader, hub
 
 
 async def follow(
-    journal_id: UUID, after: int = 0, *, idle: float = 15.0
+    journal_id: UUID, after: int = 0, *, idle: float = 15.0, reader: Reader | None = None
 ) -> AsyncGenerator[Frames | None, None]:
     """Yield frames from ``after + 1`` on; None after ``idle`` seconds without any.
 
-    Ends after the stored terminal event. Use it in ``aclosing(...)``: a reader that leaves early
-    must give its place back. Unknown journals end at once.
+    ``reader``: one that has expected this journal (``Hub.expect``), instead of a new one. Ends
+    after the stored terminal event. Use it in ``aclosing(...)``: a reader that leaves early must
+    give its place back. Unknown journals end at once.
     """
     here = hub()
-    reader = await here.join(journal_id, after)
+    if reader is None:
+        reader = await here.join(journal_id, after)
     try:
         while True:
             while reader.missed:

@@ -34,6 +34,8 @@ log = structlog.get_logger(__name__)
 
 QUEUE_BYTES = 128 * 1024
 QUEUE_FRAMES = 512
+EXPECT_SECONDS = 0.05
+"""How long a start waits for Valkey, so that its reader need not read what it has just made."""
 
 
 class Wake:
@@ -139,11 +141,7 @@ class Hub:
 
     async def join(self, journal_id: UUID, position: int) -> Reader:
         """Register a reader; returns once subscribed, or after a second without Valkey."""
-        self._start()
-        reader = Reader(position)
-        metrics.joins.inc()
-        metrics.readers.inc()
-        self.readers.setdefault(journal_id, set()).add(reader)
+        reader = self._registered(journal_id, position)
         try:
             await self._groups.join(announce.group(journal_id))
         except asyncio.CancelledError:
@@ -151,13 +149,43 @@ class Hub:
             raise
         return reader
 
+    async def expect(self, journal_id: UUID) -> Reader:
+        """Register a reader of a journal that its caller makes next: there is nothing to read.
+
+        The caller lets it ``leave``, whatever becomes of the journal. If Valkey does not answer at
+        once, the reader reads the journal as any other.
+        """
+        reader = self._registered(journal_id, 0)
+        joining = asyncio.ensure_future(self._groups.join(announce.group(journal_id)))
+        try:
+            await asyncio.wait({joining}, timeout=EXPECT_SECONDS)
+        except asyncio.CancelledError:
+            self.leave(journal_id, reader)
+            raise
+        reader.missed = not (joining.done() and joining.result())
+        return reader
+
+    def _registered(self, journal_id: UUID, position: int) -> Reader:
+        self._start()
+        reader = Reader(position)
+        metrics.joins.inc()
+        metrics.readers.inc()
+        self.readers.setdefault(journal_id, set()).add(reader)
+        return reader
+
     def leave(self, journal_id: UUID, reader: Reader) -> None:
-        """Forget a reader; the tick ends the subscription when no reader is left."""
+        """Forget a reader, once; the tick ends the subscription when no reader is left."""
+        readers = self.readers.get(journal_id, set())
+        if reader not in readers:
+            return
         metrics.readers.dec()
-        readers = self.readers[journal_id]
         readers.discard(reader)
         if not readers:
             del self.readers[journal_id]
+
+    def is_read_by(self, journal_id: UUID, reader: Reader) -> bool:
+        """Whether this reader is one of the journal's."""
+        return reader in self.readers.get(journal_id, ())
 
     async def stretch(self, journal_id: UUID, after: int) -> Stretch:
         """Read what follows; readers that wait for the same stretch share a query.

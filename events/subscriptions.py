@@ -26,20 +26,20 @@ class Subscriptions:
                 self._channel = await get_channel_layer().new_channel()
             return self._channel
 
-    async def join(self, group: str) -> None:
-        """Return once subscribed, or after a second without Valkey.
+    async def join(self, group: str) -> bool:
+        """Return once subscribed, or False after a second without Valkey.
 
         The subscription is a task shared by all that wait for the group. If one of them is
         cancelled, that must neither end the task nor get lost: on Python 3.11 ``wait_for``, in
         which redis-py sends, may swallow a cancellation, and the reader would stay.
         """
         if group in self._held:
-            return
+            return True
         task = self._joining.get(group)
         if task is None:
             task = self._joining[group] = asyncio.create_task(self._add(group))
             task.add_done_callback(lambda _: self._joining.pop(group, None))
-        await asyncio.shield(task)
+        return await asyncio.shield(task)
 
     async def settle(self, channels: Set[str]) -> None:
         """Unsubscribe unused groups, retry those that could not be joined, leave a dead Valkey."""

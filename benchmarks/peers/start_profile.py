@@ -32,7 +32,7 @@ LINE = re.compile(
     r"\[(.*?) (\d+\.\d+)\] LOG:\s+duration: ([\d.]+) ms  (?:statement|execute [^:]*):(.*)",
     re.DOTALL,
 )
-START, TAKE, READ, APPEND = "agui_place", "agui_take", 'FROM "runs_run"', "agui_append"
+START, FETCH, APPEND = "agui_start", "agui_fetch", "agui_append"
 LOGGING = ("log_min_duration_statement = 0", "log_line_prefix = '[%a %n] '")
 
 
@@ -59,19 +59,17 @@ class Trace(NamedTuple):
             for sender in ("web", "worker", "agui-writer")
         )
         made = next((m for m in by_web if START in m.text), None)
-        take = next(
-            (m for m in by_worker if TAKE in m.text and made and m.began > made.began), None
+        fetch = next(
+            (m for m in by_worker if FETCH in m.text and made and m.began > made.began), None
         )
-        read = next((m for m in by_worker if READ in m.text), None)
         append = next((m for m in by_writer if APPEND in m.text), None)
-        if not (made and take and read and append):
+        if not (made and fetch and append):
             return None
         moments = {
-            "web: the request, key, thread and agent": made.began,
+            "web: the request, its key and body": made.began,
             "PostgreSQL: run made, admitted, committed": made.ended,
-            "NOTIFY, the worker wakes": max(take.began, made.ended),
-            "PostgreSQL: jobs fetched, runs claimed": take.ended,
-            "worker: the run is read": read.ended,
+            "NOTIFY, the worker wakes": max(fetch.began, made.ended),
+            "PostgreSQL: jobs fetched, runs claimed": fetch.ended,
             "worker: the agent starts, its first events": append.began,
             "PostgreSQL: events and end, committed": append.ended,
             "the bell, the web process, the client": self.delta,

@@ -1,7 +1,6 @@
 """How a request becomes a run: the one path behind POST /agui, POST /api/v1/runs and sockets."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -20,7 +19,8 @@ from runs.access import access, cursors
 from runs.access.files import files
 from runs.lifecycle import answers, interrupts, lifecycle
 from runs.lifecycle.ingest import batches
-from runs.lifecycle.statements import new_run
+from runs.lifecycle.statements import agents, new_run
+from runs.lifecycle.statements.agents import Wanted
 from runs.models import Run
 from runtimes.kinds.process import worktree
 from runtimes.models import EXTERNAL, Agent
@@ -31,13 +31,6 @@ MAX_KEY = 255
 PROCESS = "process"
 DEFAULT = "default"
 """CopilotKit's name for the agent if the front end did not name one."""
-AGENT_FIELDS = ["team_id", "id", "slug", "name", "kind", "on_busy"]  # in the model's order
-AGENT = f"""
-select {", ".join(AGENT_FIELDS)} from runtimes_agent
- where team_id = %(team)s and enabled and (slug = %(slug)s or %(any)s and is_default)
-   and (%(only)s::text[] is null or slug = any (%(only)s::text[]))
- order by slug = %(slug)s desc limit 1
-"""  # noqa: S608
 
 
 class UnknownAgent(NotFound):
@@ -69,11 +62,15 @@ def start_from_agui(
     on_busy: str | None,
     key: str | None,
     cursor: int | None,
+    new_id: UUID | None = None,
 ) -> StartOutcome:
-    """Start from a raw RunAgentInput. One that repeats a runId gets the run it names."""
+    """Start from a raw RunAgentInput. One that repeats a runId gets the run it names.
+
+    ``new_id``: the id that a new run gets, if it can be started at once.
+    """
     request = run_agent_input.parse(strict_json.loads(body), agent=agent, on_busy=on_busy)
     try:
-        outcome = start_run(principal, request, key=key, cursor=cursor)
+        outcome = start_run(principal, request, key=key, cursor=cursor, new_id=new_id)
     except lifecycle.RunExists as error:
         outcome = StartOutcome(
             access.find(principal, UUID(error.details["id"])), None, created=False
@@ -95,11 +92,16 @@ def start_from_api(principal: Principal, data: Any, *, key: str | None) -> Start
 
 
 def start_run(
-    principal: Principal, request: RunRequest, *, key: str | None, cursor: int | None = None
+    principal: Principal,
+    request: RunRequest,
+    *,
+    key: str | None,
+    cursor: int | None = None,
+    new_id: UUID | None = None,
 ) -> StartOutcome:
     """Check permission, agent and key, then start: everything is written, or nothing."""
     with metrics.timed_start(), tracing.span("start run") as span:
-        outcome = _start_run(principal, request, key, cursor)
+        outcome = _start_run(principal, request, key, cursor, new_id)
         if span is not None:
             span.set_attribute("agui.run.id", str(outcome.run.pk))
             span.set_attribute("agui.team.id", str(outcome.run.team_id))
@@ -107,17 +109,22 @@ def start_run(
 
 
 def _start_run(
-    principal: Principal, request: RunRequest, key: str | None, cursor: int | None
+    principal: Principal,
+    request: RunRequest,
+    key: str | None,
+    cursor: int | None,
+    new_id: UUID | None,
 ) -> StartOutcome:
     _require_start(principal, request)
+    _check_key(key)
+    if cursor is None and (run := _at_once(principal, request, key, new_id)) is not None:
+        return StartOutcome(run, 0, created=True)
     is_known, named_agent = _thread_and_agent(principal, request)
-    thread_exists = access.require_thread(principal, request.thread_id, is_known=is_known)
+    access.require_thread(principal, request.thread_id, is_known=is_known)
     if cursor is not None and (run := _named(principal, request)):
         return StartOutcome(run, cursors.place(run, cursor), created=False)
     if cursor:
         raise BadRequest("A cursor requires the threadId and runId of an existing run.")
-    if key is not None and not (0 < len(key) <= MAX_KEY and key.isprintable()):
-        raise Invalid(f"An Idempotency-Key must have 1 to {MAX_KEY} printable characters.")
     files.check(principal, request)
     agent = named_agent or find_agent(principal, _asker(principal, request))
     if agent.kind == PROCESS:
@@ -129,7 +136,6 @@ def _start_run(
         started_by=principal,
         idempotency_key=key,
         displacing=partial(access.require_for, principal, "cancel"),
-        is_new_thread=not thread_exists,
     )
     if started.created and agent.kind == EXTERNAL:
         batches.open_now(started.run)
@@ -138,6 +144,25 @@ def _start_run(
         # Another person's key, or a thread that was made private meanwhile.
         access.find(principal, started.run.pk)
     return StartOutcome(started.run, 0 if started.created else None, started.created)
+
+
+def _check_key(key: str | None) -> None:
+    if key is not None and not (0 < len(key) <= MAX_KEY and key.isprintable()):
+        raise Invalid(f"An Idempotency-Key must have 1 to {MAX_KEY} printable characters.")
+
+
+def _at_once(
+    principal: Principal, request: RunRequest, key: str | None, new_id: UUID | None
+) -> Run | None:
+    """The run, if it begins a fresh thread and needs nothing to be weighed."""
+    return lifecycle.start_at_once(
+        principal.team,
+        _wanted(request.agent, principal.agents),
+        request,
+        started_by=principal,
+        idempotency_key=key,
+        new_id=new_id,
+    )
 
 
 def answer(principal: Principal, interrupt_id: UUID, answer_fields: dict[str, Any]) -> Run | None:
@@ -169,13 +194,14 @@ def _thread_and_agent(principal: Principal, request: RunRequest) -> tuple[bool, 
     """
     if not request.agent and "resume" in request.body:
         return new_run.knows_thread(principal.team.pk, request.thread_id), None
-    values = _agent_values(principal.team, request.agent, principal.agents)
+    wanted = _wanted(request.agent, principal.agents)
+    values = wanted.values(principal.team.pk) | {"thread": request.thread_id}
     with connection.cursor() as cursor:
-        cursor.execute(f"{new_run.KNOWN}; {AGENT}", values | {"thread": request.thread_id})
+        cursor.execute(f"{new_run.KNOWN}; {agents.AGENT}", values)
         is_known = bool(cursor.fetchone()[0])
         cursor.nextset()
         row = cursor.fetchone()
-    return is_known, None if row is None else _agent_from(row)
+    return is_known, None if row is None else agents.of_row(row)
 
 
 def _asker(principal: Principal, request: RunRequest) -> str | None:
@@ -191,26 +217,14 @@ def find_agent(principal: Principal, slug: str | None) -> Agent:
 
 
 def _agent_of(team: Team, slug: str | None, only: frozenset[str] | None) -> Agent:
-    # Written by hand for every start: only what a start needs of the agent, in one statement.
-    with connection.cursor() as cursor:
-        cursor.execute(AGENT, _agent_values(team, slug, only))
-        row = cursor.fetchone()
-    if row is None:
+    agent = agents.find(team.pk, _wanted(slug, only))
+    if agent is None:
         raise UnknownAgent(details={"agent": slug} if slug else {})
-    return _agent_from(row)
+    return agent
 
 
-def _agent_values(team: Team, slug: str | None, only: frozenset[str] | None) -> dict[str, Any]:
-    return {
-        "team": team.pk,
-        "slug": slug or "",
-        "any": slug in (None, "", DEFAULT),
-        "only": None if only is None else list(only),
-    }
-
-
-def _agent_from(row: Sequence[Any]) -> Agent:
-    return Agent.from_db(connection.alias, AGENT_FIELDS, row)
+def _wanted(slug: str | None, only: frozenset[str] | None) -> Wanted:
+    return Wanted(slug or "", slug in (None, "", DEFAULT), only)
 
 
 def _named(principal: Principal, request: RunRequest) -> Run | None:

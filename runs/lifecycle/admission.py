@@ -5,11 +5,10 @@ A run has a job from the moment it is admitted. Until then it waits without one:
 
 Only one process at a time admits for a team, under the lock of the team's ``TeamUsage`` row, and
 nobody ever waits for that lock: a start of one team would otherwise hold up whatever else its
-transaction has locked. So everything that may make room - a start, an end, a cancel, the reaper -
-tries to admit, and once more after its commit (``admit_next``). If the lock is taken, it leaves the
-work to the process that has it: that one looks again after *its* commit, which comes later and
-therefore sees everything committed by then. ``sweep`` covers what a process that died in between
-left undone, and what an operator's higher limit lets in.
+transaction has locked. So everything that may make room - an end, a cancel, the reaper - and each
+start whose run has to wait tries to admit once more after its commit (``admit_next``), when it has
+nothing locked: then it waits for the lock, and sees everything committed by then. ``sweep`` covers
+what a process that died in between left undone, and what an operator's higher limit lets in.
 
 The rows of a team's runs say how many are going. The end of a run leaves a row, ``EndedRun``, in
 its own transaction with the bytes that the run stored; adding it to the team's sum deletes it, so
@@ -32,6 +31,7 @@ from uuid import UUID
 import psycopg
 import structlog
 from django.db import DatabaseError, connection, transaction
+from psycopg.errors import LockNotAvailable
 
 from protocol.ids import uuid7_floor, uuid7_seconds
 from runs.lifecycle import jobs
@@ -54,6 +54,13 @@ select runs, jobs, changed from agui_admit(%(team)s, %(default)s, %(batch)s, %(q
 """
 # A server crash may lose job and sum, but only together with the rows that they count.
 LAZY = "set local synchronous_commit = off"
+PATIENCE = "200ms"
+"""How long an admission behind a commit waits for a team's lock; the sweep covers what it left."""
+LOCK = f"""
+set local lock_timeout = '{PATIENCE}';
+select from runs_teamusage where team_id = %(team)s for no key update;
+set local lock_timeout to default
+"""
 LOOK = "select agui_has_next(%(team)s, %(default)s, %(batch)s, %(count)s)"
 TEAMS_WITH_NEXT = "select agui_teams_with_next(%(runs)s, %(default)s, %(batch)s)"
 FREE = "select agui_settle(%(team)s, 0, %(freed)s)"
@@ -148,8 +155,8 @@ def _refusal(error: BaseException | None, limits: Limits) -> LimitReached | None
 def starting(team_id: UUID, *, one_message: bool = False) -> Iterator[None]:
     """A transaction that starts a run; ``one_message`` is one by itself.
 
-    If the start is refused, it may have held the lock: its admissions are rolled back, and others,
-    who could not get the lock, left theirs to it. So it admits once more, as after a commit.
+    If the start is refused, what it has admitted is rolled back. So it admits once more, as after a
+    commit.
     """
     alone = one_message and not connection.in_atomic_block
     try:
@@ -167,7 +174,7 @@ def made_room(team_id: UUID) -> None:
 
 
 def look_again(team_id: UUID) -> None:
-    """Admit after the caller's commit, for those who could not get the lock meanwhile."""
+    """Admit after the caller's commit: what the lock, or a commit that came later, has held up."""
     transaction.on_commit(partial(_admit_safely, team_id))
 
 
@@ -188,13 +195,14 @@ def ended(run_ids: Iterable[UUID]) -> None:
 def admit_next(team_id: UUID, *, count: bool = False) -> int:
     """Admit the next runs of a team, in transactions of their own; returns how many.
 
-    Idempotent, and never waits: see above. With ``count``, ended runs are added up, too.
+    Idempotent: see above. With ``count``, ended runs are added up, too. Raises OperationalError if
+    another process keeps the team's lock.
     """
     total = 0
     while _has_next(team_id, count):
         with transaction.atomic():
             with connection.cursor() as cursor:
-                cursor.execute(LAZY)
+                cursor.execute(f"{LAZY}; {LOCK}", {"team": team_id})
             admitted = _admit(team_id)
         if admitted is None:
             break
@@ -224,7 +232,7 @@ def freed(team_id: UUID, size: int) -> None:
 
 
 def _change(team_id: UUID, statement: str, **values: Any) -> None:
-    """Change a team's sum under its lock, then admit for those who could not get the lock."""
+    """Change a team's sum under its lock, then admit for those who gave up waiting for it."""
     with transaction.atomic():
         TeamUsage.objects.select_for_update(no_key=True).filter(team=team_id).first()
         with connection.cursor() as cursor:
@@ -236,8 +244,11 @@ def _admit_safely(team_id: UUID, *, count: bool = False) -> int:
     """One team's trouble is none of the others'."""
     try:
         return admit_next(team_id, count=count)
-    except Exception:
-        log.exception("admission.failed", team=str(team_id))
+    except Exception as error:
+        if isinstance(error.__cause__, LockNotAvailable):
+            log.info("admission.left", team=str(team_id))
+        else:
+            log.exception("admission.failed", team=str(team_id))
         return 0
 
 

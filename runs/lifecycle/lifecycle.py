@@ -9,6 +9,7 @@ same. Nothing waits for a team's usage while it has any of these locks (``admiss
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
@@ -24,7 +25,8 @@ from runs.lifecycle.ending import end_lost as end_lost
 from runs.lifecycle.ending import finish as finish
 from runs.lifecycle.ending import finishing as finishing
 from runs.lifecycle.files import references
-from runs.lifecycle.statements import new_run
+from runs.lifecycle.statements import at_once, new_run
+from runs.lifecycle.statements.agents import Wanted
 from runs.lifecycle.statements.claims import Claimed as Claimed
 from runs.lifecycle.statements.claims import claim as claim
 from runs.models import ACTIVE, Run, Status, Thread, Visibility
@@ -69,23 +71,17 @@ def start(
     started_by: Acting | str,
     idempotency_key: str | None = None,
     displacing: Callable[[Run], None] | None = None,
-    is_new_thread: bool = False,
 ) -> Started:
     """Make thread, journal, run and, if it is admitted, its job in one transaction.
 
     ``displacing`` is called for each run that the request, rather than the agent's setting, wants
-    to cancel to make way, and raises if that is not allowed. ``is_new_thread``: the caller has just
-    seen that there is no such thread. Raises RunExists, ThreadBusy, IdempotencyConflict,
-    LimitReached, and what ``resume.plan`` raises. The same Idempotency-Key with the same request,
-    or the same answers to the same questions, return the run that the first request made. If both
-    arrive at once, the second waits on the thread's lock or on the unique index, and then finds the
-    first one's row.
+    to cancel to make way, and raises if that is not allowed. Raises RunExists, ThreadBusy,
+    IdempotencyConflict, LimitReached, and what ``resume.plan`` raises. The same Idempotency-Key
+    with the same request, or the same answers to the same questions, return the run that the first
+    request made. If both arrive at once, the second waits on the thread's lock or on the unique
+    index, and then finds the first one's row.
     """
     starter = actor(started_by)
-    if is_new_thread and "resume" not in request.body and not references.of_input(request):
-        run = _start_thread(team, agent, request, starter, idempotency_key)
-        if run is not None:
-            return Started(run, created=True)
     checked = _checked(team, request)
 
     def attempt() -> Started:
@@ -100,29 +96,36 @@ def start(
         raise
 
 
-def _start_thread(
-    team: Team, agent: Agent, request: RunRequest, starter: Actor, key: str | None
+def start_at_once(
+    team: Team,
+    wanted: Wanted,
+    request: RunRequest,
+    *,
+    started_by: Acting | str,
+    idempotency_key: str | None = None,
+    new_id: UUID | None = None,
 ) -> Run | None:
-    """``start`` in a fresh thread, by one message; None if only the longer way can tell.
+    """Start in a fresh thread, by one message; None, with nothing written, if ``start`` has to.
 
-    Then somebody else makes the thread at this moment, or the key may belong to an earlier run.
+    That is so if the thread exists or is being made, if the request brings answers or files, or if
+    its key may belong to an earlier run. ``new_id``: the id that the run is to have. Raises
+    LimitReached.
     """
-    thread = Thread(
-        team=team,
-        thread_id=request.thread_id,
-        created_by=starter.label,
-        creator=starter.actor_id,
-    )
-    limits, answers = limits_of(team), resume.ResumePlan()
+    if "resume" in request.body or references.of_input(request):
+        return None
+    starter, limits, key = actor(started_by), limits_of(team), idempotency_key
     try:
         with admission.starting(team.pk, one_message=True):
-            return insert(team, thread, agent, request, starter, answers, limits=limits, key=key)
-    except (new_run.ThreadExists, IntegrityError):
+            run = at_once.start(team, wanted, request, starter, limits, key=key, new_id=new_id)
+    except IntegrityError:
         return None
     except LimitReached:
         if key is None:
             raise
         return None
+    if run is not None and run.job_id is None:
+        admission.look_again(team.pk)
+    return run
 
 
 def spawn(parent: Run, agent: Agent, request: RunRequest) -> Claimed:
@@ -207,8 +210,7 @@ def insert(
 ) -> Run:
     """Write the run, its journal, the answers it brings and its place in the queue.
 
-    Call it in a transaction that has the thread's lock, after all that could refuse the run; or
-    with a thread that is not stored yet. Raises new_run.ThreadExists if somebody has stored it.
+    Call it in a transaction that has the thread's lock, after all that could refuse the run.
     """
     run = Run(
         journal=Journal(),
@@ -232,12 +234,11 @@ def insert(
     again = {"repeats": str(repeats.pk)} if repeats else {}
     line = audit.line(starter, team, "run.started", str(run.pk), agent=agent.slug, **again)
     # Questions are locked before the team's usage.
-    at_once = None if parent or answers.covered else limits
-    new_run.insert(run, line, at_once)
+    new_run.insert(run, line, None if parent or answers.covered else limits)
     if answers.covered:
         answers.record(run)
         admission.place(run, limits)
-    if parent is None:
+    if parent is None and run.job_id is None:
         admission.look_again(team.pk)
     return run
 

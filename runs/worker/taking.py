@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
-from uuid import UUID
 
 import structlog
 from django.db import Error, InterfaceError, OperationalError, connection
@@ -32,15 +31,11 @@ MOST = 16
 """Jobs of one fetch. With more, one of several workers would take what the others have room for."""
 ANNOUNCED = 200
 """Ends of jobs whose notification may still come."""
-COLUMNS = (
-    "id", "status", "task_name", "priority", "lock", "queueing_lock", "args", "scheduled_at",
-    "queue_name", "attempts", "worker_id",
-)  # fmt: skip
-# The function is in migration 0014.
-TAKE = f"""
-select {", ".join(f"(job).{column}" for column in COLUMNS)}, generation
-  from agui_take(%(ended)s::bigint[], %(queues)s::varchar[], %(worker)s, %(task)s, %(at)s, %(most)s)
-"""  # noqa: S608
+# The function is in migration 0021.
+FETCH = """
+select * from agui_fetch(%(ended)s::bigint[], %(queues)s::varchar[], %(worker)s, %(task)s, %(at)s,
+                         %(most)s)
+"""
 END = "delete from procrastinate_jobs where id = any(%(ended)s)"
 
 
@@ -136,32 +131,30 @@ class Taking(JobManager):
 
 
 def _take(fetch: Fetch) -> list[Fetched]:
-    """End and fetch jobs, and read what the executors of the claimed runs need.
+    """End and fetch jobs, with what the executors of the claimed runs need.
 
     If the database goes away in between, the jobs are this worker's, but not in its memory: then
     they are put back, and their runs, whose logs are empty, may be claimed again.
     """
     at = timezone.now()
-    values = {**fetch._asdict(), "task": jobs.TASK, "at": at}
     with connection.cursor() as cursor:
-        cursor.execute(TAKE, values)
-        rows = cursor.fetchall()
+        cursor.execute(FETCH, {**fetch._asdict(), "task": jobs.TASK, "at": at})
+        names = [column.name for column in cursor.description]
+        rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
     taken = []
-    for *columns, generation in rows:
-        row: dict[str, Any] = dict(zip(COLUMNS, columns, strict=True))
+    for row in rows:
         row["args"] = json.loads(row["args"])
-        job = Job.from_row(row)
-        claimed = None if generation is None else _claimed(job.task_kwargs, generation, at)
-        taken.append(Fetched(row["id"], job, claimed))
+        claimed = None if row["generation"] is None else _claimed(row, at)
+        taken.append(Fetched(row["id"], Job.from_row(row), claimed))
     return taken
 
 
-def _claimed(arguments: Any, generation: int, at: datetime) -> Claimed | None:
+def _claimed(row: dict[str, Any], at: datetime) -> Claimed | None:
     """One run's trouble is none of the others': the reaper ends a run that nobody executes."""
     try:
-        return claims.of_fresh_thread(UUID(arguments["run_id"]), generation, at)
+        return claims.of_fresh_thread(row, at)
     except (OperationalError, InterfaceError):
         raise
     except Exception:
-        log.exception("run.unreadable", run=arguments["run_id"])
+        log.exception("run.unreadable", run=str(row["run"]))
         return None

@@ -18,7 +18,7 @@ BACKGROUND = re.compile(
 )
 """What a host does by itself: heartbeats, the reaper, periodic tasks, webhooks, schedules."""
 CONTROL = re.compile(r"(begin|commit|rollback|savepoint|release)\b", re.IGNORECASE)
-WRITES_ALONE = ("agui_place", "agui_take", "agui_claim")
+WRITES_ALONE = ("agui_start", "agui_fetch", "agui_claim")
 """In messages that write in a transaction of their own, without a COMMIT."""
 QUIET, TRIES = 0.2, 3
 
@@ -98,7 +98,7 @@ class Statements:
                 file.seek(size)
                 fresh = file.read()
             news = _messages(fresh.decode(errors="replace"))
-            if any("agui_take" not in message.text for message in news):
+            if any("agui_fetch" not in message.text for message in news):
                 since = time.monotonic()
             size += len(fresh)
         return size
@@ -109,14 +109,14 @@ def _length(path: Asked) -> int:
 
 
 def _without_idle_polls(messages: list[Message]) -> list[Message]:
-    """Leave out a worker's fetches that found no job: it asks nothing more before its next one."""
+    """Leave out a worker's fetches that found no job: its writer writes nothing before its next."""
     meaningful: list[Message] = []
     is_working = False
     for message in reversed(messages):
-        is_fetch = message.sender == "worker" and "agui_take" in message.text
+        is_fetch = message.sender == "worker" and "agui_fetch" in message.text
         if not is_fetch or is_working:
             meaningful.append(message)
-        if message.sender == "worker":
+        if message.sender in ("worker", "agui-writer"):
             is_working = not is_fetch
     return meaningful[::-1]
 

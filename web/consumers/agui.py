@@ -1,9 +1,13 @@
 """POST /agui: a stock AG-UI client starts a run and reads it as server-sent events."""
 
+import uuid6
+
 from backends.postgres.bridge import db, db_read
+from events.hub import Reader, hub
 from protocol.dialects.tanstack import prelude_lines
 from protocol.schema import PROTOCOL_VERSION
 from runs.access import cursors, start
+from runs.access.start import StartOutcome
 from runs.lifecycle import joining
 from runs.lifecycle.joining import Cut
 from teams.authentication import Principal
@@ -27,36 +31,56 @@ async def agui(request: Request, send: Send) -> None:
     raw = cursors.raw(request.query)
     cursors.protocol(request.query)  # refused before anything is written
     async with opened(principal):
-        started = await db(
-            start.start_from_agui,
-            principal,
-            # No local name for the body: it must not live as long as the stream.
-            await request.body(),
-            agent=request.kwargs.get("slug"),
-            on_busy=request.query.get("on_busy"),
-            key=request.headers.get("idempotency-key"),
-            cursor=cursors.from_request(request.headers, {}),
-        )
-        run = started.run
-        if started.after is not None:
-            cut = Cut(started.after, b"")
-        else:
-            cut = await db_read(joining.again, run)
-        view, wire = tanstack.framing(request, with_raw=raw)
-        if wire is sse.LINES:
-            cut = Cut(cut.position, prelude_lines(cut.opening))
-        declared = PROTOCOL_VERSION if tanstack.is_tanstack(request) else started.declared
-        await stream_run(
-            request,
-            send,
-            principal,
-            Logs.of(run),
-            cut=cut,
-            reads=cursors.protocol(request.query, declared),
-            raw=raw,
-            view=view,
-            wire=wire,
-        )
+        new_id = uuid6.uuid7()
+        reader = await hub().expect(new_id)
+        try:
+            started = await db(
+                start.start_from_agui,
+                principal,
+                # No local name for the body: it must not live as long as the stream.
+                await request.body(),
+                agent=request.kwargs.get("slug"),
+                on_busy=request.query.get("on_busy"),
+                key=request.headers.get("idempotency-key"),
+                cursor=cursors.from_request(request.headers, {}),
+                new_id=new_id,
+            )
+            await _follow(request, send, principal, started, reader, raw=raw)
+        finally:
+            hub().leave(new_id, reader)
+
+
+async def _follow(
+    request: Request,
+    send: Send,
+    principal: Principal,
+    started: StartOutcome,
+    reader: Reader,
+    *,
+    raw: bool,
+) -> None:
+    """Send the run; ``reader`` has expected it, if this request has made it at once."""
+    run = started.run
+    if started.after is not None:
+        cut = Cut(started.after, b"")
+    else:
+        cut = await db_read(joining.again, run)
+    view, wire = tanstack.framing(request, with_raw=raw)
+    if wire is sse.LINES:
+        cut = Cut(cut.position, prelude_lines(cut.opening))
+    declared = PROTOCOL_VERSION if tanstack.is_tanstack(request) else started.declared
+    await stream_run(
+        request,
+        send,
+        principal,
+        Logs.of(run),
+        cut=cut,
+        reads=cursors.protocol(request.query, declared),
+        raw=raw,
+        view=view,
+        wire=wire,
+        reader=reader if hub().is_read_by(run.pk, reader) else None,
+    )
 
 
 async def authenticate(request: Request) -> Principal:

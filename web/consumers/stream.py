@@ -13,6 +13,7 @@ from backends.postgres.bridge import db_read
 from events import journal, recheck
 from events.follow import follow
 from events.frames import Frames
+from events.hub import Reader
 from protocol.views.legacy import Older, Version
 from runs.access import access
 from runs.lifecycle.joining import Cut
@@ -57,6 +58,7 @@ async def stream_run(
     headers: Sequence[sse.Header] | None = None,
     stall: float | None = None,
     wire: sse.Wire = sse.EVENTS,
+    reader: Reader | None = None,
 ) -> None:
     """Send runs one after another, each up to its stored end.
 
@@ -64,7 +66,7 @@ async def stream_run(
     what ``cut`` says, else all of it. A ``view`` decides what the reader sees of each batch;
     without one, ``reads`` is the version of a reader of AG-UI 0.x, and without ``raw`` RAW and
     ``rawEvent`` are left out. ``stall``: seconds a reader may accept nothing. ``wire``: how the
-    stream is framed, to which ``view`` must fit.
+    stream is framed, to which ``view`` must fit. ``reader``: one that has expected the first run.
     """
     first = logs.runs[0]
     cut = cut or Cut(0, b"")
@@ -78,7 +80,7 @@ async def stream_run(
         headers = [log_of(first)]
     await sse.begin(send, headers, wire)
     request.forget()
-    async with aclosing(_follow_each(logs.runs, cut.position)) as frames:
+    async with aclosing(_follow_each(logs.runs, cut.position, reader)) as frames:
         sending = sse.stream(
             send,
             frames,
@@ -154,10 +156,13 @@ async def while_allowed(
     )
 
 
-async def _follow_each(run_ids: Sequence[UUID], after: int) -> AsyncGenerator[Frames | None, None]:
+async def _follow_each(
+    run_ids: Sequence[UUID], after: int, reader: Reader | None
+) -> AsyncGenerator[Frames | None, None]:
+    idle = settings.AGUI_SSE_HEARTBEAT
     for run_id in run_ids:
-        async with aclosing(follow(run_id, after, idle=settings.AGUI_SSE_HEARTBEAT)) as frames:
+        async with aclosing(follow(run_id, after, idle=idle, reader=reader)) as frames:
             async for batch in frames:
                 yield batch
                 del batch  # A stalled reader must not keep two pages alive.
-        after = 0
+        after, reader = 0, None

@@ -1,6 +1,6 @@
 """The claim of a queued run: its journal's next generation, its status, virtual time moved on."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -21,8 +21,9 @@ from protocol.intake.intake import Intake
 from runs.lifecycle import history, interrupts
 from runs.lifecycle.history import Prepared
 from runs.lifecycle.ingest import intakes
+from runs.lifecycle.statements import known_rows
 from runs.lifecycle.statuses import leading_to
-from runs.models import Run, Status
+from runs.models import Run, Status, Thread
 from runtimes.models import EXTERNAL
 from teams.limits import Limits, limits_of
 
@@ -105,13 +106,48 @@ def claim(run_id: UUID, at: datetime | None = None, *, begins: bool = False) -> 
         return replace(_claimed(run, taken, now, _start_of(run, past, begins)), opening=None)
 
 
-def of_fresh_thread(run_id: UUID, generation: int, at: datetime) -> Claimed:
-    """What an executor needs of a run that ``agui_take`` has claimed: the first of its thread."""
-    run = _alone().first(run_id)
-    if run is None:
-        raise Run.DoesNotExist
+def of_fresh_thread(row: Mapping[str, Any], at: datetime) -> Claimed:
+    """What an executor needs of a run that ``agui_fetch`` has claimed: the first of its thread.
+
+    ``row`` is one of its rows, with a generation.
+    """
+    run = _first_run(row)
+    claim = Claim(run.pk, row["generation"], 0)
     start = _start_of(run, Fold(), begins=False)
-    return _claimed(run, Taken(Claim(run.pk, generation, 0), has_questions=False), at, start)
+    return _claimed(run, Taken(claim, has_questions=False), at, start)
+
+
+def _first_run(row: Mapping[str, Any]) -> Run:
+    """The run of such a row; what it does not hold is as in every run that begins."""
+    team = known_rows.team(row["team"], row["team_version"])
+    run = Run(
+        journal_id=row["run"],
+        team=team,
+        thread=Thread(
+            id=row["thread"],
+            team=team,
+            thread_id=row["thread_name"],
+            created_by=row["created_by"],
+            creator=row["creator"],
+            visibility=row["visibility"],
+        ),
+        agent=known_rows.agent(row["agent"], row["agent_version"]),
+        run_id=row["run_name"],
+        attempt=row["run_attempt"],
+        tries=row["run_tries"],
+        repeats_id=row["repeats"],
+        parent_run_id=row["parent_name"],
+        protocol_version=row["version"],
+        input=row["input"],
+        context=row["context"],
+        job_id=row["id"],
+        started_by=row["started_by"],
+        starter=row["starter"],
+    )
+    run.created_at = row["created_at"]
+    for instance in (run, run.thread):
+        instance._state.adding, instance._state.db = False, connection.alias
+    return run
 
 
 def _read(run_id: UUID) -> tuple[Run, bool]:
@@ -132,12 +168,6 @@ def _with_all() -> Compiled[Run]:
     rows = Run.objects.already_found().select_related("agent", "thread__history", "team__limits")
     with_others = rows.annotate(has_others=Exists(others))
     return Compiled(lambda pk: with_others.filter(pk=pk), uuid4())
-
-
-@cache
-def _alone() -> Compiled[Run]:
-    rows = Run.objects.already_found().select_related("agent", "thread", "team__limits")
-    return Compiled(lambda pk: rows.filter(pk=pk), uuid4())
 
 
 def _take(run_id: UUID, at: datetime, records: Sequence[Record] = ()) -> Taken | None:

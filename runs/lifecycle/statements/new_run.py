@@ -1,4 +1,4 @@
-"""A new run: thread, journal, run, a line of the audit log and its job, in one message.
+"""A new run in an existing thread: journal, run, audit line and its job, in one message.
 
 A message of several statements is one transaction, unless the caller has begun one.
 """
@@ -12,16 +12,13 @@ from django.db import connection, models
 from backends import tracing
 from events.models import Journal
 from runs.lifecycle import admission
-from runs.models import Run, Thread
+from runs.models import Run
 from teams.limits import Limits
 from teams.models import AuditEntry
 
-NEW_THREAD = "{insert} values ({values}) on conflict (team_id, thread_id) do nothing returning id"
-EXISTING_THREAD = "select %(thread__id)s::uuid as id"
 RUN = """
-with thread as ({thread}),
-journal as ({insert_journal} select {journal} from thread)
-{insert_run} select {run} from thread returning created_at
+with journal as ({insert_journal} values ({journal}))
+{insert_run} values ({run}) returning created_at
 """
 KNOWN = """
 select exists (select from runs_thread where team_id = %(team)s and thread_id = %(thread)s)
@@ -44,67 +41,38 @@ def knows_thread(team_id: UUID, thread_id: str) -> bool:
         return bool(cursor.fetchone()[0])
 
 
-class ThreadExists(Exception):
-    """Somebody else has just made this thread, so nothing was written. Control flow."""
-
-
 def insert(run: Run, line: AuditEntry, limits: Limits | None) -> None:
-    """Insert ``run``, its new journal and, if it is new, its thread.
+    """Insert ``run`` and its new journal.
 
     ``limits``: those by which it is admitted; None for a run that takes no place in the queue now.
-    Raises ThreadExists, and LimitReached if too many runs wait or, for a new thread, if the team
-    may start none now.
+    Raises LimitReached if too many runs wait.
     """
-    is_new = run.thread._state.adding
-    statements = [_run_in_new_thread() if is_new else _run(), _line()]
+    statements = [_run(), _line()]
     values = _values("run", run) | _values("journal", run.journal) | _values("line", line)
-    values |= _values("thread", run.thread) | {"run": run.pk}
+    values["run"] = run.pk
     if limits is not None:
         statements.append(PLACE)
         values |= admission.place_of(run, limits)
-        if is_new:  # In an existing one, ``admission.check`` comes before other runs are cancelled.
-            statements.insert(0, admission.CHECK)
-            values |= admission.check_of(run.team_id, limits)
         if (traceparent := tracing.traceparent()) is not None:
             statements.append(CARRY)
             values["traceparent"] = traceparent
     with admission.refusing(limits), connection.cursor() as cursor:
         cursor.execute(";".join(statements), values)
-        if statements[0] == admission.CHECK:
-            cursor.nextset()
-        if (row := cursor.fetchone()) is None:
-            raise ThreadExists
-        run.created_at = row[0]
+        run.created_at = cursor.fetchone()[0]
         if limits is not None:
             cursor.nextset()
             cursor.nextset()
             run.job_id = cursor.fetchone()[0]
-    if is_new:
-        run.thread.created_at = run.created_at
-    for instance in (run, run.journal, run.thread):
+    for instance in (run, run.journal):
         instance._state.adding, instance._state.db = False, connection.alias
 
 
 @cache
 def _run() -> str:
-    return _run_in(EXISTING_THREAD)
-
-
-@cache
-def _run_in_new_thread() -> str:
-    insert, values = _parts("thread", Thread)
-    return _run_in(NEW_THREAD.format(insert=insert, values=values))
-
-
-def _run_in(thread: str) -> str:
     insert_journal, journal = _parts("journal", Journal)
     insert_run, run = _parts("run", Run)
     return RUN.format(
-        thread=thread,
-        insert_journal=insert_journal,
-        journal=journal,
-        insert_run=insert_run,
-        run=run,
+        insert_journal=insert_journal, journal=journal, insert_run=insert_run, run=run
     )
 
 

@@ -44,13 +44,13 @@ def test_a_whole_run_on_a_fresh_thread(host: Host, host_statements: Statements) 
     everything = host_statements.of(lambda number: run_once(host, f"whole-{number}"))
     run = everything.until_the_end()
     print(f"{run.statements} statements, {run.commits} commits\n{everything}")
-    # A key is looked up once a second, and a stream may read its page in two.
+    # A key is looked up once a second. A worker that was woken while it fetched fetches once more.
     start, claim = run.by("web"), run.by("worker")
     end = everything.by("agui-writer", "agui-after-commit")
-    assert 0 < start.statements <= 5
-    assert 0 < claim.statements <= 3
+    assert 0 < start.statements <= 2
+    assert 0 < claim.statements <= 2
     assert 0 < end.statements <= 3
-    assert run.statements <= 8
+    assert run.statements <= 5
     assert run.commits <= 3
 
 

@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
-from uuid import UUID
 
 import psycopg
 import pytest
@@ -153,10 +152,10 @@ async def test_a_run_that_cannot_be_read_keeps_no_other_from_its_worker(
     broken, other = [await db(start, cast.alice) for _ in range(2)]
     real = claims.of_fresh_thread
 
-    def reads(run_id: UUID, *args: Any) -> Any:
-        if run_id == broken.pk:
+    def reads(row: dict[str, Any], *args: Any) -> Any:
+        if row["run"] == broken.pk:
             raise ValueError("broken")
-        return real(run_id, *args)
+        return real(row, *args)
 
     monkeypatch.setattr(claims, "of_fresh_thread", reads)
     for run in (broken, other):

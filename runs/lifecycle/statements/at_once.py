@@ -1,0 +1,102 @@
+"""A start in a fresh thread by one message: agent, thread, journal, run, audit line and job.
+
+By itself each would be a statement, planned anew each time. What has to be weighed is left to
+the longer way (``lifecycle.start``): an existing thread, questions, files, agents of some kinds.
+"""
+
+from typing import Any
+from uuid import UUID
+
+import uuid6
+from django.db import connection
+
+from backends import tracing
+from events.models import Journal
+from protocol.input.run_agent_input import RunRequest
+from protocol.strict_json import dumps
+from runs.lifecycle import admission
+from runs.lifecycle.statements import agents
+from runs.lifecycle.statements.agents import Wanted
+from runs.models import Run, Thread
+from security.requester import ADDRESS
+from teams.actors import Actor
+from teams.limits import Limits
+from teams.models import Team
+
+# The function is in migration 0021.
+START = """
+select agent, agent_slug, agent_name, agent_kind, agent_on_busy, made, job from agui_start(
+    %(team)s, %(wanted)s, %(or_default)s, %(only_agents)s::text[],
+    %(new_thread)s, %(thread)s, %(run)s, %(run_name)s, %(parent)s, %(version)s,
+    %(input)s, %(key)s, %(digest)s, %(label)s, %(actor)s,
+    %(line)s, %(address)s, %(trace)s,
+    %(most_bytes)s, %(most_runs)s, %(since)s,
+    %(default)s, %(batch)s, %(queue)s, %(task)s, %(at_once)s, %(queued)s)
+"""
+
+
+def start(
+    team: Team,
+    wanted: Wanted,
+    request: RunRequest,
+    starter: Actor,
+    limits: Limits,
+    *,
+    key: str | None,
+    new_id: UUID | None,
+) -> Run | None:
+    """The new run; None, with nothing written, if only the longer way can tell.
+
+    ``new_id``: the id that it is to have. Raises LimitReached, IntegrityError.
+    """
+    thread = Thread(
+        team=team,
+        thread_id=request.thread_id,
+        created_by=starter.label,
+        creator=starter.actor_id,
+    )
+    run = Run(
+        journal=Journal() if new_id is None else Journal(id=new_id),
+        team=team,
+        thread=thread,
+        run_id=request.run_id,
+        parent_run_id=request.body.get("parentRunId"),
+        protocol_version=request.body.get("protocolVersion"),
+        input=dumps(request.body),
+        idempotency_key=key,
+        request_digest=request.digest,
+        started_by=starter.label,
+        starter=starter.actor_id,
+    )
+    with admission.refusing(limits), connection.cursor() as cursor:
+        cursor.execute(START, _values(run, wanted, limits))
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    *agent, run.created_at, run.job_id = row
+    run.agent = agents.of_row([team.pk, *agent])
+    thread.created_at = run.created_at
+    for instance in (run, run.journal, thread):
+        instance._state.adding, instance._state.db = False, connection.alias
+    return run
+
+
+def _values(run: Run, wanted: Wanted, limits: Limits) -> dict[str, Any]:
+    return {
+        **wanted.values(run.team_id),
+        **admission.check_of(run.team_id, limits),
+        **admission.place_of(run, limits),
+        "new_thread": run.thread_id,
+        "thread": run.thread.thread_id,
+        "run_name": run.run_id,
+        "parent": run.parent_run_id,
+        "version": run.protocol_version,
+        "input": run.input,
+        "key": run.idempotency_key,
+        "digest": run.request_digest,
+        "label": run.started_by,
+        "actor": run.starter,
+        "line": uuid6.uuid7(),
+        "address": ADDRESS.get(),
+        "trace": tracing.traceparent(),
+    }

@@ -1,0 +1,40 @@
+"""Agents, and teams with their limits, that a worker has read already: by their rows' versions.
+
+``agui_fetch`` says which version each row has now. So nothing here is ever older than a fetch, and
+a worker reads an agent once instead of for each of its runs.
+"""
+
+from copy import deepcopy
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from runtimes.models import Agent
+from teams.models import Team
+
+MOST = 1_000
+FIELDS = [field.attname for field in Agent._meta.concrete_fields]
+
+
+def agent(agent_id: UUID, version: str) -> Agent:
+    """The agent, for one run. Raises Agent.DoesNotExist."""
+    values = [
+        deepcopy(it) if isinstance(it, dict | list) else it for it in _agent(agent_id, version)
+    ]
+    return Agent.from_db(connection.alias, FIELDS, values)
+
+
+@lru_cache(MOST)
+def _agent(agent_id: UUID, _version: str) -> tuple[Any, ...]:
+    values: tuple[Any, ...] = (
+        Agent.objects.of_any_team().filter(pk=agent_id).values_list(*FIELDS).get()
+    )
+    return values
+
+
+@lru_cache(MOST)
+def team(team_id: UUID, _version: str) -> Team:
+    """The team with its limits, for all of its runs. Raises Team.DoesNotExist."""
+    return Team.objects.select_related("limits").get(pk=team_id)

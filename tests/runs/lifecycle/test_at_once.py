@@ -1,0 +1,170 @@
+"""A start by one message writes what the longer way writes, or nothing."""
+
+from functools import partial
+from typing import Any
+
+import pytest
+from django.db import connection
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from protocol.input import run_agent_input
+from protocol.input.run_agent_input import RunRequest
+from runs.lifecycle import admission, lifecycle
+from runs.lifecycle.statements.agents import Wanted
+from runs.models import ENDED, Run, TeamUsage
+from runtimes.models import EXTERNAL, Agent
+from teams.limits import LimitReached
+from teams.models import AuditEntry, Team, TeamLimits
+from tests.cast import Cast, start
+from tests.runs.starting import nothing_written
+from tests.together import frozen, together
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+OWN = {"id", "created_at", "journal_id", "thread_id", "job_id", "request_digest", "input", "run_id"}
+"""What no two runs share."""
+
+
+def request(thread: str = "t", run: str = "r", **body: Any) -> RunRequest:
+    return run_agent_input.parse({"threadId": thread, "runId": run, **body}, agent="echo")
+
+
+def at_once(cast: Cast, asked: RunRequest | None = None, **options: Any) -> Run | None:
+    wanted = options.pop("wanted", Wanted("echo", or_default=False, only=None))
+    return lifecycle.start_at_once(
+        Team.objects.get(pk=cast.team.pk),
+        wanted,
+        asked or request(),
+        started_by=cast.bob.principal,
+        **options,
+    )
+
+
+def columns(*rows: Any) -> list[dict[str, Any]]:
+    return [
+        {
+            field.attname: getattr(row, field.attname)
+            for field in row._meta.concrete_fields
+            if field.attname not in OWN
+        }
+        for row in rows
+    ]
+
+
+def written(run: Run) -> list[dict[str, Any]]:
+    """Everything that the start of a run leaves in the database, but for ids and times."""
+    run = Run.objects.select_related("journal", "thread").get(pk=run.pk)
+    line = AuditEntry.objects.get(action="run.started", target=str(run.pk))
+    line.target, line.at = "", None  # type: ignore[assignment]
+    job = ProcrastinateJob.objects.get(pk=run.job_id)
+    assert job.args.pop("run_id") == str(run.pk)
+    assert job.lock == str(run.thread_id)
+    job.lock, job.priority = "", 0
+    return columns(run, run.journal, run.thread, line, job)
+
+
+def test_it_writes_what_the_longer_way_writes(cast: Cast) -> None:
+    asked = {"protocolVersion": "1.0", "parentRunId": "p", "state": {"a": 1}}
+    first = at_once(cast, request("a", **asked), idempotency_key="k")
+    assert first is not None
+    agent = Agent.objects.for_team(cast.team).get(slug="echo")
+    longer = lifecycle.start(
+        cast.team, agent, request("b", **asked), started_by=cast.bob.principal, idempotency_key="l"
+    ).run
+    assert (first.idempotency_key, longer.idempotency_key) == ("k", "l")
+    Run.objects.update(idempotency_key=None)
+    for ours, theirs in zip(written(first), written(longer), strict=True):
+        assert ours == theirs
+
+
+def test_what_it_returns_is_what_is_stored(cast: Cast) -> None:
+    run = at_once(cast)
+    assert run is not None
+    stored = Run.objects.select_related("thread", "journal", "agent").get(pk=run.pk)
+    assert columns(run, run.journal, run.thread) == columns(stored, stored.journal, stored.thread)
+    assert (run.created_at, run.job_id) == (stored.created_at, stored.job_id)
+    assert (run.agent.slug, run.agent.kind) == (stored.agent.slug, stored.agent.kind)
+    assert run.job_id is not None
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        Wanted("nobody", or_default=False, only=None),
+        Wanted("echo", or_default=False, only=["other"]),
+        Wanted("fed", or_default=False, only=None),
+        Wanted("off", or_default=False, only=None),
+    ],
+)
+def test_an_agent_that_it_cannot_start(cast: Cast, wanted: Wanted) -> None:
+    """None, another's, one that is fed from elsewhere, one that is switched off."""
+    for slug, kind, enabled in (("fed", EXTERNAL, True), ("off", "python", False)):
+        Agent.objects.create(team=cast.team, slug=slug, name=slug, kind=kind, enabled=enabled)
+    with nothing_written():
+        assert at_once(cast, wanted=wanted) is None
+
+
+def test_what_has_to_be_weighed_is_left_to_the_longer_way(cast: Cast) -> None:
+    start(cast.bob, threadId="there")
+    earlier = at_once(cast, idempotency_key="k")
+    assert earlier is not None
+    answers = [{"interruptId": "q", "status": "resolved"}]
+    with nothing_written():
+        assert at_once(cast, request("there")) is None
+        assert at_once(cast, request("other", resume=answers)) is None
+        assert at_once(cast, request("other"), idempotency_key="k") is None
+
+
+def test_limits_refuse(cast: Cast) -> None:
+    TeamLimits.objects.create(team=cast.team, runs_per_minute=1)
+    assert at_once(cast) is not None
+    with nothing_written(), pytest.raises(LimitReached):
+        at_once(cast, request("u"))
+    TeamLimits.objects.update(runs_per_minute=0, concurrent_runs=1, queued_runs=1)
+    waiting = at_once(cast, request("u"))
+    assert waiting is not None
+    assert waiting.job_id is None
+    with nothing_written(), pytest.raises(LimitReached):
+        at_once(cast, request("v"))
+
+
+def test_a_scope_that_does_not_reach_the_team(cast: Cast) -> None:
+    """The functions have their owner's rights: they look at the scope themselves."""
+    statement = "select agui_require_scope(%s)"
+    other = str(cast.other_team.pk)
+    for scope, team, passes in (
+        ("*", other, True), ("*", None, True), (str(cast.team.pk), str(cast.team.pk), True),
+        (f"{cast.team.pk},{other}", other, True),
+        (str(cast.team.pk), other, False), (str(cast.team.pk), None, False), ("", other, False),
+    ):  # fmt: skip
+        with connection.cursor() as cursor:
+            cursor.execute("select set_config('agui.teams', %s, false)", [scope])
+            try:
+                cursor.execute(statement, [team])
+                passed = True
+            except Exception as error:
+                assert "does not reach" in str(error)
+                passed = False
+            finally:
+                cursor.execute("select set_config('agui.teams', '*', false)")
+        assert passed is passes, (scope, team)
+
+
+def test_a_run_that_finds_the_teams_lock_taken_gets_its_job_behind_it(cast: Cast) -> None:
+    """Whoever has the lock looks no further: those who come meanwhile wait for it."""
+    assert at_once(cast, request("first")) is not None
+    with frozen(TeamUsage.objects.filter(team=cast.team)):
+        run = at_once(cast, request("meanwhile"))
+        assert run is not None
+        assert run.job_id is None
+    assert admission.admit_next(cast.team.pk) == 1
+    run.refresh_from_db()
+    assert run.job_id is not None
+
+
+def test_many_at_once_all_get_a_job(cast: Cast) -> None:
+    """Of the starts that meet, one admits; each of the others waits for it, outside of its own."""
+    TeamLimits.objects.create(team=cast.team, concurrent_runs=20)
+    runs = together(*[partial(at_once, cast, request(f"t{number}")) for number in range(12)])
+    assert all(run is not None for run in runs)
+    assert Run.objects.exclude(status__in=ENDED).filter(job_id=None).count() == 0
