@@ -20,7 +20,7 @@ from runs.access.files import files
 from runs.lifecycle import answers, interrupts, lifecycle
 from runs.lifecycle.ingest import batches
 from runs.lifecycle.statements import agents, new_run
-from runs.lifecycle.statements.agents import Wanted
+from runs.lifecycle.statements.agents import AgentChoice
 from runs.models import Run
 from runtimes.kinds.process import worktree
 from runtimes.models import EXTERNAL, Agent
@@ -157,7 +157,7 @@ def _at_once(
     """The run, if it begins a fresh thread and needs nothing to be weighed."""
     return lifecycle.start_at_once(
         principal.team,
-        _wanted(request.agent, principal.agents),
+        _choice(request.agent, principal.agents),
         request,
         started_by=principal,
         idempotency_key=key,
@@ -194,8 +194,8 @@ def _thread_and_agent(principal: Principal, request: RunRequest) -> tuple[bool, 
     """
     if not request.agent and "resume" in request.body:
         return new_run.knows_thread(principal.team.pk, request.thread_id), None
-    wanted = _wanted(request.agent, principal.agents)
-    values = wanted.values(principal.team.pk) | {"thread": request.thread_id}
+    choice = _choice(request.agent, principal.agents)
+    values = choice.values(principal.team.pk) | {"thread": request.thread_id}
     with connection.cursor() as cursor:
         cursor.execute(f"{new_run.KNOWN}; {agents.AGENT}", values)
         is_known = bool(cursor.fetchone()[0])
@@ -217,14 +217,14 @@ def find_agent(principal: Principal, slug: str | None) -> Agent:
 
 
 def _agent_of(team: Team, slug: str | None, only: frozenset[str] | None) -> Agent:
-    agent = agents.find(team.pk, _wanted(slug, only))
+    agent = agents.find(team.pk, _choice(slug, only))
     if agent is None:
         raise UnknownAgent(details={"agent": slug} if slug else {})
     return agent
 
 
-def _wanted(slug: str | None, only: frozenset[str] | None) -> Wanted:
-    return Wanted(slug or "", slug in (None, "", DEFAULT), only)
+def _choice(slug: str | None, only: frozenset[str] | None) -> AgentChoice:
+    return AgentChoice(slug or "", slug in (None, "", DEFAULT), only)
 
 
 def _named(principal: Principal, request: RunRequest) -> Run | None:

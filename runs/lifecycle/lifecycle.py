@@ -26,7 +26,7 @@ from runs.lifecycle.ending import finish as finish
 from runs.lifecycle.ending import finishing as finishing
 from runs.lifecycle.files import references
 from runs.lifecycle.statements import at_once, new_run
-from runs.lifecycle.statements.agents import Wanted
+from runs.lifecycle.statements.agents import AgentChoice
 from runs.lifecycle.statements.claims import Claimed as Claimed
 from runs.lifecycle.statements.claims import claim as claim
 from runs.models import ACTIVE, Run, Status, Thread, Visibility
@@ -98,7 +98,7 @@ def start(
 
 def start_at_once(
     team: Team,
-    wanted: Wanted,
+    choice: AgentChoice,
     request: RunRequest,
     *,
     started_by: Acting | str,
@@ -116,7 +116,7 @@ def start_at_once(
     starter, limits, key = actor(started_by), limits_of(team), idempotency_key
     try:
         with admission.starting(team.pk, one_message=True):
-            run = at_once.start(team, wanted, request, starter, limits, key=key, new_id=new_id)
+            run = at_once.start(team, choice, request, starter, limits, key=key, new_id=new_id)
     except IntegrityError:
         return None
     except LimitReached:

@@ -16,7 +16,7 @@ select {", ".join(FIELDS)}
 """  # noqa: S608
 
 
-class Wanted(NamedTuple):
+class AgentChoice(NamedTuple):
     """An agent of a team by its slug, or the team's default; one of ``only``, if that is set."""
 
     slug: str
@@ -33,10 +33,10 @@ class Wanted(NamedTuple):
         }
 
 
-def find(team_id: UUID, wanted: Wanted) -> Agent | None:
+def find(team_id: UUID, choice: AgentChoice) -> Agent | None:
     """The agent, if it is there and enabled."""
     with connection.cursor() as cursor:
-        cursor.execute(AGENT, wanted.values(team_id))
+        cursor.execute(AGENT, choice.values(team_id))
         row = cursor.fetchone()
     return None if row is None else of_row(row)
 

@@ -1,6 +1,6 @@
 """A start in a fresh thread by one message: agent, thread, journal, run, audit line and job.
 
-By itself each would be a statement, planned anew each time. What has to be weighed is left to
+By itself each would be a statement, planned each time. What has to be weighed is left to
 the longer way (``lifecycle.start``): an existing thread, questions, files, agents of some kinds.
 """
 
@@ -16,7 +16,7 @@ from protocol.input.run_agent_input import RunRequest
 from protocol.strict_json import dumps
 from runs.lifecycle import admission
 from runs.lifecycle.statements import agents
-from runs.lifecycle.statements.agents import Wanted
+from runs.lifecycle.statements.agents import AgentChoice
 from runs.models import Run, Thread
 from security.requester import ADDRESS
 from teams.actors import Actor
@@ -37,7 +37,7 @@ select agent, agent_slug, agent_name, agent_kind, agent_on_busy, made, job from 
 
 def start(
     team: Team,
-    wanted: Wanted,
+    choice: AgentChoice,
     request: RunRequest,
     starter: Actor,
     limits: Limits,
@@ -69,7 +69,7 @@ def start(
         starter=starter.actor_id,
     )
     with admission.refusing(limits), connection.cursor() as cursor:
-        cursor.execute(START, _values(run, wanted, limits))
+        cursor.execute(START, _values(run, choice, limits))
         row = cursor.fetchone()
     if row is None:
         return None
@@ -81,9 +81,9 @@ def start(
     return run
 
 
-def _values(run: Run, wanted: Wanted, limits: Limits) -> dict[str, Any]:
+def _values(run: Run, choice: AgentChoice, limits: Limits) -> dict[str, Any]:
     return {
-        **wanted.values(run.team_id),
+        **choice.values(run.team_id),
         **admission.check_of(run.team_id, limits),
         **admission.place_of(run, limits),
         "new_thread": run.thread_id,

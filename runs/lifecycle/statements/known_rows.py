@@ -4,13 +4,13 @@
 a worker reads an agent once instead of for each of its runs.
 """
 
-from copy import deepcopy
 from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
 
+from protocol.deep_copy import deep_copy
 from runtimes.models import Agent
 from teams.models import Team
 
@@ -20,9 +20,8 @@ FIELDS = [field.attname for field in Agent._meta.concrete_fields]
 
 def agent(agent_id: UUID, version: str) -> Agent:
     """The agent, for one run. Raises Agent.DoesNotExist."""
-    values = [
-        deepcopy(it) if isinstance(it, dict | list) else it for it in _agent(agent_id, version)
-    ]
+    row = _agent(agent_id, version)
+    values = [deep_copy(it) if isinstance(it, dict | list) else it for it in row]
     return Agent.from_db(connection.alias, FIELDS, values)
 
 

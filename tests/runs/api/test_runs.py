@@ -61,7 +61,7 @@ class TestShapes:
         def broken(*args: Any, **kwargs: Any) -> None:
             raise RuntimeError("hunter2")
 
-        monkeypatch.setattr(lifecycle, "start", broken)
+        monkeypatch.setattr(lifecycle, "start_at_once", broken)
         for path in STARTS:
             answer = post(path, b"{}", cast.alice.headers)
             refused(answer, 500, "error")

@@ -1,16 +1,17 @@
 """A start by one message writes what the longer way writes, or nothing."""
 
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import ProgrammingError, connection, transaction
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from protocol.input import run_agent_input
 from protocol.input.run_agent_input import RunRequest
 from runs.lifecycle import admission, lifecycle
-from runs.lifecycle.statements.agents import Wanted
+from runs.lifecycle.statements.agents import AgentChoice
 from runs.models import ENDED, Run, TeamUsage
 from runtimes.models import EXTERNAL, Agent
 from teams.limits import LimitReached
@@ -29,12 +30,12 @@ def request(thread: str = "t", run: str = "r", **body: Any) -> RunRequest:
     return run_agent_input.parse({"threadId": thread, "runId": run, **body}, agent="echo")
 
 
-def at_once(cast: Cast, asked: RunRequest | None = None, **options: Any) -> Run | None:
-    wanted = options.pop("wanted", Wanted("echo", or_default=False, only=None))
+def at_once(cast: Cast, body: RunRequest | None = None, **options: Any) -> Run | None:
+    choice = options.pop("choice", AgentChoice("echo", or_default=False, only=None))
     return lifecycle.start_at_once(
         Team.objects.get(pk=cast.team.pk),
-        wanted,
-        asked or request(),
+        choice,
+        body or request(),
         started_by=cast.bob.principal,
         **options,
     )
@@ -64,12 +65,12 @@ def written(run: Run) -> list[dict[str, Any]]:
 
 
 def test_it_writes_what_the_longer_way_writes(cast: Cast) -> None:
-    asked = {"protocolVersion": "1.0", "parentRunId": "p", "state": {"a": 1}}
-    first = at_once(cast, request("a", **asked), idempotency_key="k")
+    body = {"protocolVersion": "1.0", "parentRunId": "p", "state": {"a": 1}}
+    first = at_once(cast, request("a", **body), idempotency_key="k")
     assert first is not None
     agent = Agent.objects.for_team(cast.team).get(slug="echo")
     longer = lifecycle.start(
-        cast.team, agent, request("b", **asked), started_by=cast.bob.principal, idempotency_key="l"
+        cast.team, agent, request("b", **body), started_by=cast.bob.principal, idempotency_key="l"
     ).run
     assert (first.idempotency_key, longer.idempotency_key) == ("k", "l")
     Run.objects.update(idempotency_key=None)
@@ -88,20 +89,20 @@ def test_what_it_returns_is_what_is_stored(cast: Cast) -> None:
 
 
 @pytest.mark.parametrize(
-    "wanted",
+    "choice",
     [
-        Wanted("nobody", or_default=False, only=None),
-        Wanted("echo", or_default=False, only=["other"]),
-        Wanted("fed", or_default=False, only=None),
-        Wanted("off", or_default=False, only=None),
+        AgentChoice("nobody", or_default=False, only=None),
+        AgentChoice("echo", or_default=False, only=["other"]),
+        AgentChoice("fed", or_default=False, only=None),
+        AgentChoice("off", or_default=False, only=None),
     ],
 )
-def test_an_agent_that_it_cannot_start(cast: Cast, wanted: Wanted) -> None:
+def test_an_agent_that_it_cannot_start(cast: Cast, choice: AgentChoice) -> None:
     """None, another's, one that is fed from elsewhere, one that is switched off."""
     for slug, kind, enabled in (("fed", EXTERNAL, True), ("off", "python", False)):
         Agent.objects.create(team=cast.team, slug=slug, name=slug, kind=kind, enabled=enabled)
     with nothing_written():
-        assert at_once(cast, wanted=wanted) is None
+        assert at_once(cast, choice=choice) is None
 
 
 def test_what_has_to_be_weighed_is_left_to_the_longer_way(cast: Cast) -> None:
@@ -128,26 +129,20 @@ def test_limits_refuse(cast: Cast) -> None:
         at_once(cast, request("v"))
 
 
-def test_a_scope_that_does_not_reach_the_team(cast: Cast) -> None:
+@pytest.mark.parametrize("place", range(7))
+def test_a_scope_that_does_not_reach_the_team(cast: Cast, place: int) -> None:
     """The functions have their owner's rights: they look at the scope themselves."""
-    statement = "select agui_require_scope(%s)"
-    other = str(cast.other_team.pk)
-    for scope, team, passes in (
-        ("*", other, True), ("*", None, True), (str(cast.team.pk), str(cast.team.pk), True),
-        (f"{cast.team.pk},{other}", other, True),
-        (str(cast.team.pk), other, False), (str(cast.team.pk), None, False), ("", other, False),
-    ):  # fmt: skip
-        with connection.cursor() as cursor:
-            cursor.execute("select set_config('agui.teams', %s, false)", [scope])
-            try:
-                cursor.execute(statement, [team])
-                passed = True
-            except Exception as error:
-                assert "does not reach" in str(error)
-                passed = False
-            finally:
-                cursor.execute("select set_config('agui.teams', '*', false)")
-        assert passed is passes, (scope, team)
+    own, other = str(cast.team.pk), str(cast.other_team.pk)
+    scope, team, passes = (
+        ("*", other, True), ("*", None, True), (own, own, True), (f"{own},{other}", other, True),
+        (own, other, False), (own, None, False), ("", other, False),
+    )[place]  # fmt: skip
+    refusal: AbstractContextManager[Any] = (
+        nullcontext() if passes else pytest.raises(ProgrammingError, match="does not reach")
+    )
+    with refusal, transaction.atomic(), connection.cursor() as cursor:
+        message = f"set local agui.teams = '{scope}'; select agui_require_scope(%s)"
+        cursor.execute(message, [team])
 
 
 def test_a_run_that_finds_the_teams_lock_taken_gets_its_job_behind_it(cast: Cast) -> None:
