@@ -37,6 +37,8 @@ WRITES = {
     "runs_webhookdelivery": "insert",
     "runs_thread": "select (id, visibility, creator)",
     "runtimes_agent": "select (id, slug)",
+    # Whether another of a team's runs may begin, behind the end of one.
+    "teams_teamlimits": "select (team_id, concurrent_runs)",
 }
 """What the journal's writer does: appending, and what goes along with the terminal event."""
 READ_ONLY = frozenset({"django_migrations", EVENTS})

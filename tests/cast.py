@@ -199,7 +199,7 @@ async def bell(transactional_db: None) -> AsyncIterator[None]:
 @pytest.fixture
 async def writer(bell: None) -> AsyncIterator[JournalWriter]:
     """A worker's writer, at work."""
-    writer = JournalWriter(then=admission.ended)
+    writer = JournalWriter(admission.FOLLOW_UP)
     working = asyncio.create_task(writer.run())
     yield writer
     writer.close()

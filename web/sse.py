@@ -79,14 +79,22 @@ async def stream(
     opening: bytes = b"",
     view: View = whole,
     wire: Wire = EVENTS,
+    ends_with_log: bool = False,
 ) -> None:
     """Send ``opening`` (whole frames), then ``view`` of ``frames`` until they end.
 
+    ``ends_with_log``: the first log's end is also that of the stream, so both are one message.
     Raises TimeoutError if a reader takes longer than ``stall`` seconds to accept a frame.
     """
     await piece(send, wire.greeting + opening, stall)
     async for batch in frames:
-        await piece(send, wire.heartbeat if batch is None else view(batch), stall)
+        if batch is None:
+            await piece(send, wire.heartbeat, stall)
+        elif batch.final and ends_with_log:
+            await piece(send, view(batch), stall, more=False)
+            return
+        else:
+            await piece(send, view(batch), stall)
         del batch  # A stalled reader must not keep two pages alive.
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 
@@ -98,10 +106,10 @@ async def refuse(send: Send, wire: Wire = EVENTS) -> None:
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def piece(send: Send, body: bytes, stall: float) -> None:
+async def piece(send: Send, body: bytes, stall: float, *, more: bool = True) -> None:
     """Send a part of the body. Raises TimeoutError after ``stall`` seconds."""
     async with asyncio.timeout(stall):
-        await send({"type": "http.response.body", "body": body, "more_body": True})
+        await send({"type": "http.response.body", "body": body, "more_body": more})
 
 
 async def until_disconnect(

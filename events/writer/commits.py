@@ -2,7 +2,8 @@
 
 - A small group, with what goes along, is one message, which PostgreSQL makes one transaction. By
   itself it would be a BEGIN, the fence, the COPY with an exchange of its own, each run's end, and a
-  COMMIT: on a busy machine the writer waits for a processor after each.
+  COMMIT: on a busy machine the writer waits for a processor after each. If runs end with it, what
+  there is to do behind the commit is asked in the same message, too.
 - A batch that cannot be stored ends only its own run: the group is repeated run by run.
 - A lock that another transaction holds delays only the run that needs it: ``Blocked``, and the
   writer tries that run again by itself. Nobody else's events wait for it.
@@ -10,12 +11,15 @@
 """
 
 import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Any, cast
 from uuid import UUID
 
 import structlog
 from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
 from psycopg.errors import DiskFull, LockNotAvailable
+from psycopg.pq import TransactionStatus
 
 from backends.postgres import roles
 from backends.postgres.base import own_connection
@@ -55,8 +59,21 @@ class Blocked:
 Verdicts = dict[UUID, HostError | Blocked | None]
 
 
+Look = Callable[[Sequence[UUID]], Statement]
+"""A statement that tells, by its rows, what there is to do now that these journals have ended."""
+
+
 class Committer:
-    """All of its methods are called in one thread, whose connection is its own."""
+    """All of its methods are called in one thread, whose connection is its own.
+
+    ``to_look_at`` are journals that ended with the last commits, and ``rows`` what ``look`` has
+    returned for others that did.
+    """
+
+    def __init__(self, look: Look | None = None) -> None:
+        self._look = look
+        self.to_look_at: list[UUID] = []
+        self.rows: list[Any] = []
 
     def commit(self, work: Work, *, alone: bool = False) -> Verdicts:
         """Store the batches, and what goes along with each; a verdict per journal.
@@ -106,7 +123,7 @@ class Committer:
         batches = [batch for batch, _ in work]
         if not alone and is_small(work):
             with suppress(NotInOneMessage):
-                store_in_one_message(work)
+                self.rows += store_in_one_message(work, self._look)
                 return dict.fromkeys(batch.journal_id for batch in batches)
         with transaction.atomic():
             if alone:
@@ -120,6 +137,9 @@ class Committer:
             left = [batch for batch in batches if batch.journal_id not in stored]
             if left:
                 stored = stored | journal.confirm(left)
+        self.to_look_at += [
+            batch.journal_id for batch in batches if batch.final and batch.journal_id in stored
+        ]
         return {
             batch.journal_id: None if batch.journal_id in stored else LostLease()
             for batch in batches
@@ -187,27 +207,56 @@ def is_small(work: Work) -> bool:
     )
 
 
-def store_in_one_message(work: Work) -> None:
-    """Store a group that ``is_small``, outside of a transaction. Raises NotInOneMessage."""
+def store_in_one_message(work: Work, look: Look | None = None) -> list[Any]:
+    """Store a group that ``is_small``, outside of a transaction. Raises NotInOneMessage.
+
+    Returns the rows of what ``look`` asks for the journals that ended, behind the commit.
+    """
     batches = [batch for batch, _ in work]
+    statements = [_append(batches), *(verb for _, also in work for verb in also)]
+    ended = [batch.journal_id for batch in batches if batch.final]
+    message: list[str] = []
+    values: dict[str, Any] = {}
+    for number, statement in enumerate(statements):
+        marked = cast("Statement", statement).marked(f"{number}__")
+        message.append(marked.sql)
+        values |= marked.values
+    if look is not None and ended:
+        question = look(ended).marked("look__")
+        message = ["begin", *message, "commit", question.sql]
+        values |= question.values
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(";".join(message), values)
+            for _ in message[1:]:
+                cursor.nextset()
+            return cursor.fetchall() if message[0] == "begin" else []
+    except DatabaseError as error:
+        if message[0] == "begin" and not _is_undone():
+            log.exception("writer.look_failed")  # behind the commit
+            return []
+        if getattr(error.__cause__, "sqlstate", None) in REFUSED:
+            raise NotInOneMessage from None
+        raise
+
+
+def _is_undone() -> bool:
+    """After an error: whether it came before the COMMIT, or nobody can tell. Ends its BEGIN."""
+    raw = connection.connection
+    if raw is None or raw.closed:
+        return True
+    is_undone: bool = raw.pgconn.transaction_status != TransactionStatus.IDLE
+    if is_undone:
+        raw.rollback()
+    return is_undone
+
+
+def _append(batches: Sequence[Batch]) -> Statement:
     events = [
         (number, seq, record.at, record.type, record.payload.decode())
         for number, batch in enumerate(batches, 1)
         for seq, record in enumerate(batch.records, batch.first)
     ]
     names = ("numbers", "seqs", "moments", "types", "payloads")
-    values = journal.fence_values(batches)
-    values |= dict(zip(names, map(list, zip(*events, strict=True)), strict=True))
-    message = [APPEND]
-    statements = [verb for _, also in work for verb in also if isinstance(verb, Statement)]
-    for number, statement in enumerate(statements):
-        mark = f"{number}__"
-        message.append(statement.sql.replace("%(", f"%({mark}"))
-        values |= {mark + name: value for name, value in statement.values.items()}
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute(";".join(message), values)
-    except DatabaseError as error:
-        if getattr(error.__cause__, "sqlstate", None) in REFUSED:
-            raise NotInOneMessage from None
-        raise
+    columns = dict(zip(names, map(list, zip(*events, strict=True)), strict=True))
+    return Statement(APPEND, journal.fence_values(batches) | columns)

@@ -24,10 +24,17 @@ class Statement:
     sql: str
     values: dict[str, Any]
 
-    def __call__(self) -> None:
-        """Execute it in the caller's transaction."""
+    def __call__(self) -> list[Any]:
+        """Execute it in the caller's transaction; its rows."""
         with connection.cursor() as cursor:
             cursor.execute(self.sql, self.values)
+            rows: list[Any] = cursor.fetchall()
+            return rows
+
+    def marked(self, mark: str) -> "Statement":
+        """The same with other names for its values, to stand in one message with others."""
+        values = {mark + name: value for name, value in self.values.items()}
+        return Statement(self.sql.replace("%(", f"%({mark}"), values)
 
 
 class LostLease(HostError):

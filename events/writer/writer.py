@@ -10,6 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import structlog
@@ -19,7 +20,7 @@ from backends import bell, metrics
 from backends.postgres.base import own_connection
 from events import announce
 from events.journal import Batch, Claim
-from events.writer.commits import DEADLINE, Blocked, Committer, Work
+from events.writer.commits import DEADLINE, Blocked, Committer, Look, Work
 from events.writer.lease import Lease
 
 log = structlog.get_logger(__name__)
@@ -34,25 +35,30 @@ THEN_SECONDS = 5.0
 GATHER_TURNS, GATHER_SECONDS = 10, 0.002
 """How many turns of the event loop an idle writer waits for more; a busy loop's turns are long."""
 
-Then = Callable[[list[UUID]], object]
+
+class FollowUp(NamedTuple):
+    """What follows a commit that ends journals.
+
+    ``look`` makes a statement whose rows tell what there is to do for them, in the commit's own
+    message if that is small; ``act`` does it. That has a thread and a connection of its own, so
+    that no commit waits for it; it may fail, and it is not done if the process dies.
+    """
+
+    look: Look
+    act: Callable[[list[Any]], object]
 
 
 class JournalWriter:
     """The worker's only way to append. ``run`` it beside the worker; ``close`` it after."""
 
-    def __init__(self, then: Then | None = None) -> None:
-        """``then`` is called after a commit with the journals that ended in it.
-
-        It has a thread and a connection of its own, so that no commit waits for it; it may fail,
-        and it is not called if the process dies.
-        """
-        self._then = then
-        self._ended: asyncio.Queue[UUID] = asyncio.Queue()
+    def __init__(self, follow_up: FollowUp | None = None) -> None:
+        self._follow_up = follow_up
+        self._ended: asyncio.Queue[tuple[list[UUID], list[Any]]] = asyncio.Queue()
         self._enlisted: dict[Lease, None] = {}
         self._blocked: dict[Lease, bool] = {}  # whether it has rested
         self._wake = asyncio.Event()
         self._closing = False
-        self._committer = Committer()
+        self._committer = Committer(follow_up and follow_up.look)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="journal-writer")
         self._after = ThreadPoolExecutor(1, thread_name_prefix="after-commit")
         self._bell: asyncio.Queue[list[tuple[str, bell.Message]]] = asyncio.Queue(64)
@@ -82,7 +88,7 @@ class JournalWriter:
         """Commit until ``close``; everything appended before is committed first."""
         beside = [
             asyncio.create_task(self._ring(), name="bell"),
-            asyncio.create_task(self._follow_up(), name="after-commit"),
+            asyncio.create_task(self._follow(), name="after-commit"),
         ]
         loop = asyncio.get_running_loop()
         try:
@@ -133,9 +139,10 @@ class JournalWriter:
         if stored:
             with suppress(asyncio.QueueFull):
                 self._bell.put_nowait([announce.message(batch) for batch in stored])
-        for batch in stored:
-            if batch.final:
-                self._ended.put_nowait(batch.journal_id)
+        committer = self._committer
+        if committer.to_look_at or committer.rows:
+            self._ended.put_nowait((committer.to_look_at, committer.rows))
+            committer.to_look_at, committer.rows = [], []
 
     def _rest(self, lease: Lease) -> None:
         if lease not in self._blocked:
@@ -180,19 +187,23 @@ class JournalWriter:
             await bell.ring(items)
             self._bell.task_done()
 
-    async def _follow_up(self) -> None:
-        """Call ``then`` beside the commits; runs that end during a call go into the next one."""
+    async def _follow(self) -> None:
+        """Follow up beside the commits; runs that end meanwhile go into the next call."""
         loop = asyncio.get_running_loop()
         while True:
-            ended = [await self._ended.get()]
+            calls = [await self._ended.get()]
             while not self._ended.empty():
-                ended.append(self._ended.get_nowait())
-            if self._then is not None:
+                calls.append(self._ended.get_nowait())
+            ended, rows = (
+                [each for part in parts for each in part] for parts in zip(*calls, strict=True)
+            )
+            if self._follow_up is not None:
+                call = partial(_call, self._follow_up, ended, rows)
                 try:
-                    await loop.run_in_executor(self._after, _call, self._then, ended)
+                    await loop.run_in_executor(self._after, call)
                 except Exception:
                     log.exception("writer.follow_up_failed")
-            for _ in ended:
+            for _ in calls:
                 self._ended.task_done()
 
 
@@ -209,14 +220,18 @@ async def _gather() -> None:
             return
 
 
-def _call(then: Then, ended: list[UUID]) -> None:
+def _call(follow_up: FollowUp, ended: list[UUID], rows: list[Any]) -> None:
     """Call it in a thread with its own connection, which may have broken since the last call."""
     own_connection(AFTER_COMMIT, deadline=DEADLINE)
+
+    def call() -> None:
+        follow_up.act(rows + (follow_up.look(ended)() if ended else []))
+
     try:
-        then(ended)
+        call()
     except (InterfaceError, OperationalError):
         connection.close()
-        then(ended)
+        call()
 
 
 def _disconnect() -> None:

@@ -33,6 +33,8 @@ import structlog
 from django.db import DatabaseError, connection, transaction
 from psycopg.errors import LockNotAvailable
 
+from events.writer import FollowUp
+from events.writer.lease import Statement
 from protocol.ids import uuid7_floor, uuid7_seconds
 from runs.lifecycle import jobs
 from runs.models import EndedRun, Run, TeamUsage
@@ -178,18 +180,29 @@ def look_again(team_id: UUID) -> None:
     transaction.on_commit(partial(_admit_safely, team_id))
 
 
-def ended(run_ids: Iterable[UUID]) -> None:
-    """Admit the next runs of these runs' teams, after the commit that ended them."""
+def teams_with_next(run_ids: Iterable[UUID]) -> Statement:
+    """A statement for the teams of these runs in which one waits for admission."""
     values: dict[str, Any] = {
         "runs": list(run_ids),
         "default": default("concurrent_runs"),
         "batch": BATCH,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(TEAMS_WITH_NEXT, values)
-        teams = [team for (team,) in cursor.fetchall()]
-    for team in teams:
+    return Statement(TEAMS_WITH_NEXT, values)
+
+
+def admit_all(teams: Iterable[tuple[UUID]]) -> None:
+    """Admit the next runs of these teams, which are rows of ``teams_with_next``."""
+    for team in {team for (team,) in teams}:
         _admit_safely(team)
+
+
+def ended(run_ids: Iterable[UUID]) -> None:
+    """Admit the next runs of these runs' teams, after the commit that ended them."""
+    admit_all(teams_with_next(run_ids)())
+
+
+FOLLOW_UP = FollowUp(teams_with_next, admit_all)
+"""``ended``, for a writer: it asks for the teams in the message that ends their runs."""
 
 
 def admit_next(team_id: UUID, *, count: bool = False) -> int:

@@ -44,7 +44,7 @@ def finish(run_id: UUID, terminal: dict[str, Any], tally: Tally | None = None) -
     """Store how a run ended; runs in the transaction that stores its terminal event.
 
     ``tally``: what all of its events were, if that is known. Returns the run's id, which
-    ``admission.ended`` takes after that commit.
+    ``admission.FOLLOW_UP`` takes after that commit.
     """
     status = status_of(terminal)
     if not ends.store(run_id, status, **_columns(status, terminal, tally)):

@@ -7,6 +7,7 @@ that waits for its thread's lock, would wait for the next poll.
 
 import asyncio
 import copy
+import logging
 import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -33,6 +34,7 @@ UNSURE = 30.0  # seconds in which a statement whose answer was lost may still ta
 LOOK = 10.0  # seconds between two searches for jobs that are ours, but not running here
 # A daily task that was due while nobody could defer it is deferred up to this late.
 MAKE_UP = 86_400
+LINES_OF_A_JOB = frozenset({"loaded_job_info", "start_job", "job_success", "finish_task"})
 LOST_JOBS = """
 select id from procrastinate_jobs
  where worker_id = %(worker_id)s and status = 'doing' and id <> all(%(here)s)
@@ -108,8 +110,14 @@ class PatientWorker(Worker):
         )
         self.app.job_manager = self._taking
         self.additional_context = {**(self.additional_context or {}), CLAIMS: self._taking.claims}
+        self._logs_jobs = self.logger.isEnabledFor(logging.INFO)
         self._unsure_until = self._look_at = 0.0
         self._drained_by = float("inf")
+
+    def _log_extra(self, action: str, *args: Any, **kwargs: Any) -> Any:
+        """Copies of the job for four lines of the log, made only if such lines are written."""
+        is_needed = self._logs_jobs or action not in LINES_OF_A_JOB
+        return super()._log_extra(action, *args, **kwargs) if is_needed else {}
 
     async def _persist_job_status(self, *args: Any, **kwargs: Any) -> None:
         """A job that ends releases its lock, for which the thread's next job may be waiting."""

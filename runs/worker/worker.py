@@ -44,7 +44,7 @@ async def work(watchdog: Watchdog, queues: Sequence[str]) -> None:
     metrics.slots.set(settings.AGUI_WORKER_CONCURRENCY)
     if settings.AGUI_METRICS_ADDRESS:
         metrics.serve(settings.AGUI_METRICS_ADDRESS)
-    writer = JournalWriter(then=admission.ended)
+    writer = JournalWriter(admission.FOLLOW_UP)
     app = django_app.with_connector(PatientConnector(**queue_parameters()))
     async with app.open_async(), asyncio.TaskGroup() as group:
         writing = group.create_task(writer.run(), name="journal-writer")

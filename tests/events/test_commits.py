@@ -1,5 +1,8 @@
 """A small group of batches is one message, which stores all of it or nothing."""
 
+from collections.abc import Sequence
+from uuid import UUID
+
 import pytest
 from django.db import DatabaseError
 
@@ -78,3 +81,29 @@ def test_what_is_small() -> None:
     assert not is_small([work(claim, deltas(SMALL_EVENTS)), work(claim, deltas(1))])
     assert not is_small([work(claim, large)])
     assert not is_small([work(claim, deltas(1), NOTHING, lambda: None)])
+
+
+def test_what_follows_is_asked_behind_the_commit_of_an_end() -> None:
+    """Its rows come with the message; where nothing has ended, nothing is asked."""
+    one, two = claims(2)
+
+    def question(ended: Sequence[UUID]) -> Statement:
+        sql = "select id, head from events_journal where id = any (%(ended)s)"
+        return Statement(sql, {"ended": list(ended)})
+
+    assert store_in_one_message([work(two, deltas(2))], question) == []
+    group = [
+        work(one, whole_log(4), NOTHING),
+        work(two._replace(head=2), deltas(1, start=3)),
+    ]
+    assert store_in_one_message(group, question) == [(one.journal_id, 4)]
+    with pytest.raises(NotInOneMessage):
+        store_in_one_message([work(one, whole_log(4), NOTHING)], question)
+    assert stored(one) == payloads(whole_log(4)), "the BEGIN of what failed is undone"
+
+
+def test_an_error_behind_the_commit_leaves_the_group_stored() -> None:
+    (claim,) = claims(1)
+    group = [work(claim, whole_log(4), NOTHING)]
+    assert store_in_one_message(group, lambda _: DIVIDED) == []
+    assert stored(claim) == payloads(whole_log(4))

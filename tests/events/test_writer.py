@@ -202,8 +202,8 @@ async def test_a_commit_whose_answer_was_lost_is_not_made_twice(
     real: Callable[..., object] = getattr(module, name)
     fired: list[int] = []
 
-    def commit_and_die(work: object) -> object:
-        outcome = real(work)
+    def commit_and_die(*args: object) -> object:
+        outcome = real(*args)
         if not fired:
             fired.append(1)
             with connection.wrap_database_errors:

@@ -43,6 +43,7 @@ MEMBERS = {
         "procrastinate.psycopg_connector:PsycopgConnector._loop_notify",
         "procrastinate.worker:Worker._fetch_and_process_jobs",
         "procrastinate.worker:Worker._handle_notification",
+        "procrastinate.worker:Worker._log_extra",
         "procrastinate.worker:Worker._new_job_event",
         "procrastinate.worker:Worker._periodic_deferrer",
         "procrastinate.worker:Worker._persist_job_status",

@@ -88,6 +88,7 @@ async def stream_run(
             stall=stall or settings.AGUI_STALL_TIMEOUT,
             view=view or (sse.whole if raw else sse.rawless),
             wire=wire,
+            ends_with_log=len(logs.runs) == 1,
         )
         refused = await while_allowed(
             sending, request, principal, first, logs.owner, leaving="http.disconnect"

@@ -49,8 +49,8 @@ def test_a_whole_run_on_a_fresh_thread(host: Host, host_statements: Statements) 
     end = everything.by("agui-writer", "agui-after-commit")
     assert 0 < start.statements <= 2
     assert 0 < claim.statements <= 2
-    assert 0 < end.statements <= 3
-    assert run.statements <= 5
+    assert 0 < end.statements <= 2
+    assert run.statements <= 4
     assert run.commits <= 3
 
 

@@ -122,7 +122,7 @@ class Seen:
 @asynccontextmanager
 async def working(*middleware: Any) -> AsyncIterator[PatientWorker]:
     """A worker as ``runs.worker.worker`` makes it, without signals."""
-    writer = JournalWriter(then=admission.ended)
+    writer = JournalWriter(admission.FOLLOW_UP)
     patient = app.with_connector(PatientConnector(**queue_parameters()))
     async with patient.open_async(), asyncio.TaskGroup() as group:
         group.create_task(writer.run())

@@ -162,11 +162,11 @@ class TestLostLeases:
         fired: list[int] = []
         real = commits.store_in_one_message
 
-        def refuse_once(work: Any) -> None:
+        def refuse_once(work: Any, *args: Any) -> Any:
             if any(r.type == "CUSTOM" for batch, _ in work for r in batch.records):
                 fired.append(1)
                 raise ValueError(SECRET)
-            real(work)
+            return real(work, *args)
 
         monkeypatch.setattr(commits, "store_in_one_message", refuse_once)
         run, log = await play(after_prefix({"type": "CUSTOM", "name": "n", "value": 1}))
