@@ -9,7 +9,9 @@ Callers take turns, and one caller (a team, or an address not yet identified) ho
 the slots. A request that would wait too long is refused at once.
 
 Starts have a share of the slots only: each keeps a processor busy, and many at once held up the
-events of open streams. Reads and joins wait for PostgreSQL instead, and share its answers.
+events of open streams. Reads and joins wait for PostgreSQL instead, and share its answers. While
+other callers have streams open, a caller's starts also rest: the processors that a start keeps busy
+behind its answer, in worker and database, are those that bring the others' events.
 """
 
 import asyncio
@@ -33,26 +35,44 @@ Key = tuple[str, str]
 
 
 class Slot:
-    """The right to use the database for one request; ``release`` is idempotent."""
+    """The right to use the database for one request; ``release`` and ``close`` are idempotent."""
+
+    __slots__ = ("_caller", "_gate", "_is_open", "_kind", "_since", "released")
 
     def __init__(self, gate: "Gate", caller: str, kind: str) -> None:
         self._gate, self._caller, self._kind = gate, caller, kind
         self._since = time.monotonic()
-        self.released = False
+        self.released = self._is_open = False
 
     def release(self) -> None:
-        """Give the slot back; again is harmless."""
+        """Give the slot back: the request's answer begins, and is a stream for as long as it lasts.
+
+        Again is harmless.
+        """
         if not self.released:
-            self.released = True
+            self.released = self._is_open = True
+            self._gate.opened(self._caller)
             self._gate.left(self._caller, self._kind, time.monotonic() - self._since)
+
+    def close(self) -> None:
+        """The request is over."""
+        self.release()
+        if self._is_open:
+            self._is_open = False
+            self._gate.closed(self._caller)
 
 
 class Gate:
     """The slots of one event loop, and the lanes of callers that wait for one."""
 
-    def __init__(self, slots: int, starts: int | None = None) -> None:
-        """``starts``: how many of the slots starts may hold; all of them if not given."""
+    def __init__(self, slots: int, starts: int | None = None, rest: float = 0.0) -> None:
+        """``starts``: how many of the slots starts may hold; all of them if not given.
+
+        ``rest``: while other callers have streams open, a caller's starts rest behind each, so many
+        times as long as that one took.
+        """
         self.slots = slots
+        self.rest = rest
         self.starts = min(starts or slots, slots)
         self.share = max(1, slots // 2)
         # Of two, one caller gets one: its starts may wait long for a thread of its own.
@@ -61,6 +81,8 @@ class Gate:
         self._busy_of: Counter[str] = Counter()
         self._starts = 0
         self._starts_of: Counter[str] = Counter()
+        self._open = 0
+        self._open_of: Counter[str] = Counter()
         self._lanes: OrderedDict[Key, deque[asyncio.Future[None]]] = OrderedDict()
         self._starting_lanes = 0
         self._waiting = 0
@@ -97,10 +119,12 @@ class Gate:
         """Seconds that a request would wait behind those of its own lane."""
         fresh = (caller, kind) not in self._lanes
         at_once = min(self.share, self.slots / (len(self._lanes) + fresh))
+        seconds = self._seconds[kind]
         if kind == START:
             starters = self._starting_lanes + fresh
             at_once = min(at_once, self.share_of_starts, self.starts / starters)
-        return len(self._lanes.get((caller, kind), ())) * self._seconds[kind] / at_once
+            seconds += self._rest_of(caller, seconds)
+        return len(self._lanes.get((caller, kind), ())) * seconds / at_once
 
     def left(self, caller: str, kind: str, seconds: float | None) -> None:
         """Take a slot back; ``seconds``, if set, is how long its request took."""
@@ -110,7 +134,27 @@ class Gate:
         _count_down(self._busy_of, caller)
         if kind == START:
             self._starts -= 1
-            _count_down(self._starts_of, caller)
+            if rest := self._rest_of(caller, seconds or 0.0):
+                asyncio.get_running_loop().call_later(rest, self._rested, caller)
+            else:
+                _count_down(self._starts_of, caller)
+        self._call()
+
+    def opened(self, caller: str) -> None:
+        """A request of this caller holds no slot any more, but is still answered."""
+        self._open += 1
+        self._open_of[caller] += 1
+
+    def closed(self, caller: str) -> None:
+        """Such a request is over."""
+        self._open -= 1
+        _count_down(self._open_of, caller)
+
+    def _rest_of(self, caller: str, seconds: float) -> float:
+        return seconds * self.rest if self._open > self._open_of[caller] else 0.0
+
+    def _rested(self, caller: str) -> None:
+        _count_down(self._starts_of, caller)
         self._call()
 
     def _has_room(self, caller: str, kind: str) -> bool:

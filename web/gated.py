@@ -58,13 +58,17 @@ class Gated:
                 scope[SLOT], scope[GATE] = slot, gate
                 await self.app(scope, receive, sending)
         finally:
-            slot.release()
+            slot.close()
 
     def _gate(self, path: str) -> Gate:
         loop = asyncio.get_running_loop()
         if loop not in self._gates:
             self._gates[loop] = (
-                Gate(settings.AGUI_REQUEST_SLOTS, settings.AGUI_START_SLOTS),
+                Gate(
+                    settings.AGUI_REQUEST_SLOTS,
+                    settings.AGUI_START_SLOTS,
+                    settings.AGUI_START_REST,
+                ),
                 Gate(PROBE_SLOTS),
             )
         return self._gates[loop][path in PROBES]

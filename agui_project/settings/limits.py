@@ -12,6 +12,7 @@ AGUI_REQUEST_SLOTS: int = env.number(
 AGUI_START_SLOTS: int = env.number(
     "AGUI_START_SLOTS", default=max(2, AGUI_REQUEST_SLOTS // 4), least=1, most=1_000
 )
+AGUI_START_REST: int = env.number("AGUI_START_REST", default=3, most=1_000)
 AGUI_REQUEST_WAIT: float = env.seconds("AGUI_REQUEST_WAIT", default=10.0, least=0.01)
 AGUI_BODY_TIMEOUT: float = env.seconds("AGUI_BODY_TIMEOUT", default=30.0, least=1)
 AGUI_BODIES_MAX_BYTES: int = env.number("AGUI_BODIES_MAX_BYTES", default=100_000_000, least=1)

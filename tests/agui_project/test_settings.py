@@ -147,6 +147,7 @@ WRONG: dict[str, tuple[str | tuple[str, dict[str, str]], ...]] = {
     "AGUI_DB_POOL": (*COUNTS, "1"),
     "AGUI_REQUEST_SLOTS": COUNTS,
     "AGUI_START_SLOTS": COUNTS,
+    "AGUI_START_REST": (*NUMBERS, "1001"),
     "AGUI_REQUEST_WAIT": SPANS,
     "AGUI_DATABASE_DEADLINE": SECONDS,
 }  # fmt: skip

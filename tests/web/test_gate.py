@@ -141,3 +141,34 @@ async def test_who_leaves_while_waiting_takes_no_slot_along() -> None:
 )
 def test_which_requests_are_starts(method: str, path: str, kind: str) -> None:
     assert _kind({"type": "http", "method": method, "path": path, "headers": []}) == kind
+
+
+async def test_starts_rest_while_others_have_streams_open(settings: Settings) -> None:
+    """The rest is a multiple of what the start took; a caller who is alone does not rest."""
+    settings.AGUI_REQUEST_WAIT = 1e9
+    gate = Gate(8, starts=2, rest=1e6)
+    own_stream = await gate.enter("a", "join")
+    own_stream.release()
+    async with entering(gate, *"aa") as of_a:
+        of_a[0].close()
+        await settle()
+        assert len(of_a) == 2, "only its own stream is open"
+        stream = await gate.enter("b", "join")
+        stream.release()
+        of_a[1].close()
+        assert gate.expected("a", "start") == 0.0
+        async with entering(gate, *"aa") as later, entering(gate, "b") as of_b:
+            assert (len(later), len(of_b)) == (0, 1), "other callers' starts go on"
+            assert gate.expected("a", "start") > 1_000
+            async with entering(gate, *"aaa", kind="read") as reads:
+                assert len(reads) == 3, "so do its reads"
+            gate._rested("a")
+            await settle()
+            assert len(later) == 1
+            stream.close()
+            stream.close()
+            later[0].close()
+            await settle()
+            assert len(later) == 2, "the other stream is over"
+    own_stream.close()
+    assert (gate._open, gate._open_of) == (0, {})
