@@ -8,6 +8,7 @@ itself does to a figure. Both run with this environment's packages.
 
 import os
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from benchmarks.report import keep
 ROOT = Path(__file__).parent.parent
 NAMES = ("append", "latency", "intake")
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
-FIGURE = re.compile(r"(\d[\d,]*\.?\d*)\s*(ms|µs|events/s|rows/s)\b")
+FIGURE = re.compile(r"(\d[\d,]*\.?\d*)\s*(ms|µs|events/s|rows/s|runs/s)\b")
 
 
 def measure(tree: Path, name: str) -> dict[str, float]:
@@ -67,6 +68,10 @@ def main() -> None:
         other = Path(folder) / "other"
         git = ["git", "-C", str(ROOT), "worktree"]
         subprocess.run([*git, "add", "--quiet", "--detach", "--force", other, commit], check=True)
+        for name in names:
+            script = Path("benchmarks", *name.split(".")).with_suffix(".py")
+            if not (other / script).exists():  # a newer script than that commit
+                shutil.copy(ROOT / script, other / script)
         try:
             lines = list(compare(other, names))
         finally:

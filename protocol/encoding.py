@@ -81,11 +81,6 @@ def delta_of(stored: bytes) -> Delta | None:
     return match.groups() if match else None  # type: ignore[return-value]
 
 
-def size_of(value: Any) -> int:
-    """The approximate size in bytes of a value's wire JSON."""
-    return len(dumps(value))
-
-
 def clean_delta(text: str) -> str:
     """Like ``clean_text``, but keeps half a pair at either edge: the next delta may complete it."""
     if text.isascii():

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from protocol.pointer import steps
-from protocol.strict_json import dumps_any
+from protocol.strict_json import size_of
 
 MAX_COPIED = 1_000_000
 """How many values one patch may copy: a few copies of the root would each double the document."""
@@ -130,7 +130,7 @@ class _Patch:
 
     def copy(self, root: Any, source: list[str], target: list[str]) -> Any:
         value = _find(root, source)
-        self.growth += len(dumps_any(value))
+        self.growth += size_of(value)
         if self.growth > MAX_GROWTH:
             raise PatchFailed("the patch copies too much")
         _check_depth(value, len(target))

@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+import orjson
+
 from protocol.errors import BadRequest
 
 MAX_DEPTH = 100
@@ -23,15 +25,35 @@ _HALF = re.compile("[\ud800-\udfff]")
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*+\\u0000")
 
 
-dumps: Callable[[Any], str] = json.JSONEncoder(
+_strictly: Callable[[Any], str] = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")
 ).encode
-"""The compact JSON text of a value that ``loads`` or intake let in. Raises ValueError for NaN and
-infinities."""
-
 dumps_any: Callable[[Any], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-"""The same for a value of an agent or a command, which may contain NaN. Raises TypeError for what
+"""``dumps`` for a value of an agent or a command, which may contain NaN. Raises TypeError for what
 is not JSON, ValueError for a value that contains itself."""
+_OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
+
+
+def dumps(value: Any) -> str:
+    """The compact JSON text of a value that ``loads`` or intake let in.
+
+    Raises ValueError for NaN and infinities. Python's own encoder takes 3 ms for a text of a
+    megabyte, in which nothing else runs. It has the last word on what orjson refuses (unpaired
+    surrogates, large integers, deep nesting), and on ``null``, which orjson writes for NaN.
+    """
+    try:
+        encoded = orjson.dumps(value, option=_OPTIONS)
+    except TypeError:
+        return _strictly(value)
+    return _strictly(value) if b"null" in encoded else encoded.decode()
+
+
+def size_of(value: Any) -> int:
+    """The size in bytes of the JSON of any value of an agent."""
+    try:
+        return len(orjson.dumps(value, option=_OPTIONS))
+    except TypeError:
+        return len(dumps_any(value))
 
 
 class BadJson(BadRequest):

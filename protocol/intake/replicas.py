@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from protocol.deep_copy import deep_copy
-from protocol.encoding import size_of
 from protocol.errors import RunErrorCode, RunFailed
 from protocol.patch import PatchFailed, grown
+from protocol.strict_json import size_of
 from protocol.violation import Event, Violation
 
 MAX_BYTES = 10 * 1024 * 1024

@@ -46,7 +46,7 @@ BATCH = 1_000
 """How many runs are admitted at once if there is no limit."""
 TOO_MANY_WAIT, TOO_MUCH_STORED, TOO_MANY_STARTED = "AG001", "AG003", "AG004"
 
-# The functions are in the migrations 0007, 0012 and 0014.
+# The functions are in the migrations 0007, 0012 and 0017.
 PLACE = """
 select agui_place(%(team)s, %(run)s, %(default)s, %(batch)s, %(queue)s, %(task)s,
                   %(at_once)s, %(queued)s)

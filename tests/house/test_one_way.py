@@ -18,8 +18,8 @@ PIPES = (
 
 ONE_WAY = [
     # what, how it would be written again, and where it stands
-    ("a JSON encoder", r"JSONEncoder\(", ("protocol/strict_json.py",)),
-    ("JSON for readers", r"json\.dumps\(", (*PIPES, "dashboard/inbox/indented.py", CLIENT)),
+    ("a JSON encoder", r"JSONEncoder\(|\borjson\b", ("protocol/strict_json.py",)),
+    ("JSON for readers", r"\bjson\.dumps\(", (*PIPES, "dashboard/inbox/indented.py", CLIENT)),
     ("a deep copy", r"\bdeepcopy\(", ("protocol/deep_copy.py",)),
     ("JSON Pointers", r"\"~1\"", ("protocol/pointer.py", CLIENT)),
     ("the terminal events", r"\{\"RUN_FINISHED\", \"RUN_ERROR\"\}", ("protocol/schema.py", CLIENT)),

@@ -2,8 +2,11 @@
 
 import json
 import math
+from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from protocol.strict_json import (
     MAX_DEPTH,
@@ -14,6 +17,7 @@ from protocol.strict_json import (
     dumps_any,
     has_too_many_values,
     loads,
+    size_of,
 )
 
 
@@ -69,3 +73,46 @@ def test_what_is_written_is_compact_and_has_no_nan_unless_an_agent_sent_it() -> 
     with pytest.raises(ValueError, match="JSON"):
         dumps(math.nan)
     assert dumps_any(math.nan) == "NaN"
+
+
+EXACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(st.characters(exclude_categories=())),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(VALUES)
+def test_the_quick_encoder_writes_what_pythons_own_writes(value: object) -> None:
+    """Also unpaired surrogates, control characters and large integers."""
+    assert dumps(value) == EXACT(value)
+    assert size_of(value) in (len(EXACT(value)), len(EXACT(value).encode(errors="replace")))
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_number_comes_back_as_it_was(number: float) -> None:
+    assert json.loads(dumps([number])) == [number]
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_nan_deep_inside_is_refused_beside_null(number: float) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        dumps({"a": [None, {"b": [1, number]}], "null": "null"})
+    assert dumps({"a": None, "null": "null"}) == '{"a":null,"null":"null"}'
+    assert size_of([number]) > 0
+
+
+@pytest.mark.parametrize("value", [{1}, b"bytes", object(), datetime.now(UTC)])
+def test_what_is_not_json_is_refused(value: object) -> None:
+    for encode in (dumps, size_of):
+        with pytest.raises(TypeError, match="not JSON serializable"):
+            encode({"a": value})
+
+
+def test_what_is_nested_deeply_is_written_all_the_same() -> None:
+    deep: object = "x"
+    for _ in range(400):
+        deep = [deep]
+    assert dumps(deep) == EXACT(deep)
+    assert size_of(deep) == len(EXACT(deep))

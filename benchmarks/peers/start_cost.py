@@ -1,0 +1,41 @@
+"""What a whole short run costs: for ``python -m benchmarks.against COMMIT peers.start_cost``.
+
+Runs per second and processor time, by bare sockets; and the time until a run's first delta.
+"""
+
+from collections.abc import Iterator
+
+from benchmarks.peers import clients
+from benchmarks.peers.servers import Server, this_host
+from benchmarks.peers.start_profile import processes
+from benchmarks.report import keep
+from tests.acceptance.host import Host
+
+WARM, COUNTED, ONE_BY_ONE = 150, 500, 60
+
+
+def costs(host: Host) -> Iterator[str]:
+    """A line for each figure, which begins with its name and has a unit."""
+    server = Server("host", host.port, host.headers)
+    clients.runs_per_second(server, WARM, 10)
+    first = clients.first_delta_ms(server, ONE_BY_ONE, 1)
+    yield f"POST → first delta, one at a time, p50   {first:.2f} ms"
+    first = clients.first_delta_ms(server, 100, 100)
+    yield f"first delta of 100 at once, p50   {first:.0f} ms"
+    for at_once in (10, 50):
+        before = processes(host)
+        runs = clients.bare_runs_per_second(server, COUNTED, at_once)
+        after = processes(host)
+        yield f"whole runs, {at_once} at a time   {runs:.1f} runs/s"
+        for name in sorted(after):
+            each = (after[name] - before[name]) * 1000 / COUNTED
+            yield f"processor time of one, {at_once} at a time, {name}   {each:.2f} ms"
+
+
+def main() -> None:
+    with this_host() as host:
+        keep("start-cost", list(costs(host)))
+
+
+if __name__ == "__main__":
+    main()
