@@ -99,7 +99,9 @@ def test_a_number_comes_back_as_it_was(number: float) -> None:
 def test_nan_deep_inside_is_refused_beside_null(number: float) -> None:
     with pytest.raises(ValueError, match="JSON"):
         dumps({"a": [None, {"b": [1, number]}], "null": "null"})
-    assert dumps({"a": None, "null": "null"}) == '{"a":null,"null":"null"}'
+    with pytest.raises(ValueError, match="JSON"):
+        dumps([None, (number,)])
+    assert dumps({"a": None, "null": ["null", (1.5, 2)]}) == '{"a":null,"null":["null",[1.5,2]]}'
     assert size_of([number]) > 0
 
 
