@@ -77,7 +77,7 @@ class Request:
         try:
             yield
         finally:
-            slot.release()
+            slot.close()
 
     @asynccontextmanager
     async def readmitted(self, caller: str, kind: str) -> AsyncIterator[None]:

@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 from pytest_django import Settings
 
 from agui_project.errors import Overloaded
+from web.asgi_http import GATE, Request
 from web.gate import Gate, Slot
 from web.gated import _kind
 
@@ -172,3 +174,17 @@ async def test_starts_rest_while_others_have_streams_open(settings: Settings) ->
             assert len(later) == 2, "the other stream is over"
     own_stream.close()
     assert (gate._open, gate._open_of) == (0, {})
+
+
+async def test_requests_of_a_socket_leave_no_stream_behind() -> None:
+    """Each takes a slot for itself; only the socket stays open."""
+    gate = Gate(8, starts=2, rest=3.0)
+    request = Request({"type": "websocket", GATE: gate}, receive=_nothing)
+    for _ in range(3):
+        async with request.admitted("a", "start"):
+            assert gate._busy == 1
+    assert (gate._busy, gate._open, gate._open_of) == (0, 0, {})
+
+
+async def _nothing() -> dict[str, Any]:
+    raise AssertionError("nobody asks it")
