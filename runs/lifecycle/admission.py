@@ -3,9 +3,9 @@
 A run has a job from the moment it is admitted. Until then it waits without one: for its team's turn
 (``concurrent_runs``) or its thread's (runs of a thread go in order).
 
-Only one process at a time admits for a team, under the lock of the team's ``TeamUsage`` row, and
-nobody ever waits for that lock: a start of one team would otherwise hold up whatever else its
-transaction has locked. So everything that may make room - an end, a cancel, the reaper - and each
+Only one process at a time admits for a team, under the lock of the team's ``TeamUsage`` row. No
+transaction that has locked anything else waits for it: a start of one team would otherwise hold up
+whatever that is. So everything that may make room - an end, a cancel, the reaper - and each
 start whose run has to wait tries to admit once more after its commit (``admit_next``), when it has
 nothing locked: then it waits for the lock, and sees everything committed by then. ``sweep`` covers
 what a process that died in between left undone, and what an operator's higher limit lets in.

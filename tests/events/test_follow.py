@@ -5,8 +5,10 @@ import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
+from uuid import UUID
 
 import pytest
+from pytest_django import Settings
 
 from backends.postgres.bridge import db
 from events import journal
@@ -169,6 +171,35 @@ async def test_the_last_event_arrives_though_its_bell_is_lost() -> None:
         lease.append(records[9:])
         await lease.flush()
         assert await asyncio.wait_for(reading, 10) == expected(records, 0)
+
+
+@pytest.mark.parametrize("lost", [False, True])
+async def test_a_reader_that_expects_a_run_gets_it_without_reading(
+    monkeypatch: pytest.MonkeyPatch, settings: Settings, lost: bool
+) -> None:
+    """If the first notification is lost, the tick sends it to the journal."""
+    settings.AGUI_HUB_TICK = 0.05
+    claim, records = await db(new_claim), whole_log(5)
+    reads: list[int] = []
+    async with live() as (writer, here):
+        stretch, deliver = here.stretch, here.deliver
+
+        async def counted(journal_id: UUID, after: int) -> Any:
+            reads.append(after)
+            return await stretch(journal_id, after)
+
+        monkeypatch.setattr(here, "stretch", counted)
+        monkeypatch.setattr(here, "deliver", (lambda _: None) if lost else deliver)
+        reader = await here.expect(claim.journal_id)
+        writing = asyncio.create_task(write(writer, claim, records, 0))
+        received: list[tuple[int, bytes]] = []
+        async with asyncio.timeout(20), aclosing(follow(claim.journal_id, reader=reader)) as frames:
+            async for batch in frames:
+                if batch:
+                    received += enumerate(batch.payloads or (), batch.first)
+        await writing
+    assert received == expected(records, 0)
+    assert bool(reads) is lost
 
 
 async def test_a_reader_that_does_not_read_costs_bounded_memory_and_loses_nothing() -> None:

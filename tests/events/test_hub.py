@@ -83,6 +83,58 @@ async def test_a_message_reaches_the_readers_of_its_journal_and_no_others(hub: H
     hub.deliver(message(mine, 3, b"c"))  # nobody is there: nothing happens
 
 
+async def test_a_reader_that_expects_a_journal_has_nothing_to_read(hub: Hub) -> None:
+    journal_id = uuid4()
+    reader = await hub.expect(journal_id)
+    assert not reader.missed
+    assert hub.is_read_by(journal_id, reader)
+    hub.deliver(message(journal_id, 1, b"a"))
+    assert reader.pop().payloads == [b"a"]
+    hub.leave(journal_id, reader)
+    hub.leave(journal_id, reader)  # whoever made the journal, and the one who has read it
+    assert journal_id not in hub.readers
+
+
+@pytest.mark.parametrize("trouble", ["silent", "away"])
+async def test_without_valkey_it_reads_the_journal(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch, trouble: str
+) -> None:
+    """A start waits for Valkey only briefly."""
+    fired: list[str] = []
+
+    async def joins(group: str) -> bool:
+        fired.append(group)
+        if trouble == "silent":
+            await asyncio.Event().wait()
+        return False
+
+    monkeypatch.setattr(hub._groups, "join", joins)
+    journal_id = uuid4()
+    async with asyncio.timeout(5):
+        reader = await hub.expect(journal_id)
+    assert fired == [announce.group(journal_id)]
+    assert reader.missed
+
+
+async def test_a_start_that_is_cancelled_leaves_no_reader(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entered = asyncio.Event()
+
+    async def joins(group: str) -> bool:
+        entered.set()
+        await asyncio.Event().wait()
+        return True
+
+    monkeypatch.setattr(hub._groups, "join", joins)
+    monkeypatch.setattr("events.hub.EXPECT_SECONDS", 60)
+    starting = asyncio.create_task(hub.expect(uuid4()))
+    await entered.wait()
+    starting.cancel()
+    await asyncio.gather(starting, return_exceptions=True)
+    assert not hub.readers
+
+
 async def test_a_topic_rings_those_who_listen_and_nobody_afterwards(hub: Hub) -> None:
     async with hub.listening(["access.a", "access.b"]) as both:
         async with hub.listening(["access.b"]) as one:
