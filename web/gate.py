@@ -10,8 +10,9 @@ the slots. A request that would wait too long is refused at once.
 
 Starts have a share of the slots only: each keeps a processor busy, and many at once held up the
 events of open streams. Reads and joins wait for PostgreSQL instead, and share its answers. While
-other callers have streams open, a caller's starts also rest: the processors that a start keeps busy
-behind its answer, in worker and database, are those that bring the others' events.
+other callers have streams open, or have just asked for something, a caller's starts also rest: the
+processors that a start keeps busy behind its answer, in worker and database, are those that bring
+the others' events and begin their runs.
 """
 
 import asyncio
@@ -30,6 +31,8 @@ MOST_WAITING = 4_000
 FIRST_GUESS = 0.02
 """Seconds that a request takes, until some were measured."""
 WEIGHT = 0.1
+RECENT = 2.0
+"""Seconds for which a caller counts as there after a request."""
 
 Key = tuple[str, str]
 
@@ -68,8 +71,8 @@ class Gate:
     def __init__(self, slots: int, starts: int | None = None, rest: float = 0.0) -> None:
         """``starts``: how many of the slots starts may hold; all of them if not given.
 
-        ``rest``: while other callers have streams open, a caller's starts rest behind each, so many
-        times as long as that one took.
+        ``rest``: while other callers are there, a caller's starts rest behind each, so many times
+        as long as that one took.
         """
         self.slots = slots
         self.rest = rest
@@ -83,6 +86,8 @@ class Gate:
         self._starts_of: Counter[str] = Counter()
         self._open = 0
         self._open_of: Counter[str] = Counter()
+        self._newest: tuple[str, float] = ("", float("-inf"))
+        self._newest_of_others: tuple[str, float] = self._newest
         self._lanes: OrderedDict[Key, deque[asyncio.Future[None]]] = OrderedDict()
         self._starting_lanes = 0
         self._waiting = 0
@@ -90,6 +95,9 @@ class Gate:
 
     async def enter(self, caller: str, kind: str) -> Slot:
         """Take a slot, or wait for one. Raises Overloaded at once if that would take too long."""
+        if self._newest[0] != caller:
+            self._newest_of_others = self._newest
+        self._newest = caller, time.monotonic()
         if (caller, kind) not in self._lanes and self._has_room(caller, kind):
             self._take(caller, kind)
             return Slot(self, caller, kind)
@@ -151,7 +159,15 @@ class Gate:
         _count_down(self._open_of, caller)
 
     def _rest_of(self, caller: str, seconds: float) -> float:
-        return seconds * self.rest if self._open > self._open_of[caller] else 0.0
+        return seconds * self.rest if self._others_are_there(caller) else 0.0
+
+    def _others_are_there(self, caller: str) -> bool:
+        if self._open > self._open_of[caller]:
+            return True
+        newest, at = self._newest
+        if newest == caller:
+            at = self._newest_of_others[1]
+        return time.monotonic() - at < RECENT
 
     def _rested(self, caller: str) -> None:
         _count_down(self._starts_of, caller)

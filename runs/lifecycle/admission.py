@@ -193,7 +193,7 @@ def teams_with_next(run_ids: Iterable[UUID]) -> Statement:
 def admit_all(teams: Iterable[tuple[UUID]]) -> None:
     """Admit the next runs of these teams, which are rows of ``teams_with_next``."""
     for team in {team for (team,) in teams}:
-        _admit_safely(team)
+        _admit_safely(team, has_next=True)
 
 
 def ended(run_ids: Iterable[UUID]) -> None:
@@ -205,18 +205,17 @@ FOLLOW_UP = FollowUp(teams_with_next, admit_all)
 """``ended``, for a writer: it asks for the teams in the message that ends their runs."""
 
 
-def admit_next(team_id: UUID, *, count: bool = False) -> int:
+def admit_next(team_id: UUID, *, count: bool = False, has_next: bool = False) -> int:
     """Admit the next runs of a team, in transactions of their own; returns how many.
 
-    Idempotent: see above. With ``count``, ended runs are added up, too. Raises OperationalError if
-    another process keeps the team's lock.
+    Idempotent: see above. With ``count``, ended runs are added up, too. ``has_next``: the caller
+    has just seen that a run waits. Raises OperationalError if another process keeps the team's
+    lock.
     """
     total = 0
-    while _has_next(team_id, count):
-        with transaction.atomic():
-            with connection.cursor() as cursor:
-                cursor.execute(f"{LAZY}; {LOCK}", {"team": team_id})
-            admitted = _admit(team_id)
+    while has_next or _has_next(team_id, count):
+        has_next = False
+        admitted = _admit_behind_a_commit(team_id)
         if admitted is None:
             break
         total += len(admitted.jobs)
@@ -253,10 +252,10 @@ def _change(team_id: UUID, statement: str, **values: Any) -> None:
         transaction.on_commit(partial(_admit_safely, team_id))
 
 
-def _admit_safely(team_id: UUID, *, count: bool = False) -> int:
+def _admit_safely(team_id: UUID, *, count: bool = False, has_next: bool = False) -> int:
     """One team's trouble is none of the others'."""
     try:
-        return admit_next(team_id, count=count)
+        return admit_next(team_id, count=count, has_next=has_next)
     except Exception as error:
         if isinstance(error.__cause__, LockNotAvailable):
             log.info("admission.left", team=str(team_id))
@@ -276,9 +275,30 @@ def _admit(team_id: UUID) -> Admitted | None:
     """Give jobs to the next runs of a team; None if another process has its lock."""
     with connection.cursor() as cursor:
         cursor.execute(ADMIT, _waiting(team_id))
-        if (row := cursor.fetchone()) is None:
-            return None
-        return Admitted(dict(zip(row[0], row[1], strict=True)), row[2])
+        return _admitted(cursor.fetchone())
+
+
+def _admit_behind_a_commit(team_id: UUID) -> Admitted | None:
+    """``_admit`` in a transaction of its own that waits for the lock: one message, if it may be."""
+    if connection.in_atomic_block:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(f"{LAZY}; {LOCK}", {"team": team_id})
+            return _admit(team_id)
+    before = ("begin", LAZY, *LOCK.split(";"))
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(";".join([*before, ADMIT, "commit"]), _waiting(team_id))
+            for _ in before:
+                cursor.nextset()
+            return _admitted(cursor.fetchone())
+    except DatabaseError:
+        if connection.connection is not None and not connection.connection.closed:
+            connection.connection.rollback()
+        raise
+
+
+def _admitted(row: Any) -> Admitted | None:
+    return None if row is None else Admitted(dict(zip(row[0], row[1], strict=True)), row[2])
 
 
 def _waiting(team_id: UUID) -> dict[str, Any]:

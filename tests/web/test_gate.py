@@ -145,9 +145,12 @@ def test_which_requests_are_starts(method: str, path: str, kind: str) -> None:
     assert _kind({"type": "http", "method": method, "path": path, "headers": []}) == kind
 
 
-async def test_starts_rest_while_others_have_streams_open(settings: Settings) -> None:
+async def test_starts_rest_while_others_have_streams_open(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The rest is a multiple of what the start took; a caller who is alone does not rest."""
     settings.AGUI_REQUEST_WAIT = 1e9
+    monkeypatch.setattr("web.gate.RECENT", 0.0)
     gate = Gate(8, starts=2, rest=1e6)
     own_stream = await gate.enter("a", "join")
     own_stream.release()
@@ -174,6 +177,23 @@ async def test_starts_rest_while_others_have_streams_open(settings: Settings) ->
             assert len(later) == 2, "the other stream is over"
     own_stream.close()
     assert (gate._open, gate._open_of) == (0, {})
+
+
+async def test_a_caller_counts_as_there_for_a_while_after_a_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gate = Gate(8, starts=2, rest=3.0)
+    for caller in "aba":
+        (await gate.enter(caller, "read")).close()
+    assert gate._others_are_there("a")
+    assert gate._others_are_there("b")
+    monkeypatch.setattr("web.gate.RECENT", 0.0)
+    assert not gate._others_are_there("a")
+    alone = Gate(8, starts=2, rest=3.0)
+    for _ in range(2):
+        (await alone.enter("a", "read")).close()
+    monkeypatch.setattr("web.gate.RECENT", 60.0)
+    assert not alone._others_are_there("a")
 
 
 async def test_requests_of_a_socket_leave_no_stream_behind() -> None:
