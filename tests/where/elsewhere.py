@@ -109,7 +109,6 @@ ELSEWHERE = {
     "teams/revocation.py": "tests/runs/access/test_revocation.py",
     "web/answers.py": "tests/runs/api/test_bad_requests.py",
     "web/application.py": "tests/acceptance/recovery/test_joining.py",
-    "web/asgi_http.py": "tests/web/test_streams.py",
     "web/consumers/agui.py": "tests/web/test_streams.py",
     "web/consumers/dialects/protected_resource.py": "tests/web/dialects/test_mcp_requests.py",
     "web/consumers/arriving.py": "tests/web/test_streams.py",
