@@ -31,6 +31,8 @@ MOST_WAITING = 4_000
 FIRST_GUESS = 0.02
 """Seconds that a request takes, until some were measured."""
 WEIGHT = 0.1
+BUSY = 0.02
+"""Seconds that a start keeps processors busy at most: one that takes longer waits for its thread."""
 RECENT = 2.0
 """Seconds for which a caller counts as there after a request."""
 
@@ -159,7 +161,7 @@ class Gate:
         _count_down(self._open_of, caller)
 
     def _rest_of(self, caller: str, seconds: float) -> float:
-        return seconds * self.rest if self._others_are_there(caller) else 0.0
+        return min(seconds, BUSY) * self.rest if self._others_are_there(caller) else 0.0
 
     def _others_are_there(self, caller: str) -> bool:
         if self._open > self._open_of[caller]:

@@ -151,6 +151,7 @@ async def test_starts_rest_while_others_have_streams_open(
     """The rest is a multiple of what the start took; a caller who is alone does not rest."""
     settings.AGUI_REQUEST_WAIT = 1e9
     monkeypatch.setattr("web.gate.RECENT", 0.0)
+    monkeypatch.setattr("web.gate.BUSY", 1.0)
     gate = Gate(8, starts=2, rest=1e6)
     own_stream = await gate.enter("a", "join")
     own_stream.release()
