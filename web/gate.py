@@ -32,7 +32,7 @@ FIRST_GUESS = 0.02
 """Seconds that a request takes, until some were measured."""
 WEIGHT = 0.1
 BUSY = 0.02
-"""Seconds that a start keeps processors busy at most: one that takes longer waits for its thread."""
+"""Seconds that a start keeps processors busy: one that takes longer waits for its thread."""
 RECENT = 2.0
 """Seconds for which a caller counts as there after a request."""
 
