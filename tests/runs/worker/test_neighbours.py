@@ -72,7 +72,8 @@ async def test_a_locked_row_of_one_team_holds_up_nobody_else(
     assert (await db(fresh, theirs.run)).status == Status.SUCCEEDED
     async with asyncio.timeout(10):
         while (await db(fresh, following)).job_id is None:
-            await db(admission.sweep)  # the team's lock was held for too long, perhaps
+            if table == "the team's usage":  # its lock was held for too long, perhaps
+                await db(admission.sweep)
             await asyncio.sleep(0.01)
     await db(admission.sweep)  # or the team's next start
     assert (await db(EndedRun.objects.filter(team=cast.team).count)) == 0
