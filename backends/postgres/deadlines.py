@@ -22,6 +22,8 @@ from psycopg.errors import ReadOnlySqlTransaction, _WaitTimeout
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool
 
+from backends.postgres.long_waits import NotWorking, watched
+
 log = structlog.get_logger(__name__)
 
 PING = 3.0
@@ -70,6 +72,9 @@ class Connection(psycopg.Connection[Any]):
     def wait(self, gen: Any, interval: float = INTERVAL, timeout: float | None = None) -> Any:
         """Wait for the server until the deadline. Raises OperationalError after it."""
         seconds = self.deadline or current()
+        began = time.monotonic()
+        if timeout is None and self.deadline is None and _allowed.get() != _UNSET:
+            gen = watched(gen, self)
         try:
             answer = super().wait(gen, interval, seconds if timeout is None else timeout)
             self.answered_at = time.monotonic()
@@ -77,6 +82,9 @@ class Connection(psycopg.Connection[Any]):
         except ReadOnlySqlTransaction as error:
             self._renew_pool()
             raise _demoted(self) from error
+        except NotWorking:
+            self._renew_pool()
+            raise _given_up(self, round(time.monotonic() - began, 1)) from None
         except _WaitTimeout:
             if timeout is not None or seconds is None:
                 raise

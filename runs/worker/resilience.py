@@ -18,8 +18,8 @@ import structlog
 from django.conf import settings
 from procrastinate import App
 from procrastinate.connector import Notify
-from procrastinate.exceptions import ConnectorException
-from procrastinate.jobs import Notification
+from procrastinate.exceptions import ConnectorException, UniqueViolation
+from procrastinate.jobs import Notification, Status
 from procrastinate.periodic import PeriodicDeferrer, PeriodicRegistry, PeriodicTask
 from procrastinate.psycopg_connector import PsycopgConnector
 from procrastinate.worker import Worker
@@ -166,7 +166,11 @@ class PatientWorker(Worker):
             await self._put_back(row["id"])
 
     async def _put_back(self, job_id: int) -> None:
-        await self.app.job_manager.retry_job_by_id_async(job_id, datetime.now(UTC))
+        manager = self.app.job_manager
+        try:
+            await manager.retry_job_by_id_async(job_id, datetime.now(UTC))
+        except UniqueViolation:  # the same periodic task is queued again already
+            await manager.finish_job_by_id_async(job_id, Status.ABORTED, delete_job=True)
         self._taking.look_again()  # it notifies nobody
 
     async def _periodic_deferrer(self) -> None:

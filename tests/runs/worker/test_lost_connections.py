@@ -223,3 +223,35 @@ async def test_a_job_whose_fetch_was_never_heard_of_is_put_back(
         while (await db(fresh, run)).ended_at is None:
             await asyncio.sleep(0.05)
     assert (await db(fresh, run)).status == "succeeded"
+
+
+async def test_a_lost_periodic_job_does_not_stop_the_others(
+    ways: Ways, cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same task is queued again meanwhile: two may not be, and the worker fetched no more."""
+    monkeypatch.setattr(resilience, "LOOK", 0.2)
+
+    def lost_and_queued_again(worker_id: int | None) -> Run:
+        chore = ["runs.tasks.sweep_erased", jobs.QUEUE, "sweep", "retention"]
+        with transaction.atomic(), connection.cursor() as cursor:
+            for status, owner in (("doing", worker_id), ("todo", None)):
+                cursor.execute(
+                    "insert into procrastinate_jobs"
+                    " (task_name, queue_name, queueing_lock, lock, args, status, worker_id)"
+                    """ values (%s, %s, %s, %s, '{"timestamp": 0}', %s, %s)""",
+                    [*chore, status, owner],
+                )
+            return start(cast.alice)
+
+    for periodic in app.periodic_registry.periodic_tasks.values():
+        monkeypatch.setitem(periodic.__dict__, "cron", "0 0 29 2 *")
+    outcome = Seen()
+    async with working(outcome) as worker, asyncio.timeout(RECOVERY):
+        while worker.worker_id is None:
+            await asyncio.sleep(0.05)
+        run = await db(lost_and_queued_again, worker.worker_id)
+        while (await db(fresh, run)).ended_at is None or not outcome.at["sweep_erased"]:
+            await asyncio.sleep(0.05)
+        while await db(queue):
+            await asyncio.sleep(0.05)
+    assert (await db(fresh, run)).status == "succeeded"

@@ -1,0 +1,93 @@
+"""A statement that may take minutes is given up once PostgreSQL does not work on it any more."""
+
+import time
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from django.db import connection
+from procrastinate.contrib.django.utils import connector_params
+
+from backends.postgres import deadlines, long_waits
+from backends.postgres.deadlines import Connection, allowing
+from tests.proxy import Proxy, embedded_postgres
+
+pytestmark = pytest.mark.django_db
+LONG = 60.0
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_waits, "ASK_AFTER", 0.2)
+    monkeypatch.setattr(long_waits, "ANSWER", 0.3)
+
+
+@pytest.fixture
+def proxy() -> Iterator[Proxy]:
+    with Proxy(embedded_postgres()) as proxy:
+        yield proxy
+
+
+def connect(proxy: Proxy) -> Connection:
+    address = {"host": proxy.host, "port": proxy.port}
+    return Connection.connect(**connector_params() | address, autocommit=True)
+
+
+@pytest.mark.parametrize("seconds", [LONG, None])
+def test_a_swallowed_statement_is_given_up(proxy: Proxy, seconds: float | None) -> None:
+    """It would have waited for ten minutes, and a migration for ever."""
+    raw = connect(proxy)
+    raw.execute("select 1")
+    proxy.swallow()
+    assert proxy.fired
+    began = time.monotonic()
+    with allowing(seconds), pytest.raises(psycopg.OperationalError, match="did not answer"):
+        raw.execute("select 2")
+    assert time.monotonic() - began < LONG / 4
+    assert raw.closed
+
+
+def test_a_session_that_is_gone_is_given_up(proxy: Proxy) -> None:
+    """As after a failover: the server that answers now has never had it."""
+    raw = connect(proxy)
+    proxy.swallow()
+    with connection.cursor() as cursor:
+        cursor.execute("select pg_terminate_backend(%s)", [raw.info.backend_pid])
+    with allowing(LONG), pytest.raises(psycopg.OperationalError, match="did not answer"):
+        raw.execute("select 2")
+
+
+def test_one_that_is_worked_on_may_take_its_time(
+    proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often the server was asked, and while it sends its answer, too."""
+    answers = []
+
+    def noted(raw: Connection) -> bool:
+        answers.append(is_idle(raw))
+        return answers[-1]
+
+    is_idle = long_waits._is_idle
+    monkeypatch.setattr(long_waits, "_is_idle", noted)
+    with connect(proxy) as raw, allowing(LONG):
+        assert raw.execute("select 1 from pg_sleep(1.5)").fetchone() == (1,)
+    assert len(answers) > 2
+    assert not any(answers)
+
+
+def test_who_cannot_be_asked_is_waited_for(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server without a free connection says nothing about this one."""
+    monkeypatch.setattr(
+        long_waits, "connector_params", lambda: connector_params() | {"dbname": "no_such"}
+    )
+    with connect(proxy) as raw:
+        assert long_waits._is_idle(raw) is False
+        with allowing(LONG):
+            assert raw.execute("select 1 from pg_sleep(1)").fetchone() == (1,)
+
+
+def test_usual_statements_are_not_watched(monkeypatch: pytest.MonkeyPatch, proxy: Proxy) -> None:
+    """They have deadlines of their own, and are many."""
+    monkeypatch.setattr(deadlines, "watched", None)
+    with connect(proxy) as raw:
+        assert raw.execute("select 1").fetchone() == (1,)
