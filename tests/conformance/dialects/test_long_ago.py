@@ -20,7 +20,8 @@ from runs.lifecycle import lifecycle
 from runs.models import Run
 from runtimes.models import Agent
 from tests.runs.past import made_in
-agent = Agent.objects.unscoped("a test").select_related("team").get(slug="scripted")
+agents = Agent.objects.unscoped("a test").select_related("team")
+agent = agents.get(team__slug="demo", slug="scripted")
 body = {"threadId": "%s", "messages": [{"id": "u", "role": "user", "content": "Hello."}]}
 body["forwardedProps"] = {"script": [{"text": "word", "n": 20}]}
 then = timezone.now() - timedelta(days=31)
