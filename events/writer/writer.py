@@ -1,6 +1,8 @@
 """JournalWriter: group commit for all runs of a process, in one thread on one Django connection.
 
 While one commit is in flight the next batch fills up: no timer, at most 2 ms of delay when idle.
+A run whose next batch is large is committed by itself, in a second thread, so that nobody else's
+events wait until PostgreSQL has read and stored it.
 ``events.writer.commits`` stores a group, and decides what happens if the database refuses it or is
 away.
 """
@@ -20,12 +22,14 @@ from backends import bell, metrics
 from backends.postgres.base import own_connection
 from events import announce
 from events.journal import Batch, Claim
-from events.writer.commits import DEADLINE, Blocked, Committer, Look, Work
+from events.writer.commits import DEADLINE, Blocked, Committer, Look, Verdicts, Work
 from events.writer.lease import Lease
 
 log = structlog.get_logger(__name__)
 
 COMMIT_ROWS = 2_000
+LARGE = 256 * 1024
+"""Bytes of a batch that is committed by itself: one of a megabyte takes 20 to 80 ms."""
 AFTER_COMMIT = "agui-after-commit"
 BLOCKED_RESTS = 0.1
 """Seconds until the next try for a run that another transaction blocks."""
@@ -48,6 +52,31 @@ class FollowUp(NamedTuple):
     act: Callable[[list[Any]], object]
 
 
+class Lane:
+    """A thread with a connection of its own that commits."""
+
+    def __init__(self, look: Look | None) -> None:
+        self._committer = Committer(look)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="journal-writer")
+
+    async def commit(self, work: Work, alone: bool) -> Verdicts:
+        """Store the batches; see ``Committer.commit``."""
+        commit = partial(self._committer.commit, work, alone=alone)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, commit)
+
+    def take_ended(self) -> tuple[list[UUID], list[Any]]:
+        """The journals that have ended since the last call, and what ``look`` has returned."""
+        committer = self._committer
+        ended = committer.to_look_at, committer.rows
+        committer.to_look_at, committer.rows = [], []
+        return ended
+
+    async def close(self) -> None:
+        """Close the connection, in its thread, and end that."""
+        await asyncio.get_running_loop().run_in_executor(self._thread, _disconnect)
+        self._thread.shutdown(wait=False)
+
+
 class JournalWriter:
     """The worker's only way to append. ``run`` it beside the worker; ``close`` it after."""
 
@@ -58,8 +87,9 @@ class JournalWriter:
         self._blocked: dict[Lease, bool] = {}  # whether it has rested
         self._wake = asyncio.Event()
         self._closing = False
-        self._committer = Committer(follow_up and follow_up.look)
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="journal-writer")
+        self._group, self._alone = (Lane(follow_up and follow_up.look) for _ in range(2))
+        self._large: dict[Lease, None] = {}  # those that ``_alone`` commits, in their order
+        self._large_wake = asyncio.Event()
         self._after = ThreadPoolExecutor(1, thread_name_prefix="after-commit")
         self._bell: asyncio.Queue[list[tuple[str, bell.Message]]] = asyncio.Queue(64)
         self.commits = 0
@@ -80,7 +110,7 @@ class JournalWriter:
 
     def enlist(self, lease: Lease) -> None:
         """Note that ``lease`` has records waiting (called by ``Lease.append``)."""
-        if lease not in self._blocked:
+        if lease not in self._blocked and lease not in self._large:
             self._enlisted[lease] = None
             self._wake.set()
 
@@ -90,26 +120,29 @@ class JournalWriter:
             asyncio.create_task(self._ring(), name="bell"),
             asyncio.create_task(self._follow(), name="after-commit"),
         ]
-        loop = asyncio.get_running_loop()
+        storing = asyncio.create_task(self._store_large(), name="large-batches")
+        storing.add_done_callback(lambda _: self._wake.set())
         try:
-            while self._enlisted or self._blocked or not self._closing:
+            while self._enlisted or self._blocked or self._large or not self._closing:
                 await self._wake.wait()
                 self._wake.clear()
+                if storing.done():
+                    storing.result()
                 await _gather()
                 while self._enlisted or True in self._blocked.values():
                     await self._try_blocked()
                     if self._enlisted:
-                        await self._commit(*self._next_batch())
+                        await self._commit(self._group, *self._next_batch())
             await self._bell.join()
             with suppress(TimeoutError):
                 async with asyncio.timeout(THEN_SECONDS):
                     await self._ended.join()
         finally:
-            for task in beside:
+            for task in (*beside, storing):
                 task.cancel()
-            await asyncio.gather(*beside, return_exceptions=True)
-            await loop.run_in_executor(self._thread, _disconnect)
-            self._thread.shutdown(wait=False)
+            await asyncio.gather(*beside, storing, return_exceptions=True)
+            await self._group.close()
+            await self._alone.close()
             self._after.submit(_disconnect)
             self._after.shutdown(wait=False)
 
@@ -118,11 +151,11 @@ class JournalWriter:
         self._closing = True
         self._wake.set()
 
-    async def _commit(self, leases: list[Lease], work: Work, *, alone: bool = False) -> None:
-        loop = asyncio.get_running_loop()
-        commit = partial(self._committer.commit, work, alone=alone)
+    async def _commit(
+        self, lane: Lane, leases: list[Lease], work: Work, *, alone: bool = False
+    ) -> None:
         with metrics.append_seconds.time():
-            verdicts = await loop.run_in_executor(self._thread, commit)
+            verdicts = await lane.commit(work, alone)
         metrics.append_events.observe(sum(len(batch.records) for batch, _ in work))
         stored = []
         for lease, (batch, also) in zip(leases, work, strict=True):
@@ -139,10 +172,21 @@ class JournalWriter:
         if stored:
             with suppress(asyncio.QueueFull):
                 self._bell.put_nowait([announce.message(batch) for batch in stored])
-        committer = self._committer
-        if committer.to_look_at or committer.rows:
-            self._ended.put_nowait((committer.to_look_at, committer.rows))
-            committer.to_look_at, committer.rows = [], []
+        if any(ended := lane.take_ended()):
+            self._ended.put_nowait(ended)
+
+    async def _store_large(self) -> None:
+        """Commit runs with a large batch one by one, beside the groups."""
+        while True:
+            while self._large:
+                lease = next(iter(self._large))
+                await self._commit(self._alone, [lease], [lease.take()])
+                del self._large[lease]
+                if lease.waiting:
+                    self.enlist(lease)
+                self._wake.set()
+            self._large_wake.clear()
+            await self._large_wake.wait()
 
     def _rest(self, lease: Lease) -> None:
         if lease not in self._blocked:
@@ -160,7 +204,7 @@ class JournalWriter:
         lease = next((lease for lease, rested in self._blocked.items() if rested), None)
         if lease is None:
             return
-        await self._commit([lease], [lease.take()], alone=True)
+        await self._commit(self._group, [lease], [lease.take()], alone=True)
         if self._blocked[lease]:  # it did not go back to rest
             del self._blocked[lease]
             if lease.waiting:
@@ -174,7 +218,10 @@ class JournalWriter:
         while self._enlisted and rows < COMMIT_ROWS:
             lease = next(iter(self._enlisted))
             del self._enlisted[lease]
-            if lease.waiting:
+            if lease.bytes >= LARGE:
+                self._large[lease] = None
+                self._large_wake.set()
+            elif lease.waiting:
                 leases.append(lease)
                 work.append(lease.take())
                 rows += len(work[-1][0].records)

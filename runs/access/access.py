@@ -294,8 +294,8 @@ class _Reader:
 
 
 def _one(principal: Principal, run_id: UUID) -> Run | None:
-    """The run if the principal may read it. A link's query depends on who is signed in."""
-    if principal.kind == "link":
+    """The run if the principal may read it. For who is signed in, a link's query looks that up."""
+    if principal.kind == "link" and principal.user_id is not None:
         return _joined(_reachable(principal)).filter(pk=run_id).first()
     return _whole(_Reader.of(principal)).first(run_id)
 

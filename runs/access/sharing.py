@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -15,6 +16,7 @@ from django.utils import timezone
 
 from agui_project.errors import Forbidden, NotFound, Unauthenticated
 from backends.postgres import scope
+from backends.postgres.compiled import Compiled
 from protocol.errors import Invalid
 from protocol.views.redaction import BadPath, Redaction
 from runs.access import access
@@ -175,8 +177,7 @@ def open_link(token: str, user: User | None) -> Opened:
     """
     grant = None
     if TOKEN.fullmatch(token):
-        rows = Grant.objects.by_secret().select_related("team", "thread", "run")
-        grant = rows.filter(token_hash=_hash(token), team__archived_at=None).first()
+        grant = _links().first(_hash(token))
     if grant is None or not grant.is_live():
         raise NotFound("This link is invalid or has expired.")
     scope.reach(grant.team_id)
@@ -192,6 +193,12 @@ def open_link(token: str, user: User | None) -> Opened:
         via_cookie=user is not None,
     )
     return Opened(grant, principal, user.get_username() if user else None)
+
+
+@cache
+def _links() -> Compiled[Grant]:
+    rows = Grant.objects.by_secret().select_related("team", "thread", "run")
+    return Compiled(lambda token: rows.filter(token_hash=token, team__archived_at=None), "a hash")
 
 
 def _ring(grant: Grant) -> None:

@@ -4,11 +4,14 @@ Procrastinate's own fetch takes one job and asks once more whether there is anot
 job is a message of its own, and so was the claim of each run. ``Taking`` is its job manager here.
 """
 
+import asyncio
 import json
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import structlog
 from django.db import Error, InterfaceError, OperationalError, connection
@@ -31,6 +34,10 @@ MOST = 4
 """Jobs of one fetch. A worker that finds many begins them in small groups: the events of its other
 runs, and other workers, get their turns in between. With 16, fifty starts at a time were a fifth
 slower, since all waited for each other."""
+REST = 0.02
+"""Seconds between two fetches while a worker executes runs of several teams, one job each. What one
+of them has queued up, while no worker was there, would take the processors for seconds otherwise,
+and with them the others' events."""
 ANNOUNCED = 200
 """Ends of jobs whose notification may still come."""
 # The function is in migration 0021.
@@ -69,6 +76,9 @@ class Taking(JobManager):
         self._free, self._wakeups = free, wakeups
         self._jobs: deque[Fetched] = deque()
         self._empty_at: int | None = None
+        self._fetched_at = float("-inf")
+        self._team_of: dict[int, UUID] = {}
+        """Teams of the runs that are executed here, by job."""
         self.ended: set[int] = set()
         """Jobs whose end goes along with the next fetch."""
         self._announced: deque[int] = deque(maxlen=ANNOUNCED)
@@ -83,10 +93,15 @@ class Taking(JobManager):
         fetched = self._jobs.popleft()
         if fetched.claimed is not None:
             self.claims[fetched.id] = fetched.claimed
+            self._team_of[fetched.id] = fetched.claimed.run.team_id
         return fetched.job
 
     async def _fetch(self, queues: Iterable[str] | None, worker_id: int) -> None:
-        wakeups, ended, most = self._wakeups(), list(self.ended), max(1, min(MOST, self._free()))
+        most = max(1, min(MOST, self._free()))
+        if len(set(self._team_of.values())) > 1:
+            most = 1
+            await asyncio.sleep(self._fetched_at + REST - time.monotonic())
+        wakeups, ended = self._wakeups(), list(self.ended)
         call = Fetch(ended, None if queues is None else list(queues), worker_id, most)
         self._announced.extend(ended)  # their notifications may come before the answer
         try:
@@ -97,9 +112,12 @@ class Taking(JobManager):
         # A worker that is woken during the fetch asks again: it may have come too late.
         self._empty_at = wakeups if len(taken) < most else None
         self._jobs.extend(taken)
+        if taken:
+            self._fetched_at = time.monotonic()
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
         """End a job; that of a run with the next fetch, for which its end wakes the worker."""
+        self._team_of.pop(job.id or 0, None)
         if job.task_name == jobs.TASK and delete_job and job.id is not None:
             self.ended.add(job.id)
         else:

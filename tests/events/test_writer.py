@@ -1,6 +1,7 @@
 """Group commit: order, back-pressure, one culprit, lost leases and lost connections."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -13,7 +14,7 @@ from events.journal import Claim
 from events.models import Journal
 from events.writer import JournalWriter, commits
 from events.writer.lease import IN_FLIGHT, IN_FLIGHT_BYTES, AppendFailed, LostLease
-from events.writer.writer import COMMIT_ROWS
+from events.writer.writer import COMMIT_ROWS, LARGE
 from protocol.encoding import Record
 from tests.events.records import deltas, payloads, record, whole_log
 
@@ -57,6 +58,28 @@ async def test_everything_appended_is_stored_in_order_with_few_commits() -> None
         assert writer.commits <= 5
     for item in claims:
         assert await stored(item) == payloads(deltas(300))
+
+
+async def test_nobody_waits_for_a_large_event() -> None:
+    """It is committed beside the others, and what its own run says next behind it all the same."""
+    large, small = [await db(new_claim) for _ in range(2)]
+    others_are_stored = threading.Event()
+    big = record("CUSTOM", name="big", value="x" * LARGE)
+    async with running_writer() as writer, asyncio.timeout(20):
+        ours, theirs = writer.open(large), writer.open(small)
+        ours.append([big], also=[lambda: others_are_stored.wait(10)])
+        await asyncio.sleep(0)
+        theirs.append(deltas(2))
+        await theirs.flush()
+        ours.append(deltas(3))
+        theirs.append(deltas(1, start=3))
+        await theirs.flush()
+        assert await stored(large) == []
+        others_are_stored.set()
+        await ours.flush()
+        ours.append([big])  # large and last: the writer ends behind it
+    assert await stored(small) == payloads(deltas(3))
+    assert await stored(large) == payloads([big, *deltas(3), big])
 
 
 async def test_a_flood_has_to_wait_for_room() -> None:

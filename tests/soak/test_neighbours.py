@@ -25,6 +25,8 @@ IDLE = min(30.0, max(10.0, SECONDS / 5))
 RECOVERY = 30.0
 """Seconds in which a killed process works again."""
 RATIO, ALWAYS_FINE = 5.0, 0.05
+BEHIND_RESTART = 10.0
+"""Seconds in which a worker that was started again begins what has queued up."""
 AGAIN = "starting it again"
 REPEATABLE = """
 Agent.objects.filter(team=team).update(repeatable=True)
@@ -47,6 +49,11 @@ class Restarts:
             count = sum(line.startswith(f"up: {name} ") for line in lines)
             times += [time.time()] * (count - len(times))
 
+    def since(self, moment: float) -> float:
+        """Seconds since the newest restart of a process before this time."""
+        before = [moment - time for times in self.times.values() for time in times if time < moment]
+        return min(before, default=float("inf"))
+
     def near(self, name: str, began: float, ended: float) -> bool:
         """Whether such a restart belongs to this time."""
         return any(began - 1 <= moment <= ended + RECOVERY for moment in self.times[name])
@@ -68,6 +75,16 @@ def attack(host: Supervised, restarts: Restarts) -> dict[str, dict[str, int]]:
 
 def delays(outcomes: list[Outcome]) -> list[float]:
     return [delay for outcome in outcomes for _, delay in outcome.delays]
+
+
+def late_ones(outcomes: list[Outcome], limit: float, restarts: Restarts) -> str:
+    """How many events came later than that, and how many of them soon after a restart."""
+    late = [at for each in outcomes for at, delay in each.delays if delay > limit]
+    behind = sum(restarts.since(moment) < BEHIND_RESTART for moment in late)
+    return (
+        f"{len(late)} of {len(delays(outcomes))} events later than {limit * 1000:.0f} ms, {behind}"
+        f" of them in the {BEHIND_RESTART:.0f} s after a process was started again"
+    )
 
 
 def longest_silence(outcomes: list[Outcome]) -> float:
@@ -132,6 +149,7 @@ def test_neighbours(data_dir: Path) -> None:
             f" worker was killed, {len(wrong)} did not succeed, {len(busy.refused)} starts refused",
             f"killed and started again: worker {len(restarts.times['worker'])}, web"
             f" {len(restarts.times['web'])}; longest time without an event {silence:.1f} s",
+            late_ones(busy.outcomes, RATIO * calm, restarts),
             f"/health silent for over 1 s: {without_health}",
             *(f"  {name:<24} {json.dumps(counts)}" for name, counts in answers.items()),
         ],

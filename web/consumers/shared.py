@@ -13,6 +13,7 @@ from web import sse
 from web.asgi_http import Request, answer, endpoint
 from web.consumers import opening
 from web.consumers.arriving import Arrival
+from web.consumers.full_links import full_links
 from web.consumers.stream import Logs, stream_run
 from web.scope import Send
 
@@ -24,6 +25,11 @@ async def shared_events(request: Request, send: Send) -> None:
     The log is read from its first event in any case: what is hidden depends on earlier events. 204
     for a cursor at the end of an ended run, which stops an EventSource.
     """
+    with full_links.remembered(request.kwargs["token"]):
+        await _stream(request, send)
+
+
+async def _stream(request: Request, send: Send) -> None:
     opened, run = await db(_open, request)
     arrival = Arrival.at(request, opened.principal, run)
     if arrival.has_all:

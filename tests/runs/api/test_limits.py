@@ -47,7 +47,7 @@ def test_a_refused_start_is_a_429_that_names_the_limit(cast: Cast, path: str) ->
 
 
 async def test_readers_of_a_link_take_no_place_of_the_team(
-    cast: Cast, bell: None, writer: object, settings: Settings
+    cast: Cast, bell: None, writer: object, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.AGUI_LINK_STREAMS, settings.AGUI_LINK_STREAMS_PER_ADDRESS = 2, 1
     settings.AGUI_TRUSTED_PROXIES = 1
@@ -73,6 +73,11 @@ async def test_readers_of_a_link_take_no_place_of_the_team(
             assert refused(answer, 429, "limit_reached") == limit
         answer = await ask("GET", public, {**SSE, "x-forwarded-for": "10.0.0.2"})
         assert refused(answer, 429, "limit_reached") == {"limit": "link_streams", "max": 2}
+        with monkeypatch.context() as patch:  # again at once: refused before anything is looked up
+            patch.setattr(sharing, "open_link", None)
+            answer = await ask("GET", public, {**SSE, "x-forwarded-for": "10.0.0.2"})
+            assert refused(answer, 429, "limit_reached") == {"limit": "link_streams", "max": 2}
+            assert int(answer.headers["retry-after"]) > 0
         other = await stack.enter_async_context(come(await link(), "10.0.0.1"))
         await other.until(b"retry:")
         mine = await stack.enter_async_context(come(own, "10.0.0.1"))

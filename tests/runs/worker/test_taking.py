@@ -1,5 +1,6 @@
 """A worker ends jobs, fetches others and claims their runs in one message, and loses none."""
 
+import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from functools import partial
@@ -19,6 +20,7 @@ from events.writer import JournalWriter
 from runs.lifecycle import jobs, lifecycle
 from runs.lifecycle.statements import claims
 from runs.models import Run
+from runs.worker import taking
 from runs.worker.executor import Stop, execute
 from runs.worker.resilience import PatientConnector
 from runs.worker.taking import Taking
@@ -87,6 +89,29 @@ async def test_a_fetch_takes_as_many_as_there_is_room_for(
     assert first.id is not None
     assert not worker.taking.is_news(first.id), "its end wakes other workers only"
     assert worker.taking.is_news(first.id)
+
+
+async def test_a_backlog_rests_while_runs_of_several_teams_are_there(
+    cast: Cast, worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One job a fetch, and a pause behind each; as before once a team is alone again."""
+    monkeypatch.setattr(taking, "REST", 0.2)
+    ours, theirs, *more = [
+        await db(start, actor) for actor in (cast.alice, cast.charlie, *[cast.alice] * 4)
+    ]
+    began = time.monotonic()
+    first = await worker.fetch()
+    assert first is not None
+    assert first.id == ours.job_id
+    handed_out = [await worker.taking.fetch_job([jobs.QUEUE], worker.number) for _ in "23"]
+    assert [job and job.id for job in handed_out] == [theirs.job_id, more[0].job_id]
+    for _ in range(2):
+        assert await worker.fetch() is not None
+    assert time.monotonic() - began >= 2 * 0.2
+    assert await db(statuses, more[3:]) == [("queued", "todo")]
+    await worker.taking.finish_job(handed_out[0], Status.SUCCEEDED, True)
+    monkeypatch.setattr(taking, "REST", 60.0)
+    assert await worker.fetch() is not None
 
 
 async def test_jobs_that_nobody_began_are_claimed_again(
