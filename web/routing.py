@@ -28,6 +28,7 @@ from web.consumers.socket import run_socket
 from web.consumers.tanstack_socket import tanstack_socket
 from web.consumers.wait import start_and_wait
 from web.host_socket.socket import host_socket
+from web.middleware.answer_cache import AnswerCache
 from web.scope import App, Receive, Scope, Send
 
 Choice = Callable[[Scope], bool]
@@ -45,6 +46,7 @@ def http(django: Endpoint) -> Endpoint:
     file: Endpoint = export
     uploaded: Endpoint = content
     metrics: Endpoint = metrics_page
+    described: Endpoint = AnswerCache(django)
     return URLRouter(
         [
             re_path(r"^(?:api/)?agui/?$", post),
@@ -91,6 +93,7 @@ def http(django: Endpoint) -> Endpoint:
             path("api/v1/files", _when(_is_post, upload, otherwise=django)),
             path("api/v1/files/<uuid:file_id>/content", uploaded),
             path("metrics", metrics),
+            path("api/schema/", described),
             path("api/v1/runs", _when(_posts_and_waits, start_and_wait, otherwise=django)),
             re_path(r"", django),
         ]
