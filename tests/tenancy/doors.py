@@ -330,6 +330,7 @@ ASGI: dict[str, Door] = {
         {"GET": OBJECT, "HEAD": OBJECT}, "api/v1/files/{file}/content"
     ),
     "metrics": Door({"GET": Who(404, 404, 404, 404)}, "metrics"),
+    "api/schema/": Door({"GET": OPEN}, "api/schema/"),
     # An ended run of a hosted agent cannot be fed; one that can: tests/web/test_ingest.py.
     "api/v1/runs/<uuid:run_id>/stream": Door(
         {"GET": OBJECT, "HEAD": OBJECT, "POST": Who(401, 401, 404, 405)},
