@@ -46,7 +46,7 @@ def http(django: Endpoint) -> Endpoint:
     file: Endpoint = export
     uploaded: Endpoint = content
     metrics: Endpoint = metrics_page
-    described: Endpoint = AnswerCache(django)
+    description: Endpoint = AnswerCache(django)
     return URLRouter(
         [
             re_path(r"^(?:api/)?agui/?$", post),
@@ -93,7 +93,7 @@ def http(django: Endpoint) -> Endpoint:
             path("api/v1/files", _when(_is_post, upload, otherwise=django)),
             path("api/v1/files/<uuid:file_id>/content", uploaded),
             path("metrics", metrics),
-            path("api/schema/", described),
+            path("api/schema/", description),
             path("api/v1/runs", _when(_posts_and_waits, start_and_wait, otherwise=django)),
             re_path(r"", django),
         ]
