@@ -31,6 +31,7 @@ from web.health import Alive  # noqa: E402
 from web.middleware.compression import Compressed  # noqa: E402
 from web.middleware.cors import Cors  # noqa: E402
 from web.middleware.static_files import StaticFiles  # noqa: E402
+from web.outermost import Outermost  # noqa: E402
 from web.request_id import RequestId  # noqa: E402
 from web.scope import Receive, Scope, Send  # noqa: E402
 from web.tracing.traced import traced  # noqa: E402
@@ -67,7 +68,7 @@ router = routing.http(Whole(django))
 inner = Alive(RefuseNul(Bodies(Gated(router), routing.streams_its_body)))
 application = ProtocolTypeRouter(
     {
-        "http": RequestId(Cors(StaticFiles(Compressed(traced(inner, router.routes))))),
+        "http": Outermost(RequestId(Cors(StaticFiles(Compressed(traced(inner, router.routes)))))),
         "websocket": RequestId(RefuseNul(Gated(routing.websocket()))),
         "lifespan": lifespan,
     }

@@ -17,6 +17,7 @@ from backends import metrics
 from protocol.errors import BadRequest, HostError
 from protocol.strict_json import dumps
 from web.answers import as_host_error, log_failure
+from web.outermost import EXCHANGE, Exchange
 from web.scope import App, Receive, Scope, Send, headers_of, host_allowed, scheme_of
 
 SLOT = "agui.slot"
@@ -29,9 +30,10 @@ log = structlog.get_logger(__name__)
 class Request:
     """Headers (lower-case names), cookies, query and body of an ASGI HTTP or WebSocket scope."""
 
-    def __init__(self, scope: Scope, receive: Receive) -> None:
+    def __init__(self, scope: Scope, receive: Receive, sending: "Sending | None" = None) -> None:
         self.scope = scope
         self.receive = receive
+        self._sending = sending
 
     @cached_property
     def headers(self) -> Mapping[str, str]:
@@ -89,17 +91,37 @@ class Request:
         async with self.admitted(caller, kind):
             yield
 
-    def forget(self) -> None:
-        """Drop what the client sent: an open stream would keep kilobytes of it."""
+    def set_apart(self) -> None:
+        """Let the apps around a stream return, and drop what the client sent: kilobytes of each.
+
+        From here on the handler sends past them: they have no more to say.
+        """
         self.release()
+        exchange: Exchange | None = self.scope.get(EXCHANGE)
         # The apps around the stream have dictionaries of their own, with the same headers.
         self.scope["headers"].clear()
         headers_of(self.scope).clear()
         self.scope.clear()
+        if exchange is not None and self._sending is not None:
+            self.receive, self._sending.onward = exchange.receive, exchange.send
+            exchange.set_apart()
 
     async def body(self) -> bytes:
         """The whole body, which ``Bodies`` has read and bounded before; can be taken once."""
         return bytes((await self.receive()).get("body", b""))
+
+
+class Sending:
+    """How a handler sends, and whether its answer has begun."""
+
+    __slots__ = ("has_begun", "onward")
+
+    def __init__(self, onward: Send) -> None:
+        self.onward, self.has_begun = onward, False
+
+    async def __call__(self, message: MutableMapping[str, Any]) -> None:
+        self.has_begun = self.has_begun or message["type"] == "http.response.start"
+        await self.onward(message)
 
 
 def endpoint(
@@ -108,36 +130,34 @@ def endpoint(
 ) -> App:
     """An ASGI app from a handler; a HostError before the first byte becomes its JSON answer.
 
-    ``body_of`` gives the errors of a dialect their shape.
+    ``body_of`` gives the errors of a dialect their shape. The handler has a task of its own: a
+    stream outlives the app (``outermost``).
     """
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        started, path = False, scope["path"]
-
-        async def tracked(message: MutableMapping[str, Any]) -> None:
-            nonlocal started
-            started = started or message["type"] == "http.response.start"
-            await send(message)
-
+    async def handled(request: Request, send: Sending, path: str) -> None:
         try:
-            request = Request(scope, receive)
             if not host_allowed(request.headers):
                 raise BadRequest("This host is not configured to answer to that name.")
-            await handle(request, tracked)
+            await handle(request, send)
         except HostError as error:
-            if started:
+            if send.has_begun:
                 raise
             await answer_error(send, error, body_of)
         except Exception as error:
-            if started and isinstance(error, TimeoutError):
+            if send.has_begun and isinstance(error, TimeoutError):
                 metrics.stalls.inc()
                 log.info("stream.too_slow", path=path)
                 return
             ours = as_host_error(error)
             log_failure(error, ours, path=path)
-            if started:
+            if send.has_begun:
                 raise
             await answer_error(send, ours, body_of)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        exchange, sending = scope.get(EXCHANGE) or Exchange(receive, send), Sending(send)
+        request = Request(scope, receive, sending)
+        await exchange.run(handled(request, sending, scope["path"]))
 
     return app
 

@@ -18,5 +18,7 @@ ALTER = "".join(
 class Migration(migrations.Migration):
     dependencies = [("runs", "0021_starts_at_once"), ("events", "0005_fence_of_one")]
     operations = [
-        migrations.RunSQL(ALTER.format(verb="set", off=" = off"), ALTER.format(verb="reset", off=""))
+        migrations.RunSQL(
+            ALTER.format(verb="set", off=" = off"), ALTER.format(verb="reset", off="")
+        )
     ]

@@ -79,7 +79,7 @@ async def stream_run(
     if headers is None:
         headers = [log_of(first)]
     await sse.begin(send, headers, wire)
-    request.forget()
+    request.set_apart()
     async with aclosing(_follow_each(logs.runs, cut.position, reader)) as frames:
         sending = sse.stream(
             send,

@@ -1,0 +1,63 @@
+"""A stream that has begun goes on outside of the dozen apps that its request has passed.
+
+With its first message they have done all they do for it. As long as it is open, their frames would
+take seven kilobytes of each reader, and each event would pass all of them.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+from web.scope import App, Receive, Scope, Send
+
+EXCHANGE = "agui.exchange"
+"""Where a scope holds the request's ``Exchange``."""
+
+
+class Exchange:
+    """A request and its answer, as the server passes them to the outermost app."""
+
+    __slots__ = ("_apart", "receive", "send", "task")
+
+    def __init__(self, receive: Receive, send: Send) -> None:
+        self.receive, self.send = receive, send
+        self.task: asyncio.Task[None] | None = None
+        """What answers the request, once the apps around it have returned."""
+        self._apart: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def run(self, handling: Coroutine[Any, Any, None]) -> None:
+        """Answer the request in a task of its own; return at its end, or when it is ``set_apart``.
+
+        The task has the context of here, whatever the apps around undo in theirs.
+        """
+        self.task = asyncio.create_task(handling)
+        self.task.add_done_callback(self.set_apart)
+        try:
+            await self._apart
+        except asyncio.CancelledError:
+            self.task.cancel()
+            await asyncio.wait({self.task})
+            raise
+        self.task.remove_done_callback(self.set_apart)
+        if self.task.done():
+            self.task.result()
+
+    def set_apart(self, _: object = None) -> None:
+        """Let the apps around the request return, while its task goes on."""
+        if not self._apart.done():
+            self._apart.set_result(None)
+
+
+class Outermost:
+    """ASGI middleware: waits for a stream that has been set apart."""
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope[EXCHANGE] = exchange = Exchange(receive, send)
+        await self.app(scope, receive, send)
+        task = exchange.task
+        del exchange, scope, receive, send  # An open stream needs none of them.
+        if task is not None:
+            await task
