@@ -1,9 +1,7 @@
 """The ASGI application of a web process."""
 
 import asyncio
-import gc
 import os
-import sys
 import warnings
 from importlib import import_module
 
@@ -21,7 +19,7 @@ import_module(settings.ROOT_URLCONF)
 from channels.routing import ProtocolTypeRouter  # noqa: E402
 
 from agui_project import cli  # noqa: E402
-from backends import metrics, tracing  # noqa: E402
+from backends import interpreter, metrics, tracing  # noqa: E402
 from runs.worker import reaper  # noqa: E402
 from runs.worker.scheduler import Scheduler  # noqa: E402
 from web import routing  # noqa: E402
@@ -36,18 +34,11 @@ from web.request_id import RequestId  # noqa: E402
 from web.scope import Receive, Scope, Send  # noqa: E402
 from web.tracing.traced import traced  # noqa: E402
 
-SWITCH_INTERVAL = 0.0005
-"""Seconds for which a thread keeps the interpreter while the loop wants it. By default ten times as
-long: a few views that compute made each event of an open stream wait for them several times."""
-
 
 async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
     """Run reaper and scheduler beside the requests: runs end and begin without a worker, too."""
     await receive()
-    # Nothing imported so far will ever be garbage: a full collection over it took 90 ms.
-    gc.collect()
-    gc.freeze()
-    sys.setswitchinterval(SWITCH_INTERVAL)
+    interpreter.settle()
     tasks = [
         asyncio.create_task(reaper.run_forever(), name="reaper"),
         asyncio.create_task(Scheduler().run(), name="schedules"),

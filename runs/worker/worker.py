@@ -1,10 +1,8 @@
 """The worker process: Procrastinate's worker, the JournalWriter, the reaper and the watchdog."""
 
 import asyncio
-import gc
 import logging
 import signal
-import sys
 from collections.abc import Callable, Sequence
 
 from django.conf import settings
@@ -13,7 +11,7 @@ from procrastinate.contrib.django import app as django_app
 from procrastinate.contrib.django.db_cleanup import close_db_connections
 from procrastinate.jobs import DeleteJobCondition
 
-from backends import metrics
+from backends import interpreter, metrics
 from backends.postgres.base import queue_parameters
 from embedded.liveness import QUICK_GRACE
 from events.hub import hub
@@ -25,9 +23,6 @@ from runs.worker.resilience import PatientConnector, PatientWorker
 from runs.worker.scheduler import Scheduler
 from runs.worker.watchdog import Heartbeat, Watchdog
 
-# The journal's thread gets the interpreter back within this many seconds, a dozen times per commit.
-# Beside an agent that computes, a commit took 80 ms at Python's default of 5 ms.
-SWITCH_INTERVAL = 0.0005
 A_DAY = 86_400
 
 
@@ -37,10 +32,7 @@ async def work(watchdog: Watchdog, queues: Sequence[str]) -> None:
     Writer and worker share a TaskGroup: the death of either ends the process. The writer outlives
     the worker at shutdown, since the runs' last events pass through it.
     """
-    sys.setswitchinterval(SWITCH_INTERVAL)
-    # Nothing imported so far will ever be garbage: a full collection over it stops every run.
-    gc.collect()
-    gc.freeze()
+    interpreter.settle()
     metrics.slots.set(settings.AGUI_WORKER_CONCURRENCY)
     if settings.AGUI_METRICS_ADDRESS:
         metrics.serve(settings.AGUI_METRICS_ADDRESS)
