@@ -25,6 +25,7 @@ from procrastinate.psycopg_connector import PsycopgConnector
 from procrastinate.worker import Worker
 
 from embedded.liveness import QUICK_GRACE
+from runs.lifecycle import jobs
 from runs.worker.taking import CLAIMS, Taking
 
 log = structlog.get_logger(__name__)
@@ -34,6 +35,8 @@ UNSURE = 30.0  # seconds in which a statement whose answer was lost may still ta
 LOOK = 10.0  # seconds between two searches for jobs that are ours, but not running here
 # A daily task that was due while nobody could defer it is deferred up to this late.
 MAKE_UP = 86_400
+# Periodic tasks at once. A purge may take ten minutes, and must not keep a run waiting so long.
+CHORES = 20
 LINES_OF_A_JOB = frozenset({"loaded_job_info", "start_job", "job_success", "finish_task"})
 LOST_JOBS = """
 select id from procrastinate_jobs
@@ -98,14 +101,16 @@ class Wakeups(asyncio.Event):
 class PatientWorker(Worker):
     """Fetches again after the database was away. The watchdog's thread sends its heartbeat."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, app: App, concurrency: int = 1, **kwargs: Any) -> None:
+        """``concurrency``: how many runs it executes at once; no other job takes their places."""
+        super().__init__(app, concurrency=concurrency + CHORES, **kwargs)
+        self._most_runs = concurrency
         self._new_job_event = wakeups = Wakeups()
         # An app of its own, since its manager fetches for this worker only.
         self.app = self.app.with_connector(self.app.connector)
         self._taking = Taking(
             self.app.connector,
-            free=lambda: self.concurrency - len(self._running_jobs),
+            free=self._free,
             wakeups=lambda: wakeups.count,
         )
         self.app.job_manager = self._taking
@@ -113,6 +118,13 @@ class PatientWorker(Worker):
         self._logs_jobs = self.logger.isEnabledFor(logging.INFO)
         self._unsure_until = self._look_at = 0.0
         self._drained_by = float("inf")
+
+    def _free(self) -> int:
+        """How many more runs have room. One that waits for a fetch to delete its job has ended."""
+        running = [context.job for context in self._running_jobs.values()]
+        return self._most_runs - sum(
+            job.task_name == jobs.TASK and job.id not in self._taking.ended for job in running
+        )
 
     def _log_extra(self, action: str, *args: Any, **kwargs: Any) -> Any:
         """Copies of the job for four lines of the log, made only if such lines are written."""

@@ -71,7 +71,7 @@ class Taking(JobManager):
     def __init__(
         self, connector: BaseConnector, free: Callable[[], int], wakeups: Callable[[], int]
     ) -> None:
-        """``free``: how many jobs have room. ``wakeups``: how often the worker was woken so far."""
+        """``free``: how many runs have room. ``wakeups``: how often the worker was woken so far."""
         super().__init__(connector)
         self._free, self._wakeups = free, wakeups
         self._jobs: deque[Fetched] = deque()
@@ -85,8 +85,8 @@ class Taking(JobManager):
         self.claims: dict[int, Claimed] = {}
 
     async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
-        """The next job. Raises ConnectorException if the database is away."""
-        if not self._jobs and self._wakeups() != self._empty_at:
+        """The next job; none while no run has room. Raises ConnectorException."""
+        if not self._jobs and self._wakeups() != self._empty_at and self._free() > 0:
             await self._fetch(queues, worker_id)
         if not self._jobs:
             return None
@@ -97,7 +97,7 @@ class Taking(JobManager):
         return fetched.job
 
     async def _fetch(self, queues: Iterable[str] | None, worker_id: int) -> None:
-        most = max(1, min(MOST, self._free()))
+        most = min(MOST, self._free())
         if len(set(self._team_of.values())) > 1:
             most = 1
             await asyncio.sleep(self._fetched_at + REST - time.monotonic())

@@ -2,10 +2,14 @@
 
 import asyncio
 import runpy
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from procrastinate.contrib.django import app
+from procrastinate.contrib.django.db_cleanup import close_db_connections
 from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import DeleteJobCondition
 from procrastinate.periodic import PeriodicDeferrer
@@ -14,6 +18,7 @@ from backends.postgres.base import queue_parameters
 from backends.postgres.bridge import db
 from events.writer import JournalWriter
 from runs.lifecycle import jobs
+from runs.lifecycle.words import storing
 from runs.models import Run
 from runs.worker import resilience, tasks
 from runs.worker.resilience import PatientConnector, PatientWorker, Wakeups
@@ -81,6 +86,51 @@ async def test_no_run_waits_for_the_poll(cast: Cast, writer: JournalWriter) -> N
         worker.stop()
         await working
     assert {(await db(fresh, run)).status for run in runs} == {"succeeded"}
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_chore_takes_no_place_of_a_run(
+    cast: Cast, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A purge may take ten minutes, and a small worker may have one place."""
+    begun, may_end = threading.Event(), threading.Event()
+
+    def chore(*_: object) -> int:
+        begun.set()
+        assert may_end.wait(60)
+        return 0
+
+    monkeypatch.setattr(storing, "run_once", chore)
+    await db(tasks.store_words.defer, timestamp=0)
+    async with one_place(writer):
+        assert await asyncio.to_thread(begun.wait, 30)
+        run = await db(start, cast.alice)
+        try:
+            async with asyncio.timeout(30):
+                while (await db(fresh, run)).ended_at is None:
+                    await asyncio.sleep(0.05)
+        finally:
+            may_end.set()
+
+
+@asynccontextmanager
+async def one_place(writer: JournalWriter) -> AsyncIterator[None]:
+    """A worker that executes one run at a time."""
+    patient = app.with_connector(PatientConnector(**queue_parameters()))
+    async with patient.open_async():
+        worker = OnlyRuns(
+            patient,
+            queues=[jobs.QUEUE],
+            concurrency=1,
+            delete_jobs=DeleteJobCondition.ALWAYS.value,
+            additional_context={tasks.WRITER: writer, tasks.LEAVING: bool},
+            install_signal_handlers=False,
+            task_middleware=[close_db_connections],
+        )
+        working = asyncio.create_task(worker.run())
+        yield
+        worker.stop()
+        await working
 
 
 @pytest.fixture

@@ -67,6 +67,17 @@ def statuses(runs: list[Run]) -> list[tuple[str, str]]:
     return [(str(run.status), job.status if job else "") for run, job in pairs]
 
 
+async def test_nothing_is_fetched_while_no_run_has_room(
+    cast: Cast, worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = await db(start, cast.alice)
+    monkeypatch.setattr("tests.runs.worker.test_taking.FREE", 0)
+    assert await worker.fetch() is None
+    assert await db(statuses, [run]) == [("queued", "todo")]
+    monkeypatch.setattr("tests.runs.worker.test_taking.FREE", 1)
+    assert await worker.fetch() is not None
+
+
 async def test_a_fetch_takes_as_many_as_there_is_room_for(
     cast: Cast, worker: Worker, writer: JournalWriter
 ) -> None:
