@@ -6,7 +6,9 @@ from django.db import migrations
 # a sum over a team's ended runs read all that were summed up since the last vacuum.
 FUNCTIONS = (
     "agui_start", "agui_place", "agui_admit", "agui_check", "agui_has_next", "agui_fetch",
-    "agui_claim", "agui_fence", "agui_append", "agui_end", "agui_teams_with_next",
+    "agui_claim", "agui_fence", "agui_append", "agui_end", "agui_teams_with_next", "agui_settle",
+    "agui_admit_at_once", "runs_feed_of_run", "runs_webhook_event", "runs_webhook_of_run",
+    "runs_webhook_of_new_run", "runs_wake_next_job_of_lock",
 )  # fmt: skip
 KINDS = ("seqscan", "bitmapscan", "hashjoin", "mergejoin")
 ALTER = "".join(
