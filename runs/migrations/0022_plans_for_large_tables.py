@@ -1,4 +1,24 @@
+from importlib import import_module
+
 from django.db import migrations
+
+# Row by row, by the primary key: as a join, a plan may walk over all runs that wait, with each
+# start. The rest is as it was made (0012_queues).
+ADMIT_BEFORE = import_module("runs.migrations.0012_queues").ADMIT
+LOOP_BEFORE = ADMIT_BEFORE[
+    ADMIT_BEFORE.index("    for waiting in") : ADMIT_BEFORE.index("        job := ")
+]
+LOOP = """
+    for next in select n.run from agui_next_runs(of_team, usual, batch) n loop
+        select r.journal_id, r.thread_id, agent.queue as of_agent into waiting
+          from runs_run r join runtimes_agent agent on agent.id = r.agent_id
+         where r.journal_id = next.run and r.status = 'queued' and r.job_id is null
+           for no key update of r skip locked;
+        continue when not found;
+"""
+ADMIT = ADMIT_BEFORE.replace(LOOP_BEFORE, LOOP[1:]).replace(
+    "    waiting record;\n", "    next record;\n    waiting record;\n"
+)
 
 # A connection keeps the plan of a function's statement for as long as it lives or until the table
 # is analyzed. One made while a table is small reads all of it, and goes on to do so as it grows:
@@ -20,7 +40,8 @@ ALTER = "".join(
 class Migration(migrations.Migration):
     dependencies = [("runs", "0021_starts_at_once"), ("events", "0005_fence_of_one")]
     operations = [
+        migrations.RunSQL(ADMIT, ADMIT_BEFORE),
         migrations.RunSQL(
             ALTER.format(verb="set", off=" = off"), ALTER.format(verb="reset", off="")
-        )
+        ),
     ]

@@ -13,6 +13,7 @@ from runs.lifecycle import admission, jobs
 from runs.lifecycle.statements import ends
 from runs.models import Run, Status
 from runs.worker import taking
+from teams.models import TeamLimits
 from tests.cast import Cast, start
 from tests.events.records import whole_log
 from tests.runs.lifecycle.statements.test_at_once import at_once, request
@@ -29,6 +30,11 @@ TABLES = (
 COUNTS = """
 select relname, seq_tup_read from pg_stat_xact_user_tables
  where relname = any (%s)
+"""
+MANY = 200
+READ = """
+select sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) from pg_stat_xact_user_tables
+ where relname = 'runs_run'
 """
 WORKER = "insert into procrastinate_workers default values returning id"
 
@@ -86,3 +92,18 @@ def test_no_message_of_a_run_reads_a_whole_table(cast: Cast) -> None:
     read = {name: counts[-1][name] - counts[-2][name] for name in counts[-1]}
     assert read == dict.fromkeys(read, 0)
     assert len(read) == len(TABLES)
+
+
+def test_a_start_reads_as_little_behind_many_that_wait_as_behind_few(cast: Cast) -> None:
+    TeamLimits.objects.create(team=cast.team, concurrent_runs=2, queued_runs=0, runs_per_minute=0)
+    with connection.cursor() as cursor:
+        at_once(cast, request("first"))
+        cursor.execute(f"analyze {', '.join(TABLES)}; discard plans")
+        totals = []
+        for number in range(MANY):
+            assert at_once(cast, request(f"{number}"))
+            cursor.execute(READ)
+            totals.extend(cursor.fetchone())
+    behind_few, behind_many = (totals[at] - totals[at - 1] for at in (TURNS, MANY - 1))
+    assert behind_many <= behind_few
+    assert behind_few < MANY / 2
