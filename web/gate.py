@@ -59,7 +59,7 @@ class Slot:
             self._gate.opened(self._caller)
             self._gate.left(self._caller, self._kind, time.monotonic() - self._since)
 
-    def close(self) -> None:
+    def close(self, _: object = None) -> None:
         """The request is over."""
         self.release()
         if self._is_open:

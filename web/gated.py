@@ -17,6 +17,7 @@ from security import requester
 from web.asgi_http import GATE, SLOT, refuse
 from web.callers import Callers
 from web.gate import START, Gate
+from web.outermost import EXCHANGE, Exchange
 from web.scope import App, Receive, Scope, Send, headers_of
 
 log = structlog.get_logger(__name__)
@@ -46,6 +47,7 @@ class Gated:
             sparingly(log.warning, "request.refused", kind=kind, path=scope["path"])
             return await refuse(scope, receive, send, error)
         caller = requester.expect()
+        exchange: Exchange = scope.get(EXCHANGE) or Exchange(receive, send)
 
         async def sending(message: Any) -> None:
             if message["type"] == "http.response.start":
@@ -58,7 +60,7 @@ class Gated:
                 scope[SLOT], scope[GATE] = slot, gate
                 await self.app(scope, receive, sending)
         finally:
-            slot.close()
+            exchange.at_end(slot.close)
 
     def _gate(self, path: str) -> Gate:
         loop = asyncio.get_running_loop()

@@ -5,7 +5,7 @@ take seven kilobytes of each reader, and each event would pass all of them.
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from web.scope import App, Receive, Scope, Send
@@ -41,6 +41,13 @@ class Exchange:
         self.task.remove_done_callback(self.set_apart)
         if self.task.done():
             self.task.result()
+
+    def at_end(self, call: Callable[[object], object]) -> None:
+        """Call it when the answer is over: for an app that returns, now or behind the stream."""
+        if self.task is None or self.task.done():
+            call(None)
+        else:
+            self.task.add_done_callback(call)
 
     def set_apart(self, _: object = None) -> None:
         """Let the apps around the request return, while its task goes on."""

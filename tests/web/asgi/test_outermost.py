@@ -11,6 +11,7 @@ from protocol.errors import BadRequest
 from tests.asgi import http_scope
 from web import sse
 from web.asgi_http import Request, endpoint
+from web.gated import Gated
 from web.outermost import Outermost
 from web.scope import App, Receive, Scope, Send
 
@@ -94,11 +95,28 @@ async def test_the_apps_around_return_and_see_no_later_message() -> None:
     assert around.passed == ["http.response.start"]
 
 
+async def test_the_gate_counts_a_stream_until_its_end() -> None:
+    """While others have streams open, a caller's starts rest."""
+    handler = Streaming()
+    gated = Gated(endpoint(handler))
+    around = Around(gated)
+    peer = Peer(Outermost(around))
+    await around.returned.wait()
+    gate, _ = gated._gates[asyncio.get_running_loop()]
+    assert (gate._busy, gate._open) == (0, 1)
+    handler.goes_on.set()
+    await peer.task
+    assert (gate._busy, gate._open) == (0, 0)
+
+
 @pytest.mark.parametrize(("handler", "status"), [(whole, 200), (refused, 400)])
 async def test_an_answer_that_is_sent_whole_passes_them_all(handler: Any, status: int) -> None:
-    around = Around(endpoint(handler))
+    gated = Gated(endpoint(handler))
+    around = Around(gated)
     peer = Peer(Outermost(around))
     await peer.task
+    gate, _ = gated._gates[asyncio.get_running_loop()]
+    assert (gate._busy, gate._open) == (0, 0)
     assert (await peer.outbox.get())["status"] == status
     assert around.passed == ["http.response.start", "http.response.body"]
 
