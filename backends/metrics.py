@@ -64,6 +64,7 @@ append_events = _histogram(
 )
 runs = _gauge("worker_runs", "Runs that this worker executes now.")
 slots = _gauge("worker_slots", "Runs that this worker executes at most.")
+work = _counter("team_work", "Units of work done for a team or a link's address.", "team", "kind")
 loop_lag = _histogram("loop_lag_seconds", "How much later than asked the event loop continued.")
 
 _of_thread = threading.local()

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from django.conf import settings
 
+from backends import work
 from protocol.errors import HostError
 from teams.models import Team, TeamLimits
 
@@ -61,6 +62,12 @@ def limits_of(team: Team | UUID) -> Limits:
 def at_hand(team: Team) -> Limits | None:
     """``limits_of`` a team that was loaded together with its values; else None."""
     return limits_of(team) if "limits" in team._state.fields_cache else None
+
+
+def refuse_work(team: UUID | str) -> None:
+    """Raise LimitReached while the team, or a link's address, is in debt in this process."""
+    if seconds := work.debt(team):
+        raise LimitReached.of("work", work.SHARE, after=seconds)
 
 
 def _own(team: Team | UUID) -> TeamLimits | None:
