@@ -8,16 +8,15 @@ import asyncio
 import json
 import os
 import sys
-import time
-from collections import Counter
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 
-Round = Callable[["Attacker"], Awaitable[None]]
+from tests.soak import dear_attacks
+from tests.soak.attacker import Attacker, Round, user
+
 MEGABYTE = "a" * 1_000_000
 BOMB = r"^(a+)+$"
 BAD = "a" * 60 + "!"
@@ -36,57 +35,6 @@ for number, pattern in enumerate([r"a*a*a*a*a*b", r"(a+)+$", r"[a-z]+![a-z]+!$"]
         print("refused", pattern)
 """
 """Agents with patterns that take long, as far as the host lets a team have them."""
-
-
-class Attacker:
-    """A team's key, and what it was answered."""
-
-    def __init__(self, url: str, key: str, seconds: float) -> None:
-        self.url, self.seconds = url, seconds
-        self.until = time.monotonic() + seconds
-        self.answers: dict[str, Counter[str]] = {}
-        self.client = httpx.AsyncClient(
-            base_url=url,
-            headers={"Authorization": f"Bearer {key}", "Content-Type": "application/json"},
-            timeout=30,
-            limits=httpx.Limits(max_connections=400, max_keepalive_connections=50),
-        )
-
-    async def begin(self, agent: str, body: dict[str, Any]) -> httpx.Response:
-        return await self.client.post("/api/v1/runs", json={"agent": agent, "input": body})
-
-    async def play(self, *script: dict[str, Any], agent: str = "scripted") -> httpx.Response:
-        return await self.begin(agent, {"forwardedProps": {"script": list(script)}})
-
-    async def ended(self, run_id: str, seconds: float = 30.0) -> None:
-        """Wait for the end of a run, for a while."""
-        with suppress(httpx.HTTPError):
-            await self.client.get(
-                f"/api/v1/runs/{run_id}/events",
-                headers={"Accept": "text/event-stream"},
-                timeout=seconds,
-            )
-
-    def count(self, attack: str, answer: object) -> None:
-        self.answers.setdefault(attack, Counter())[str(answer)] += 1
-
-    async def repeat(self, name: str, attack: Round, copies: int) -> None:
-        await asyncio.gather(*(self._repeat(name, attack) for _ in range(copies)))
-
-    async def _repeat(self, name: str, attack: Round) -> None:
-        while (left := self.until - time.monotonic()) > 0:
-            try:
-                async with asyncio.timeout(left):
-                    self.count(name, await attack(self))
-            except TimeoutError:
-                return self.count(name, "no answer at the end")
-            except (httpx.HTTPError, OSError) as error:
-                self.count(name, type(error).__name__)
-            await asyncio.sleep(0.01)
-
-
-def user(text: str) -> dict[str, Any]:
-    return {"messages": [{"id": "m", "role": "user", "content": text}]}
 
 
 async def quadratic_texts(attacker: Attacker) -> Any:
@@ -236,6 +184,7 @@ ATTACKS: dict[str, tuple[Round, int]] = {
     "descriptions": (descriptions, 40),
     "link seats": (link_seats, 1),
     "the interpreter held": (stuck, 1),
+    **dear_attacks.ATTACKS,
 }
 
 
