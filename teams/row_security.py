@@ -43,9 +43,16 @@ WRITES = {
 """What the journal's writer does: appending, and what goes along with the terminal event."""
 READ_ONLY = frozenset({"django_migrations", EVENTS})
 FUNCTIONS = """
-select p.oid::regprocedure::text from pg_proc p join pg_namespace n on n.oid = p.pronamespace
- where n.nspname = current_schema() and p.proname like 'agui\\_%'
+select p.oid::regprocedure::text, p.prosecdef, p.proname ~ '^procrastinate_',
+       exists (select from aclexplode(coalesce(p.proacl, acldefault('f', p.proowner)))
+                where grantee = 0)
+  from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+ where n.nspname = current_schema() and pg_has_role(p.proowner, 'member')
+   and (p.proname ~ '^(agui|events|runs|runtimes|teams)_'
+        or p.prosecdef and p.proname ~ '^procrastinate_')
 """
+"""Ours: signature, whether it has its owner's rights, whether it is the queue's, whether PUBLIC may
+execute it, which PostgreSQL allows for every new function."""
 TABLES = """
 select c.relname, c.relrowsecurity from pg_class c join pg_namespace n on n.oid = c.relnamespace
  where n.nspname = current_schema() and c.relkind in ('r', 'p') and not c.relispartition
@@ -95,6 +102,8 @@ def apply() -> str | None:
         cursor.execute("select current_database()")
         database = cursor.fetchone()[0]
     roles = name(database, APPLICATION), name(database, WRITER)
+    with transaction.atomic():
+        _close_functions()
     try:
         for role in roles:
             _make_role(role)
@@ -228,8 +237,19 @@ def _grant(application: str, writer: str) -> None:
         for (view,) in cursor.fetchall():
             cursor.execute(f'grant select on "{view}" to "{application}"')
         cursor.execute(FUNCTIONS)
-        for (function,) in cursor.fetchall():
-            cursor.execute(f'grant execute on function {function} to "{application}"')
+        for function, has_owners_rights, is_of_queue, _ in cursor.fetchall():
+            if not is_of_queue:
+                to = f'"{application}"' if has_owners_rights else both
+                cursor.execute(f"grant execute on function {function} to {to}")
+
+
+def _close_functions() -> None:
+    """Let only the roles execute our functions: whoever may connect is PUBLIC."""
+    with connection.cursor() as cursor:
+        cursor.execute(FUNCTIONS)
+        for function, _, _, is_public in cursor.fetchall():
+            if is_public:
+                cursor.execute(f"revoke execute on function {function} from public")
 
 
 def _protect(model: type[Model], application: str, writer: str) -> None:

@@ -1,0 +1,118 @@
+"""The functions of the database: who may execute them, and that none works without a scope."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+from psycopg.errors import InsufficientPrivilege
+
+from teams import row_security
+from tests.cast import Cast, start
+
+pytestmark = pytest.mark.django_db
+
+OURS = """
+select p.oid::regprocedure::text, p.proname, p.prosecdef, p.proconfig, p.pronargs,
+       has_function_privilege('public', p.oid, 'execute')
+  from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+ where n.nspname = current_schema()
+   and (p.prosecdef or p.proname !~ '^procrastinate_')
+   and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
+"""
+FETCH = "select * from agui_fetch('{}', null, 1, 'runs.tasks.execute_run', now(), 1)"
+START = f"select * from agui_start(%s, {', '.join(['null'] * 26)})"  # noqa: S608
+
+
+def ask(statement: str, *values: Any) -> list[Any]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        return cursor.fetchall() if cursor.description else []
+
+
+@pytest.fixture(autouse=True)
+def unrestricted(monkeypatch: pytest.MonkeyPatch, db: None) -> None:
+    """Statements of a test keep the role that the test takes."""
+    monkeypatch.setattr(connection.connection, "restricted", False)
+
+
+@contextmanager
+def anybody(role: str = "anybody", scope: str | None = None) -> Iterator[None]:
+    """Somebody who may connect and nothing else, whose connection has this scope, or none."""
+    ask(f"create role {role}")
+    with transaction.atomic():
+        ask(f"set local role {role}")
+        if scope is None:
+            ask("reset agui.teams")
+        else:
+            ask("select set_config('agui.teams', %s, true)", scope)
+        yield
+        transaction.set_rollback(True)
+
+
+def error_of(statement: str, *values: Any) -> Any:
+    with pytest.raises(DatabaseError) as error, transaction.atomic():
+        ask(statement, *values)
+    return error.value.__cause__
+
+
+def test_public_may_execute_none_of_ours() -> None:
+    rows = ask(OURS)
+    assert {"agui_start", "agui_fetch", "runs_uuid7"} <= {name for _, name, *_ in rows}
+    assert [signature for signature, *_, is_public in rows if is_public] == []
+
+
+def test_a_function_with_its_owners_rights_looks_up_names_in_fixed_schemas() -> None:
+    definers = [(name, settings) for _, name, is_definer, settings, *_ in ask(OURS) if is_definer]
+    assert definers
+    assert [
+        name
+        for name, settings in definers
+        if not any(setting.startswith("search_path=") for setting in settings or ())
+    ] == []
+
+
+def test_a_function_that_comes_later_is_closed_by_the_next_migrate() -> None:
+    ask("create function agui_later() returns integer language sql as 'select 1'")
+    assert any(is_public for _, name, *_, is_public in ask(OURS) if name == "agui_later")
+    assert row_security.apply() is None
+    test_public_may_execute_none_of_ours()
+
+
+@pytest.mark.parametrize("scope", [None, "*"])
+def test_who_may_only_connect_starts_and_fetches_nothing(cast: Cast, scope: str | None) -> None:
+    start(cast.alice)
+    with anybody(scope=scope):
+        assert isinstance(error_of(FETCH), InsufficientPrivilege)
+        assert isinstance(error_of(START, cast.team.pk), InsufficientPrivilege)
+
+
+def test_without_a_scope_no_function_reaches_a_team(cast: Cast) -> None:
+    """Even for the owner, who may execute all of them."""
+    run = start(cast.alice)
+    with anybody("careless"):
+        ask("reset role")
+        ask("reset agui.teams")
+        assert ask("select agui_reaches(%s), agui_reaches(null)", cast.team.pk) == [(False, False)]
+        assert ask("select agui_sees(%s)", run.pk) == [(False,)]
+        for statement, values in (
+            (FETCH, []),
+            (START, [cast.team.pk]),
+            ("select agui_purge_events(%s, 0, 1)", [run.pk]),
+        ):
+            assert "scope" in str(error := error_of(statement, *values)) or "all teams" in str(
+                error
+            )
+
+
+@pytest.mark.parametrize(
+    ("scope", "reaches"), [("", False), ("*", True), (str(uuid4()), False), (None, False)]
+)
+def test_a_scope_reaches_its_teams(cast: Cast, scope: str | None, reaches: bool) -> None:
+    with transaction.atomic():
+        ask("select set_config('agui.teams', %s, true)", scope)
+        assert ask("select agui_reaches(%s)", cast.team.pk) == [(reaches,)]
+        ask("select set_config('agui.teams', %s, true)", f"{uuid4()},{cast.team.pk}")
+        assert ask("select agui_reaches(%s), agui_reaches(null)", cast.team.pk) == [(True, False)]
