@@ -2,11 +2,14 @@ from django.apps import AppConfig
 
 
 class RuntimesConfig(AppConfig):
-    """Finds the agents that installed apps register."""
+    """Finds the agents that installed apps register, and brings them to teams with `migrate`."""
 
     name = "runtimes"
 
     def ready(self) -> None:
-        from runtimes import registry
+        from runtimes import provisioning, registry  # Models can be imported only now.
+        from teams.management.commands import migrate
 
         registry.autodiscover()
+        if provisioning.bring not in migrate.AFTER:
+            migrate.AFTER.append(provisioning.bring)

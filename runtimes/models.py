@@ -123,6 +123,10 @@ class Agent(TeamOwned):
     )
     is_default = models.BooleanField(default=False)
     enabled = models.BooleanField(default=True)
+    provided = models.JSONField(null=True, editable=False)
+    """The name, description and queue that the host's code last gave it; null for others."""
+    withdrawn = models.BooleanField(default=False, db_default=False, editable=False)
+    """Disabled by the host because its code is gone, not by a person."""
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
