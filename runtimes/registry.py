@@ -148,7 +148,7 @@ def _why_not(module_name: str, error: Exception) -> str:
     frame = traceback.extract_tb(error.__traceback__)[-1]
     missing = str(error.name).partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     extra = EXTRAS.get(missing)
-    remedy = f"; pip install 'agui-run-host[{extra}]'" if extra else ""
+    remedy = f"; in a clone of the host: pip install '.[{extra}]'" if extra else ""
     reason = " ".join(f"{type(error).__name__}: {error}".split())
     return (
         f"AGUI_AGENT_MODULES names {module_name!r}, which cannot be imported: {reason} "

@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand
 from agui_project import cli, startup, validators
 from backends import tracing
 from backends.postgres.base import serve
-from runtimes import provisioning, registry
+from runtimes import file_directory, provisioning, registry
 from security import own_secrets
 
 
@@ -56,6 +56,7 @@ class Command(BaseCommand):
             queues=",".join(queues),
         )
         provisioning.bring(queues)
+        file_directory.claim()
         # Not asyncio.run, which waits for every task: an agent that swallows its cancellation would
         # keep the process alive. Its run has ended; it must not delay the next start.
         try:
