@@ -36,8 +36,9 @@ def names() -> set[str]:
     return found | {name.replace("-", "_") for name in found}
 
 
+NAMES = names()
 OURS = re.compile(
-    rf"\b{INSTALLERS}\b[^\n`|]*?[\s'\"](?:{'|'.join(sorted(names(), key=len, reverse=True))})"
+    rf"\b{INSTALLERS}\b[^\n`|]*?[\s'\"](?:{'|'.join(sorted(NAMES, key=len, reverse=True))})"
     r"(?=[\[\s'\"`=<>~@]|$)",
     re.MULTILINE,
 )
@@ -89,11 +90,11 @@ def test_no_package_file_asks_a_registry_for_ours() -> None:
                 wanted += [
                     f"{path}: {name}"
                     for name, version in package.get(kind, {}).items()
-                    if name in names() and not version.startswith(("file:", "workspace:"))
+                    if name in NAMES and not version.startswith(("file:", "workspace:"))
                 ]
         elif path.parts[0] == "requirements":
             lines = (ROOT / path).read_text().splitlines()
-            wanted += [f"{path}: {x}" for x in lines if re.split(r"[\[=<>~; ]", x)[0] in names()]
+            wanted += [f"{path}: {x}" for x in lines if re.split(r"[\[=<>~; ]", x)[0] in NAMES]
     assert wanted == []
 
 
