@@ -45,12 +45,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     if args[0] in ("--version", "version"):
         print(f"{DISTRIBUTION} {version()}")
         return
-    name = args[0] if args[0].startswith("-") else args[0].replace("-", "_")
-    run([SHORT_NAMES.get(name, name), *args[1:]])
+    run(args)
 
 
 def run(args: Sequence[str]) -> None:
-    """Run the command in Django, with the embedded engines running if it needs them."""
+    """Run the command in Django, with the embedded engines running if it needs them.
+
+    ``manage.py`` calls it too: both take a command's name with dashes or underscores.
+    """
+    args = [command(args[0]), *args[1:]] if args else []
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agui_project.settings")
     import django
     from django.core.exceptions import ImproperlyConfigured
@@ -77,6 +80,12 @@ def run(args: Sequence[str]) -> None:
         sys.exit(f"{error}")
     except HostError as error:
         sys.exit(error.message)
+
+
+def command(name: str) -> str:
+    """Django's name of a command, as `create_team` of `create-team`."""
+    plain = name if name.startswith("-") else name.replace("-", "_")
+    return SHORT_NAMES.get(plain, plain)
 
 
 def prepare(command: str) -> None:

@@ -111,7 +111,8 @@ def needs_extra(extra: str, package: str) -> Callable[[str], None]:
     def rule(text: str) -> None:
         if importlib.util.find_spec(package) is None:
             raise ValueError(
-                f"it needs the extra {extra!r}; pip install 'agui-run-host[{extra}]', or unset it"
+                f"it needs the extra {extra!r}; in a clone of the host: pip install '.[{extra}]',"
+                " or unset it"
             )
 
     return rule

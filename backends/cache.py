@@ -1,8 +1,8 @@
 """The cache that all web processes share: in Valkey, never needed for correctness.
 
-It counts attempts to sign in, and pages that were sent an unfinished answer. With Valkey down
-nothing is counted, and nobody is locked out: an attacker who can stop Valkey can do worse than
-guess passwords, and everybody else must still get in.
+It counts attempts to sign in, and pages that were sent an unfinished answer. While Valkey is away,
+or refuses what the host asks (a cluster, a replica, a user without rights, a full server), each
+process counts for itself: people still get in, and the limit of attempts stays.
 """
 
 import json
@@ -12,6 +12,7 @@ from functools import wraps
 from typing import Any
 
 import structlog
+from django.core.cache.backends.locmem import LocMemCache
 from django.core.cache.backends.redis import RedisCache
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
@@ -19,6 +20,7 @@ from redis.retry import Retry
 
 log = structlog.get_logger(__name__)
 COMMAND_SECONDS = 0.5  # seconds that one command may take
+MOST_ENTRIES = 20_000  # of a process's own memory
 REST = 5.0  # seconds without a try after a failure: a page makes a dozen commands
 
 Method = Callable[..., Any]
@@ -36,31 +38,26 @@ class Json:
         return json.loads(data)
 
 
-def _or(fallback: Any) -> Callable[[Method], Method]:
-    """Let the method return ``fallback`` while Valkey does not answer."""
+def _or_here(name: str) -> Method:
+    """The method of that name: Valkey's, or this process's memory's while Valkey is of no use."""
+    there, here = getattr(RedisCache, name), getattr(LocMemCache, name)
 
-    def decorate(method: Method) -> Method:
-        @wraps(method)
-        def forgiving(*args: Any, **kwargs: Any) -> Any:
-            if time.monotonic() < ForgivingCache.resting_until:
-                return fallback
-            try:
-                return method(*args, **kwargs)
-            except (RedisError, OSError) as error:
-                ForgivingCache.resting_until = time.monotonic() + REST
-                log.warning("cache.lost", error=repr(error))
-                return fallback
+    @wraps(there)
+    def method(self: "ForgivingCache", *args: Any, **kwargs: Any) -> Any:
+        try:
+            if self.is_usable():
+                return there(self, *args, **kwargs)
+        except (RedisError, OSError) as error:
+            ForgivingCache.resting_until = time.monotonic() + REST
+            # Only the error's kind: a refusal's text can contain the command's arguments.
+            log.warning("cache.lost", error=type(error).__name__)
+        return here(self.memory, *args, **kwargs)
 
-        return forgiving
-
-    return decorate
+    return method
 
 
 class ForgivingCache(RedisCache):
-    """Django's Redis cache for the methods that this host uses; it is empty while Valkey is down.
-
-    ``add`` then returns True, since it is used to take a lock, and ``incr`` -1, less than a count.
-    """
+    """Django's Redis cache for the methods that this host uses, with a memory to fall back on."""
 
     resting_until = 0.0
 
@@ -72,18 +69,22 @@ class ForgivingCache(RedisCache):
             "retry": Retry(NoBackoff(), 1),
         }
         super().__init__(server, {**params, "OPTIONS": options})
+        self.memory = LocMemCache("without-valkey", {"OPTIONS": {"MAX_ENTRIES": MOST_ENTRIES}})
 
-    def get(self, key: str, default: Any = None, version: int | None = None) -> Any:
-        """The value; ``default`` if there is none, or Valkey cannot be reached."""
-        value = self._found(key, version)
-        return default if value is None else value
+    def is_usable(self) -> bool:
+        """Whether to ask Valkey. Raises its error if it still takes no writes after a failure."""
+        if not ForgivingCache.resting_until:
+            return True
+        if time.monotonic() < ForgivingCache.resting_until:
+            return False
+        # A full server and a replica answer reads: an empty history would lift the limit.
+        RedisCache.set(self, "probe", 1, 5)
+        ForgivingCache.resting_until = 0.0
+        return True
 
-    @_or(None)
-    def _found(self, key: str, version: int | None) -> Any:
-        return super().get(key, None, version)
-
-    add = _or(True)(RedisCache.add)
-    set = _or(None)(RedisCache.set)
-    incr = _or(-1)(RedisCache.incr)
-    delete = _or(False)(RedisCache.delete)
-    has_key = _or(False)(RedisCache.has_key)
+    add = _or_here("add")
+    get = _or_here("get")
+    set = _or_here("set")
+    incr = _or_here("incr")
+    delete = _or_here("delete")
+    has_key = _or_here("has_key")

@@ -5,6 +5,7 @@ Every metric is defined here; the code that does the thing counts it. Names and 
 """
 
 import asyncio
+import errno
 import threading
 import time
 from collections.abc import Iterator
@@ -24,6 +25,8 @@ from prometheus_client.process_collector import ProcessCollector
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 LOOK_EVERY = 0.5
+PORTS = 7
+"""The port of AGUI_METRICS_ADDRESS and those after it: one for each worker of a machine."""
 QUICK = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 log = structlog.get_logger(__name__)
@@ -94,12 +97,22 @@ async def watch_loop() -> None:
 
 
 def serve(address: str) -> None:
-    """Answer scrapes at ``HOST:PORT`` in a thread. A port that is taken costs only the metrics."""
+    """Answer scrapes at ``HOST:PORT`` in a thread, or at the next free port of PORTS.
+
+    Workers of one machine share their environment. Without a free port only the metrics are lost.
+    """
     host, _, port = address.rpartition(":")
-    try:
-        start_http_server(int(port), addr=host.strip("[]"), registry=REGISTRY)
-    except OSError as error:
-        log.error("metrics.not_served", address=address, error=str(error))
+    for candidate in range(int(port), min(int(port) + PORTS, 65_536)):
+        try:
+            start_http_server(candidate, addr=host.strip("[]"), registry=REGISTRY)
+        except OSError as error:
+            reason = error
+            if error.errno != errno.EADDRINUSE:
+                break
+        else:
+            log.info("metrics.served", address=f"{host}:{candidate}")
+            return
+    log.error("metrics.not_served", address=address, error=str(reason))
 
 
 def render() -> bytes:

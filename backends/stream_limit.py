@@ -3,7 +3,8 @@
 Each stream has a member of the owner's sorted set whose score is its expiry; the process renews its
 own while they are open. So a crashed process's seats free themselves within ``LEASE`` seconds, and
 a Valkey that lost everything learns of them again. Without Valkey nobody is counted and nobody
-refused: a limit is not worth an outage.
+refused: a limit is not worth an outage. A Valkey that answers with a refusal (a cluster, a replica,
+a user without rights, a full server) is a mistake that stays: each process then keeps the limit.
 
 Near the limit Valkey decides about each seat. Far below it the process takes and leaves seats
 without a call, and tells Valkey within a second.
@@ -23,6 +24,8 @@ import redis
 import redis.asyncio
 import structlog
 from django.conf import settings
+
+from backends import valkey
 
 log = structlog.get_logger(__name__)
 
@@ -102,6 +105,11 @@ class OwnerSeats:
         fresh = time.monotonic() - self.total_at <= FRESH
         return fresh and 2 * self.total <= self.most and changes < self.most // SHARE
 
+    def free_here(self) -> int:
+        """The seats that are left if this process is the only one."""
+        taken = len(self.members) + len(self.arrivals)
+        return max(0, self.most - taken) if self.most else len(self.requests) + 1
+
     def has_changes(self) -> bool:
         """Whether there is something to tell Valkey."""
         return bool(self.arrivals or self.departures or self.repeat)
@@ -167,6 +175,7 @@ class Seats:
         self._redis = redis.asyncio.Redis.from_url(settings.REDIS_URL, **TIMEOUTS)
         self._tending: asyncio.Task[None] | None = None
         self._down_until = 0.0
+        self._refused = False  # by an answer, not by silence
 
     def taken(self, owner: UUID | str, most: int) -> Seat:
         """Take one of the owner's ``most`` seats (0: no limit); False if none is free."""
@@ -181,6 +190,9 @@ class Seats:
         if self._tending is None:
             self._tending = asyncio.create_task(self._tend(), name="seats")
         try:
+            if self._is_down() and self._refused and not owner.free_here():
+                self._users -= 1
+                return 0
             if owner.is_far_below() or self._is_down():
                 owner.arrivals.add(seat)
                 self._changes.add(owner)
@@ -277,7 +289,8 @@ class Seats:
         report, called_at = owner.report(), time.monotonic()
         answer = await self._do(lambda: self._eval(owner, report))
         if answer is None:  # The departures expire by themselves; the others are told again.
-            owner.store(report, 0, len(report.requests))
+            free = owner.free_here() if self._refused else len(report.requests)
+            owner.store(report, 0, free)
             owner.total_at = float("-inf")
         else:
             owner.store(report, *answer)
@@ -302,11 +315,14 @@ class Seats:
             return None
         try:
             async with asyncio.timeout(2 * TIMEOUT):
-                return await command()
+                answer = await command()
         except (redis.RedisError, OSError) as error:  # TimeoutError is an OSError
             self._down_until = time.monotonic() + PAUSE
-            log.warning("seats.not_counted", error=repr(error))
+            self._refused = valkey.refusal(error) is not None
+            log.warning("seats.not_counted", error=type(error).__name__)
             return None
+        self._refused = False
+        return answer
 
 
 @functools.cache

@@ -11,11 +11,22 @@ import structlog
 from django.core.exceptions import ImproperlyConfigured
 from redis import Redis, RedisError
 from redis.backoff import NoBackoff
-from redis.exceptions import AuthenticationError, AuthorizationError
+from redis.exceptions import (
+    AskError,
+    AuthenticationError,
+    AuthorizationError,
+    ClusterCrossSlotError,
+    ClusterDownError,
+    NoPermissionError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    ResponseError,
+)
 from redis.retry import Retry
 
 log = structlog.get_logger(__name__)
 ANSWER_SECONDS = 2.0
+PROBE_SECONDS = 0.5
 PERMANENT = ("CERTIFICATE_VERIFY_FAILED", "WRONG_VERSION_NUMBER", "DB index is out of range")
 PLAIN = frozenset({"db", "username", "password", "client_name", "protocol"})
 FILES = frozenset({"ssl_keyfile", "ssl_certfile", "ssl_ca_certs", "ssl_ca_path"})
@@ -23,6 +34,21 @@ TLS = FILES | {
     "ssl_cert_reqs", "ssl_check_hostname", "ssl_password", "ssl_ciphers", "ssl_ca_data",
 }  # fmt: skip
 REQUIREMENTS = ("none", "optional", "required")
+REFUSALS: tuple[tuple[type[RedisError], str], ...] = (
+    (ClusterDownError, "a cluster"),
+    (AskError, "a cluster"),  # Also the base of MovedError.
+    (ClusterCrossSlotError, "a cluster"),
+    (ReadOnlyError, "a read-only replica"),
+    (NoPermissionError, "missing permissions"),
+    (AuthenticationError, "rejected password"),
+    (AuthorizationError, "rejected password"),
+    (OutOfMemoryError, "memory full"),
+    (ResponseError, "unexpected answer"),
+)
+"""How `/ready` names Valkey's refusals: the first class that fits."""
+PROBES = [f"agui:probe:{number}" for number in range(16)]
+"""Written by a probe: so many that a cluster serves some of them from another node."""
+PROBE = "return redis.call('SET', KEYS[1], '1', 'EX', 5)"
 
 
 def address(url: str) -> str:
@@ -88,7 +114,7 @@ def reach(url: str) -> bool:
     )
     where = place(url)
     try:
-        return bool(client.ping())
+        client.ping()
     except (AuthenticationError, AuthorizationError):
         raise ImproperlyConfigured(
             f"REDIS_URL: Valkey at {where} rejects the user or the password; check both."
@@ -102,3 +128,33 @@ def reach(url: str) -> bool:
         return False
     finally:
         client.close()
+    if (found := state(url)).startswith("refuses"):
+        log.error("valkey.refuses", setting="REDIS_URL", at=where, state=found)
+    return True
+
+
+def refusal(error: BaseException) -> str | None:
+    """The reason in words if Valkey has answered and refused; None if it is away."""
+    return next((reason for kind, reason in REFUSALS if isinstance(error, kind)), None)
+
+
+def state(url: str) -> str:
+    """``ok``, ``down``, or ``refuses: REASON`` if Valkey is there and takes no writes of ours."""
+    client = Redis.from_url(
+        url,
+        socket_connect_timeout=PROBE_SECONDS,
+        socket_timeout=PROBE_SECONDS,
+        retry=Retry(NoBackoff(), 0),
+    )
+    try:
+        pipeline = client.pipeline(transaction=False)
+        for key in PROBES:
+            pipeline.set(key, 1, ex=5)
+        pipeline.eval(PROBE, 1, PROBES[0])
+        pipeline.execute()
+    except (RedisError, OSError) as error:
+        reason = refusal(error)
+        return f"refuses: {reason}" if reason else "down"
+    finally:
+        client.close()
+    return "ok"

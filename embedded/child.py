@@ -32,16 +32,18 @@ def spawn(
     log: IO[bytes] | None = None,
     cwd: Path | str = "/",
     fds: Sequence[int] = (),
+    private: bool = False,
 ) -> subprocess.Popen[bytes]:
     """Start ``command``; it receives ``death`` when this process dies.
 
     ``user`` is (uid, gid), only as root. ``log`` gets both outputs; without it the child shares
-    ours. ``fds`` stay open in it, under the same numbers.
+    ours. ``fds`` stay open in it, under the same numbers. ``private``: only the child's account
+    can read the files that it makes.
     """
     uid, gid = user or (-1, -1)
     launcher = [sys.executable, "-I", "-S", __file__, str(os.getpid()), str(int(death))]
     return subprocess.Popen(  # noqa: S603  (our own command line)
-        [*launcher, str(uid), str(gid), *command],
+        [*launcher, str(uid), str(gid), str(int(private)), *command],
         stdin=subprocess.DEVNULL,
         stdout=log,
         stderr=log,
@@ -128,7 +130,9 @@ def _watch(parent: int, death: int) -> None:
     os._exit(0)
 
 
-def _become(command: list[str], parent: int, death: int, uid: int, gid: int) -> None:
+def _become(command: list[str], parent: int, death: int, uid: int, gid: int, private: int) -> None:
+    if private:
+        os.umask(0o077)
     if uid >= 0:
         os.setgroups([])
         os.setgid(gid)
@@ -145,4 +149,4 @@ def _become(command: list[str], parent: int, death: int, uid: int, gid: int) -> 
 
 
 if __name__ == "__main__":
-    _become(sys.argv[5:], *map(int, sys.argv[1:5]))
+    _become(sys.argv[6:], *map(int, sys.argv[1:6]))

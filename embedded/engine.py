@@ -60,6 +60,7 @@ class Engine(abc.ABC):
         self.sockets = paths.socket_dir(data)
         self.process: subprocess.Popen[bytes] | None = None
         self._lock: IO[bytes] | None = None
+        self._folder: IO[bytes] | None = None
         self._outage: Outage | None = None
 
     @abc.abstractmethod
@@ -85,14 +86,15 @@ class Engine(abc.ABC):
     def claim(self) -> bool:
         """Take the lock; False if another process has it."""
         paths.make(self.data)
-        descriptor = os.open(self.data / f"{self.name}.lock", os.O_RDWR | os.O_CREAT, 0o644)
-        lock = os.fdopen(descriptor, "r+b", buffering=0)
+        lock = paths.open_private(self.data / f"{self.name}.lock")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             lock.close()
             return False
         self._lock = lock
+        self._folder = paths.open_private(self.data / "sockets.lock")
+        fcntl.flock(self._folder, fcntl.LOCK_SH)  # Held alone only while the folder is removed.
         self._note(f"{os.getpid()} starting")
         return True
 
@@ -185,9 +187,18 @@ class Engine(abc.ABC):
     def stop(self) -> None:
         """Stop the server and release the lock."""
         self.halt()
+        if self._folder is not None:
+            self._leave_folder(self._folder)
+            self._folder = None
         if self._lock is not None:
             self._lock.close()
             self._lock = None
+
+    def _leave_folder(self, lock: IO[bytes]) -> None:
+        # Together with the last of the engines that use it.
+        with lock, contextlib.suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            paths.drop_socket_dir(self.data)
 
     def _bury(self) -> None:
         # Its holder is dead and we have the lock: it is about to exit (death signal) or orphaned.
@@ -213,10 +224,10 @@ class Engine(abc.ABC):
         return ""
 
     def _log(self) -> IO[bytes]:
-        path = self.data / f"{self.name}.log"
-        if path.exists() and path.stat().st_size > LOG_LIMIT:
-            os.truncate(path, 0)
-        return path.open("ab")
+        log = paths.open_private(self.data / f"{self.name}.log", os.O_APPEND)
+        if os.fstat(log.fileno()).st_size > LOG_LIMIT:
+            log.truncate(0)
+        return log
 
     def _log_end(self) -> str:
         with contextlib.suppress(OSError):

@@ -14,6 +14,11 @@ from embedded import child, paths
 from embedded.engine import START, Engine
 from embedded.paths import EngineFailed
 
+QUIET = (
+    "log_min_messages=log", "log_min_error_statement=panic", "log_error_verbosity=terse",
+    "log_parameter_max_length=0", "log_parameter_max_length_on_error=0",
+)  # fmt: skip
+"""No failing statement and no value in the log: the host logs its own errors without them."""
 ENV = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "TZ": "UTC", "LC_ALL": "C"}
 
 
@@ -81,7 +86,7 @@ class Postgres(Engine):
                     str(self.binaries / "initdb"), "-D", str(draft), "-U", "postgres",
                     "--auth=trust", "--encoding=UTF8", *self._initdb_options(),
                 ],
-                death=signal.SIGKILL, user=self._ids, env=ENV, log=log,
+                death=signal.SIGKILL, user=self._ids, env=ENV, log=log, private=True,
             ).wait(START)  # fmt: skip
         if code != 0:
             raise EngineFailed(f"initdb failed. The end of its log:\n{self._log_end()}")
@@ -117,12 +122,15 @@ class Postgres(Engine):
         settings = [
             f"unix_socket_directories={self.sockets}", "unix_socket_permissions=0700",
             "listen_addresses=", "max_connections=200", "shared_buffers=128MB",
-            "log_checkpoints=off", "log_timezone=UTC", "timezone=UTC", *self.options,
+            "log_checkpoints=off", "log_timezone=UTC", "timezone=UTC", *QUIET,
+            *self.options,
         ]  # fmt: skip
         flags = [part for setting in settings for part in ("-c", setting)]
         command = [str(self.binaries / "postgres"), "-D", str(self.cluster), "-p", "5432", *flags]
         with self._log() as log:
-            return child.spawn(command, death=self.death, user=self._ids, env=ENV, log=log)
+            return child.spawn(
+                command, death=self.death, user=self._ids, env=ENV, log=log, private=True
+            )
 
     def _passing(self) -> bool:
         # Backends of a killed postmaster need a moment to notice and release its memory.
@@ -175,7 +183,7 @@ class Valkey(Engine):
         ]  # fmt: skip
         with self._log() as log:
             command = [str(paths.valkey_binary()), *options]
-            return child.spawn(command, death=self.death, env=ENV, log=log)
+            return child.spawn(command, death=self.death, env=ENV, log=log, private=True)
 
 
 def _connect(path: Path) -> socket.socket:

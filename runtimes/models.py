@@ -23,8 +23,8 @@ from security.secrets import SealedField, SecretUnreadable, seal, unseal
 from teams.tenancy import TeamOwned
 
 __all__ = [
-    "DEFAULT_QUEUE", "EXTERNAL", "Agent", "Document", "DocumentChunk", "MediaType", "Policy",
-    "Profile", "Wisdom",
+    "DEFAULT_QUEUE", "EXTERNAL", "Agent", "Document", "DocumentChunk", "FileDirectory",
+    "MediaType", "Policy", "Profile", "Wisdom",
 ]  # fmt: skip
 
 
@@ -123,6 +123,10 @@ class Agent(TeamOwned):
     )
     is_default = models.BooleanField(default=False)
     enabled = models.BooleanField(default=True)
+    provided = models.JSONField(null=True, editable=False)
+    """The name, description and queue that the host's code last gave it; null for others."""
+    withdrawn = models.BooleanField(default=False, db_default=False, editable=False)
+    """Disabled by the host because its code is gone, not by a person."""
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
@@ -211,3 +215,21 @@ class Agent(TeamOwned):
         self.middleware, used = keys.put_away(self.middleware, known)
         if used != known:
             self.seal({"middleware": used})
+
+
+FILES = "files"
+
+
+class FileDirectory(models.Model):
+    """The one directory that keeps the files of this database (``file_directory.py``)."""
+
+    id = models.CharField(primary_key=True, max_length=8, default=FILES, editable=False)
+    mark = models.UUIDField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=models.Q(id=FILES), name="file_directory_once"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.mark)

@@ -42,6 +42,11 @@ class Registered:
     queue: str = "default"
 
     @property
+    def provided(self) -> dict[str, str]:
+        """What a team's row takes from the code, and follows until the team changes it."""
+        return {"name": self.name, "description": self.description, "queue": self.queue}
+
+    @property
     def origin(self) -> str:
         """Where it was written, as ``module.name``."""
         named = self.target if hasattr(self.target, "__qualname__") else type(self.target)
@@ -62,8 +67,8 @@ def agent(
     """Register a function, or a class or object with ``run(input)``, as the agent ``slug``.
 
     ``default_state`` is the state of a run whose client sends none. ``repeatable``: a run whose
-    worker was lost may be started again from its beginning. ``queue``: which workers execute its
-    runs. Both are for the rows that teams get from then on. Raises DuplicateAgent if another
+    worker was lost may be started again from its beginning; this counts for rows that teams get
+    from then on. ``queue``: which workers execute its runs. Raises DuplicateAgent if another
     function has the slug.
     """
 
@@ -143,7 +148,7 @@ def _why_not(module_name: str, error: Exception) -> str:
     frame = traceback.extract_tb(error.__traceback__)[-1]
     missing = str(error.name).partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     extra = EXTRAS.get(missing)
-    remedy = f"; pip install 'agui-run-host[{extra}]'" if extra else ""
+    remedy = f"; in a clone of the host: pip install '.[{extra}]'" if extra else ""
     reason = " ".join(f"{type(error).__name__}: {error}".split())
     return (
         f"AGUI_AGENT_MODULES names {module_name!r}, which cannot be imported: {reason} "
@@ -152,7 +157,10 @@ def _why_not(module_name: str, error: Exception) -> str:
 
 
 def provision(team: "Team") -> "list[Agent]":
-    """Give the team a row for every registered agent; existing rows stay as they are."""
+    """Give the team a row for every registered agent; existing rows stay as they are.
+
+    ``provisioning.bring`` does it for all teams when the code has changed.
+    """
     from runtimes.models import Agent
 
     has_default = Agent.objects.for_team(team).filter(is_default=True).exists()
@@ -164,11 +172,10 @@ def provision(team: "Team") -> "list[Agent]":
             team=team,
             slug=entry.slug,
             defaults={
-                "name": entry.name,
-                "description": entry.description,
+                **entry.provided,
+                "provided": entry.provided,
                 "target": entry.slug,
                 "repeatable": entry.repeatable,
-                "queue": entry.queue,
                 "is_tool": True,
                 "is_default": entry.slug == DEFAULT_SLUG and not has_default,
             },

@@ -118,6 +118,7 @@ def _refuse_beyond_rules(row: Agent, fields: Set[str]) -> None:
 def _save(caller: Caller, row: Agent, values: Mapping[str, Any], action: str) -> Agent:
     for name in RULES & values.keys():
         setattr(row, name, values[name])
+    row.withdrawn = row.withdrawn and "enabled" not in values  # From now on it is the team's word.
     row.name = row.name or row.slug
     before = row.target
     if "url" in values:

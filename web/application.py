@@ -3,6 +3,7 @@
 import multiprocessing
 import signal
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import structlog
@@ -39,10 +40,17 @@ def _announce() -> None:
     from django.conf import settings
 
     from agui_project import startup
-    from runtimes import registry
+    from runtimes import file_directory, registry
 
     try:
         startup.announce("web", registry.offered(), request_slots=settings.AGUI_REQUEST_SLOTS)
     except ImproperlyConfigured as error:
         # It serves what needs no database, reports the outage at /ready, and recovers by itself.
         log.error("web.not_ready", reason=f"{error}")
+        return
+    try:
+        # In a thread, since granian may have a loop here, in which Django refuses queries.
+        with ThreadPoolExecutor(1) as threads:
+            threads.submit(file_directory.claim).result()
+    except ImproperlyConfigured as error:
+        sys.exit(f"{error}")

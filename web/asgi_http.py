@@ -127,16 +127,18 @@ class Sending:
 def endpoint(
     handle: Callable[[Request, Send], Awaitable[None]],
     body_of: Callable[[HostError], Any] = HostError.as_json,
+    any_host: Callable[[Request], bool] = lambda request: False,
 ) -> App:
     """An ASGI app from a handler; a HostError before the first byte becomes its JSON answer.
 
-    ``body_of`` gives the errors of a dialect their shape. The handler has a task of its own: a
-    stream outlives the app (``outermost``).
+    ``body_of`` gives the errors of a dialect their shape; ``any_host`` names the requests that can
+    address this process by a name that is not one of the host's. The handler has a task of its
+    own: a stream outlives the app (``outermost``).
     """
 
     async def handled(request: Request, send: Sending, path: str) -> None:
         try:
-            if not host_allowed(request.headers):
+            if not (host_allowed(request.headers) or any_host(request)):
                 raise BadRequest("This host is not configured to answer to that name.")
             await handle(request, send)
         except HostError as error:

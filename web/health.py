@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 
 from agui_project.errors import MethodNotAllowed
-from backends import bell
+from backends import bell, valkey
 from embedded import embedded, paths
 from embedded.liveness import LEAVING
 from protocol.strict_json import dumps
@@ -74,13 +74,19 @@ def ready(request: HttpRequest) -> JsonResponse:
     )
     checks = {
         "database": "disk full" if full else "ok" if workers is not None else "down",
-        "bell": "ok" if bell.reachable() else "down",
+        "bell": _bell(),
         "workers": workers or 0,
     }
     if workers is None:
         return JsonResponse({"status": "unavailable", **checks}, status=503)
-    degraded = full or checks["bell"] == "down" or not workers
+    degraded = full or checks["bell"] != "ok" or not workers
     return JsonResponse({"status": "degraded" if degraded else "ready", **checks})
+
+
+def _bell() -> str:
+    """A server that passes messages on and refuses to count is not fit for work, either."""
+    state = valkey.state(settings.REDIS_URL)
+    return state if state != "ok" or bell.reachable() else "down"
 
 
 def _live_workers() -> int | None:

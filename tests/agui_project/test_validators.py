@@ -64,7 +64,7 @@ def test_a_folder_may_come_into_being(tmp_path: Path) -> None:
 
 def test_an_extra_is_named() -> None:
     validators.needs_extra("x", "json")("on")
-    with pytest.raises(ValueError, match=r"agui-run-host\[otel\]"):
+    with pytest.raises(ValueError, match=r"pip install '\.\[otel\]'"):
         validators.needs_extra("otel", "no_such_package")("on")
 
 

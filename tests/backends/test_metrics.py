@@ -1,7 +1,9 @@
 """Metrics: read by the operator alone, documented, and true."""
 
+import errno
 import json
 import re
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from pytest_django import Settings
 
 from backends import metrics
-from tests.acceptance.host import free_port
 from tests.asgi import ask
 from tests.cast import Cast, bell, cast, register
 
@@ -94,11 +95,41 @@ async def test_all_are_documented_and_the_dashboard_names_no_other() -> None:
     assert len(panels) > 10
 
 
-def test_a_worker_answers_on_a_port_of_its_own() -> None:
-    port = free_port()
-    metrics.serve(f"127.0.0.1:{port}")
-    answer = httpx.get(f"http://127.0.0.1:{port}/metrics", timeout=10)
-    assert ("agui_worker_runs", "") in samples(answer.text)
+@pytest.mark.usefixtures("_key", "cast")
+async def test_a_scrape_by_address_needs_the_key_and_opens_no_other_page() -> None:
+    address = {"host": "10.1.2.3:8000"}
+    right = {**address, "authorization": f"Bearer {KEY}"}
+    assert (await ask("GET", "/metrics", right)).status == 200
+    wrong = {**address, "authorization": f"Bearer {KEY}x"}
+    assert (await ask("GET", "/metrics", wrong)).status == 400
+    assert (await ask("GET", "/metrics", address)).status == 400
+    for page in ("/api/v1/runs", "/agents/run", "/accounts/login/", "/runs/"):
+        assert (await ask("GET", page, right)).status == 400, page
+
+
+def test_workers_of_one_machine_share_seven_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: set[int] = set()
+
+    def start(port: int, addr: str, registry: object) -> None:
+        if port in taken:
+            raise OSError(errno.EADDRINUSE, "Address already in use")
+        taken.add(port)
+
+    monkeypatch.setattr(metrics, "start_http_server", start)
+    for _ in range(7):
+        metrics.serve("127.0.0.1:9464")
+    assert taken == set(range(9464, 9471))
     with structlog.testing.capture_logs() as lines:
-        metrics.serve(f"127.0.0.1:{port}")  # taken: it is logged, and work goes on
+        metrics.serve("127.0.0.1:9464")  # all are taken: it is logged, and work goes on
     assert [line["event"] for line in lines] == ["metrics.not_served"]
+
+
+def test_a_worker_answers_at_the_next_free_port() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with structlog.testing.capture_logs() as lines:
+            metrics.serve(f"127.0.0.1:{port}")
+    found = str(lines[0]["address"])
+    assert port < int(found.rpartition(":")[2]) < port + metrics.PORTS
+    answer = httpx.get(f"http://{found}/metrics", timeout=10)
+    assert ("agui_worker_runs", "") in samples(answer.text)

@@ -90,7 +90,7 @@ def test_a_users_module_that_needs_an_extra_says_which(
     (tmp_path / "graph_agents.py").write_text("from langgraph.types import interrupt")
     monkeypatch.syspath_prepend(tmp_path)
     settings.AGUI_AGENT_MODULES = ["graph_agents"]
-    with pytest.raises(ImproperlyConfigured, match=r"pip install 'agui-run-host\[langgraph\]'"):
+    with pytest.raises(ImproperlyConfigured, match=r"pip install '\.\[langgraph\]'"):
         registry.autodiscover()
 
 

@@ -24,7 +24,7 @@ from tests.tenancy import rows
 if TYPE_CHECKING:
     from tests.acceptance.host import Host
 
-FOR_ALL_TEAMS = {"events_doomed"}
+FOR_ALL_TEAMS = {"events_doomed", "runtimes_filedirectory"}
 """Tables of work that belongs to no team: its rows are seen by nobody in particular."""
 BEFORE_ITS_OWNER = {"events_journal"}
 """A row is nobody's until a run names it: then it is that run's team's."""

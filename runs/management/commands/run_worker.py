@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand
 from agui_project import cli, startup, validators
 from backends import tracing
 from backends.postgres.base import serve
-from runtimes import registry
+from runtimes import file_directory, provisioning, registry
 from security import own_secrets
 
 
@@ -55,6 +55,8 @@ class Command(BaseCommand):
             concurrency=settings.AGUI_WORKER_CONCURRENCY,
             queues=",".join(queues),
         )
+        provisioning.bring(queues)
+        file_directory.claim()
         # Not asyncio.run, which waits for every task: an agent that swallows its cancellation would
         # keep the process alive. Its run has ended; it must not delay the next start.
         try:

@@ -1,5 +1,6 @@
 """``manage.py migrate``: Django's, and behind it the roles and policies of row-level security."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -10,6 +11,8 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from teams import row_security
 
+AFTER: list[Callable[[], object]] = []
+"""Steps of other rooms after a migration of everything; each can be done again."""
 TOO_OLD = (
     "This database was made by a checkout of before 2026-11-22 that was not the newest of its time;"
     " its data cannot be carried over. Use another database, or without DATABASE_URL another"
@@ -31,6 +34,9 @@ class Command(migrate.Command):
                 f"Row-level security is off, only the host's own scoping by team is on: {reason}\n"
                 "docs/operations.md#roles says how an administrator makes the roles."
             )
+        if options["database"] == DEFAULT_DB_ALIAS and not options["app_label"]:
+            for step in AFTER:
+                step()
 
 
 def _is_too_old(alias: str) -> bool:

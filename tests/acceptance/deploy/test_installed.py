@@ -1,4 +1,4 @@
-"""`pip install agui-run-host[embedded]` in an empty environment, then `agui-host up`: no clone."""
+"""`pip install '.[embedded]'` into an empty environment, then `agui-host up` from elsewhere."""
 
 import os
 import re
@@ -24,7 +24,7 @@ PLACE = ROOT / ".venv" / "peers" / "installed"
 LOCK = ROOT / "requirements" / "dev.lock"
 KEY = "key-of-the-installed-host-0000000001"
 README = (ROOT / "README.md").read_text()
-PIP = re.compile(r"`pip install 'agui-run-host\[(\w+)\]'`, then\s+`agui-host up`")
+PIP = re.compile(r"`pip install '\.\[(\w+)\]'`, then\s+`agui-host up`")
 ASKED = [{"id": "q", "role": "user", "content": "What is a journal?"}]
 QUESTION = {"messages": ASKED}
 

@@ -1,0 +1,108 @@
+"""Brings changes of this host's code to the agents of existing teams.
+
+`migrate` and each start of a worker do it. A team's own change of a name, a description or a queue
+stays: a row remembers the values that the code gave it, and follows the code while it has them.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import Exists, F, OuterRef, Q
+
+from backends.postgres import scope
+from runtimes import registry
+from runtimes.models import Agent
+from runtimes.registry import Registered
+from teams.models import AuditEntry, Team
+from teams.tenancy import TeamQuerySet
+
+LOCK = 0x61677569_61676E74
+"""The advisory lock: processes that start at the same moment take turns."""
+BATCH = 1_000
+FIELDS = ("name", "description", "queue")
+
+
+def bring(queues: Sequence[str] | None = None) -> None:
+    """Give every team that has this host's agents the new ones, and what has changed of the others.
+
+    An agent that is no longer in the code is disabled, if it belongs to one of ``queues`` (by
+    default AGUI_WORKER_QUEUES: workers of other queues can have other code). It is enabled again
+    when it returns, unless a person has disabled it.
+    """
+    with scope.everywhere(), transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("select pg_advisory_xact_lock(%s)", [LOCK])
+        for slug in registry.offered():
+            entry = registry.get(slug)
+            _update(entry)
+            _add(entry)
+        _withdraw(settings.AGUI_WORKER_QUEUES if queues is None else queues)
+
+
+def _provided() -> TeamQuerySet[Agent]:
+    return Agent.objects.of_any_team().filter(kind="python", target=F("slug"))
+
+
+def _update(entry: Registered) -> None:
+    outdated = Q(withdrawn=True) | Q(provided=None) | ~Q(provided=entry.provided)
+    rows = list(_provided().filter(outdated, slug=entry.slug).select_for_update(of=("self",)))
+    edited = _edited(entry.slug, [row.team_id for row in rows if row.provided is None])
+    for row in rows:
+        for field in FIELDS:
+            if _follows(row, field, edited):
+                setattr(row, field, entry.provided[field])
+        row.enabled = row.enabled or row.withdrawn
+        row.provided, row.withdrawn = entry.provided, False
+    Agent.objects.of_any_team().bulk_update(
+        rows, [*FIELDS, "enabled", "provided", "withdrawn"], batch_size=BATCH
+    )
+
+
+def _follows(row: Agent, field: str, edited: set[tuple[UUID, str]]) -> bool:
+    if row.provided is None:
+        return (row.team_id, field) not in edited
+    return bool(row.provided.get(field) == getattr(row, field))
+
+
+def _edited(slug: str, teams: list[UUID]) -> set[tuple[UUID, str]]:
+    """The fields that people have changed, by the audit log: for rows of earlier versions."""
+    if not teams:
+        return set()
+    entries = AuditEntry.objects.of_any_team().filter(
+        team__in=teams, action="agent.changed", target=slug
+    )
+    return {
+        (team, field)
+        for team, details in entries.values_list("team_id", "details")
+        for field in json.loads(details).get("fields", ())
+    }
+
+
+def _add(entry: Registered) -> None:
+    """A row for each team that has agents of this host, but not this one."""
+    ours = _provided().filter(team=OuterRef("pk"))
+    taken = Agent.objects.of_any_team().filter(team=OuterRef("pk"), slug=entry.slug)
+    teams = Team.objects.filter(Exists(ours)).exclude(Exists(taken))
+    for some in _batches(teams.values_list("pk", flat=True)):
+        rows = [
+            Agent(
+                team_id=team, slug=entry.slug, target=entry.slug, repeatable=entry.repeatable,
+                is_tool=True, provided=entry.provided, **entry.provided,
+            )
+            for team in some
+        ]  # fmt: skip
+        Agent.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def _batches(keys: Iterable[UUID]) -> Iterator[list[UUID]]:
+    every = list(keys)
+    for start in range(0, len(every), BATCH):
+        yield every[start : start + BATCH]
+
+
+def _withdraw(queues: Sequence[str]) -> None:
+    gone = _provided().filter(enabled=True, queue__in=queues).exclude(slug__in=registry.all())
+    gone.update(enabled=False, withdrawn=True)
