@@ -89,7 +89,7 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "agui_project.openapi.describe_refusals",
-        "agui_project.openapi.close_changes",
+        "agui_project.openapi.close_bodies",
         "web.description.hook.describe_streams",
     ],
     "ENUM_NAME_OVERRIDES": {

@@ -14,7 +14,7 @@ from protocol.errors import Invalid
 from runs.access import copilot_threads, threads
 from runs.api.erasure import ThreadErasure
 from runs.models import Thread, Visibility
-from teams.api.changes import ChangeSerializer
+from teams.api.bodies import Body
 from teams.authentication import principal_of
 
 PAGE, LONGEST_PAGE = 50, 200
@@ -46,7 +46,7 @@ class ThreadSerializer(serializers.ModelSerializer[Thread]):
         return thread.archived_at is not None
 
 
-class ChangeThreadSerializer(ChangeSerializer):
+class ChangeThreadSerializer(Body):
     """Changes to a thread; what is absent stays as it is."""
 
     title = serializers.CharField(max_length=200, required=False, allow_blank=True)
