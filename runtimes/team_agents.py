@@ -4,7 +4,7 @@ Agents that are code or processes on the host's machines are the operator's; a t
 rules by which they run (``RULES``), and nothing else. An external agent has nothing but rules.
 """
 
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Mapping, Set
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -18,7 +18,6 @@ from runtimes.models import EXTERNAL, Agent, Policy
 from security.addresses import check_url
 from security.secrets import SecretUnreadable
 from teams import audit
-from teams.models import Team
 from teams.tenancy import TeamQuerySet
 
 HTTP = "http"
@@ -52,13 +51,6 @@ def find(caller: Caller, slug: str) -> Agent:
     if (row := visible(caller).filter(slug=slug).first()) is None:
         raise NotFound("There is no such agent.")
     return row
-
-
-def existing(team: Team, slugs: Collection[str]) -> Collection[str]:
-    """Those of the slugs that are agents of the team, including disabled ones."""
-    if not slugs:
-        return ()
-    return set(Agent.objects.for_team(team).filter(slug__in=slugs).values_list("slug", flat=True))
 
 
 def create(caller: Caller, values: Mapping[str, Any]) -> Agent:

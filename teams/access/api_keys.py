@@ -1,6 +1,6 @@
 """A team's keys as callers manage them: with permission checks, limits and the audit log."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -13,11 +13,8 @@ from teams import keys
 from teams.access import members
 from teams.authentication import Principal
 from teams.models import ApiKey, Role, Team
-from teams.permissions import reaches, within
+from teams.permissions import AGENT_FINDERS, reaches, within
 from teams.tenancy import TeamQuerySet
-
-AGENT_FINDERS: list[Callable[[Team, Collection[str]], Collection[str]]] = []
-"""Each tells which of the slugs are a team's agents; the package that knows agents registers it."""
 
 
 def visible(principal: Principal) -> TeamQuerySet[ApiKey]:

@@ -47,7 +47,7 @@ def without_body(
     """A method of a view whose request has no members: absent or ``{}``. Raises UnknownMember."""
 
     @wraps(view)
-    def checked(self: Any, request: Request, *args: P.args, **kwargs: P.kwargs) -> Response:
+    def checked(self: Any, request: Request, /, *args: P.args, **kwargs: P.kwargs) -> Response:
         if isinstance(request.data, Mapping):
             known_members(request.data, ())
         return view(self, request, *args, **kwargs)
