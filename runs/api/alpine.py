@@ -70,8 +70,8 @@ class AlpineAnswer(APIView):
             raise BadRequest('Send {"run_id", "request_id", "payload"}.')
         # Alpine's clients send members of other hosts; only the named ones count here.
         names = AlpineAnswerSerializer().fields
-        sent = {n: value for n, value in rename(request.data, NAMES).items() if n in names}
-        fields, principal = AlpineAnswerSerializer.read_data(sent), principal_of(request)
+        members = {n: value for n, value in rename(request.data, NAMES).items() if n in names}
+        fields, principal = AlpineAnswerSerializer.read_data(members), principal_of(request)
         run = access.find(principal, fields["run_id"])
         key = interrupts.asked_by(run, str(fields["request_id"]))
         if key is None:

@@ -113,6 +113,7 @@ class GrantList(generics.ListAPIView[Grant]):
     serializer_class = GrantSerializer
     pagination_class = NewestGrantFirst
     filterset_class = GrantFilter
+    queries = ("received",)
     queryset = Grant.objects.none()
 
     def get_queryset(self) -> QuerySet[Grant]:

@@ -15,9 +15,11 @@ from runs.access import copilot_threads, threads
 from runs.api.erasure import ThreadErasure
 from runs.models import Thread, Visibility
 from teams.api.bodies import Body
+from teams.api.queries import refuse_unknown
 from teams.authentication import principal_of
 
 PAGE, LONGEST_PAGE = 50, 200
+QUERIES = frozenset({"tag", "archived", "agent", "thread_id", "cursor", "limit"})
 YES_OR_NO = {"true": True, "false": False}
 
 
@@ -84,6 +86,7 @@ class Threads(APIView):
     def get(self, request: Request) -> Response:
         """The team's threads that have runs, newest activity first."""
         query = request.query_params
+        refuse_unknown(request, QUERIES)
         limit = _limit(query.get("limit"))
         threads = copilot_threads.newest(
             principal_of(request),

@@ -40,7 +40,6 @@ class InvitationList(generics.ListAPIView[Invitation]):
 
     serializer_class = InvitationSerializer
     pagination_class = NewestFirst
-    filter_backends = []
     queryset = Invitation.objects.none()
 
     def get_queryset(self) -> QuerySet[Invitation]:

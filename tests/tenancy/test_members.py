@@ -97,9 +97,9 @@ MORE_OPEN = [
 def test_nothing_is_made_more_open_than_was_asked(
     house: House, address: str, body: dict[str, Any], nearest: str | None
 ) -> None:
-    sent = {k: house.named(v) if isinstance(v, str) else v for k, v in body.items()}
+    members = {k: house.named(v) if isinstance(v, str) else v for k, v in body.items()}
     headers, before = {**OWN, **house.askers["owner"]}, rows()
-    details = refused(ask_now("POST", f"/api/v1/{address}", headers, json=sent))
+    details = refused(ask_now("POST", f"/api/v1/{address}", headers, json=members))
     assert nearest is None or details["nearest"] == nearest
     assert rows() == before
 
