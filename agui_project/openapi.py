@@ -54,10 +54,12 @@ def describe_refusals(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     return result
 
 
-def close_changes(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """A postprocessing hook of drf-spectacular: the body of a PATCH accepts known members only."""
+def close_bodies(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """A postprocessing hook of drf-spectacular: bodies accept known members only."""
     for operations in result["paths"].values():
-        for body in operations.get("patch", {}).get("requestBody", {}).get("content", {}).values():
-            name = body["schema"]["$ref"].rsplit("/", 1)[1]
-            result["components"]["schemas"][name]["additionalProperties"] = False
+        for method in ("post", "put", "patch"):
+            contents = operations.get(method, {}).get("requestBody", {}).get("content", {})
+            for body in contents.values():
+                if (name := body["schema"].get("$ref", "").rpartition("/")[2]) != "":
+                    result["components"]["schemas"][name]["additionalProperties"] = False
     return result

@@ -51,6 +51,12 @@ class Invalid(HostError):
     close = 4400
 
 
+class UnknownMember(Invalid):
+    """The request names a member that is not known here."""
+
+    code = "unknown_member"
+
+
 class RunErrorCode(StrEnum):
     """The codes a RUN_ERROR may carry; docs/protocol.md explains each."""
 

@@ -1,16 +1,35 @@
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
 from django.apps import AppConfig
+
+if TYPE_CHECKING:
+    from teams.models import Team
 
 
 class RuntimesConfig(AppConfig):
-    """Finds the agents that installed apps register, and brings them to teams with `migrate`."""
+    """Finds the agents that installed apps register, brings them to teams with `migrate`, and
+    finds those that a new key names."""
 
     name = "runtimes"
 
     def ready(self) -> None:
         # Models can be imported only now; `file_directory` registers its check.
         from runtimes import file_directory, provisioning, registry  # noqa: F401
+        from teams import permissions
         from teams.management.commands import migrate
 
         registry.autodiscover()
         if provisioning.bring not in migrate.AFTER:
             migrate.AFTER.append(provisioning.bring)
+        if existing not in permissions.AGENT_FINDERS:
+            permissions.AGENT_FINDERS.append(existing)
+
+
+def existing(team: "Team", slugs: Collection[str]) -> Collection[str]:
+    """Those of the slugs that are agents of the team, including disabled ones."""
+    from runtimes.models import Agent  # Models can be imported only once apps are loaded.
+
+    if not slugs:
+        return ()
+    return set(Agent.objects.for_team(team).filter(slug__in=slugs).values_list("slug", flat=True))

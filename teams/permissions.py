@@ -1,15 +1,17 @@
 """The permissions table, one for people, keys, pages and sockets (docs/permissions.md)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from teams.models import Role, Scope
+from teams.models import Role, Scope, Team
 
 EVERYONE = frozenset(Role)
 WORKING = frozenset({Role.OWNER, Role.ADMIN, Role.MEMBER})
 RUNNING_THE_TEAM = frozenset({Role.OWNER, Role.ADMIN})
 OWNING = frozenset({Role.OWNER})
+AGENT_FINDERS: list[Callable[[Team, Collection[str]], Collection[str]]] = []
+"""Each returns those of the slugs that are a team's agents; the package of agents registers it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["teams.authentication.IsPrincipal"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["runs.api.parsers.StrictJSONParser"],
-    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
+    "DEFAULT_FILTER_BACKENDS": ["teams.api.queries.KnownFilters"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "web.answers.exception_handler",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
@@ -89,7 +89,7 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "agui_project.openapi.describe_refusals",
-        "agui_project.openapi.close_changes",
+        "agui_project.openapi.close_bodies",
         "web.description.hook.describe_streams",
     ],
     "ENUM_NAME_OVERRIDES": {

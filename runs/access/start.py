@@ -14,6 +14,7 @@ from protocol import strict_json
 from protocol.errors import BadRequest, Invalid
 from protocol.input import run_agent_input
 from protocol.input.fields import picked, wrong
+from protocol.input.members import known_members
 from protocol.input.run_agent_input import RunRequest
 from runs.access import access, cursors
 from runs.access.files import files
@@ -28,6 +29,7 @@ from teams.authentication import Principal
 from teams.models import Team
 
 MAX_KEY = 255
+MEMBERS = frozenset({"agent", "input", "on_busy"})
 PROCESS = "process"
 DEFAULT = "default"
 """CopilotKit's name for the agent if the front end did not name one."""
@@ -79,8 +81,12 @@ def start_from_agui(
 
 
 def start_from_api(principal: Principal, data: Any, *, key: str | None) -> StartOutcome:
-    """Start from the body of POST /api/v1/runs: ``{"agent", "input", "on_busy"}``."""
-    if not isinstance(data, dict) or not isinstance(data.get("input"), dict):
+    """Start from the body of POST /api/v1/runs: ``{"agent", "input", "on_busy"}``.
+
+    Raises UnknownMember for any other member; those of ``input`` are AG-UI's, and are not checked.
+    """
+    data = known_members(data, MEMBERS) if isinstance(data, dict) else {}
+    if not isinstance(data.get("input"), dict):
         raise Invalid('Send {"agent": slug, "input": RunAgentInput}.', details={"path": "input"})
     for name in ("agent", "on_busy"):
         if not isinstance(data.get(name), str | None):

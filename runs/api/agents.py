@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from agui_project.validators import QUEUE
 from runtimes import team_agents
 from runtimes.models import ON_BUSY, Agent, Policy
-from teams.api.changes import ChangeSerializer
+from teams.api.bodies import Body
 from teams.api.pages import NewestFirst
 from teams.authentication import principal_of
 
@@ -48,7 +48,7 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
         return row.settings if row.kind == team_agents.HTTP else None
 
 
-class AgentFieldsSerializer(serializers.Serializer[Any]):
+class AgentFieldsSerializer(Body):
     """What a team may set on an agent; ``url``, ``settings`` and ``headers`` of a remote one."""
 
     name = serializers.CharField(max_length=120, required=False)
@@ -80,7 +80,7 @@ class AgentFieldsSerializer(serializers.Serializer[Any]):
     enabled = serializers.BooleanField(required=False)
 
 
-class AgentChangeSerializer(ChangeSerializer, AgentFieldsSerializer):
+class AgentChangeSerializer(AgentFieldsSerializer):
     """Changes to an agent; what is absent stays as it is."""
 
 
@@ -108,9 +108,7 @@ class AgentList(generics.ListAPIView[Agent]):
     @extend_schema(request=AgentNewSerializer, responses={201: AgentSerializer})
     def post(self, request: Request) -> Response:
         """Make a remote agent (kind ``http``), or one whose runs are fed (``external``)."""
-        serializer = AgentNewSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        row = team_agents.create(principal_of(request), serializer.validated_data)
+        row = team_agents.create(principal_of(request), AgentNewSerializer.read(request))
         return Response(AgentSerializer(row).data, status=201)
 
 

@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 from runs.access import comments, sharing
 from runs.models import Comment, Feedback, Thumb
 from teams import authentication
+from teams.api.bodies import Body
 from teams.authentication import Principal, principal_of
 
 LONGEST = 10_000
@@ -36,7 +37,7 @@ class CommentSerializer(serializers.ModelSerializer[Comment]):
         return sorted(mention.user.get_username() for mention in comment.mentions.all())
 
 
-class WriteSerializer(serializers.Serializer[Any]):
+class WriteSerializer(Body):
     """A comment to write; ``seq`` is the event that it is about."""
 
     text = serializers.CharField(max_length=LONGEST)
@@ -64,9 +65,7 @@ class Comments(APIView):
     @extend_schema(request=WriteSerializer, responses={201: CommentSerializer})
     def post(self, request: Request, run_id: UUID) -> Response:
         """Comment on a run, or on one of its events; ``@login`` mentions a member."""
-        serializer = WriteSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        data = serializer.validated_data
+        data = WriteSerializer.read(request)
         comment = comments.write(principal_of(request), run_id, data["text"], data.get("seq"))
         comment.refresh_from_db()
         return Response(CommentSerializer(comment).data, status=201)
@@ -128,7 +127,7 @@ class FeedbackSerializer(serializers.ModelSerializer[Feedback]):
         read_only_fields = fields
 
 
-class RateSerializer(serializers.Serializer[Any]):
+class RateSerializer(Body):
     """A rating to give."""
 
     thumb = serializers.ChoiceField(Thumb.choices)
@@ -153,8 +152,6 @@ class Ratings(APIView):
     @extend_schema(request=RateSerializer, responses={200: FeedbackSerializer})
     def put(self, request: Request, run_id: UUID) -> Response:
         """Rate a run; a second rating replaces the first."""
-        serializer = RateSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        data = serializer.validated_data
+        data = RateSerializer.read(request)
         rated = comments.rate(principal_of(request), run_id, Thumb(data["thumb"]), data["text"])
         return Response(FeedbackSerializer(rated).data)

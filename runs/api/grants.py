@@ -16,6 +16,7 @@ from agui_project.links import absolute
 from protocol.errors import Invalid
 from runs.access import access, sharing, threads
 from runs.models import Grant, Level, Run, Thread
+from teams.api.bodies import Body
 from teams.api.pages import NewestFirst
 from teams.authentication import principal_of
 
@@ -73,7 +74,7 @@ class GrantedSerializer(GrantSerializer):
         fields = [*GrantSerializer.Meta.fields, "url"]
 
 
-class ShareSerializer(serializers.Serializer[Any]):
+class ShareSerializer(Body):
     """What to share (``run`` or ``thread``, the host's ids), with whom, and how."""
 
     run = serializers.UUIDField(required=False)
@@ -112,6 +113,7 @@ class GrantList(generics.ListAPIView[Grant]):
     serializer_class = GrantSerializer
     pagination_class = NewestGrantFirst
     filterset_class = GrantFilter
+    queries = ("received",)
     queryset = Grant.objects.none()
 
     def get_queryset(self) -> QuerySet[Grant]:
@@ -142,9 +144,7 @@ class GrantList(generics.ListAPIView[Grant]):
         """Share a thread or a run."""
         principal = principal_of(request)
         access.require(principal, "share")
-        serializer = ShareSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        data = serializer.validated_data
+        data = ShareSerializer.read(request)
         grant, token = sharing.share(
             principal,
             self._what(data),

@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 from runs.access import access, inbox, start
 from runs.api.serializers import RunSerializer
 from runs.models import Interrupt, InterruptStatus
+from teams.api.bodies import Body
 from teams.api.pages import NewestFirst
 from teams.authentication import Principal, principal_of
 
@@ -76,7 +77,7 @@ class InterruptSerializer(serializers.ModelSerializer[Interrupt]):
         return None if row.answer is None else json.loads(row.answer).get("payload")
 
 
-class AnswerSerializer(serializers.Serializer[Any]):
+class AnswerSerializer(Body):
     """An answer to one question."""
 
     status = serializers.ChoiceField(["resolved", "cancelled"])
@@ -143,8 +144,6 @@ class InterruptAnswer(APIView):
 
 def answered(principal: Principal, interrupt_id: UUID, data: Any) -> dict[str, Any]:
     """Answer a question as ``data`` says; the fields of ``AnsweredSerializer``."""
-    serializer = AnswerSerializer(data=data)
-    serializer.is_valid(raise_exception=True)
-    run = start.answer(principal, interrupt_id, serializer.validated_data)
+    run = start.answer(principal, interrupt_id, AnswerSerializer.read_data(data))
     question = access.find_interrupt(principal, interrupt_id)
     return dict(AnsweredSerializer({"interrupt": question, "run": run}).data)

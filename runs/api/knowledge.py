@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 
 from runtimes.knowledge import documents, notes
 from runtimes.models import Document, MediaType, Wisdom
+from teams.api.bodies import Body
 from teams.api.pages import NewestFirst
 from teams.authentication import principal_of
 
@@ -25,7 +26,7 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
         read_only_fields = fields
 
 
-class UploadSerializer(serializers.Serializer[Any]):
+class UploadSerializer(Body):
     """A document to store."""
 
     title = serializers.CharField(max_length=200)
@@ -46,7 +47,7 @@ class DocumentList(generics.ListAPIView[Document]):
     @extend_schema(request=UploadSerializer, responses={201: DocumentSerializer})
     def post(self, request: Request) -> Response:
         """Upload a document: plain text, Markdown or CSV."""
-        fields = _read(UploadSerializer(data=request.data))
+        fields = UploadSerializer.read(request)
         row = documents.upload(principal_of(request), fields)
         return Response(DocumentSerializer(row).data, status=201)
 
@@ -76,7 +77,13 @@ class WisdomSerializer(serializers.ModelSerializer[Wisdom]):
     class Meta:
         model = Wisdom
         fields = ["id", "text", "written_by", "created_at"]
-        read_only_fields = ["id", "written_by", "created_at"]
+        read_only_fields = fields
+
+
+class WisdomNewSerializer(Body):
+    """A note to write."""
+
+    text = serializers.CharField()
 
 
 class WisdomList(generics.ListAPIView[Wisdom]):
@@ -89,10 +96,10 @@ class WisdomList(generics.ListAPIView[Wisdom]):
     def get_queryset(self) -> QuerySet[Wisdom]:
         return notes.wisdom(principal_of(self.request))
 
-    @extend_schema(request=WisdomSerializer, responses={201: WisdomSerializer})
+    @extend_schema(request=WisdomNewSerializer, responses={201: WisdomSerializer})
     def post(self, request: Request) -> Response:
         """Write a note."""
-        fields = _read(WisdomSerializer(data=request.data))
+        fields = WisdomNewSerializer.read(request)
         row = notes.write(principal_of(request), fields["text"])
         return Response(WisdomSerializer(row).data, status=201)
 
@@ -107,7 +114,7 @@ class WisdomDetail(APIView):
         return Response(status=204)
 
 
-class ProfileSerializer(serializers.Serializer[Any]):
+class ProfileSerializer(Body):
     """What the caller wrote about themselves."""
 
     about = serializers.CharField(allow_blank=True)
@@ -124,11 +131,5 @@ class ProfileDetail(APIView):
     @extend_schema(request=ProfileSerializer, responses={200: ProfileSerializer})
     def put(self, request: Request) -> Response:
         """Replace the text."""
-        fields = _read(ProfileSerializer(data=request.data))
+        fields = ProfileSerializer.read(request)
         return Response({"about": notes.describe(principal_of(request), fields["about"])})
-
-
-def _read(serializer: serializers.BaseSerializer[Any]) -> dict[str, Any]:
-    serializer.is_valid(raise_exception=True)
-    values: dict[str, Any] = serializer.validated_data
-    return values

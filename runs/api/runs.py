@@ -26,6 +26,7 @@ from runs.lifecycle import lifecycle
 from runs.lifecycle.words import search
 from runs.models import Run
 from teams.api import pages
+from teams.api.bodies import without_body
 from teams.authentication import principal_of
 
 
@@ -116,6 +117,7 @@ class RunCancel(APIView):
     """Stops a run."""
 
     @extend_schema(request=None, responses={202: RunSerializer})
+    @without_body
     def post(self, request: Request, run_id: UUID) -> Response:
         """Stop a run on purpose. An ended run stays as it is: cancelling twice is fine."""
         principal = principal_of(request)

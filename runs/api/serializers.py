@@ -97,7 +97,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
 
 
 class StartSerializer(serializers.Serializer[Any]):
-    """The body of POST /api/v1/runs (for the documentation; ``protocol.input`` reads it)."""
+    """The body of POST /api/v1/runs (for the documentation; ``start`` reads it)."""
 
     agent = serializers.SlugField(required=False, help_text="Default: the team's default agent.")
     input = serializers.JSONField(help_text="A RunAgentInput; ids are minted where absent.")

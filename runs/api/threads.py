@@ -14,10 +14,12 @@ from protocol.errors import Invalid
 from runs.access import copilot_threads, threads
 from runs.api.erasure import ThreadErasure
 from runs.models import Thread, Visibility
-from teams.api.changes import ChangeSerializer
+from teams.api.bodies import Body
+from teams.api.queries import refuse_unknown
 from teams.authentication import principal_of
 
 PAGE, LONGEST_PAGE = 50, 200
+QUERIES = frozenset({"tag", "archived", "agent", "thread_id", "cursor", "limit"})
 YES_OR_NO = {"true": True, "false": False}
 
 
@@ -46,7 +48,7 @@ class ThreadSerializer(serializers.ModelSerializer[Thread]):
         return thread.archived_at is not None
 
 
-class ChangeThreadSerializer(ChangeSerializer):
+class ChangeThreadSerializer(Body):
     """Changes to a thread; what is absent stays as it is."""
 
     title = serializers.CharField(max_length=200, required=False, allow_blank=True)
@@ -84,6 +86,7 @@ class Threads(APIView):
     def get(self, request: Request) -> Response:
         """The team's threads that have runs, newest activity first."""
         query = request.query_params
+        refuse_unknown(request, QUERIES)
         limit = _limit(query.get("limit"))
         threads = copilot_threads.newest(
             principal_of(request),

@@ -12,10 +12,11 @@ from rest_framework.views import APIView
 from agui_project.errors import NotFound
 from runs.access import access
 from teams.access import tickets
+from teams.api.bodies import Body
 from teams.authentication import Bound, principal_of
 
 
-class AskTicketSerializer(serializers.Serializer[Any]):
+class AskTicketSerializer(Body):
     """Exactly one of the three."""
 
     run = serializers.UUIDField(required=False, help_text="The host's own id of a run.")
@@ -49,14 +50,13 @@ class TicketMint(APIView):
     def post(self, request: Request) -> Response:
         """A ticket for one stream of a run or of any one run of a thread, or for ``WS /ws/``."""
         principal = principal_of(request)
-        serializer = AskTicketSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
+        values = AskTicketSerializer.read(request)
         events_url = websocket_url = ag_ui_stream = None
-        if "socket" in serializer.validated_data:
+        if "socket" in values:
             bound = Bound()
-        elif key := serializer.validated_data.get("run"):
+        elif key := values.get("run"):
             bound = Bound(run=access.find(principal, key).pk)
-        elif thread := access.find_thread(principal, serializer.validated_data["thread_id"]):
+        elif thread := access.find_thread(principal, values["thread_id"]):
             bound = Bound(thread=thread.pk)
         else:
             raise NotFound("There is no such thread.")

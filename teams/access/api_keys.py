@@ -12,8 +12,8 @@ from protocol.errors import Invalid
 from teams import keys
 from teams.access import members
 from teams.authentication import Principal
-from teams.models import ApiKey, Role
-from teams.permissions import reaches, within
+from teams.models import ApiKey, Role, Team
+from teams.permissions import AGENT_FINDERS, reaches, within
 from teams.tenancy import TeamQuerySet
 
 
@@ -44,12 +44,13 @@ def create(
     """A new key and its text, which is never shown again.
 
     Raises Forbidden for a key with more rights than the principal, Invalid for one that would
-    outlive it.
+    outlive it, or that is limited to an agent that does not exist.
     """
     principal.require("manage_keys")
     with members.holding(principal) as now:
         now.require("manage_keys")
         _require_within(now, role, scopes, agents)
+        _require_agents(now.team, agents)
         maker = _maker(now)
         latest = _latest(now, maker)
         if expires is not None and latest is not None and expires > latest:
@@ -95,6 +96,14 @@ def _require_within(
         raise Forbidden(
             "That key has more permissions than you have.", details={"action": "manage_keys"}
         )
+
+
+def _require_agents(team: Team, agents: Sequence[str] | None) -> None:
+    known = {slug for find in AGENT_FINDERS for slug in find(team, agents or ())}
+    missing = [slug for slug in agents or () if slug not in known]
+    if missing:
+        message = f"There is no agent {missing[0]!r} in this team."
+        raise Invalid(message, details={"path": "agents", "missing": missing})
 
 
 def _maker(principal: Principal) -> ApiKey | None:

@@ -1,6 +1,5 @@
 """A team's invitations: list the open ones, make one, revoke one."""
 
-from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -11,6 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from teams.access import invitations
+from teams.api.bodies import Body, without_body
 from teams.api.pages import NewestFirst
 from teams.authentication import principal_of
 from teams.models import Invitation, Role
@@ -25,7 +25,7 @@ class InvitationSerializer(serializers.ModelSerializer[Invitation]):
         read_only_fields = fields
 
 
-class NewInvitationSerializer(serializers.Serializer[Any]):
+class NewInvitationSerializer(Body):
     """An invitation to send."""
 
     email = serializers.EmailField(max_length=254)
@@ -40,7 +40,6 @@ class InvitationList(generics.ListAPIView[Invitation]):
 
     serializer_class = InvitationSerializer
     pagination_class = NewestFirst
-    filter_backends = []
     queryset = Invitation.objects.none()
 
     def get_queryset(self) -> QuerySet[Invitation]:
@@ -51,9 +50,7 @@ class InvitationList(generics.ListAPIView[Invitation]):
     @extend_schema(request=NewInvitationSerializer, responses={201: InvitationSerializer})
     def post(self, request: Request) -> Response:
         """Invite an address; the link is sent there by e-mail and appears nowhere else."""
-        serializer = NewInvitationSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        values = serializer.validated_data
+        values = NewInvitationSerializer.read(request)
         row = invitations.invite(
             principal_of(request),
             values["email"],
@@ -67,6 +64,7 @@ class InvitationRevoke(APIView):
     """Revokes an invitation."""
 
     @extend_schema(request=None, responses={200: InvitationSerializer})
+    @without_body
     def post(self, request: Request, invitation_id: UUID) -> Response:
         """Revoke an open invitation; one that ended before stays as it is."""
         row = invitations.revoke(principal_of(request), invitation_id)

@@ -14,6 +14,7 @@ from rest_framework.views import APIView
 
 from teams import keys
 from teams.access import api_keys
+from teams.api.bodies import Body, without_body
 from teams.api.pages import NewestFirst
 from teams.authentication import principal_of
 from teams.models import ApiKey, Role, Scope
@@ -59,7 +60,7 @@ class NewKeySerializer(KeySerializer):
         read_only_fields = fields
 
 
-class CreateKeySerializer(serializers.Serializer[Any]):
+class CreateKeySerializer(Body):
     """A key to make."""
 
     name = serializers.CharField(max_length=50)
@@ -87,7 +88,7 @@ class CreateKeySerializer(serializers.Serializer[Any]):
         return value
 
 
-class RotateKeySerializer(serializers.Serializer[Any]):
+class RotateKeySerializer(Body):
     """How to rotate a key."""
 
     overlap_hours = serializers.IntegerField(
@@ -111,9 +112,7 @@ class KeyList(generics.ListAPIView[ApiKey]):
     @extend_schema(request=CreateKeySerializer, responses={201: NewKeySerializer})
     def post(self, request: Request) -> Response:
         """Make a key; its text is shown this once."""
-        serializer = CreateKeySerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        fields = serializer.validated_data
+        fields = CreateKeySerializer.read(request)
         row, text = api_keys.create(
             principal_of(request),
             fields["name"],
@@ -140,9 +139,7 @@ class KeyRotate(APIView):
     @extend_schema(request=RotateKeySerializer, responses={201: NewKeySerializer})
     def post(self, request: Request, key_id: UUID) -> Response:
         """Make a successor with the same rights; the old key still works for a while."""
-        serializer = RotateKeySerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        overlap = timedelta(hours=serializer.validated_data["overlap_hours"])
+        overlap = timedelta(hours=RotateKeySerializer.read(request)["overlap_hours"])
         return _shown(*api_keys.rotate(principal_of(request), key_id, overlap))
 
 
@@ -150,6 +147,7 @@ class KeyRevoke(APIView):
     """Revokes a key."""
 
     @extend_schema(request=None, responses={200: KeySerializer})
+    @without_body
     def post(self, request: Request, key_id: UUID) -> Response:
         """Revoke a key for good, and end its open streams; twice is fine."""
         return Response(KeySerializer(api_keys.revoke(principal_of(request), key_id)).data)

@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from agui_project.errors import NotFound
 from protocol.errors import Invalid
 from teams.access import members
-from teams.api.changes import ChangeSerializer
+from teams.api.bodies import Body, without_body
 from teams.api.pages import NewestFirst
 from teams.authentication import Principal, principal_of
 from teams.models import ApiKey, Membership, Role, Team
@@ -78,7 +78,7 @@ class RemovalSerializer(serializers.Serializer[Any]):
     invitations = serializers.IntegerField(source="ended.invitations")
 
 
-class RoleSerializer(ChangeSerializer):
+class RoleSerializer(Body):
     """A role to give."""
 
     role = serializers.ChoiceField(Role.choices)
@@ -144,7 +144,7 @@ class TeamsSerializer(serializers.Serializer[Any]):
     results = TeamSerializer(many=True)
 
 
-class ChangeTeamSerializer(ChangeSerializer):
+class ChangeTeamSerializer(Body):
     """Changes to a team; what is absent stays as it is."""
 
     name = serializers.CharField(max_length=120, required=False)
@@ -191,6 +191,7 @@ class TeamArchive(APIView):
     """Archives a team."""
 
     @extend_schema(request=None, responses={204: None})
+    @without_body
     def post(self, request: Request, team_id: UUID) -> Response:
         """Archive the team that this request acts for: nobody can enter it any more."""
         members.archive(_of_team(request, team_id))

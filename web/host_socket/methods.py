@@ -7,6 +7,7 @@ from uuid import UUID
 from agui_project.errors import BadCursor
 from backends.postgres.bridge import db
 from protocol.input.fields import wrong
+from protocol.input.members import known_members
 from runs.access import access, cursors, feed, following, start
 from runs.access.following import Place
 from runs.api.interrupts import answered
@@ -40,6 +41,8 @@ class Method(NamedTuple):
 
     handle: Callable[[Room, Params], Awaitable[Reply]]
     kind: str
+    members: frozenset[str]
+    """Of its parameters; any other is refused."""
 
 
 async def start_run(room: Room, params: Params) -> Reply:
@@ -85,7 +88,8 @@ def _cancel(room: Room, run_id: UUID) -> dict[str, Any]:
 async def answer_interrupt(room: Room, params: Params) -> Reply:
     """``interrupt.answer {interrupt, status, payload?, metadata?}``."""
     key = read.uuid(params, "interrupt")
-    result = await db(lambda: answered(room.standing(), key, params))
+    answer = {name: value for name, value in params.items() if name != "interrupt"}
+    result = await db(lambda: answered(room.standing(), key, answer))
     room.threads.nudge()
     return Reply(result)
 
@@ -127,6 +131,7 @@ async def subscribe_thread(room: Room, params: Params) -> Reply:
 def _after(value: Any) -> Place | bool:
     """Where a reader of a thread begins; True: at its start, False: with the runs of now."""
     if isinstance(value, dict):
+        value = known_members(value, ("run", "seq"))
         return Place(read.uuid(value, "run"), read.cursor(value.get("seq")))
     if value is not None and read.cursor(value):
         raise wrong("after", '0, or {"run", "seq"} of the last event')
@@ -164,11 +169,18 @@ def _rendered(run: Run) -> dict[str, Any]:
     return dict(RunSerializer(run).data)
 
 
+WINDOWED = frozenset({"after", "window"})
 METHODS = {
-    "run.start": Method(start_run, "start"),
-    "run.cancel": Method(cancel_run, "write"),
-    "interrupt.answer": Method(answer_interrupt, "write"),
-    "run.subscribe": Method(subscribe_run, "join"),
-    "thread.subscribe": Method(subscribe_thread, "join"),
-    "team.subscribe": Method(subscribe_team, "join"),
+    "run.start": Method(
+        start_run,
+        "start",
+        frozenset({"agent", "input", "on_busy", "idempotency_key", "subscribe", "window"}),
+    ),
+    "run.cancel": Method(cancel_run, "write", frozenset({"run"})),
+    "interrupt.answer": Method(
+        answer_interrupt, "write", frozenset({"interrupt", "status", "payload", "metadata"})
+    ),
+    "run.subscribe": Method(subscribe_run, "join", WINDOWED | {"run"}),
+    "thread.subscribe": Method(subscribe_thread, "join", WINDOWED | {"thread_id"}),
+    "team.subscribe": Method(subscribe_team, "join", WINDOWED),
 }

@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from agui_project.errors import UnknownMethod
 from protocol.errors import BadRequest, HostError
+from protocol.input.members import known_members
 from web.answers import as_host_error, log_failure
 from web.asgi_http import Request
 from web.callers import of_team
@@ -42,10 +44,17 @@ async def ping(room: Room, params: Params) -> None:
     """``ping``: the answer is an empty object."""
 
 
-AT_ONCE_METHODS: dict[str, Callable[[Room, Params], Awaitable[None]]] = {
-    "ack": acknowledge,
-    "ping": ping,
-    "unsubscribe": unsubscribe,
+class AtOnce(NamedTuple):
+    """A request that needs no database; ``members`` are those of its parameters."""
+
+    handle: Callable[[Room, Params], Awaitable[None]]
+    members: frozenset[str]
+
+
+AT_ONCE_METHODS = {
+    "ack": AtOnce(acknowledge, frozenset({"subscription", "seq", "cursor", "run"})),
+    "ping": AtOnce(ping, frozenset()),
+    "unsubscribe": AtOnce(unsubscribe, frozenset({"subscription"})),
 }
 """What needs no database, and so waits for nothing."""
 
@@ -82,6 +91,7 @@ class Requests:
             if (method := METHODS.get(call.method)) is not None:
                 if not call.wants_answer:
                     raise BadRequest(f"{call.method} is a request: send an id.")
+                call = _checked(call, method.members)
                 return await self._begin(call, method, len(message["text"]))
             result = await self._at_once(call)
         except HostError as error:
@@ -90,9 +100,9 @@ class Requests:
             await self._room.outgoing.answer(frames.answer(call.id, result))
 
     async def _at_once(self, call: Call) -> dict[str, Any]:
-        if (handle := AT_ONCE_METHODS.get(call.method)) is None:
+        if (method := AT_ONCE_METHODS.get(call.method)) is None:
             raise UnknownMethod(details={"method": call.method})
-        await handle(self._room, call.params)
+        await method.handle(self._room, _checked(call, method.members).params)
         return {}
 
     async def _begin(self, call: Call, method: Method, size: int) -> None:
@@ -130,3 +140,7 @@ class Requests:
 
     async def _fail(self, id_: frames.Id, error: HostError) -> None:
         await self._room.outgoing.answer(frames.failure(id_, error))
+
+
+def _checked(call: Call, members: frozenset[str]) -> Call:
+    return replace(call, params=known_members(call.params, members))

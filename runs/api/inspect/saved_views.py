@@ -1,6 +1,5 @@
 """The saved views resource: filters and columns of the runs list under a name."""
 
-from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -13,7 +12,7 @@ from rest_framework.views import APIView
 from runs.access.inspect import saved_views
 from runs.models import SavedView
 from runs.models.saved_view import LONGEST_NAME, LONGEST_QUERY
-from teams.api.changes import ChangeSerializer
+from teams.api.bodies import Body
 from teams.api.pages import NewestFirst
 from teams.authentication import principal_of
 
@@ -25,7 +24,7 @@ class SavedViewSerializer(serializers.ModelSerializer[SavedView]):
         read_only_fields = fields
 
 
-class SavedViewFieldsSerializer(serializers.Serializer[Any]):
+class SavedViewFieldsSerializer(Body):
     """What may be set on a view."""
 
     name = serializers.CharField(max_length=LONGEST_NAME)
@@ -38,7 +37,7 @@ class SavedViewFieldsSerializer(serializers.Serializer[Any]):
     shared = serializers.BooleanField(required=False, help_text="For the whole team.")
 
 
-class SavedViewChangeSerializer(ChangeSerializer, SavedViewFieldsSerializer):
+class SavedViewChangeSerializer(SavedViewFieldsSerializer):
     """A change; members that are left out stay."""
 
     name = serializers.CharField(max_length=LONGEST_NAME, required=False)
@@ -57,9 +56,7 @@ class SavedViewList(generics.ListAPIView[SavedView]):
     @extend_schema(request=SavedViewFieldsSerializer, responses={201: SavedViewSerializer})
     def post(self, request: Request) -> Response:
         """Save a view, for yourself or for the team."""
-        serializer = SavedViewFieldsSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        row = saved_views.create(principal_of(request), serializer.validated_data)
+        row = saved_views.create(principal_of(request), SavedViewFieldsSerializer.read(request))
         return Response(SavedViewSerializer(row).data, status=201)
 
 

@@ -17,6 +17,7 @@ from runs.api.schedules.serializers import (
 )
 from runs.api.serializers import RunSerializer
 from runs.models import Schedule
+from teams.api.bodies import without_body
 from teams.api.pages import NewestFirst
 from teams.authentication import principal_of
 
@@ -34,9 +35,7 @@ class ScheduleList(generics.ListAPIView[Schedule]):
     @extend_schema(request=ScheduleFieldsSerializer, responses={201: ScheduleSerializer})
     def post(self, request: Request) -> Response:
         """Make a schedule; its runs are the caller's."""
-        serializer = ScheduleFieldsSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        row = manage.create(principal_of(request), serializer.validated_data)
+        row = manage.create(principal_of(request), ScheduleFieldsSerializer.read(request))
         return Response(ScheduleSerializer(row).data, status=201)
 
 
@@ -71,6 +70,7 @@ class ScheduleRun(APIView):
         parameters=[OpenApiParameter("Idempotency-Key", str, OpenApiParameter.HEADER)],
         responses={202: RunSerializer},
     )
+    @without_body
     def post(self, request: Request, schedule_id: UUID) -> Response:
         """Start a run of it now, as the caller; its times stay as they are."""
         run = manage.run_now(

@@ -12,7 +12,7 @@ from runs.access.schedules import manage
 from runs.lifecycle.schedules import ticks
 from runs.models import Missed, Schedule, StopReason, ThreadPolicy
 from runtimes.models import ON_BUSY
-from teams.api.changes import ChangeSerializer
+from teams.api.bodies import Body
 
 
 class LastTickSerializer(serializers.Serializer[Any]):
@@ -88,7 +88,7 @@ class LocalTimeField(serializers.DateTimeField):
         return value
 
 
-class ScheduleFieldsSerializer(serializers.Serializer[Any]):
+class ScheduleFieldsSerializer(Body):
     """What a team may set on a schedule."""
 
     name = serializers.CharField(max_length=120, allow_blank=True, required=False)
@@ -121,5 +121,5 @@ class ScheduleFieldsSerializer(serializers.Serializer[Any]):
     paused = serializers.BooleanField(required=False)
 
 
-class ScheduleChangeSerializer(ChangeSerializer, ScheduleFieldsSerializer):
+class ScheduleChangeSerializer(ScheduleFieldsSerializer):
     """A change; members that are left out stay."""

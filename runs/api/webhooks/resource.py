@@ -20,6 +20,7 @@ from runs.api.webhooks.serializers import (
     WebhookSerializer,
 )
 from runs.models import DeliveryStatus, Webhook, WebhookDelivery
+from teams.api.bodies import without_body
 from teams.api.pages import NewestFirst
 from teams.authentication import principal_of
 
@@ -37,9 +38,8 @@ class WebhookList(generics.ListAPIView[Webhook]):
     @extend_schema(request=WebhookFieldsSerializer, responses={201: WebhookSecretSerializer})
     def post(self, request: Request) -> Response:
         """Make a webhook; its secret is shown this once."""
-        serializer = WebhookFieldsSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        row, secret = webhooks.create(principal_of(request), serializer.validated_data)
+        values = WebhookFieldsSerializer.read(request)
+        row, secret = webhooks.create(principal_of(request), values)
         return _with_secret(row, secret, 201)
 
 
@@ -67,6 +67,7 @@ class WebhookDetail(APIView):
 
 class WebhookRotate(APIView):
     @extend_schema(request=None, responses={200: WebhookSecretSerializer})
+    @without_body
     def post(self, request: Request, webhook_id: UUID) -> Response:
         """Make a new secret; the old one signs along for 24 hours."""
         return _with_secret(*webhooks.rotate(principal_of(request), webhook_id), 200)
@@ -74,6 +75,7 @@ class WebhookRotate(APIView):
 
 class WebhookTest(APIView):
     @extend_schema(request=None, responses={202: DeliverySerializer})
+    @without_body
     def post(self, request: Request, webhook_id: UUID) -> Response:
         """Send a message of type ``webhook.test``."""
         delivery = webhooks.send_test(principal_of(request), webhook_id)
@@ -102,6 +104,7 @@ class Deliveries(generics.ListAPIView[WebhookDelivery]):
 
 class Redeliver(APIView):
     @extend_schema(request=None, responses={202: DeliverySerializer})
+    @without_body
     def post(self, request: Request, webhook_id: UUID, delivery_id: UUID) -> Response:
         """Deliver once more, under the same ``webhook-id``."""
         delivery = webhooks.redeliver(principal_of(request), webhook_id, delivery_id)

@@ -8,7 +8,7 @@ from rest_framework import serializers
 
 from runs.models import DeliveryStatus, Webhook, WebhookDelivery
 from runs.models.webhook import EVENTS, Stop
-from teams.api.changes import ChangeSerializer
+from teams.api.bodies import Body
 
 
 class WebhookSerializer(serializers.ModelSerializer[Webhook]):
@@ -42,7 +42,7 @@ class WebhookSecretSerializer(WebhookSerializer):
         read_only_fields = fields
 
 
-class WebhookFieldsSerializer(serializers.Serializer[Any]):
+class WebhookFieldsSerializer(Body):
     """What a team may set on a webhook."""
 
     url = serializers.CharField(max_length=2_000)
@@ -62,7 +62,7 @@ class WebhookFieldsSerializer(serializers.Serializer[Any]):
     )
 
 
-class WebhookChangeSerializer(ChangeSerializer, WebhookFieldsSerializer):
+class WebhookChangeSerializer(WebhookFieldsSerializer):
     """A change; members that are left out stay."""
 
     url = serializers.CharField(max_length=2_000, required=False)

@@ -88,8 +88,9 @@ def test_what_cannot_be_is_refused_without_repeating_it(
 
 
 def test_a_team_chooses_among_its_own_kinds(cast: Cast) -> None:
-    assert make(cast, kind="python", target="echo").code == "invalid"
-    assert make(cast, kind="http", target="echo").json["kind"] == "http"
+    assert make(cast, kind="python").code == "invalid"
+    assert make(cast, target="echo").code == "unknown_member"
+    assert make(cast, kind="http").json["kind"] == "http"
     assert Agent.objects.get(slug="far").target == URL
 
 

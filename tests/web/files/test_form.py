@@ -2,7 +2,7 @@
 
 import pytest
 
-from protocol.errors import BadRequest
+from protocol.errors import BadRequest, UnknownMember
 from web.consumers.files.form import LONGEST_FIELDS, LONGEST_HEADER, Form
 
 FILE = 'Content-Disposition: form-data; name="file"; filename="a.txt"\r\nContent-Type: text/plain'
@@ -22,11 +22,22 @@ def read(data: bytes, size: int) -> tuple[bytes, Form]:
 
 @pytest.mark.parametrize("size", [1, 7, 1_000])
 def test_the_file_is_found_in_pieces_of_any_size(size: int) -> None:
-    field = 'Content-Disposition: form-data; name="note"'
-    data = body((field, b"ignored"), (FILE, b"line\r\n--BX not the end\r\n"), (field, b"too"))
+    part = "Content-Disposition: form-data"
+    data = body((part, b"ignored"), (FILE, b"line\r\n--BX not the end\r\n"), (part, b"too"))
     content, form = read(data, size)
     assert content == b"line\r\n--BX not the end\r\n"
     assert (form.name, form.media_type) == ("a.txt", "text/plain")
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize("name", ["fil", "expires", "no such field" * 10])
+def test_a_field_in_addition_to_the_file_is_refused(name: str, is_first: bool) -> None:
+    parts = [(FILE, b"a"), (f'Content-Disposition: form-data; name="{name}"', b"1")]
+    data = body(*reversed(parts)) if is_first else body(*parts)
+    with pytest.raises(UnknownMember) as raised:
+        read(data, 7)
+    nearest = "file" if name == "fil" else None
+    assert raised.value.details == {"path": name[:60], "nearest": nearest, "known": ["file"]}
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,6 @@ FORM = {"content-type": "multipart/form-data; boundary=x"}
 
 def form(content: bytes, name: str = "r.csv", kind: str = "text/csv") -> bytes:
     return (
-        b'--x\r\ncontent-disposition: form-data; name="purpose"\r\n\r\nassistants\r\n'
         b'--x\r\ncontent-disposition: form-data; name="file"; filename="'
         + name.encode()
         + f'"\r\ncontent-type: {kind}\r\n\r\n'.encode()
@@ -193,7 +192,7 @@ async def test_an_upload_that_does_not_end(cast: Cast) -> None:
         (b"", FORM["content-type"]),
         (b"garbage", FORM["content-type"]),
         (form(b"x")[:-8], FORM["content-type"]),
-        (b'--x\r\ncontent-disposition: form-data; name="a"\r\n\r\nv\r\n--x--\r\n',
+        (b'--x\r\ncontent-disposition: form-data; name="file"\r\n\r\nv\r\n--x--\r\n',
          FORM["content-type"]),
         (form(b"x")[:-6] + b"\r\n" + form(b"y"), FORM["content-type"]),
         (form(b"x"), "multipart/form-data"),
@@ -205,6 +204,15 @@ async def test_what_is_no_form(cast: Cast, body: bytes, header: str) -> None:
     answer = await ask("POST", "/api/v1/files", headers, body=body)
     assert (answer.status, answer.code) == (400, "bad_request"), answer.body
     assert on_disk(cast.team) == []
+
+
+async def test_a_form_with_another_field_stores_nothing(cast: Cast) -> None:
+    field = b'--x\r\ncontent-disposition: form-data; name="expires"\r\n\r\n1\r\n'
+    for body in (field + form(b"x"), form(b"x")[: -len(b"--x--\r\n")] + field + b"--x--\r\n"):
+        answer = await ask("POST", "/api/v1/files", {**cast.alice.headers, **FORM}, body=body)
+        assert (answer.status, answer.code) == (422, "unknown_member"), answer.body
+        assert on_disk(cast.team) == []
+        assert not await db(File.objects.for_team(cast.team).filter(sha256__gt="").exists)
 
 
 async def test_limits(cast: Cast, settings: Settings) -> None:

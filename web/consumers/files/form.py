@@ -6,16 +6,19 @@ from python_multipart.exceptions import MultipartParseError
 from python_multipart.multipart import MultipartParser
 
 from protocol.errors import BadRequest
+from protocol.input.members import unknown
 
+FIELD = "file"
 LONGEST_HEADER = 8 * 1024
 LONGEST_FIELDS = 64 * 1024
-"""Bytes of other fields of the form, which are ignored."""
+"""Bytes of parts without a filename, which are ignored."""
 
 
 class Form:
     """Feed it the body; ``name`` and ``media_type`` are known with the file's first piece.
 
-    Raises BadRequest for what is no form, or has no file, or more than one.
+    Raises BadRequest for what is no form, or has no file, or more than one; UnknownMember for a
+    field in addition to the file.
     """
 
     def __init__(self, boundary: bytes) -> None:
@@ -75,11 +78,17 @@ class Form:
         for field, value in self._headers:
             part[field] = value
         if (name := part.get_filename()) is None:
+            self._refuse_field(part)
             return
         if self.name is not None:
             raise BadRequest("Send one file in a form.")
         self.name, self._in_file = name, True
         self.media_type = str(part.get("content-type", ""))
+
+    def _refuse_field(self, part: Message) -> None:
+        field = part.get_param("name", header="content-disposition")
+        if isinstance(field, str) and field not in ("", FIELD):
+            raise unknown(field, (FIELD,))
 
     def _take(self, data: bytes, start: int, end: int) -> None:
         if self._in_file:
