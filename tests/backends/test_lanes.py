@@ -2,14 +2,15 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from functools import partial
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
 from backends.postgres import scope
+from backends.postgres.bridge import db
 from backends.postgres.lanes import HOST, Lanes
 from events.outlines import Building
 
@@ -134,3 +135,22 @@ def test_a_team_folds_one_long_log_at_a_time() -> None:
     building.end(second)
     with scope.limited(team):
         assert building.begin() is not None
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_stuck_database_calls_of_a_team_leave_threads_to_others(
+    never: threading.Event,
+) -> None:
+    loud, stuck = uuid4(), Stuck(never)
+
+    async def call(team: UUID, fn: Callable[[], object]) -> object:
+        with scope.limited(team):
+            return await db(fn)
+
+    tasks = [asyncio.create_task(call(loud, stuck)) for _ in range(20)]
+    try:
+        await asyncio.to_thread(stuck.wait_for, 4)
+        assert await asyncio.wait_for(call(uuid4(), lambda: 7), SOON) == 7
+    finally:
+        never.set()
+        await asyncio.gather(*tasks)
