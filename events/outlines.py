@@ -17,6 +17,7 @@ from uuid import UUID
 import structlog
 from django.db import DatabaseError, connection, transaction
 
+from backends.postgres import scope
 from events.journal import STATE
 from events.models import OutlinePage
 from protocol.fold.outline import FEEDS, FORMAT, Outline
@@ -31,8 +32,31 @@ MOST_ROWS = 10_000
 MOST_BYTES = 4_000_000
 SECONDS = 3.0
 """How long one request folds; a longer log is continued by the next one."""
-BUILDING = threading.BoundedSemaphore(2)
-"""Requests of this process that fold a long log at once; others take a short step."""
+
+
+class Building:
+    """Who folds a long log in this process: ``most`` callers at once, each of them one log."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._callers, self._lock = most, set[str](), threading.Lock()
+
+    def begin(self) -> str | None:
+        """The caller that has begun, for ``end``; None if it can take a short step only."""
+        caller = scope.lane()
+        with self._lock:
+            if caller in self._callers or len(self._callers) >= self._most:
+                return None
+            self._callers.add(caller)
+        return caller
+
+    def end(self, caller: str) -> None:
+        """The caller has folded; another can begin."""
+        with self._lock:
+            self._callers.discard(caller)
+
+
+BUILDING = Building(4)
+"""Other requests take a short step."""
 SHORT = 5_000
 STEP_EVENTS, STEP_BYTES = 2_000, 1_000_000
 WORTH_STORING = 2_000
@@ -128,16 +152,16 @@ def _taken(rows: Iterable[str | None], limit: int, head: int) -> Slice:
 def _advance(journal_id: UUID, outline: Outline, head: int, seconds: float) -> None:
     """Fold what is new, for so many seconds at most; one step if others are at it."""
     is_long = head - outline.seq > SHORT
-    alone = is_long and BUILDING.acquire(blocking=False)
-    until = time.monotonic() + (seconds if alone or not is_long else 0)
+    alone = BUILDING.begin() if is_long else None
+    until = time.monotonic() + (seconds if alone is not None or not is_long else 0)
     try:
         while outline.seq < head:
             _step(journal_id, outline, min(outline.seq + STEP_EVENTS, head))
             if time.monotonic() > until:
                 break
     finally:
-        if alone:
-            BUILDING.release()
+        if alone is not None:
+            BUILDING.end(alone)
 
 
 def _step(journal_id: UUID, outline: Outline, last: int) -> None:

@@ -94,12 +94,12 @@ def _after(state: Any, event: Event) -> Any:
 @contextmanager
 def _deadline(seconds: float) -> Iterator[float]:
     """The moment until which to fold; only one event if others of this process are folding."""
-    alone = BUILDING.acquire(blocking=False)
+    alone = BUILDING.begin()
     try:
-        yield time.monotonic() + (seconds if alone else 0)
+        yield time.monotonic() + (seconds if alone is not None else 0)
     finally:
-        if alone:
-            BUILDING.release()
+        if alone is not None:
+            BUILDING.end(alone)
 
 
 def _events(

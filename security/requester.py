@@ -32,5 +32,6 @@ def identified(team: UUID) -> None:
     Later requests with its credential count for that team.
     """
     scope.reach(team)
+    scope.count_for(f"team:{team}")
     if (caller := _caller.get()) is not None:
         caller.team = team

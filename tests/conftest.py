@@ -23,7 +23,12 @@ if TYPE_CHECKING:
     from tests.acceptance.host import Host
 
 ROOT = Path(__file__).resolve().parents[1]
-PLUMBING = ("teams/tenancy.py", "backends/postgres/bridge.py", "tests/conftest.py")
+PLUMBING = (
+    "teams/tenancy.py",
+    "backends/postgres/bridge.py",
+    "backends/postgres/lanes.py",
+    "tests/conftest.py",
+)
 NEED_NO_ENGINES = "tests/house/"
 SLOW = (
     "tests/acceptance/", "tests/agui_client/", "tests/api/", "tests/clients/", "tests/conformance/",

@@ -12,7 +12,7 @@ from django.conf import settings
 from agui_project.errors import Overloaded
 from agui_project.logs import sparingly
 from backends import metrics
-from backends.postgres.scope import limited
+from backends.postgres import scope as reached
 from security import requester
 from web.asgi_http import GATE, SLOT, refuse
 from web.callers import Callers
@@ -40,8 +40,9 @@ class Gated:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         kind, gate = _kind(scope), self._gate(scope["path"])
+        name = self._callers.name(scope)
         try:
-            slot = await gate.enter(self._callers.name(scope), kind)
+            slot = await gate.enter(name, kind)
         except Overloaded as error:
             metrics.refusals.labels(kind).inc()
             sparingly(log.warning, "request.refused", kind=kind, path=scope["path"])
@@ -56,7 +57,8 @@ class Gated:
             await send(message)
 
         try:
-            with limited():
+            with reached.limited():
+                reached.count_for(name)
                 scope[SLOT], scope[GATE] = slot, gate
                 await self.app(scope, receive, sending)
         finally:

@@ -1,29 +1,29 @@
 """A file store in a directory; several machines need one that they share."""
 
-import asyncio
 import functools
 import os
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 from backends.file_store.store import BLOCK
+from backends.postgres.lanes import Lanes
+from backends.threads import turn_in
 
 T = TypeVar("T")
 THREADS = 4
 
 
 @functools.cache
-def _threads() -> ThreadPoolExecutor:
+def _threads() -> Lanes:
     # Of its own: a disk that hangs must hold up nothing else.
-    return ThreadPoolExecutor(THREADS, thread_name_prefix="files")
+    return Lanes(THREADS, "files")
 
 
 async def _in_thread(fn: Callable[..., T], *args: object) -> T:
-    return await asyncio.get_running_loop().run_in_executor(_threads(), fn, *args)
+    return await turn_in(_threads(), fn, *args)
 
 
 class Directory:

@@ -2,22 +2,22 @@
 
 ``database_sync_to_async`` runs every call of a process in one thread, one after the other (five 0.2
 s calls took 1.0 s), and unbounded threads exhaust Postgres. So there are ``AGUI_DB_THREADS``
-threads. Each returns its connection after every call to a pool that only they use: an agent that
-empties Django's pool stops none of the host's calls. A call that has to wait for its turn
-(``turns``) gives its thread back meanwhile.
+threads, for which teams take turns (``lanes``). Each thread returns its connection after every call
+to a pool that only they use: an agent that empties Django's pool stops none of the host's calls. A
+call that has to wait for its turn (``turns``) gives its thread back until then.
 """
 
 import asyncio
 import contextvars
 import functools
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar, cast
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections
 
-from backends.postgres import reserved, turns
+from backends.postgres import reserved, scope, turns
+from backends.postgres.lanes import Lanes
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -26,10 +26,10 @@ RESTART_PAUSES = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between tries
 
 
 @functools.cache
-def _pool() -> ThreadPoolExecutor:
+def _pool() -> Lanes:
     size = settings.AGUI_DB_THREADS
     apart = functools.partial(reserved.connect, size)
-    return ThreadPoolExecutor(size, thread_name_prefix="db", initializer=apart)
+    return Lanes(size, "db", apart)
 
 
 def _call(fn: Callable[[], T]) -> T:
@@ -51,8 +51,8 @@ async def db(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
 
 
 async def _in_thread(call: Callable[[], T]) -> T:
-    context = contextvars.copy_context()
-    return await asyncio.get_running_loop().run_in_executor(_pool(), context.run, _call, call)
+    run = functools.partial(contextvars.copy_context().run, _call, call)
+    return cast(T, await asyncio.wrap_future(_pool().submit(scope.lane(), run)))
 
 
 async def db_read(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:

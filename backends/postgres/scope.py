@@ -15,11 +15,15 @@ ALL = "*"
 
 
 class Scope:
-    """The teams of a request or run. Threads and tasks share it, so what one learns all know."""
+    """The teams of a request or run. Threads and tasks share it, so what one learns all know.
+
+    ``lane`` is who takes turns with others for the threads that all share: a team, or an address.
+    """
 
     def __init__(self, *teams: UUID) -> None:
         self._teams = set(teams)
         self.text = ",".join(map(str, teams))
+        self.lane = f"team:{teams[0]}" if teams else ""
 
     def add(self, team: UUID) -> None:
         """Reach this team, too."""
@@ -29,6 +33,7 @@ class Scope:
 
 
 _scope: ContextVar[Scope | None] = ContextVar("_scope", default=None)
+_lane: ContextVar[str] = ContextVar("_lane", default="")
 _everywhere: ContextVar[bool] = ContextVar("_everywhere", default=False)
 
 
@@ -62,6 +67,25 @@ def reach(team: UUID) -> None:
     """Let the current request reach this team: its credential's, or one that shared something."""
     if (scope := _scope.get()) is not None:
         scope.add(team)
+
+
+def count_for(caller: str) -> None:
+    """Let the calls of the current request take their turns as this caller's."""
+    if (scope := _scope.get()) is not None:
+        scope.lane = caller
+
+
+def lane() -> str:
+    """Who the current call takes its turns as; empty for the host's own work."""
+    if caller := _lane.get():
+        return caller
+    scope = _scope.get()
+    return scope.lane if scope is not None else ""
+
+
+def take_turns_as(caller: str) -> None:
+    """Let the calls of the current task take their turns as this caller's, whatever they reach."""
+    _lane.set(caller)
 
 
 def is_limited() -> bool:

@@ -156,9 +156,14 @@ class WebhookDelivery(TeamOwned):
         indexes = [
             models.Index(fields=["webhook", "-id"], name="delivery_webhook_newest"),
             models.Index(
-                fields=["webhook", "due_at"],
+                fields=["team", "due_at"],
                 condition=Q(status=DeliveryStatus.PENDING),
-                name="delivery_pending",
+                name="delivery_due_of_team",
+            ),
+            models.Index(
+                fields=["team", "webhook", "due_at"],
+                condition=Q(status=DeliveryStatus.PENDING),
+                name="delivery_due_of_webhook",
             ),
             models.Index(fields=["created_at"], name="delivery_oldest"),
         ]

@@ -1,7 +1,7 @@
 """Calls the teams' webhooks: a loop beside the jobs of every worker.
 
 Each delivery is a task of its own, so a slow receiver holds up nobody; how many run at once is
-bounded for the worker, a team and a webhook (``lifecycle/webhooks/deliveries.py``).
+bounded for the worker, a team and a webhook (``lifecycle/webhooks/choice.py``).
 """
 
 import asyncio
@@ -14,8 +14,10 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
+from backends.postgres import scope
 from backends.postgres.bridge import db
 from runs.lifecycle.webhooks import deliveries
+from runs.lifecycle.webhooks.choice import Choice
 from runs.lifecycle.webhooks.deliveries import Call, Outcome
 from runs.models import WebhookDelivery
 from security import outbound
@@ -32,6 +34,7 @@ class Deliverer:
 
     def __init__(self) -> None:
         self._busy: dict[asyncio.Task[None], WebhookDelivery] = {}
+        self._choice = Choice()
         self._more = asyncio.Event()
         self._client = outbound.client(
             timeout=settings.AGUI_WEBHOOK_TIMEOUT,
@@ -62,7 +65,7 @@ class Deliverer:
         """Begin what may be tried now; returns how many."""
         if len(self._busy) >= settings.AGUI_WEBHOOK_CONCURRENCY:
             return 0
-        claimed = await db(deliveries.claim, list(self._busy.values()))
+        claimed = await db(deliveries.claim, list(self._busy.values()), self._choice)
         for delivery in claimed:
             task = asyncio.create_task(self._deliver(delivery), name="webhook")
             self._busy[task] = delivery
@@ -77,6 +80,7 @@ class Deliverer:
             log.warning("webhooks.try_failed", error=repr(error))
 
     async def _deliver(self, delivery: WebhookDelivery) -> None:
+        scope.take_turns_as(f"team:{delivery.team_id}")
         call = await db(deliveries.call_of, delivery)
         outcome = call if isinstance(call, Outcome) else await self._post(call)
         await db(deliveries.record, delivery, outcome)

@@ -19,6 +19,7 @@ from signal import SIGKILL
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from backends.places import Places
 from embedded.child import die_with_parent
 from protocol.errors import RunErrorCode, RunFailed
 
@@ -27,11 +28,11 @@ SECONDS = 60
 MEMORY = 1024 * 1024 * 1024
 LINE = 16 * 1024 * 1024
 AT_ONCE = 2
-"""Children of one worker; more calls wait for their turn."""
+"""Children of one worker; more calls wait, and teams take turns."""
 NICENESS = 10
 """Processors that are busy serve the streams of all runs before the work of one."""
 
-_slots: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+_slots: WeakKeyDictionary[asyncio.AbstractEventLoop, Places] = WeakKeyDictionary()
 
 
 async def in_child_process(
@@ -43,7 +44,7 @@ async def in_child_process(
     AGENT_ERROR if the child fails.
     """
     loop = asyncio.get_running_loop()
-    async with _slots.setdefault(loop, asyncio.Semaphore(AT_ONCE)):
+    async with _slots.setdefault(loop, Places(AT_ONCE)).taken():
         until, item = loop.time() + seconds, dict[str, Any]()
         child = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", __name__, function, str(int(seconds) + 1)),

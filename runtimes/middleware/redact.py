@@ -5,7 +5,6 @@ are complete, since they are JSON. RAW events and ``rawEvent`` are left out: the
 text in pieces that cannot be joined.
 """
 
-import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from itertools import islice
@@ -13,6 +12,7 @@ from typing import Any
 
 from pydantic import Field, PrivateAttr, model_validator
 
+from backends.threads import in_thread
 from protocol.part_kinds import STREAMED
 from protocol.pointer import steps
 from protocol.strict_json import dumps_any
@@ -104,7 +104,7 @@ class Redact(Middleware):
         """Redact a stream; large events in a thread, so that others go on meanwhile."""
         async for event in events:
             if is_large(event):
-                for out in await asyncio.to_thread(self._fed, event):
+                for out in await in_thread(self._fed, event):
                     yield out
                 continue
             for out in self.feed(event):

@@ -5,7 +5,6 @@ where Django's own ``GZipMiddleware`` would stand. It compresses an answer of a 
 an event stream has none, so that no frame waits in a compressor for the next one.
 """
 
-import asyncio
 import secrets
 from collections.abc import MutableMapping
 from gzip import GzipFile
@@ -14,6 +13,7 @@ from typing import Any
 
 from django.conf import settings
 
+from backends.threads import in_thread
 from web.scope import App, RawHeaders, Receive, Scope, Send, headers_of
 
 LEAST, MOST = 1_000, 16_000_000
@@ -84,7 +84,7 @@ class Answer:
     async def _finish(self, start: MutableMapping[str, Any], body: bytes) -> None:
         headers = [(name, value) for name, value in start["headers"] if name != b"content-length"]
         if len(body) > OWN_THREAD:
-            smaller = await asyncio.to_thread(compress, body)
+            smaller = await in_thread(compress, body)
         else:
             smaller = compress(body)
         if len(smaller) < len(body):

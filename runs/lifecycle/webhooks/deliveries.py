@@ -5,20 +5,20 @@ its own: no lock is held while the receiver is called, and a worker that dies lo
 """
 
 import random
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Count
 from django.utils import timezone
 
 from runs.lifecycle.webhooks import payloads, pushes, signing
+from runs.lifecycle.webhooks.choice import Choice
 from runs.models import DeliveryStatus, Webhook, WebhookDelivery
 from runs.models.webhook import Stop
 from security.secrets import SecretUnreadable
@@ -32,44 +32,11 @@ MARGIN = 5.0
 JITTER = 0.1
 ATTEMPTS = 50
 """How many outcomes a delivery remembers."""
-CANDIDATES = 1_000
-PER_WEBHOOK = 4
-"""Calls to one webhook at a time; one at a time while it fails."""
 SWEPT = 1_000
 GONE = 410
 ERASED = "What it was about has been erased."
 ELSEWHERE = "This run is not one of the task, or has been erased."
 HEADERS = {"content-type": "application/json", "user-agent": "agui-run-host"}
-
-# The webhooks that anything waits for, one step of the index each, then their oldest deliveries.
-DUE = """
-with recursive waiting (webhook) as (
-    (select webhook_id from runs_webhookdelivery where status = 'pending'
-      order by webhook_id limit 1)
-    union all
-    select (select d.webhook_id from runs_webhookdelivery d
-             where d.status = 'pending' and d.webhook_id > waiting.webhook
-             order by d.webhook_id limit 1)
-      from waiting where waiting.webhook is not null)
-select due.id, hook.id, hook.team_id
-  from waiting
-  join runs_webhook hook on hook.id = waiting.webhook and hook.enabled
-  join teams_team team on team.id = hook.team_id and team.archived_at is null
-  cross join lateral (
-      select id, due_at from runs_webhookdelivery d
-       where d.webhook_id = hook.id and d.status = 'pending' and d.due_at <= now()
-       order by d.due_at
-       limit case when hook.failing_since is null then %(per_webhook)s else 1 end) due
- order by due.due_at limit %(most)s
-"""
-
-
-class Due(NamedTuple):
-    """A delivery that may be tried now."""
-
-    id: UUID
-    webhook: UUID
-    team: UUID
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +66,9 @@ class Outcome:
         return self.status is not None and 200 <= self.status < 300
 
 
-def claim(busy: Sequence[WebhookDelivery]) -> list[WebhookDelivery]:
-    """Claim what this worker may try beside the deliveries in ``busy``, the oldest first."""
-    free = settings.AGUI_WEBHOOK_CONCURRENCY - len(busy)
-    with connection.cursor() as cursor:
-        cursor.execute(DUE, {"per_webhook": PER_WEBHOOK, "most": CANDIDATES})
-        ids = choose([Due(*row) for row in cursor.fetchall()], busy, free)
+def claim(busy: Sequence[WebhookDelivery], choice: Choice | None = None) -> list[WebhookDelivery]:
+    """Claim what this worker may try in addition to ``busy``; ``choice`` is the worker's."""
+    ids = (choice or Choice()).next(busy)
     if not ids:
         return []
     with transaction.atomic():
@@ -120,24 +84,6 @@ def claim(busy: Sequence[WebhookDelivery]) -> list[WebhookDelivery]:
     for row in claimed:
         row.due_at = until
     return claimed
-
-
-def choose(due: Iterable[Due], busy: Sequence[WebhookDelivery], free: int) -> list[UUID]:
-    """The deliveries to try: at most ``free``, and neither a team's nor a webhook's share more."""
-    teams = Counter(row.team_id for row in busy)
-    webhooks = Counter(row.webhook_id for row in busy)
-    chosen: list[UUID] = []
-    for each in due:
-        if len(chosen) >= free:
-            break
-        if teams[each.team] >= settings.AGUI_WEBHOOK_TEAM_CONCURRENCY:
-            continue
-        if webhooks[each.webhook] >= PER_WEBHOOK:
-            continue
-        teams[each.team] += 1
-        webhooks[each.webhook] += 1
-        chosen.append(each.id)
-    return chosen
 
 
 def call_of(delivery: WebhookDelivery) -> Call | Outcome:

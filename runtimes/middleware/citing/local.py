@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from rapidfuzz import fuzz
 
+from backends.threads import in_thread
 from runtimes.context.run_context import RunContext
 from runtimes.middleware.citing.extract import Citation, plain
 from runtimes.middleware.citing.sources import sources_of
@@ -44,10 +45,10 @@ class LocalVerifier(Verifier):
     async def verify(self, citation: Citation) -> dict[str, Any]:
         """Verify in a thread, so that a long document does not block the event loop."""
         if self._read is None:
-            self._read = asyncio.create_task(asyncio.to_thread(self._prepare))
+            self._read = asyncio.create_task(in_thread(self._prepare))
         # Shielded: the cancellation of one citation must not take the documents from the others.
         await asyncio.shield(self._read)
-        return await asyncio.to_thread(self._judge, citation)
+        return await in_thread(self._judge, citation)
 
     async def aclose(self) -> None:
         """Wait for the documents, which a thread may still be reading."""

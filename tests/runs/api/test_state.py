@@ -7,13 +7,12 @@ import pytest
 from django.utils import timezone
 
 from events import states
-from events.outlines import BUILDING
 from protocol.encoding import Record
 from runs.models import Run
 from tests.asgi import ask_now
 from tests.cast import Actor, Cast
 from tests.events.records import record
-from tests.runs.api.test_outline import with_log
+from tests.runs.api.test_outline import full_house, with_log
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -92,9 +91,7 @@ def test_a_request_folds_for_a_bounded_time_and_the_next_one_continues(
 ) -> None:
     run = with_log(cast.alice, counting(3_000))
     monkeypatch.setattr(states, "STEP_EVENTS", 1_000)
-    assert BUILDING.acquire(blocking=False)
-    assert BUILDING.acquire(blocking=False)
-    try:  # two others are folding: one event for each request
+    with full_house():  # one event for each request
         reached = [states.read(run.pk, 6_003, "{}").at for _ in range(3)]
         assert reached == [2, 4, 6]
         through, all_changes = 0, []
@@ -103,9 +100,6 @@ def test_a_request_folds_for_a_bounded_time_and_the_next_one_continues(
             through = part.through
             all_changes += part.changes
         assert [change.seq for change in all_changes] == [2, 4, 6]
-    finally:
-        BUILDING.release()
-        BUILDING.release()
     assert state_of(cast.vera, run) == {"state": {"n": 3_000, "other": "x"}, "at": 6_003}
     body = state_of(cast.vera, run, "/history?path=/n")
     assert len(body["changes"]) == states.MOST_CHANGES

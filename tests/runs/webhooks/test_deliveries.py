@@ -16,7 +16,7 @@ from standardwebhooks.webhooks import Webhook as Judge
 from backends.postgres.bridge import db
 from events.writer import JournalWriter
 from runs.lifecycle.webhooks import deliveries, signing
-from runs.lifecycle.webhooks.deliveries import Due
+from runs.lifecycle.webhooks.choice import PER_WEBHOOK
 from runs.models import Webhook, WebhookDelivery
 from runs.models.webhook import EVENTS
 from runs.worker import tasks
@@ -176,27 +176,16 @@ async def test_a_slow_receiver_holds_up_nobody(cast: Cast, settings: Settings) -
     async with receiving(*[slow] * 100) as stuck, receiving() as quick, delivering():
         hook = await hooked(cast.alice.headers, stuck.url, "run.failed")
         await enqueued(cast, hook, 50)
-        await until(lambda: len(stuck.messages) >= deliveries.PER_WEBHOOK)
+        await until(lambda: len(stuck.messages) >= PER_WEBHOOK)
         other = await hooked(cast.charlie.headers, quick.url, "run.failed")
         path = f"/api/v1/webhooks/{other['id']}/test"
         await ask("POST", path, cast.charlie.headers)
         await until(lambda: statuses(other) == ["delivered"])
-        assert len(stuck.messages) == deliveries.PER_WEBHOOK
+        assert len(stuck.messages) == PER_WEBHOOK
         slow.set()
         await until(lambda: statuses(hook) == ["delivered"] * 50)
     ids = [message.headers["webhook-id"] for message in stuck.messages]
     assert len(ids) == len(set(ids)) == 50
-
-
-def test_shares(settings: Settings) -> None:
-    """A team's webhooks share its calls, the oldest first."""
-    settings.AGUI_WEBHOOK_TEAM_CONCURRENCY = 6
-    team, hooks = uuid4(), [uuid4() for _ in range(3)]
-    due = [Due(uuid4(), hook, team) for hook in hooks for _ in range(5)]
-    busy = [WebhookDelivery(team_id=team, webhook_id=hooks[0]) for _ in range(2)]
-    chosen = deliveries.choose(due, busy, 100)
-    assert chosen == [each.id for each in [*due[:2], *due[5:7]]]
-    assert deliveries.choose(due, [], 3) == [each.id for each in due[:3]]
 
 
 async def killed(
