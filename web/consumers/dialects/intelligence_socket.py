@@ -89,7 +89,7 @@ class Channel:
     async def _read(self) -> None:
         pace = pace_of(self._principal.team.pk)
         while (message := await self._request.receive())["type"] == "websocket.receive":
-            await pace.frame()
+            await pace.frame(len(message.get("text") or ""))
             try:
                 frame = _frame(message)
             except HostError as error:

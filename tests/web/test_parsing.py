@@ -1,0 +1,60 @@
+"""Frames of sockets: what is large is parsed off the loop, in turn, and bounded in bytes."""
+
+import asyncio
+import threading
+from uuid import uuid4
+
+import pytest
+
+from agui_project.errors import TooLarge
+from backends import work
+from backends.held import Held
+from teams.limits import LimitReached
+from web import parsing
+
+
+async def test_a_large_frame_is_parsed_in_a_thread_and_a_small_one_here() -> None:
+    team, here = uuid4(), threading.get_ident()
+    assert await parsing.in_turn(team, "1", threading.get_ident) == here
+    large = "1" * (parsing.SMALL + 1)
+    assert await parsing.in_turn(team, large, threading.get_ident) != here
+
+
+async def test_a_team_parses_one_frame_at_a_time_and_leaves_a_slot_to_others() -> None:
+    team, other, text = uuid4(), uuid4(), "1" * (parsing.SMALL + 1)
+    release, begun = threading.Event(), []
+
+    def parse() -> None:
+        begun.append(1)
+        release.wait(30)
+
+    tasks = [asyncio.create_task(parsing.in_turn(team, text, parse)) for _ in range(8)]
+    assert await parsing.in_turn(other, text, lambda: "done") == "done"
+    assert len(begun) <= 1
+    release.set()
+    await asyncio.gather(*tasks)
+    assert len(begun) == 8
+
+
+async def test_values_are_charged_to_the_team() -> None:
+    team = uuid4()
+    text = "[" + "1," * 40_000 + "1]"
+    while not work.debt(team):  # bounded: each frame costs 45,000 of 4,000,000 units
+        await parsing.in_turn(team, text, lambda: None)
+
+
+def test_bytes_under_way_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parsing, "held", Held(process=3_000_000, team=2_000_000))
+    team, other = uuid4(), uuid4()
+    holds = [parsing.admit(team, 1_000_000) for _ in range(2)]
+    with pytest.raises(LimitReached) as refused:
+        parsing.admit(team, 1_000)
+    assert refused.value.headers["Retry-After"] == "1"
+    holds.append(parsing.admit(other, 1_000_000))
+    with pytest.raises(LimitReached):
+        parsing.admit(uuid4(), 1_000)
+    for hold in holds:
+        hold.close()
+    parsing.admit(team, 1_000_000).close()
+    with pytest.raises(TooLarge):
+        parsing.admit(team, 64_000_000)
