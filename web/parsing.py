@@ -1,13 +1,8 @@
-"""Frames of sockets: bounded by bytes before they are parsed; large ones are parsed in a thread.
+"""Frames of sockets: bounded by bytes before they are parsed; large ones are parsed in a thread."""
 
-Each team has one turn, and the process a few, so that no team's frames delay other sockets.
-"""
-
-import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 from uuid import UUID
-from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from django.conf import settings
 
@@ -15,31 +10,14 @@ from agui_project.errors import TooLarge
 from backends import work
 from backends.held import Held, Hold
 from teams.limits import LimitReached
+from web import apart
 
 T = TypeVar("T")
 
-SMALL = 16 * 1024
-"""Characters that are parsed on the event loop."""
-AT_ONCE = 2
 VALUE_BYTES = 40
 """Memory of a parsed value in addition to its text."""
 held = Held(process=128_000_000, team=32_000_000)
 """Frames of all sockets, from reading to their answer."""
-
-
-class Turns:
-    """Who parses now: one frame of a team, ``AT_ONCE`` of the process."""
-
-    def __init__(self) -> None:
-        self.slots = asyncio.Semaphore(AT_ONCE)
-        self._teams: WeakValueDictionary[UUID, asyncio.Lock] = WeakValueDictionary()
-
-    def of(self, team: UUID) -> asyncio.Lock:
-        """The lock that the team's frames share."""
-        return self._teams.setdefault(team, asyncio.Lock())
-
-
-_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, Turns] = WeakKeyDictionary()
 
 
 def admit(team: UUID, size: int) -> Hold:
@@ -61,25 +39,14 @@ def refuse_size(size: int) -> None:
         raise TooLarge(f"The frame is larger than {limit} bytes.", details={"limit": limit})
 
 
-async def in_turn(team: UUID, text: str, parse: Callable[[], T], hold: Hold | None = None) -> T:
-    """The result of ``parse``, which is charged to the team.
+async def in_turn(team: UUID, text: str, parse: Callable[[], T], hold: Hold) -> T:
+    """The result of ``parse``, charged to the team; a large text is parsed in a thread."""
 
-    A text of more than ``SMALL`` characters waits until the team is below its share, then for its
-    turn, and is parsed in a thread.
-    """
-    if len(text) <= SMALL:
-        return _parsed(team, text, parse, hold)
-    turns = _turns.setdefault(asyncio.get_running_loop(), Turns())
-    async with turns.of(team):
-        while seconds := work.debt(team):
-            await asyncio.sleep(seconds)
-        async with turns.slots:
-            return await asyncio.to_thread(_parsed, team, text, parse, hold)
+    def parsed() -> T:
+        values = text.count(",") + text.count("[") + text.count("{")
+        work.charge(team, "parse", values + len(text) // work.BYTES)
+        result = parse()
+        hold.add(values * VALUE_BYTES)
+        return result
 
-
-def _parsed(team: UUID, text: str, parse: Callable[[], T], hold: Hold | None) -> T:
-    values = text.count(",") + text.count("[") + text.count("{")
-    work.charge(team, "parse", values + len(text) // work.BYTES)
-    if hold is not None:
-        hold.add(min(values, settings.AGUI_MAX_BODY_BYTES) * VALUE_BYTES)
-    return parse()
+    return parsed() if len(text) <= apart.SMALL else await apart.in_turn(team, parsed)
