@@ -20,7 +20,7 @@ from web.consumers.dialects import tanstack
 from web.consumers.opening import opened
 from web.consumers.stream import Logs, stream_run
 from web.scope import Send
-from web.viewing import Viewing, payer_of
+from web.shares.viewing import Viewing, payer_of
 
 
 @endpoint

@@ -23,9 +23,9 @@ from teams import revocation
 from teams.authentication import Principal
 from web import sse
 from web.asgi_http import Request
-from web.openings import Opening
 from web.scope import Send
-from web.viewing import Viewing, payer_of
+from web.shares.openings import Opening
+from web.shares.viewing import Viewing, payer_of
 
 
 class Logs(NamedTuple):

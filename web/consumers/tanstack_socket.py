@@ -30,7 +30,7 @@ from runs.lifecycle import lifecycle
 from runs.models import Run
 from teams import authentication, revocation
 from teams.authentication import Principal
-from web import parsing, sse, websocket
+from web import sse, websocket
 from web.answers import as_host_error, log_failure
 from web.asgi_http import Request
 from web.callers import of_team
@@ -38,8 +38,9 @@ from web.consumers import arriving
 from web.consumers.opening import opened
 from web.consumers.sockets import socket
 from web.consumers.stream import while_allowed
-from web.pace import pace_of
 from web.scope import Send
+from web.shares import parsing
+from web.shares.pace import pace_of
 
 AT_ONCE = 16
 """Turns that a socket works on; with more of them nothing is read until one has ended."""

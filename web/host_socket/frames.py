@@ -11,7 +11,7 @@ from agui_project.errors import UnknownMethod
 from protocol import strict_json
 from protocol.errors import BadRequest, HostError, Invalid
 from protocol.strict_json import BadJson
-from web import parsing
+from web.shares import parsing
 
 SUBPROTOCOL = "agui.host.v1"
 VERSION = "2.0"

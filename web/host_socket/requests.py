@@ -8,7 +8,6 @@ from typing import Any
 from agui_project.errors import UnknownMethod
 from backends.held import Hold
 from protocol.errors import BadRequest, HostError
-from web import parsing
 from web.answers import as_host_error, log_failure
 from web.asgi_http import Request
 from web.callers import of_team
@@ -17,7 +16,8 @@ from web.host_socket import params as read
 from web.host_socket.frames import Call, Refused
 from web.host_socket.methods import METHODS, Method, Params
 from web.host_socket.room import Room
-from web.pace import pace_of
+from web.shares import parsing
+from web.shares.pace import pace_of
 
 AT_ONCE = 8
 MOST_WAITING = 256

@@ -9,7 +9,7 @@ from events.writer import JournalWriter
 from runs.lifecycle import joining
 from tests.asgi import Exchange
 from tests.cast import Cast, LiveRun, start
-from web import openings
+from web.shares import openings
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SSE = {"accept": "text/event-stream"}

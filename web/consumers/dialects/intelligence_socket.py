@@ -31,9 +31,9 @@ from web.callers import of_team
 from web.consumers.dialects.intelligence import topic_of
 from web.consumers.opening import opened
 from web.consumers.sockets import socket
-from web.pace import pace_of
 from web.scope import Send
-from web.viewing import Viewing
+from web.shares.pace import pace_of
+from web.shares.viewing import Viewing
 
 MAX_FRAME = 16 * 1024
 

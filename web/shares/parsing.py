@@ -10,7 +10,7 @@ from agui_project.errors import TooLarge
 from backends import work
 from backends.held import Held, Hold
 from teams.limits import LimitReached
-from web import apart
+from web.shares import apart
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ import pytest
 
 from backends import work
 from events.frames import Frames
-from web.viewing import Viewing
+from web.shares.viewing import Viewing
 
 LARGE = Frames(1, 2, [b"1" * 9_000] * 2, final=False)
 LIVE = Frames(1, 1, [b"1"], final=False)

@@ -12,7 +12,7 @@ from agui_project.errors import TooLarge
 from backends import work
 from backends.held import Held, Hold
 from teams.limits import LimitReached
-from web import apart, parsing
+from web.shares import apart, parsing
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from backends import work
-from web import pace
+from web.shares import pace
 
 
 async def read(frames: int, each: pace.Pace) -> None:

@@ -10,8 +10,8 @@ from backends import work
 from events.frames import Frames
 from security.requester import ADDRESS
 from teams.authentication import Principal
-from web import apart
 from web.request_id import network_of
+from web.shares import apart
 
 T = TypeVar("T")
 

@@ -7,8 +7,9 @@ import pytest
 
 from backends.held import Held
 from teams.limits import LimitReached
-from web import openings, sse
-from web.openings import LARGE, Opening
+from web import sse
+from web.shares import openings
+from web.shares.openings import LARGE, Opening
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 
-from web import apart
+from web.shares import apart
 
 
 async def test_a_payer_who_leaves_keeps_its_turn_until_its_thread_has_ended() -> None:
