@@ -77,29 +77,20 @@ class Frames:
             event = self._parsed[place] = json.loads((self.payloads or ())[place])
         return event
 
-    def linked(self, view: LinkView, after: int = 0) -> bytes:
-        """Server-sent events for a reader with a link who has seen those up to ``after``.
+    def linked_piece(self, view: LinkView, place: int) -> bytes:
+        """Server-sent events for a link's reader in place of one event; empty if it is left out.
 
-        A comment with its number replaces an event that is left out. Of several frames for one
-        event only the last has an ``id``: a reader cut off between them gets all of them again.
+        Of several frames for one event only the last has an ``id``: a reader cut off between them
+        gets all of them again.
         """
-        chunks, passed = [], 0
-        for seq, (payload, event) in enumerate(
-            zip(self.payloads or (), self.events, strict=True), self.first
-        ):
-            visible = view.show(event)
-            if seq <= after or not visible:
-                passed = seq
-                continue
-            passed = 0
-            *before, last = visible
-            chunks += [b"data: %b\n\n" % encode(each) for each in before]
-            chunks.append(
-                b"id: %d\ndata: %b\n\n" % (seq, payload if last is event else encode(last))
-            )
-        if passed:
-            chunks.append(b": %d\n\n" % passed)
-        return b"".join(chunks)
+        event = self.event(place)
+        visible = view.show(event)
+        if not visible:
+            return b""
+        *before, last = visible
+        payload = (self.payloads or ())[place] if last is event else encode(last)
+        frames = [b"data: %b\n\n" % encode(each) for each in before]
+        return b"".join([*frames, b"id: %d\ndata: %b\n\n" % (self.first + place, payload)])
 
     @cached_property
     def texts(self) -> list[str]:

@@ -17,6 +17,8 @@ Header = tuple[bytes, bytes]
 View = Callable[[Frames], bytes]
 """How a reader sees a batch; the bytes are made once per batch and shared by all with that view."""
 
+Show = Callable[[View, Frames], Awaitable[bytes]]
+
 HEADERS: tuple[Header, ...] = ((b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no"))
 HEARTBEAT = b": heartbeat\n\n"
 
@@ -76,25 +78,32 @@ async def stream(
     frames: AsyncIterator[Frames | None],
     *,
     stall: float,
-    opening: bytes = b"",
+    opening: Iterable[bytes] = (),
     view: View = whole,
+    show: Show | None = None,
     wire: Wire = EVENTS,
     ends_with_log: bool = False,
 ) -> None:
-    """Send ``opening`` (whole frames), then ``view`` of ``frames`` until they end.
+    """Send the pieces of ``opening`` (whole frames), then ``view`` of ``frames`` until they end.
 
     ``ends_with_log``: the first log's end is also that of the stream, so both are one message.
+    ``show`` makes the view of a batch, off the loop if need be; the stored log needs none.
     Raises TimeoutError if a reader takes longer than ``stall`` seconds to accept a frame.
     """
-    await piece(send, wire.greeting + opening, stall)
+    pieces = iter(opening)
+    await piece(send, wire.greeting + next(pieces, b""), stall)
+    for each in pieces:
+        await piece(send, each, stall)
     async for batch in frames:
         if batch is None:
             await piece(send, wire.heartbeat, stall)
-        elif batch.final and ends_with_log:
-            await piece(send, view(batch), stall, more=False)
-            return
         else:
-            await piece(send, view(batch), stall)
+            body = view(batch) if show is None or view is whole else await show(view, batch)
+            over = batch.final and ends_with_log
+            await piece(send, body, stall, more=not over)
+            if over:
+                return
+            del body
         del batch  # A stalled reader must not keep two pages alive.
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from agui_project.errors import NotFound
 from runs.access import access, cursors
-from runs.models import ACTIVE
+from runs.models import ACTIVE, Run
 from teams.authentication import Principal
 
 PAGE = 200
@@ -65,4 +65,10 @@ def page(principal: Principal, thread: UUID, after: UUID | None) -> list[UUID]:
 def since(principal: Principal, threads: Collection[UUID], floor: UUID) -> list[tuple[UUID, UUID]]:
     """(thread, run) of the runs in these threads whose ids are above ``floor``, in their order."""
     runs = access.visible(principal).filter(thread_id__in=threads, journal_id__gt=floor)
+    return list(runs.order_by("journal_id").values_list("thread_id", "pk"))
+
+
+def made_since(threads: Collection[UUID], floor: UUID) -> list[tuple[UUID, UUID]]:
+    """As ``since``, whoever may see them: only to learn whether there is something to look for."""
+    runs = Run.objects.of_any_team().filter(thread_id__in=threads, journal_id__gt=floor)
     return list(runs.order_by("journal_id").values_list("thread_id", "pk"))

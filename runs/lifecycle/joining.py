@@ -15,6 +15,7 @@ from events.journal import Purged
 from protocol.fold.fold import Fold
 from protocol.fold.prelude import prelude_frames
 from runs.lifecycle import history
+from runs.lifecycle.preludes import Kept, preludes
 from runs.models import ACTIVE, Run
 
 
@@ -35,11 +36,13 @@ def live(run: Run) -> Cut | None:
     position = run.journal.head
     if not position:
         return Cut(0, b"")
+    if (kept := preludes.near(run.pk, position)) is not None:
+        return Cut(*kept) if _is_active(run) else None
     fold = _fold_at(run, position)
     if not _is_active(run):
         return None
     opening = prelude_frames(fold, position)
-    return Cut(0, b"") if opening is None else Cut(position, opening)
+    return Cut(0, b"") if opening is None else Cut(*preludes.keep(run.pk, Kept(position, opening)))
 
 
 def again(run: Run) -> Cut:

@@ -1,5 +1,7 @@
 """POST /agui: a stock AG-UI client starts a run and reads it as server-sent events."""
 
+from functools import partial
+
 import uuid6
 
 from backends.postgres.bridge import db, db_read
@@ -18,6 +20,7 @@ from web.consumers.dialects import tanstack
 from web.consumers.opening import opened
 from web.consumers.stream import Logs, stream_run
 from web.scope import Send
+from web.shares.viewing import Viewing, payer_of
 
 
 @endpoint
@@ -62,19 +65,23 @@ async def _follow(
     """Send the run; ``reader`` has expected it, if this request has made it at once."""
     run = started.run
     if started.after is not None:
-        cut = Cut(started.after, b"")
+        cuts = [Cut(started.after, b"")]
     else:
-        cut = await db_read(joining.again, run)
+        cuts = [await db_read(joining.again, run)]
     view, wire = tanstack.framing(request, with_raw=raw)
     if wire is sse.LINES:
-        cut = Cut(cut.position, prelude_lines(cut.opening))
+        joined = cuts.pop()
+        size, lines = len(joined.opening), partial(prelude_lines, joined.opening)
+        opening = await Viewing(payer_of(principal)).make(size, lines)
+        cuts.append(Cut(joined.position, opening))
+        del joined, lines, opening
     declared = PROTOCOL_VERSION if tanstack.is_tanstack(request) else started.declared
     await stream_run(
         request,
         send,
         principal,
         Logs.of(run),
-        cut=cut,
+        cut=cuts.pop(),  # It must not live as long as the stream.
         reads=cursors.protocol(request.query, declared),
         raw=raw,
         view=view,

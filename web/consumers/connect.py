@@ -49,15 +49,11 @@ async def connect(request: Request, send: Send) -> None:
     if not joined.runs:
         await _nothing(send)
         return
+    logs, reads = Logs(joined.runs, joined.owner), cursors.protocol(request.query, joined.declared)
+    cuts = [joined.cut]
+    del joined  # A cut must not live as long as the stream.
     async with opened(principal):
-        await stream_run(
-            request,
-            send,
-            principal,
-            Logs(joined.runs, joined.owner),
-            cut=joined.cut,
-            reads=cursors.protocol(request.query, joined.declared),
-        )
+        await stream_run(request, send, principal, logs, cut=cuts.pop(), reads=reads)
 
 
 def _join(principal: Principal, slug: str, body: bytes) -> Joined:

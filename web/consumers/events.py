@@ -52,9 +52,9 @@ async def events(request: Request, send: Send) -> None:
         await _answer_rest(send, target.run.pk, target.rest, raw=raw)
         return
     async with opened(principal):
-        cut, logs = await _cut(request, arrival), Logs.of(target.run)
-        del target, arrival  # Rows must not live as long as the stream.
-        await stream_run(request, send, principal, logs, cut=cut, reads=reads, raw=raw)
+        cuts, logs = [await _cut(request, arrival)], Logs.of(target.run)
+        del target, arrival  # Rows and cuts must not live as long as the stream.
+        await stream_run(request, send, principal, logs, cut=cuts.pop(), reads=reads, raw=raw)
 
 
 async def _answer_rest(send: Send, run_id: UUID, rest: Frames, *, raw: bool) -> None:

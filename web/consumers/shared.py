@@ -3,17 +3,15 @@
 from uuid import UUID
 
 from backends.postgres.bridge import db
-from protocol.views.link import LinkView
-from protocol.views.redaction import Redaction
 from runs.access import access, sharing
 from runs.access.sharing import Opened
 from runs.models import Run
 from teams import authentication
-from web import sse
 from web.asgi_http import Request, answer, endpoint
 from web.consumers import opening
 from web.consumers.arriving import Arrival
 from web.consumers.full_links import full_links
+from web.consumers.link_logs import link_logs
 from web.consumers.stream import Logs, stream_run
 from web.scope import Send
 
@@ -35,15 +33,15 @@ async def _stream(request: Request, send: Send) -> None:
     if arrival.has_all:
         await answer(send, 204)
         return
-    view = LinkView(Redaction(opened.grant.redact))
+    view = link_logs.reader(run.pk, opened.grant.redact, arrival.after)
     async with opening.opened(opened.principal):
         await stream_run(
             request,
             send,
             opened.principal,
             Logs.of(run),
-            # Never send an empty piece of body: some servers take that for the end.
-            view=lambda batch: batch.linked(view, arrival.after) or sse.HEARTBEAT,
+            view=view,
+            turn=view.log.lock,
             headers=[(b"referrer-policy", b"no-referrer")],
         )
 

@@ -20,8 +20,8 @@ from web.consumers import arriving
 from web.consumers.opening import opened
 from web.consumers.sockets import socket
 from web.consumers.stream import while_allowed
-from web.pace import pace_of
 from web.scope import Send
+from web.shares.pace import pace_of
 
 MOST_HEARTBEAT = 3600
 TAKES_NOTHING = dumps(

@@ -1,8 +1,9 @@
 """The one body of every stream of runs: follow, send, notice leavers, re-check access."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from functools import partial
 from typing import NamedTuple
 from uuid import UUID
@@ -23,6 +24,8 @@ from teams.authentication import Principal
 from web import sse
 from web.asgi_http import Request
 from web.scope import Send
+from web.shares.openings import Opening
+from web.shares.viewing import Viewing, payer_of
 
 
 class Logs(NamedTuple):
@@ -59,6 +62,7 @@ async def stream_run(
     stall: float | None = None,
     wire: sse.Wire = sse.EVENTS,
     reader: Reader | None = None,
+    turn: asyncio.Lock | None = None,
 ) -> None:
     """Send runs one after another, each up to its stored end.
 
@@ -67,32 +71,37 @@ async def stream_run(
     without one, ``reads`` is the version of a reader of AG-UI 0.x, and without ``raw`` RAW and
     ``rawEvent`` are left out. ``stall``: seconds a reader may accept nothing. ``wire``: how the
     stream is framed, to which ``view`` must fit. ``reader``: one that has expected the first run.
+    ``turn``: a lock of all readers whose views share a state.
     """
     first = logs.runs[0]
-    cut = cut or Cut(0, b"")
-    opening = cut.opening
+    position, opening = (cut.position, cut.opening) if cut else (0, b"")
+    del cut  # Nothing of the opening must live as long as the stream.
+    viewing = Viewing(payer_of(principal), turn)
     if view is None and reads is not None:
         view = older = Older(reads, raw=raw)
-        if cut.position and not opening:
-            await db_read(_remind, older, first, cut.position)
-        opening = older.opening(opening)
+        if position and not opening:
+            await db_read(_remind, older, first, position)
+        opening = await viewing.make(len(opening), partial(older.opening, opening))
     if headers is None:
         headers = [log_of(first)]
-    await sse.begin(send, headers, wire)
-    request.set_apart()
-    async with aclosing(_follow_each(logs.runs, cut.position, reader)) as frames:
-        sending = sse.stream(
-            send,
-            frames,
-            opening=opening,
-            stall=stall or settings.AGUI_STALL_TIMEOUT,
-            view=view or (sse.whole if raw else sse.rawless),
-            wire=wire,
-            ends_with_log=len(logs.runs) == 1,
-        )
-        refused = await while_allowed(
-            sending, request, principal, first, logs.owner, leaving="http.disconnect"
-        )
+    with closing(Opening(logs.owner, opening)) as pieces:
+        del opening
+        await sse.begin(send, headers, wire)
+        request.set_apart()
+        async with aclosing(_follow_each(logs.runs, position, reader)) as frames:
+            sending = sse.stream(
+                send,
+                frames,
+                opening=pieces,
+                stall=stall or settings.AGUI_STALL_TIMEOUT,
+                view=view or (sse.whole if raw else sse.rawless),
+                show=viewing.show,
+                wire=wire,
+                ends_with_log=len(logs.runs) == 1,
+            )
+            refused = await while_allowed(
+                sending, request, principal, first, logs.owner, leaving="http.disconnect"
+            )
     if refused:
         await sse.refuse(send, wire)
 

@@ -14,7 +14,8 @@ from uuid import UUID
 
 from django.conf import settings
 
-from agui_project.errors import NotFound, TooLarge
+from agui_project.errors import NotFound
+from backends.held import Hold
 from backends.postgres.bridge import db, db_read
 from events import recheck
 from events.follow import follow
@@ -37,8 +38,9 @@ from web.consumers import arriving
 from web.consumers.opening import opened
 from web.consumers.sockets import socket
 from web.consumers.stream import while_allowed
-from web.pace import pace_of
 from web.scope import Send
+from web.shares import parsing
+from web.shares.pace import pace_of
 
 AT_ONCE = 16
 """Turns that a socket works on; with more of them nothing is read until one has ended."""
@@ -47,6 +49,16 @@ AT_ONCE = 16
 def enveloped(batch: Frames) -> list[str]:
     """The events of a batch as TanStack's client reads them."""
     return [envelope(seq, text) for seq, text in enumerate(batch.texts, batch.first)]
+
+
+def _read(text: str) -> tuple[bytes, dict[str, Any]]:
+    """A frame as bytes and as a value. Raises TooLarge and BadRequest."""
+    data = text.encode(errors="surrogatepass")
+    parsing.refuse_size(len(data))
+    value = strict_json.loads(data)
+    if not isinstance(value, dict):
+        raise BadRequest("A frame is a RunAgentInput, as a JSON object.")
+    return data, value
 
 
 @socket()
@@ -97,6 +109,7 @@ class Conversation:
     def __init__(self, request: Request, send: Send, principal: Principal) -> None:
         self._request = request
         self._principal = principal
+        self._team = principal.team.pk
         self._raw_send = send
         self._one_at_a_time = asyncio.Lock()
         self._over: asyncio.Future[websocket.Close] = asyncio.get_running_loop().create_future()
@@ -121,43 +134,53 @@ class Conversation:
             self._over.cancel()
 
     async def _read(self) -> None:
-        pace = pace_of(self._principal.team.pk)
+        pace = pace_of(self._team)
         while (message := await self._request.receive())["type"] == "websocket.receive":
-            await pace.frame()
+            size = len(message.get("text") or message.get("bytes") or "")
+            hold: Hold | None = None
             try:
-                await self._take(message)
+                hold = parsing.admit(self._team, size)
+                await pace.frame(size)
+                if await self._take(message, hold):
+                    hold = None  # The turn closes it.
             except Exception as error:
                 await self._fail(error)
+            finally:
+                del message  # An idle socket does not hold its last frame.
+                if hold is not None:
+                    hold.close()
 
-    async def _take(self, message: Mapping[str, Any]) -> None:
-        data = (message.get("text") or "").encode(errors="surrogatepass")
-        if len(data) > (limit := settings.AGUI_MAX_BODY_BYTES):
-            raise TooLarge(f"The frame is larger than {limit} bytes.", details={"limit": limit})
-        value = strict_json.loads(data)
-        if not isinstance(value, dict):
-            raise BadRequest("A frame is a RunAgentInput, as a JSON object.")
+    async def _take(self, message: Mapping[str, Any], hold: Hold) -> bool:
+        """Whether a turn has begun, which closes ``hold``."""
+        text = message.get("text") or ""
+        data, value = await parsing.in_turn(self._team, text, partial(_read, text), hold)
         match value.get("type"):
             case None:
-                await self._begin(data)
+                await self._begin(data, hold)
+                return True
             case "abort":
                 await self._abort(value.get("runId"))
             case "ping":
                 await self._send({"type": "websocket.send", "text": websocket.HEARTBEAT})
             case _:
                 raise BadRequest("A frame is a RunAgentInput, or has the type abort or ping.")
+        return False
 
-    async def _begin(self, data: bytes) -> None:
+    async def _begin(self, data: bytes, hold: Hold) -> None:
         while len(self._turns) >= AT_ONCE:
             await asyncio.wait(self._turns, return_when=asyncio.FIRST_COMPLETED)
-        turn = asyncio.create_task(self._turn(data))
+        turn = asyncio.create_task(self._turn(data, hold))
         self._turns.add(turn)
         turn.add_done_callback(self._turns.discard)
+        turn.add_done_callback(lambda _: hold.close())
 
-    async def _turn(self, data: bytes) -> None:
+    async def _turn(self, data: bytes, hold: Hold) -> None:
         """Start a run and send it; one that is there already is sent from its first event."""
         try:
-            async with self._request.admitted(of_team(self._principal.team.pk), "start"):
+            async with self._request.admitted(of_team(self._team), "start"):
                 run = await db(self._start, data)
+            del data  # It must not live as long as the stream.
+            hold.close()
             self._runs[run.run_id] = run.pk
             code = websocket.Close.FINISHED
 

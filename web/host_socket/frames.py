@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from rest_framework.renderers import JSONRenderer
 
-from agui_project.errors import TooLarge, UnknownMethod
+from agui_project.errors import UnknownMethod
 from protocol import strict_json
 from protocol.errors import BadRequest, HostError, Invalid
 from protocol.strict_json import BadJson
+from web.shares import parsing
 
 SUBPROTOCOL = "agui.host.v1"
 VERSION = "2.0"
@@ -69,8 +69,7 @@ def _value(message: Mapping[str, Any]) -> dict[str, Any]:
     if text is None:
         raise BadRequest("Send text frames; this one is binary.")
     data = text.encode(errors="surrogatepass")
-    if len(data) > (limit := settings.AGUI_MAX_BODY_BYTES):
-        raise TooLarge(f"The frame is larger than {limit} bytes.", details={"limit": limit})
+    parsing.refuse_size(len(data))
     value = strict_json.loads(data)
     if not isinstance(value, dict):
         raise BadRequest("A frame is one JSON-RPC object; batches are not supported.")

@@ -3,9 +3,11 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from agui_project.errors import UnknownMethod
+from backends.held import Hold
 from protocol.errors import BadRequest, HostError
 from protocol.input.members import known_members
 from web.answers import as_host_error, log_failure
@@ -16,7 +18,8 @@ from web.host_socket import params as read
 from web.host_socket.frames import Call, Refused
 from web.host_socket.methods import METHODS, Method, Params
 from web.host_socket.room import Room
-from web.pace import pace_of
+from web.shares import parsing
+from web.shares.pace import pace_of
 
 AT_ONCE = 8
 MOST_WAITING = 256
@@ -65,6 +68,8 @@ class Requests:
     def __init__(self, room: Room, request: Request) -> None:
         self._room = room
         self._request = request
+        self._team = room.principal.team.pk
+        self._holds: set[Hold] = set()
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._tasks: set[asyncio.Task[None]] = set()
         self._bytes = 0
@@ -72,19 +77,34 @@ class Requests:
 
     async def read(self) -> None:
         """Read until the peer leaves."""
-        pace = pace_of(self._room.principal.team.pk)
+        pace = pace_of(self._team)
         while (message := await self._request.receive())["type"] == "websocket.receive":
-            await pace.frame()
-            await self._take(message)
+            size = len(message.get("text") or message.get("bytes") or "")
+            try:
+                hold = parsing.admit(self._team, size)
+            except HostError as error:
+                del message  # It costs no memory while the pace lets it wait.
+                await pace.frame(size)
+                await self._fail(None, error)
+                continue
+            try:
+                await pace.frame(size)
+                await self._take(message, hold)
+            finally:
+                if hold not in self._holds:
+                    hold.close()
+                del message  # An idle socket does not hold its last frame.
 
     async def settle(self) -> None:
         """Let begun requests end: what they write is written whether or not anyone waits."""
         if self._tasks:
             await asyncio.wait(self._tasks)
 
-    async def _take(self, message: Mapping[str, Any]) -> None:
+    async def _take(self, message: Mapping[str, Any], hold: Hold) -> None:
+        text = message.get("text") or ""
         try:
-            call = frames.parse(message)
+            parse = partial(frames.parse, message)
+            call = await parsing.in_turn(self._team, text, parse, hold)
         except Refused as refusal:
             return await self._fail(refusal.id, refusal.error)
         try:
@@ -92,7 +112,7 @@ class Requests:
                 if not call.wants_answer:
                     raise BadRequest(f"{call.method} is a request: send an id.")
                 call = _checked(call, method.members)
-                return await self._begin(call, method, len(message["text"]))
+                return await self._begin(call, method, len(text), hold)
             result = await self._at_once(call)
         except HostError as error:
             return await self._fail(call.id, error)
@@ -105,17 +125,20 @@ class Requests:
         await method.handle(self._room, _checked(call, method.members).params)
         return {}
 
-    async def _begin(self, call: Call, method: Method, size: int) -> None:
+    async def _begin(self, call: Call, method: Method, size: int, hold: Hold) -> None:
         while len(self._tasks) >= MOST_WAITING or self._bytes > MOST_BYTES:
             self._fewer.clear()
             await self._fewer.wait()
         self._bytes += size
         task = asyncio.create_task(self._work(call, method))
         self._tasks.add(task)
-        task.add_done_callback(lambda task: self._ended(task, size))
+        self._holds.add(hold)
+        task.add_done_callback(lambda task: self._ended(task, size, hold))
 
-    def _ended(self, task: asyncio.Task[None], size: int) -> None:
+    def _ended(self, task: asyncio.Task[None], size: int, hold: Hold) -> None:
         self._tasks.discard(task)
+        self._holds.discard(hold)
+        hold.close()
         self._bytes -= size
         self._fewer.set()
 

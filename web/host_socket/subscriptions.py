@@ -173,6 +173,14 @@ class ThreadSubscription(RunSubscription):
         if fresh:
             self._more.set()
 
+    def lacks(self, runs: Iterable[UUID]) -> bool:
+        """Whether one of the thread's ``runs`` was neither offered nor looked for."""
+        return any(run > self._first and run not in self._seen for run in runs)
+
+    def looked_for(self, runs: Iterable[UUID]) -> None:
+        """Note runs that the caller was asked about: what it may not see is not asked for again."""
+        self._seen.update(runs)
+
     def forget(self, floor: UUID) -> None:
         """No run below ``floor`` will be offered any more."""
         self._seen = {run for run in self._seen if run > floor}

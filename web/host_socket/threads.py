@@ -1,48 +1,64 @@
-"""Looks for new runs of all threads that a socket subscribes to: one query per tick."""
+"""Offers new runs to a socket's subscriptions of threads, as far as its caller may see them."""
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Set
 from itertools import groupby
 from operator import itemgetter
 from uuid import UUID
-
-from django.conf import settings
 
 from backends.postgres.bridge import db_read
 from protocol.ids import uuid7_floor
 from runs.access import following
 from teams.authentication import Principal
+from web.host_socket.new_runs import LATE, Runs, new_runs
 from web.host_socket.subscriptions import ThreadSubscription
 
-LATE = 60.0
-"""Seconds between the making of a run's id and its commit, at most; clocks may differ, too."""
+Subscriptions = Callable[[], Iterable[ThreadSubscription]]
 
 
 class Threads:
-    """Offers new runs to the subscriptions of their threads."""
+    """The threads that one socket watches."""
 
     def __init__(self, standing: Callable[[], Principal]) -> None:
         self._standing = standing
         self._nudge = asyncio.Event()
+        self._subscriptions: Subscriptions = tuple
+        self._found: Runs = {}
 
     def nudge(self) -> None:
         """Look at once: this socket has started a run."""
         self._nudge.set()
 
-    async def watch(self, subscriptions: Callable[[], Iterable[ThreadSubscription]]) -> None:
-        """Look every ``AGUI_HUB_TICK`` seconds, for as long as the task lives."""
-        while True:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(settings.AGUI_HUB_TICK):
-                    await self._nudge.wait()
-            self._nudge.clear()
-            ready = [each for each in subscriptions() if each.caught_up]
-            if ready:
-                await self._look(ready)
+    def threads(self) -> Set[UUID]:
+        """The threads of the subscriptions that have caught up."""
+        return {each.thread for each in self._ready()}
+
+    def found(self, runs: Runs) -> None:
+        """Look for runs of these that a subscription has not seen."""
+        if any(each.lacks(runs.get(each.thread, ())) for each in self._ready()):
+            self._found = runs
+            self._nudge.set()
+
+    async def watch(self, subscriptions: Subscriptions) -> None:
+        """Look whenever there is something new, for as long as the task lives."""
+        self._subscriptions = subscriptions
+        every = new_runs()
+        every.begin(self)
+        try:
+            while True:
+                await self._nudge.wait()
+                self._nudge.clear()
+                if ready := self._ready():
+                    await self._look(ready)
+        finally:
+            every.end(self)
+
+    def _ready(self) -> list[ThreadSubscription]:
+        return [each for each in self._subscriptions() if each.caught_up]
 
     async def _look(self, ready: list[ThreadSubscription]) -> None:
+        found, self._found = self._found, {}
         floor = uuid7_floor(time.time() - LATE)
         threads = {each.thread for each in ready}
         rows = await db_read(self._since, threads, floor)
@@ -50,6 +66,7 @@ class Threads:
         runs = {thread: [run for _, run in pairs] for thread, pairs in groupby(rows, itemgetter(0))}
         for each in ready:
             each.offer(runs.get(each.thread, ()))
+            each.looked_for(found.get(each.thread, ()))
             each.forget(floor)
 
     def _since(self, threads: set[UUID], floor: UUID) -> list[tuple[UUID, UUID]]:

@@ -31,7 +31,7 @@ async def batches(*items: Frames | None) -> AsyncIterator[Frames | None]:
 
 async def test_opening_batches_and_heartbeats() -> None:
     peer = Peer()
-    await sse.stream(peer.send, batches(BATCH, None), stall=5, opening=b"data: 1\n\n")
+    await sse.stream(peer.send, batches(BATCH, None), stall=5, opening=[b"data: 1\n\n"])
     assert peer.bodies == [sse.EVENTS.greeting + b"data: 1\n\n", BATCH.sse, sse.HEARTBEAT, b""]
     assert peer.ended
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from backends.held import Held
 from backends.postgres.bridge import db
 from events import journal
 from events.writer import JournalWriter
@@ -11,6 +12,7 @@ from runs.lifecycle.deletion import retention
 from runs.models import Run
 from tests.asgi import ask
 from tests.cast import Cast, LiveRun, start
+from web.consumers.export import exports
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -90,3 +92,19 @@ async def test_a_purged_run_has_no_file(cast: Cast, live: LiveRun) -> None:
     for query in ("", "?format=trace"):
         answer = await ask("GET", url(live, query), cast.vera.headers)
         assert (answer.status, answer.code) == (410, "purged")
+
+
+async def test_exports_under_way_are_bounded_in_bytes(
+    cast: Cast, live: LiveRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await live.end()
+    held = Held(process=2_000_000, team=1_000_000)
+    monkeypatch.setattr(exports, "held", held)
+    assert held.take(cast.team.pk, 999_999)
+    for format_ in exports.FORMATS:
+        answer = await ask("GET", url(live, f"?format={format_}"), cast.alice.headers)
+        assert (answer.status, answer.code) == (429, "limit_reached")
+        assert answer.headers["retry-after"] == "5"
+    held.give_back(cast.team.pk, 999_999)
+    assert (await ask("GET", url(live), cast.alice.headers)).status == 200
+    assert held.bytes == 0, "given back with the answer"

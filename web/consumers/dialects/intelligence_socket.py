@@ -1,8 +1,9 @@
 """WS /agui/intelligence/socket/websocket: one thread's events in a channel of Phoenix."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -30,8 +31,9 @@ from web.callers import of_team
 from web.consumers.dialects.intelligence import topic_of
 from web.consumers.opening import opened
 from web.consumers.sockets import socket
-from web.pace import pace_of
 from web.scope import Send
+from web.shares.pace import pace_of
+from web.shares.viewing import Viewing
 
 MAX_FRAME = 16 * 1024
 
@@ -89,7 +91,7 @@ class Channel:
     async def _read(self) -> None:
         pace = pace_of(self._principal.team.pk)
         while (message := await self._request.receive())["type"] == "websocket.receive":
-            await pace.frame()
+            await pace.frame(len(message.get("text") or ""))
             try:
                 frame = _frame(message)
             except HostError as error:
@@ -149,14 +151,15 @@ class Channel:
         older = Older(NEWEST)
         first, after = reading.runs[0], reading.cut.position
         latest = wire.place(first, after) if after else None
-        await self._push(join, first, older.opening(reading.cut.opening))
+        opening = reading.cut.opening
+        await self._push(join, first, len(opening), partial(older.opening, opening))
         for number, run in enumerate(reading.runs):
             if number == reading.replayed:
                 await self._send(wire.control(join, wire.REPLAY_COMPLETE, latest))
             async with aclosing(follow(run, after, idle=settings.AGUI_SSE_HEARTBEAT)) as frames:
                 async for batch in frames:
                     if batch is not None:
-                        await self._push(join, run, older(batch))
+                        await self._push(join, run, batch.size, partial(older, batch))
                         latest = wire.place(run, batch.last)
                     del batch
             after = 0
@@ -166,8 +169,10 @@ class Channel:
             await self._send(wire.control(join, wire.STREAM_IDLE, latest))
         self._ended = True
 
-    async def _push(self, join: Frame, run: UUID, sse_events: bytes) -> None:
-        for text in wire.pushes(sse_events, join, run):
+    async def _push(self, join: Frame, run: UUID, size: int, view: Callable[[], bytes]) -> None:
+        """Send what ``view`` makes of ``size`` bytes of a log."""
+        viewing = Viewing(self._principal.team.pk)
+        for text in await viewing.make(size, lambda: list(wire.pushes(view(), join, run))):
             await self._send(text)
 
     async def _send(self, text: str) -> None:

@@ -1,9 +1,11 @@
 """GET /api/v1/runs/{id}/export: all of a run as one file, sent piece by piece."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import closing
 from typing import NamedTuple
 
 from agui_project.errors import MethodNotAllowed
+from backends.held import Held, Hold
 from backends.postgres.bridge import db, db_read
 from protocol.dialects.tanstack import LINES
 from protocol.errors import Invalid
@@ -11,6 +13,7 @@ from runs.access import access, cursors
 from runs.access.inspect import archives, outlines
 from runs.models import Run
 from teams.authentication import Principal
+from teams.limits import LimitReached
 from web.asgi_http import Request, endpoint
 from web.consumers import arriving
 from web.consumers.export.archive import archive
@@ -23,6 +26,13 @@ from web.consumers.stream import send_file
 from web.scope import Send
 
 Pieces = AsyncIterator[bytes]
+
+held = Held(process=256_000_000, team=128_000_000)
+"""Exports under way."""
+PIECE = 12_000_000
+"""Bytes of the largest stretch of a log: about one largest event."""
+FOLD = 2
+"""Memory of a folded log, as a multiple of its bytes."""
 
 
 def _of(pieces: Callable[[Run], Pieces]) -> Callable[[Principal, Run], Awaitable[Pieces]]:
@@ -45,11 +55,19 @@ class Format(NamedTuple):
     media_type: str
     make: Callable[[Principal, Run], Awaitable[Pieces]]
     ends_anywhere: bool = False
+    folds: bool = False
+
+    def held(self, run: Run) -> int:
+        """Bytes that the process holds at once while it sends the file."""
+        stored = run.journal.bytes
+        return FOLD * stored if self.folds else min(stored, PIECE)
 
 
 FORMATS: Mapping[str, Format] = {
     "ndjson": Format("ndjson", LINES, _of(ndjson), ends_anywhere=True),
-    "messages": Format("messages.json", "application/json", _of(messages), ends_anywhere=True),
+    "messages": Format(
+        "messages.json", "application/json", _of(messages), ends_anywhere=True, folds=True
+    ),
     "trace": Format("trace.json", "application/json", _of(trace)),
     "html": Format("html", "text/html; charset=utf-8", _of(page)),
     "archive": Format("archive.ndjson", LINES, _archive),
@@ -62,6 +80,14 @@ def _cut(run: Run, at: str, chosen: Format) -> None:
         raise Invalid("Files of this format are of whole runs.", details={"path": "at"})
     # The row is this request's own and is never saved.
     run.journal.head = cursors.check(outlines.number({"at": at}, "at"), run.journal.head)
+
+
+def _hold(principal: Principal, size: int) -> Hold:
+    """Room for a file. Raises LimitReached while other exports take too much."""
+    hold = Hold(held, principal.team.pk)
+    if not hold.take(size):
+        raise LimitReached.of("export_bytes", held.team, after=5.0)
+    return hold
 
 
 @endpoint
@@ -89,5 +115,6 @@ async def export(request: Request, send: Send) -> None:
         "vary": "Authorization, Cookie",
         "x-content-type-options": "nosniff",
     }
-    async with opened(principal):
-        await send_file(request, send, principal, run, headers, pieces)
+    with closing(_hold(principal, chosen.held(run))):
+        async with opened(principal):
+            await send_file(request, send, principal, run, headers, pieces)

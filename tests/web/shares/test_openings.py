@@ -1,0 +1,56 @@
+"""Openings on their way: shared ones count once, and a team has a bound."""
+
+import sys
+from uuid import uuid4
+
+import pytest
+
+from backends.held import Held
+from teams.limits import LimitReached
+from web import sse
+from web.shares import openings
+from web.shares.openings import LARGE, Opening
+
+
+@pytest.fixture(autouse=True)
+def held(monkeypatch: pytest.MonkeyPatch) -> Held:
+    held = Held(process=30_000_000, team=20_000_000)
+    monkeypatch.setattr(openings, "held", held)
+    return held
+
+
+def test_forty_readers_of_one_opening_hold_it_once(held: Held) -> None:
+    prelude, team = b"x" * 9_000_000, uuid4()
+    readers = [Opening(team, prelude) for _ in range(40)]
+    assert held.bytes == len(prelude)
+    pieces = [next(iter(each)) for each in readers]
+    assert sum(map(len, pieces)) == 40 * LARGE, "each has one piece of it"
+    for each in readers:
+        each.close()
+    assert held.bytes == 0
+
+
+def test_others_are_refused_above_the_bound(held: Held) -> None:
+    team = uuid4()
+    readers = [Opening(team, bytes([n]) * 9_000_000) for n in range(2)]
+    with pytest.raises(LimitReached) as refused:
+        Opening(team, b"z" * 9_000_000)
+    assert refused.value.headers["Retry-After"] == "1"
+    assert b"".join(readers[0]) == b"\0" * 9_000_000, "sent whole"
+    Opening(team, b"z" * 9_000_000).close()
+
+
+async def test_a_stream_lets_go_of_what_it_has_sent() -> None:
+    prelude = b"y" * 1_000_000
+    before, bodies = sys.getrefcount(prelude), list[bytes]()
+
+    async def send(message: dict[str, bytes]) -> None:
+        bodies.append(message["body"])
+
+    async def batches():  # type: ignore[no-untyped-def]
+        assert sys.getrefcount(prelude) == before
+        yield None
+
+    await sse.stream(send, batches(), stall=5, opening=Opening(uuid4(), prelude))
+    assert b"".join(bodies) == sse.EVENTS.greeting + prelude + sse.HEARTBEAT
+    assert max(map(len, bodies)) < LARGE + 100

@@ -1,0 +1,69 @@
+"""Frames of sockets: what is large is parsed off the loop, in turn, and bounded in bytes."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+from uuid import UUID, uuid4
+
+import pytest
+
+from agui_project.errors import TooLarge
+from backends import work
+from backends.held import Held, Hold
+from teams.limits import LimitReached
+from web.shares import apart, parsing
+
+T = TypeVar("T")
+
+
+async def parsed(team: UUID, text: str, parse: Callable[[], T]) -> T:
+    return await parsing.in_turn(team, text, parse, Hold(parsing.held, team))
+
+
+async def test_a_large_frame_is_parsed_in_a_thread_and_a_small_one_here() -> None:
+    team, here = uuid4(), threading.get_ident()
+    assert await parsed(team, "1", threading.get_ident) == here
+    large = "1" * (apart.SMALL + 1)
+    assert await parsed(team, large, threading.get_ident) != here
+
+
+async def test_a_team_parses_one_frame_at_a_time_and_leaves_a_slot_to_others() -> None:
+    team, other, text = uuid4(), uuid4(), "1" * (apart.SMALL + 1)
+    release, begun = threading.Event(), []
+
+    def parse() -> None:
+        begun.append(1)
+        release.wait(30)
+
+    tasks = [asyncio.create_task(parsed(team, text, parse)) for _ in range(8)]
+    assert await parsed(other, text, lambda: "done") == "done"
+    assert len(begun) <= 1
+    release.set()
+    await asyncio.gather(*tasks)
+    assert len(begun) == 8
+
+
+async def test_values_are_charged_to_the_team(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "_buckets", work.Buckets(clock=lambda: 0.0))
+    team = uuid4()
+    text = "[" + "1," * 40_000 + "1]"
+    while not work.debt(team):  # bounded: each frame costs 45,000 of 4,000,000 units
+        await parsed(team, text, lambda: None)
+
+
+def test_bytes_under_way_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parsing, "held", Held(process=3_000_000, team=2_000_000))
+    team, other = uuid4(), uuid4()
+    holds = [parsing.admit(team, 1_000_000) for _ in range(2)]
+    with pytest.raises(LimitReached) as refused:
+        parsing.admit(team, 1_000)
+    assert refused.value.headers["Retry-After"] == "1"
+    holds.append(parsing.admit(other, 1_000_000))
+    with pytest.raises(LimitReached):
+        parsing.admit(uuid4(), 1_000)
+    for hold in holds:
+        hold.close()
+    parsing.admit(team, 1_000_000).close()
+    with pytest.raises(TooLarge):
+        parsing.admit(team, 64_000_000)

@@ -1,0 +1,94 @@
+"""The link view of a log: one fold for all readers, and the same bytes for each."""
+
+import json
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from events.frames import Frames
+from protocol.views.link import LinkView
+from web.consumers import link_logs
+from web.consumers.link_logs import LinkLogs
+
+EVENTS: list[dict[str, Any]] = [
+    {"type": "RUN_STARTED", "threadId": "t", "runId": "r"},
+    {"type": "STATE_SNAPSHOT", "snapshot": {"password": "x", "n": 0}},
+    {"type": "RAW", "event": 1},
+    *(
+        {"type": "STATE_DELTA", "delta": [{"op": "replace", "path": f"/{name}", "value": n}]}
+        for n, name in enumerate(["n", "password", "n", "n"])
+    ),
+    {"type": "RAW", "event": 2},
+]
+ALL = len(EVENTS)
+
+
+def batch(first: int, last: int) -> Frames:
+    payloads = [json.dumps(event, separators=(",", ":")).encode() for event in EVENTS]
+    return Frames(first, last, payloads[first - 1 : last], final=last == ALL)
+
+
+@pytest.fixture
+def folds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The types of the events that a view was shown."""
+    shown: list[str] = []
+    show = LinkView.show
+
+    def counting(self: LinkView, event: Any) -> Any:
+        shown.append(event["type"])
+        return show(self, event)
+
+    monkeypatch.setattr(LinkView, "show", counting)
+    return shown
+
+
+def test_twenty_readers_fold_a_log_once(folds: list[str]) -> None:
+    logs, run = LinkLogs(), uuid4()
+    texts = {logs.reader(run, ["password"], 0)(batch(1, ALL)) for _ in range(20)}
+    assert len(folds) == ALL
+    (text,) = texts
+    assert b'"password":"[redacted]"' in text
+    assert b'"value":1' not in text
+    assert b"RAW" not in text
+    assert text.endswith(b": %d\n\n" % ALL)
+
+
+def test_a_reader_in_other_pieces_and_from_a_cursor_gets_the_same(folds: list[str]) -> None:
+    logs, run = LinkLogs(), uuid4()
+    slow, fast = (logs.reader(run, ["password"], 0) for _ in range(2))
+    begun = slow(batch(1, 3))
+    whole = fast(batch(1, ALL))
+    assert begun.removesuffix(b": 3\n\n") + slow(batch(4, ALL)) == whole
+    later = logs.reader(run, ["password"], 5)(batch(1, ALL))
+    assert whole.endswith(later)
+    assert later.startswith(b"id: 6\n")
+    assert len(folds) == ALL
+
+
+def test_each_redaction_has_its_own(folds: list[str]) -> None:
+    logs, run = LinkLogs(), uuid4()
+    assert b"[redacted]" in logs.reader(run, ["password"], 0)(batch(1, ALL))
+    assert b"[redacted]" not in logs.reader(run, [], 0)(batch(1, ALL))
+
+
+def test_what_is_not_kept_each_reader_folds(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = uuid4()
+    whole = LinkLogs().reader(run, ["password"], 0)(batch(1, ALL))
+    monkeypatch.setattr(link_logs, "LOG_BYTES", 300)
+    logs = LinkLogs()
+    readers = [logs.reader(run, ["password"], 0) for _ in range(3)]
+    parts = [
+        [reader(batch(1, 4)) for reader in readers],
+        [reader(batch(5, 8)) for reader in readers],
+    ]
+    assert [one + two for one, two in zip(*parts, strict=True)] == [whole] * 3
+    assert len(readers[0].log.pieces) < ALL
+
+
+def test_few_logs_are_kept() -> None:
+    logs = LinkLogs()
+    first = logs.reader(uuid4(), [], 0).log
+    for _ in range(link_logs.LOGS):
+        logs.reader(uuid4(), [], 0)
+    assert first not in logs._logs.values()

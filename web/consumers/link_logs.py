@@ -1,0 +1,113 @@
+"""The link view of a log, folded once for all of its readers.
+
+What is hidden depends on earlier events, so every reader needs the log from its first event. The
+readers of one run under one redaction share the view and what it has shown.
+"""
+
+import asyncio
+import copy
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from uuid import UUID
+
+from events.frames import Frames
+from protocol.views.link import LinkView
+from protocol.views.redaction import Redaction
+from web import sse
+
+LOG_BYTES = 8_000_000
+"""Shown bytes that are kept of one log; what follows each reader folds on its own."""
+LOGS = 8
+"""Logs that are kept without a reader."""
+PIECE_BYTES = 100
+"""Memory of a piece in addition to its bytes."""
+
+
+class LinkLog:
+    """The shared view of one log.
+
+    Its readers wait for ``lock`` in turn; ``in_thread`` holds while one of them folds, who might
+    leave before that ends.
+    """
+
+    def __init__(self, redaction: Redaction) -> None:
+        self.view = LinkView(redaction)
+        self.pieces: list[bytes] = []
+        self.lock = asyncio.Lock()
+        self.in_thread = threading.Lock()
+        self._bytes = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it keeps nothing more."""
+        return self._bytes >= LOG_BYTES
+
+    def add(self, piece: bytes) -> None:
+        """Keep what is shown of the next event."""
+        self.pieces.append(piece)
+        self._bytes += len(piece) + PIECE_BYTES
+
+
+class LinkReader:
+    """A view for ``stream_run``: the log from its first event, shown behind ``after``."""
+
+    def __init__(self, log: LinkLog, after: int) -> None:
+        self.log = log
+        self._after = after
+        self._own: LinkView | None = None
+
+    def __call__(self, batch: Frames) -> bytes:
+        """The bytes of a batch: never none, which some servers take for the end."""
+        with self.log.in_thread:
+            return self._shown(batch) or sse.HEARTBEAT
+
+    def _shown(self, batch: Frames) -> bytes:
+        chunks, passed = [], 0
+        for place in range(batch.last - batch.first + 1):
+            seq = batch.first + place
+            piece = self._piece(batch, place)
+            if seq > self._after and piece:
+                chunks.append(piece)
+                passed = 0
+            else:
+                passed = seq
+        if passed:
+            chunks.append(b": %d\n\n" % passed)
+        return b"".join(chunks)
+
+    def _piece(self, batch: Frames, place: int) -> bytes:
+        log, seq = self.log, batch.first + place
+        if seq <= len(log.pieces):
+            return log.pieces[seq - 1]
+        if self._own is None and log.is_full:
+            self._own = copy.deepcopy(log.view)
+        if self._own is not None:
+            return batch.linked_piece(self._own, place)
+        piece = batch.linked_piece(log.view, place)
+        log.add(piece)
+        return piece
+
+
+Key = tuple[UUID, tuple[str, ...]]
+
+
+class LinkLogs:
+    """The logs that were read last."""
+
+    def __init__(self) -> None:
+        self._logs: OrderedDict[Key, LinkLog] = OrderedDict()
+
+    def reader(self, run: UUID, redact: Sequence[str], after: int) -> LinkReader:
+        """A reader of a run under the redaction of its link."""
+        key = run, tuple(redact)
+        log = self._logs.get(key)
+        if log is None:
+            log = self._logs[key] = LinkLog(Redaction(redact))
+        self._logs.move_to_end(key)
+        while len(self._logs) > LOGS:
+            self._logs.popitem(last=False)
+        return LinkReader(log, after)
+
+
+link_logs = LinkLogs()

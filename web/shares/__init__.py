@@ -1,0 +1,1 @@
+"""What the sockets and streams of a process share: turns, and bounds in bytes."""

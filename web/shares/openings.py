@@ -1,0 +1,48 @@
+"""Openings that are being sent: how many bytes of them a process and a team hold at once."""
+
+from collections import Counter
+from collections.abc import Iterator
+from uuid import UUID
+
+from backends.held import Held
+from teams.limits import LimitReached
+
+LARGE = 64 * 1024
+"""Bytes that are sent at once, and from which an opening is counted."""
+held = Held(process=128_000_000, team=64_000_000)
+_readers: Counter[int] = Counter()
+"""Readers of each counted opening, by identity: one that is shared counts once."""
+
+
+class Opening:
+    """The bytes before a log, in pieces; they are let go of once they are sent or it is closed.
+
+    Raises LimitReached if too many others wait for their readers.
+    """
+
+    __slots__ = ("_opening", "_owner")
+
+    def __init__(self, owner: UUID, opening: bytes) -> None:
+        self._owner, self._opening = owner, b""
+        if len(opening) > LARGE:
+            if not _readers[id(opening)] and not held.take(owner, len(opening)):
+                raise LimitReached.of("opening_bytes", held.team, after=1.0)
+            _readers[id(opening)] += 1
+        self._opening = opening
+
+    def __iter__(self) -> Iterator[bytes]:
+        """The pieces, once."""
+        try:
+            for start in range(0, len(self._opening), LARGE):
+                yield self._opening[start : start + LARGE]
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Let go of the bytes."""
+        opening, self._opening = self._opening, b""
+        if len(opening) > LARGE:
+            _readers[id(opening)] -= 1
+            if not _readers[id(opening)]:
+                del _readers[id(opening)]
+                held.give_back(self._owner, len(opening))

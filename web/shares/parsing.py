@@ -1,0 +1,52 @@
+"""Frames of sockets: bounded by bytes before they are parsed; large ones are parsed in a thread."""
+
+from collections.abc import Callable
+from typing import TypeVar
+from uuid import UUID
+
+from django.conf import settings
+
+from agui_project.errors import TooLarge
+from backends import work
+from backends.held import Held, Hold
+from teams.limits import LimitReached
+from web.shares import apart
+
+T = TypeVar("T")
+
+VALUE_BYTES = 40
+"""Memory of a parsed value in addition to its text."""
+held = Held(process=128_000_000, team=32_000_000)
+"""Frames of all sockets, from reading to their answer."""
+
+
+def admit(team: UUID, size: int) -> Hold:
+    """Count a frame of ``size`` characters; the caller closes the hold.
+
+    Raises TooLarge for more than ``AGUI_MAX_BODY_BYTES``, LimitReached while the team's sockets,
+    or all of the process, hold as much as they are allowed to.
+    """
+    refuse_size(size)
+    hold = Hold(held, team)
+    if not hold.take(size):
+        raise LimitReached.of("socket_bytes", held.team, after=1.0)
+    return hold
+
+
+def refuse_size(size: int) -> None:
+    """Raises TooLarge."""
+    if size > (limit := settings.AGUI_MAX_BODY_BYTES):
+        raise TooLarge(f"The frame is larger than {limit} bytes.", details={"limit": limit})
+
+
+async def in_turn(team: UUID, text: str, parse: Callable[[], T], hold: Hold) -> T:
+    """The result of ``parse``, charged to the team; a large text is parsed in a thread."""
+
+    def parsed() -> T:
+        values = text.count(",") + text.count("[") + text.count("{")
+        work.charge(team, "parse", values + len(text) // work.BYTES)
+        result = parse()
+        hold.add(values * VALUE_BYTES)
+        return result
+
+    return parsed() if len(text) <= apart.SMALL else await apart.in_turn(team, parsed)
