@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("runs", "0022_plans_for_large_tables")]
+    dependencies = [("runs", "0023_scope")]
     operations = [
         migrations.AddIndex(
             model_name="webhookdelivery",
