@@ -28,7 +28,7 @@ PROSE = {"in", "or", "and", "at", "is", "lists", "starts", "does", "reads"}
 
 def names() -> set[str]:
     """The names of our packages, in both spellings."""
-    lines = {tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["name"]}
+    packages = {tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["name"]}
     for path in files():
         if path.name == "package.json" and path.parts[0] == "clients":
             packages.add(json.loads((ROOT / path).read_text())["name"])
