@@ -128,8 +128,8 @@ def reach(url: str) -> bool:
         return False
     finally:
         client.close()
-    if (found := state(url)).startswith("refuses"):
-        log.error("valkey.refuses", setting="REDIS_URL", at=where, state=found)
+    if (condition := state(url)).startswith("refuses"):
+        log.error("valkey.refuses", setting="REDIS_URL", at=where, state=condition)
     return True
 
 

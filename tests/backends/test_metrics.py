@@ -129,7 +129,7 @@ def test_a_worker_answers_at_the_next_free_port() -> None:
         port = other.getsockname()[1]
         with structlog.testing.capture_logs() as lines:
             metrics.serve(f"127.0.0.1:{port}")
-    found = str(lines[0]["address"])
-    assert port < int(found.rpartition(":")[2]) < port + metrics.PORTS
-    answer = httpx.get(f"http://{found}/metrics", timeout=10)
+    served_at = str(lines[0]["address"])
+    assert port < int(served_at.rpartition(":")[2]) < port + metrics.PORTS
+    answer = httpx.get(f"http://{served_at}/metrics", timeout=10)
     assert ("agui_worker_runs", "") in samples(answer.text)

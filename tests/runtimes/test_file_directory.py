@@ -26,7 +26,7 @@ def start(settings: Settings, place: Path | str) -> None:
     file_directory.claim()
 
 
-def found() -> list[str]:
+def check_ids() -> list[str]:
     return [f"{message.id}" for message in run_checks(databases=["default"])]
 
 
@@ -39,7 +39,7 @@ def test_a_second_directory_is_refused(settings: Settings, tmp_path: Path) -> No
         start(settings, other)
     assert not other.exists()
     start(settings, one)
-    assert "agui.E006" not in found()
+    assert "agui.E006" not in check_ids()
 
 
 def test_a_directory_of_another_database_is_refused_and_found_by_check(
@@ -50,7 +50,7 @@ def test_a_directory_of_another_database_is_refused_and_found_by_check(
     start(settings, tmp_path / "other")
     with pytest.raises(ImproperlyConfigured):
         start(settings, tmp_path / "one")
-    assert "agui.E006" in found()
+    assert "agui.E006" in check_ids()
 
 
 def test_a_directory_that_was_lost_is_taken_by_its_mark(settings: Settings, tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_bucket_needs_no_mark(settings: Settings) -> None:
 def test_an_account_that_only_migrates_is_not_asked(settings: Settings, tmp_path: Path) -> None:
     start(settings, tmp_path / "one")
     settings.AGUI_FILES = str(tmp_path / "of-the-owner")
-    assert "agui.E006" not in found()
+    assert "agui.E006" not in check_ids()
 
 
 def test_an_engine_of_this_machine_is_not_asked(

@@ -54,8 +54,8 @@ def test_changes_of_the_code_arrive_and_those_of_a_team_stay(teams: list[Team]) 
     Agent.objects.for_team(teams[0]).filter(slug="docs").update(name="Ours")
     code("docs", name="Papers", description="Finds.", queue="gpu")
     provisioning.bring()
-    seen = [(r.name, r.description, r.queue) for r in (row(team, "docs") for team in teams)]
-    assert seen == [("Ours", "Finds.", "gpu"), ("Papers", "Finds.", "gpu")]
+    values = [(r.name, r.description, r.queue) for r in (row(team, "docs") for team in teams)]
+    assert values == [("Ours", "Finds.", "gpu"), ("Papers", "Finds.", "gpu")]
 
 
 def test_rows_of_earlier_versions_follow_unless_a_person_changed_them(cast: Cast) -> None:

@@ -73,8 +73,8 @@ _looked_up.register(Queue())
 
 def _has_key(request: Request) -> bool:
     expected = f"Bearer {settings.AGUI_METRICS_KEY}"
-    given = request.headers.get("authorization", "")
-    return bool(settings.AGUI_METRICS_KEY) and constant_time_compare(given, expected)
+    authorization = request.headers.get("authorization", "")
+    return bool(settings.AGUI_METRICS_KEY) and constant_time_compare(authorization, expected)
 
 
 async def _metrics(request: Request, send: Send) -> None:

@@ -1,4 +1,4 @@
-"""The second day of a host: each process scraped by its address, a new agent in its code."""
+"""The second day of a host: each process scraped by address, and a new agent in the code."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -28,12 +28,12 @@ PROSE = {"in", "or", "and", "at", "is", "lists", "starts", "does", "reads"}
 
 def names() -> set[str]:
     """The names of our packages, in both spellings."""
-    found = {tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["name"]}
+    packages = {tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["name"]}
     for path in files():
         if path.name == "package.json" and path.parts[0] == "clients":
-            found.add(json.loads((ROOT / path).read_text())["name"])
-    found |= {"agui-client", "agui-host"}
-    return found | {name.replace("-", "_") for name in found}
+            packages.add(json.loads((ROOT / path).read_text())["name"])
+    packages |= {"agui-client", "agui-host"}
+    return packages | {name.replace("-", "_") for name in packages}
 
 
 NAMES = names()
@@ -46,20 +46,20 @@ OURS = re.compile(
 
 def texts() -> dict[PurePath, str]:
     """The product's files and pages, without tests and the log of changes."""
-    chosen = [
+    paths = [
         path
         for path in files()
         if path.suffix in TEXT and path.parts[0] not in {"tests", "benchmarks"} | SKIPPED
     ]
-    return {path: (ROOT / path).read_text("utf-8", errors="replace") for path in chosen}
+    return {path: (ROOT / path).read_text("utf-8", errors="replace") for path in paths}
 
 
 def test_nothing_is_installed_by_a_name_that_no_registry_has() -> None:
-    found = {
+    lines = {
         f"{path}: {match[0].strip()}" for path, text in texts().items()
         for match in OURS.finditer(text)
     }  # fmt: skip
-    assert found == set()
+    assert lines == set()
 
 
 @pytest.mark.parametrize(
@@ -82,33 +82,35 @@ def test_a_clone_or_a_file_is_allowed(line: str) -> None:
 
 
 def test_no_package_file_asks_a_registry_for_ours() -> None:
-    wanted = []
+    requirements = []
     for path in files():
         if path.name == "package.json":
             package = json.loads((ROOT / path).read_text())
             for kind in ("dependencies", "devDependencies", "peerDependencies"):
-                wanted += [
+                requirements += [
                     f"{path}: {name}"
                     for name, version in package.get(kind, {}).items()
                     if name in NAMES and not version.startswith(("file:", "workspace:"))
                 ]
         elif path.parts[0] == "requirements":
             lines = (ROOT / path).read_text().splitlines()
-            wanted += [f"{path}: {x}" for x in lines if re.split(r"[\[=<>~; ]", x)[0] in NAMES]
-    assert wanted == []
+            requirements += [
+                f"{path}: {x}" for x in lines if re.split(r"[\[=<>~; ]", x)[0] in NAMES
+            ]
+    assert requirements == []
 
 
 def test_every_command_that_a_page_names_exists() -> None:
     known = set(get_commands())
-    named = {
+    commands = {
         (str(path), name)
         for path, text in texts().items()
         if path.suffix in {".md", ".service", ".yml", ".yaml", ".example"}
         for name in COMMAND.findall(text)
         if name not in PROSE
     }
-    assert {(path, name) for path, name in named if cli.command(name) not in known} == set()
-    assert len(named) > 20
+    assert {(path, name) for path, name in commands if cli.command(name) not in known} == set()
+    assert len(commands) > 20
 
 
 @pytest.mark.parametrize("name", ["create-team", "create_team"])
