@@ -35,7 +35,7 @@ SECONDS = 3.0
 
 
 class Building:
-    """Who folds a long log in this process: ``most`` callers at once, each of them one log."""
+    """The callers that fold a long log in this process: at most ``most``, one log each."""
 
     def __init__(self, most: int) -> None:
         self._most, self._callers, self._lock = most, set[str](), threading.Lock()

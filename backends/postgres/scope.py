@@ -76,7 +76,7 @@ def count_for(caller: str) -> None:
 
 
 def lane() -> str:
-    """Who the current call takes its turns as; empty for the host's own work."""
+    """The caller as whom the current call takes its turns; empty for the host's own work."""
     if caller := _lane.get():
         return caller
     scope = _scope.get()

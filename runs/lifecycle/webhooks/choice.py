@@ -121,19 +121,19 @@ class Choice:
         room = _Room(busy)
         turns = [(teams[team], self._served.get(team, 0), at) for at, team in enumerate(lines)]
         heapify(turns)
-        names, chosen = list(lines), list[UUID]()
+        names, choices = list(lines), list[UUID]()
         while turns and free > 0:
-            held, _, at = heappop(turns)
+            calls, _, at = heappop(turns)
             team = names[at]
-            if held >= settings.AGUI_WEBHOOK_TEAM_CONCURRENCY or not _may_have(held, free):
+            if calls >= settings.AGUI_WEBHOOK_TEAM_CONCURRENCY or not _may_have(calls, free):
                 continue
-            if (taken := room.first(lines[team])) is None:
+            if (delivery := room.first(lines[team])) is None:
                 continue
-            chosen.append(taken.id)
+            choices.append(delivery.id)
             free -= 1
             self._served[team] = next(self._clock)
-            heappush(turns, (held + 1, self._served[team], at))
-        return chosen
+            heappush(turns, (calls + 1, self._served[team], at))
+        return choices
 
 
 class _Room:
@@ -157,5 +157,5 @@ class _Room:
         return None
 
 
-def _may_have(held: int, free: int) -> bool:
-    return not held or free > settings.AGUI_WEBHOOK_CONCURRENCY // RESERVED
+def _may_have(calls: int, free: int) -> bool:
+    return not calls or free > settings.AGUI_WEBHOOK_CONCURRENCY // RESERVED

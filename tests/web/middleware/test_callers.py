@@ -17,11 +17,11 @@ async def test_a_request_counts_for_its_credentials_team(
     cast: Cast, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its first call for its address, since its credential is not known yet."""
-    seen: list[str] = []
+    callers: list[str] = []
     submit = Lanes.submit
 
     def watched(self: Lanes, lane: str, fn: Callable[[], object]) -> "Future[object]":
-        seen.append(lane)
+        callers.append(lane)
         return submit(self, lane, fn)
 
     run = await db(start, cast.alice)
@@ -30,5 +30,5 @@ async def test_a_request_counts_for_its_credentials_team(
     headers = {**cast.alice.headers, "accept": "text/event-stream"}
     answer = await ask("GET", f"/api/v1/runs/{run.pk}/events", headers)
     assert answer.status == 200
-    assert seen[0].startswith("address:")
-    assert set(seen[1:]) <= {f"team:{cast.team.pk}"}
+    assert callers[0].startswith("address:")
+    assert set(callers[1:]) <= {f"team:{cast.team.pk}"}

@@ -48,11 +48,11 @@ class Stuck:
 
 
 def test_stuck_teams_leave_room_for_a_quiet_one(lanes: Lanes, never: threading.Event) -> None:
-    for held, team in zip((4, 2, 1), "abc", strict=True):
+    for share, team in zip((4, 2, 1), "abc", strict=True):
         stuck = Stuck(never)
         for _ in range(20):
             lanes.submit(team, stuck)
-        stuck.wait_for(held)
+        stuck.wait_for(share)
         assert not stuck.begun.acquire(blocking=False)
         assert lanes.submit("quiet", lambda: 7).result(SOON) == 7
 
@@ -88,13 +88,13 @@ def test_all_calls_end_whatever_comes_of_them(lanes: Lanes) -> None:
         raise LookupError
 
     calls = [lanes.submit(f"{number % 5}", fail) for number in range(200)]
-    cancelled = [call.cancel() for call in calls]
+    cancellations = [call.cancel() for call in calls]
     gate.set()
-    for call, gone in zip(calls, cancelled, strict=True):
+    for call, gone in zip(calls, cancellations, strict=True):
         if not gone:
             with pytest.raises(LookupError):
                 call.result(SOON)
-    assert sum(cancelled) >= 200 - SIZE
+    assert sum(cancellations) >= 200 - SIZE
     assert [lanes.submit(f"{number}", int).result(SOON) for number in range(20)] == [0] * 20
     lanes.submit("last", int).result(SOON)
 
