@@ -15,7 +15,7 @@ _readers: Counter[int] = Counter()
 
 
 class Opening:
-    """The bytes before a log, in pieces; they are let go of once they are sent or it is closed.
+    """The bytes before a log, in pieces; they are released once they are sent or it is closed.
 
     Raises LimitReached if too many others wait for their readers.
     """
@@ -39,7 +39,7 @@ class Opening:
             self.close()
 
     def close(self) -> None:
-        """Let go of the bytes."""
+        """Release the bytes."""
         opening, self._opening = self._opening, b""
         if len(opening) > LARGE:
             _readers[id(opening)] -= 1
