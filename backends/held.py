@@ -57,8 +57,8 @@ class Hold:
 
     __slots__ = ("_held", "_size", "_team")
 
-    def __init__(self, held: Held, team: object) -> None:
-        self._held, self._team, self._size = held, team, 0
+    def __init__(self, ledger: Held, team: object) -> None:
+        self._held, self._team, self._size = ledger, team, 0
 
     def take(self, size: int) -> bool:
         """Whether ``size`` more bytes fit; if so they are counted."""

@@ -69,6 +69,6 @@ def since(principal: Principal, threads: Collection[UUID], floor: UUID) -> list[
 
 
 def made_since(threads: Collection[UUID], floor: UUID) -> list[tuple[UUID, UUID]]:
-    """As ``since``, whoever may see them: only to learn whether there is something to look for."""
+    """As ``since``, without regard to rights: it shows whether there is anything new."""
     runs = Run.objects.of_any_team().filter(thread_id__in=threads, journal_id__gt=floor)
     return list(runs.order_by("journal_id").values_list("thread_id", "pk"))

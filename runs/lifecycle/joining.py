@@ -36,8 +36,8 @@ def live(run: Run) -> Cut | None:
     position = run.journal.head
     if not position:
         return Cut(0, b"")
-    if (kept := preludes.near(run.pk, position)) is not None:
-        return Cut(*kept) if _is_active(run) else None
+    if (near := preludes.near(run.pk, position)) is not None:
+        return Cut(*near) if _is_active(run) else None
     fold = _fold_at(run, position)
     if not _is_active(run):
         return None

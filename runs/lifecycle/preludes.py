@@ -33,18 +33,18 @@ class Preludes:
     def near(self, run: UUID, position: int) -> Kept | None:
         """A kept prelude from which a reader who joins at ``position`` can continue."""
         with self._lock:
-            kept = self._kept.get(run)
-            if kept is None or not 0 <= position - kept.position <= NEAR:
+            near = self._kept.get(run)
+            if near is None or not 0 <= position - near.position <= NEAR:
                 return None
             self._kept.move_to_end(run)
-            return kept
+            return near
 
     def keep(self, run: UUID, made: Kept) -> Kept:
         """Keep a prelude; the one to use, which another thread may have kept just now."""
         if len(made.opening) < LARGE:
             return made
-        if (kept := self.near(run, made.position)) is not None:
-            return kept
+        if (near := self.near(run, made.position)) is not None:
+            return near
         with self._lock:
             self._drop(run)
             self._kept[run] = made
@@ -54,8 +54,8 @@ class Preludes:
         return made
 
     def _drop(self, run: UUID) -> None:
-        if (kept := self._kept.pop(run, None)) is not None:
-            self._bytes -= len(kept.opening)
+        if (near := self._kept.pop(run, None)) is not None:
+            self._bytes -= len(near.opening)
 
 
 preludes = Preludes()

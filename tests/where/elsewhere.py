@@ -53,7 +53,6 @@ ELSEWHERE = {
     "runs/access/dialects/tanstack.py": "tests/web/dialects/test_tanstack.py",
     "runs/access/feed.py": "tests/web/host_socket/test_feed.py",
     "runs/access/files/*": "tests/web/files/test_upload.py",
-    "runs/access/following.py": "tests/web/host_socket/test_streams.py",
     "runs/access/inspect/archives.py": "tests/web/export/test_archives.py",
     "runs/access/inspect/outlines.py": "tests/runs/api/test_outline.py",
     "runs/access/inspect/states.py": "tests/runs/api/test_state.py",

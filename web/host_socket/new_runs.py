@@ -34,8 +34,8 @@ class Watcher(Protocol):
     def threads(self) -> Set[UUID]:
         """The threads that it waits for."""
 
-    def found(self, runs: Runs) -> None:
-        """These runs were made lately, whoever may see them."""
+    def learn(self, runs: Runs) -> None:
+        """These runs were made lately; the caller may not see all of them."""
 
 
 class NewRuns:
@@ -70,7 +70,7 @@ class NewRuns:
         runs = {thread: {run for _, run in pairs} for thread, pairs in groupby(rows, itemgetter(0))}
         if runs:
             for watcher in list(self._watchers):
-                watcher.found(runs)
+                watcher.learn(runs)
 
     async def _repeat(self) -> None:
         while True:

@@ -34,7 +34,7 @@ class Threads:
         """The threads of the subscriptions that have caught up."""
         return {each.thread for each in self._ready()}
 
-    def found(self, runs: Runs) -> None:
+    def learn(self, runs: Runs) -> None:
         """Look for runs of these that a subscription has not seen."""
         if any(each.lacks(runs.get(each.thread, ())) for each in self._ready()):
             self._found = runs
@@ -58,7 +58,7 @@ class Threads:
         return [each for each in self._subscriptions() if each.caught_up]
 
     async def _look(self, ready: list[ThreadSubscription]) -> None:
-        found, self._found = self._found, {}
+        candidates, self._found = self._found, {}
         floor = uuid7_floor(time.time() - LATE)
         threads = {each.thread for each in ready}
         rows = await db_read(self._since, threads, floor)
@@ -66,7 +66,7 @@ class Threads:
         runs = {thread: [run for _, run in pairs] for thread, pairs in groupby(rows, itemgetter(0))}
         for each in ready:
             each.offer(runs.get(each.thread, ()))
-            each.looked_for(found.get(each.thread, ()))
+            each.looked_for(candidates.get(each.thread, ()))
             each.forget(floor)
 
     def _since(self, threads: set[UUID], floor: UUID) -> list[tuple[UUID, UUID]]:

@@ -19,7 +19,7 @@ AT_ONCE = 2
 
 
 class Turns:
-    """Who works now: one call of a payer, ``AT_ONCE`` of the process."""
+    """The calls at work: one call of a payer, ``AT_ONCE`` of the process."""
 
     def __init__(self) -> None:
         self.slots = asyncio.Semaphore(AT_ONCE)

@@ -9,13 +9,13 @@ from teams.limits import LimitReached
 
 LARGE = 64 * 1024
 """Bytes that are sent at once, and from which an opening is counted."""
-held = Held(process=128_000_000, team=64_000_000)
+ledger = Held(process=128_000_000, team=64_000_000)
 _readers: Counter[int] = Counter()
 """Readers of each counted opening, by identity: one that is shared counts once."""
 
 
 class Opening:
-    """The bytes before a log, in pieces; they are let go of once they are sent or it is closed.
+    """The bytes before a log, in pieces; they are released once they are sent or it is closed.
 
     Raises LimitReached if too many others wait for their readers.
     """
@@ -25,8 +25,8 @@ class Opening:
     def __init__(self, owner: UUID, opening: bytes) -> None:
         self._owner, self._opening = owner, b""
         if len(opening) > LARGE:
-            if not _readers[id(opening)] and not held.take(owner, len(opening)):
-                raise LimitReached.of("opening_bytes", held.team, after=1.0)
+            if not _readers[id(opening)] and not ledger.take(owner, len(opening)):
+                raise LimitReached.of("opening_bytes", ledger.team, after=1.0)
             _readers[id(opening)] += 1
         self._opening = opening
 
@@ -39,10 +39,10 @@ class Opening:
             self.close()
 
     def close(self) -> None:
-        """Let go of the bytes."""
+        """Release the bytes."""
         opening, self._opening = self._opening, b""
         if len(opening) > LARGE:
             _readers[id(opening)] -= 1
             if not _readers[id(opening)]:
                 del _readers[id(opening)]
-                held.give_back(self._owner, len(opening))
+                ledger.give_back(self._owner, len(opening))

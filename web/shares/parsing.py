@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 VALUE_BYTES = 40
 """Memory of a parsed value in addition to its text."""
-held = Held(process=128_000_000, team=32_000_000)
+ledger = Held(process=128_000_000, team=32_000_000)
 """Frames of all sockets, from reading to their answer."""
 
 
@@ -27,9 +27,9 @@ def admit(team: UUID, size: int) -> Hold:
     or all of the process, hold as much as they are allowed to.
     """
     refuse_size(size)
-    hold = Hold(held, team)
+    hold = Hold(ledger, team)
     if not hold.take(size):
-        raise LimitReached.of("socket_bytes", held.team, after=1.0)
+        raise LimitReached.of("socket_bytes", ledger.team, after=1.0)
     return hold
 
 

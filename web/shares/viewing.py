@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def payer_of(principal: Principal) -> UUID | str:
-    """Who is charged for what a reader reads: its team, or the address of a link's visitor."""
+    """The payer for a reader: its team, or the address of a link's visitor."""
     if principal.kind != "link":
         return principal.team.pk
     return f"link:{principal.name}:{network_of(ADDRESS.get())}"

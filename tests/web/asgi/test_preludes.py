@@ -45,4 +45,4 @@ async def test_forty_joins_fold_and_hold_one_prelude(
                 await each.__aexit__(None, None, None)
         assert len(bodies) == READERS
         assert len(made) == before
-        assert openings.held.bytes == 0
+        assert openings.ledger.bytes == 0

@@ -98,13 +98,13 @@ async def test_exports_under_way_are_bounded_in_bytes(
     cast: Cast, live: LiveRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await live.end()
-    held = Held(process=2_000_000, team=1_000_000)
-    monkeypatch.setattr(exports, "held", held)
-    assert held.take(cast.team.pk, 999_999)
+    ledger = Held(process=2_000_000, team=1_000_000)
+    monkeypatch.setattr(exports, "ledger", ledger)
+    assert ledger.take(cast.team.pk, 999_999)
     for format_ in exports.FORMATS:
         answer = await ask("GET", url(live, f"?format={format_}"), cast.alice.headers)
         assert (answer.status, answer.code) == (429, "limit_reached")
         assert answer.headers["retry-after"] == "5"
-    held.give_back(cast.team.pk, 999_999)
+    ledger.give_back(cast.team.pk, 999_999)
     assert (await ask("GET", url(live), cast.alice.headers)).status == 200
-    assert held.bytes == 0, "given back with the answer"
+    assert ledger.bytes == 0, "given back with the answer"

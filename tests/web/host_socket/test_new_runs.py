@@ -24,7 +24,7 @@ class Socket:
     def threads(self) -> Set[UUID]:
         return self._threads
 
-    def found(self, runs: Runs) -> None:
+    def learn(self, runs: Runs) -> None:
         self.heard.append(runs)
 
 

@@ -1,6 +1,8 @@
 """Openings on their way: shared ones count once, and a team has a bound."""
 
 import sys
+from collections.abc import AsyncIterator
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -13,24 +15,24 @@ from web.shares.openings import LARGE, Opening
 
 
 @pytest.fixture(autouse=True)
-def held(monkeypatch: pytest.MonkeyPatch) -> Held:
-    held = Held(process=30_000_000, team=20_000_000)
-    monkeypatch.setattr(openings, "held", held)
-    return held
+def ledger(monkeypatch: pytest.MonkeyPatch) -> Held:
+    ledger = Held(process=30_000_000, team=20_000_000)
+    monkeypatch.setattr(openings, "ledger", ledger)
+    return ledger
 
 
-def test_forty_readers_of_one_opening_hold_it_once(held: Held) -> None:
+def test_forty_readers_of_one_opening_hold_it_once(ledger: Held) -> None:
     prelude, team = b"x" * 9_000_000, uuid4()
     readers = [Opening(team, prelude) for _ in range(40)]
-    assert held.bytes == len(prelude)
+    assert ledger.bytes == len(prelude)
     pieces = [next(iter(each)) for each in readers]
     assert sum(map(len, pieces)) == 40 * LARGE, "each has one piece of it"
     for each in readers:
         each.close()
-    assert held.bytes == 0
+    assert ledger.bytes == 0
 
 
-def test_others_are_refused_above_the_bound(held: Held) -> None:
+def test_others_are_refused_above_the_bound(ledger: Held) -> None:
     team = uuid4()
     readers = [Opening(team, bytes([n]) * 9_000_000) for n in range(2)]
     with pytest.raises(LimitReached) as refused:
@@ -44,10 +46,10 @@ async def test_a_stream_lets_go_of_what_it_has_sent() -> None:
     prelude = b"y" * 1_000_000
     before, bodies = sys.getrefcount(prelude), list[bytes]()
 
-    async def send(message: dict[str, bytes]) -> None:
+    async def send(message: Any) -> None:
         bodies.append(message["body"])
 
-    async def batches():  # type: ignore[no-untyped-def]
+    async def batches() -> AsyncIterator[None]:
         assert sys.getrefcount(prelude) == before
         yield None
 

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 async def parsed(team: UUID, text: str, parse: Callable[[], T]) -> T:
-    return await parsing.in_turn(team, text, parse, Hold(parsing.held, team))
+    return await parsing.in_turn(team, text, parse, Hold(parsing.ledger, team))
 
 
 async def test_a_large_frame_is_parsed_in_a_thread_and_a_small_one_here() -> None:
@@ -53,7 +53,7 @@ async def test_values_are_charged_to_the_team(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_bytes_under_way_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parsing, "held", Held(process=3_000_000, team=2_000_000))
+    monkeypatch.setattr(parsing, "ledger", Held(process=3_000_000, team=2_000_000))
     team, other = uuid4(), uuid4()
     holds = [parsing.admit(team, 1_000_000) for _ in range(2)]
     with pytest.raises(LimitReached) as refused:

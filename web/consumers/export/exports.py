@@ -27,7 +27,7 @@ from web.scope import Send
 
 Pieces = AsyncIterator[bytes]
 
-held = Held(process=256_000_000, team=128_000_000)
+ledger = Held(process=256_000_000, team=128_000_000)
 """Exports under way."""
 PIECE = 12_000_000
 """Bytes of the largest stretch of a log: about one largest event."""
@@ -57,7 +57,7 @@ class Format(NamedTuple):
     ends_anywhere: bool = False
     folds: bool = False
 
-    def held(self, run: Run) -> int:
+    def memory(self, run: Run) -> int:
         """Bytes that the process holds at once while it sends the file."""
         stored = run.journal.bytes
         return FOLD * stored if self.folds else min(stored, PIECE)
@@ -84,9 +84,9 @@ def _cut(run: Run, at: str, chosen: Format) -> None:
 
 def _hold(principal: Principal, size: int) -> Hold:
     """Room for a file. Raises LimitReached while other exports take too much."""
-    hold = Hold(held, principal.team.pk)
+    hold = Hold(ledger, principal.team.pk)
     if not hold.take(size):
-        raise LimitReached.of("export_bytes", held.team, after=5.0)
+        raise LimitReached.of("export_bytes", ledger.team, after=5.0)
     return hold
 
 
@@ -115,6 +115,6 @@ async def export(request: Request, send: Send) -> None:
         "vary": "Authorization, Cookie",
         "x-content-type-options": "nosniff",
     }
-    with closing(_hold(principal, chosen.held(run))):
+    with closing(_hold(principal, chosen.memory(run))):
         async with opened(principal):
             await send_file(request, send, principal, run, headers, pieces)

@@ -31,16 +31,16 @@ def batch(first: int, last: int) -> Frames:
 
 @pytest.fixture
 def folds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The types of the events that a view was shown."""
-    shown: list[str] = []
+    """The types of the events that a view was types."""
+    types: list[str] = []
     show = LinkView.show
 
     def counting(self: LinkView, event: Any) -> Any:
-        shown.append(event["type"])
+        types.append(event["type"])
         return show(self, event)
 
     monkeypatch.setattr(LinkView, "show", counting)
-    return shown
+    return types
 
 
 def test_twenty_readers_fold_a_log_once(folds: list[str]) -> None:
