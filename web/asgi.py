@@ -25,6 +25,7 @@ from runs.worker.scheduler import Scheduler  # noqa: E402
 from web import routing  # noqa: E402
 from web.bodies import Bodies, RefuseNul  # noqa: E402
 from web.gated import Gated, Whole  # noqa: E402
+from web.headers import BoundedHeaders  # noqa: E402
 from web.health import Alive  # noqa: E402
 from web.middleware.compression import Compressed  # noqa: E402
 from web.middleware.cors import Cors  # noqa: E402
@@ -57,10 +58,11 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
 tracing.begin("web", cli.version())
 router = routing.http(Whole(django))
 inner = Alive(RefuseNul(Bodies(Gated(router), routing.streams_its_body)))
+answered = RequestId(Cors(StaticFiles(Compressed(traced(inner, router.routes)))))
 application = ProtocolTypeRouter(
     {
-        "http": Outermost(RequestId(Cors(StaticFiles(Compressed(traced(inner, router.routes)))))),
-        "websocket": RequestId(RefuseNul(Gated(routing.websocket()))),
+        "http": Outermost(BoundedHeaders(answered, refusing=RequestId)),
+        "websocket": BoundedHeaders(RequestId(RefuseNul(Gated(routing.websocket())))),
         "lifespan": lifespan,
     }
 )

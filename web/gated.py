@@ -15,7 +15,7 @@ from backends import metrics
 from backends.postgres.scope import limited
 from security import requester
 from web.asgi_http import GATE, SLOT, refuse
-from web.callers import Callers
+from web.callers import Callers, is_team, of_team
 from web.gate import START, Gate
 from web.outermost import EXCHANGE, Exchange
 from web.scope import App, Receive, Scope, Send, headers_of
@@ -41,12 +41,14 @@ class Gated:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         kind, gate = _kind(scope), self._gate(scope["path"])
         try:
-            slot = await gate.enter(self._callers.name(scope), kind)
+            name = self._callers.name(scope)
+            slot = await gate.enter(name, kind, known=is_team(name))
         except Overloaded as error:
             metrics.refusals.labels(kind).inc()
             sparingly(log.warning, "request.refused", kind=kind, path=scope["path"])
             return await refuse(scope, receive, send, error)
         caller = requester.expect()
+        slot.identify = lambda: of_team(caller.team) if caller.team else None
         exchange: Exchange = scope.get(EXCHANGE) or Exchange(receive, send)
 
         async def sending(message: Any) -> None:
