@@ -3,6 +3,7 @@
 import asyncio
 import os
 import warnings
+from functools import partial
 from importlib import import_module
 
 from django.conf import settings
@@ -57,12 +58,13 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
 
 tracing.begin("web", cli.version())
 router = routing.http(Whole(django))
-inner = Alive(RefuseNul(Bodies(Gated(router), routing.streams_its_body)))
+kind_of = partial(routing.kind_of, router.routes)
+inner = Alive(RefuseNul(Bodies(Gated(router, kind_of), routing.streams_its_body)))
 answered = RequestId(Cors(StaticFiles(Compressed(traced(inner, router.routes)))))
 application = ProtocolTypeRouter(
     {
         "http": Outermost(BoundedHeaders(answered, refusing=RequestId)),
-        "websocket": BoundedHeaders(RequestId(RefuseNul(Gated(routing.websocket())))),
+        "websocket": BoundedHeaders(RequestId(RefuseNul(Gated(routing.websocket(), kind_of)))),
         "lifespan": lifespan,
     }
 )

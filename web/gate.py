@@ -25,9 +25,9 @@ from collections.abc import Callable
 from django.conf import settings
 
 from agui_project.errors import Overloaded
+from agui_project.kinds import JOIN, READ, START, WRITE
 
-START = "start"
-WAIT_FACTORS = {START: 1, "write": 1, "read": 1, "join": 6}
+WAIT_FACTORS: dict[str, int] = {START: 1, WRITE: 1, READ: 1, JOIN: 6}
 """Multiplies ``AGUI_REQUEST_WAIT`` for each kind: thousands of readers return after a restart."""
 MOST_WAITING = 4_000
 FIRST_GUESS = 0.02
@@ -146,7 +146,7 @@ class Gate:
         self._lanes: OrderedDict[Key, deque[asyncio.Future[None]]] = OrderedDict()
         self._starting_lanes = 0
         self._waiting = 0
-        self._seconds = dict.fromkeys(WAIT_FACTORS, FIRST_GUESS)
+        self._seconds: dict[str, float] = dict.fromkeys(WAIT_FACTORS, FIRST_GUESS)
 
     async def enter(self, caller: str, kind: str, *, known: bool = True) -> Slot:
         """Take a slot, or wait for one. Raises Overloaded at once if that would take too long.

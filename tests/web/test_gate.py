@@ -11,7 +11,6 @@ from pytest_django import Settings
 from agui_project.errors import Overloaded
 from web.asgi_http import GATE, Request
 from web.gate import Gate, Recent, Slot
-from web.gated import _kind
 
 
 @asynccontextmanager
@@ -119,30 +118,6 @@ async def test_who_leaves_while_waiting_takes_no_slot_along() -> None:
         (await gate.enter("d", "start")).release()
     assert (gate._busy, gate._waiting, gate._busy_of, gate._lanes) == (0, 0, {}, {})
     assert (gate._starts, gate._starts_of, gate._starting_lanes) == (0, {}, 0)
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "kind"),
-    [
-        ("POST", "/", "start"),
-        ("POST", "/agui", "start"),
-        ("POST", "/api/agui/agent/demo/run/", "start"),
-        ("POST", "/agui/agent/demo/connect", "join"),
-        ("POST", "/api/v1/runs", "start"),
-        ("POST", "/api/v1/runs/1/cancel", "write"),
-        ("POST", "/agui/agent/demo/stop/t/", "write"),
-        ("POST", "/api/chat/demo/t/stop", "write"),
-        ("POST", "/v1/responses/r/cancel", "write"),
-        ("POST", "/a2a/demo/tasks/t:cancel", "write"),
-        ("POST", "/v1/responses", "start"),
-        ("POST", "/a2a/demo/message:send", "start"),
-        ("POST", "/mcp", "start"),
-        ("POST", "/login/", "write"),
-        ("GET", "/agui", "read"),
-    ],
-)
-def test_which_requests_are_starts(method: str, path: str, kind: str) -> None:
-    assert _kind({"type": "http", "method": method, "path": path, "headers": []}) == kind
 
 
 async def test_starts_rest_while_others_have_streams_open(

@@ -105,7 +105,7 @@ async def test_the_gate_counts_a_stream_until_its_end() -> None:
         requester.identified(UUID(int=1))
         await handler(request, send)
 
-    gated = Gated(endpoint(known))
+    gated = Gated(endpoint(known), lambda _: "read")
     around = Around(gated)
     peer = Peer(Outermost(around))
     await around.returned.wait()
@@ -118,7 +118,7 @@ async def test_the_gate_counts_a_stream_until_its_end() -> None:
 
 @pytest.mark.parametrize(("handler", "status"), [(whole, 200), (refused, 400)])
 async def test_an_answer_that_is_sent_whole_passes_them_all(handler: Any, status: int) -> None:
-    gated = Gated(endpoint(handler))
+    gated = Gated(endpoint(handler), lambda _: "read")
     around = Around(gated)
     peer = Peer(Outermost(around))
     await peer.task
