@@ -26,10 +26,10 @@ from runs.worker.scheduler import Scheduler  # noqa: E402
 from web import routing  # noqa: E402
 from web.bodies import Bodies, RefuseNul  # noqa: E402
 from web.gated import Gated, Whole  # noqa: E402
-from web.headers import BoundedHeaders  # noqa: E402
 from web.health import Alive  # noqa: E402
 from web.middleware.compression import Compressed  # noqa: E402
 from web.middleware.cors import Cors  # noqa: E402
+from web.middleware.headers import BoundedHeaders  # noqa: E402
 from web.middleware.static_files import StaticFiles  # noqa: E402
 from web.outermost import Outermost  # noqa: E402
 from web.request_id import RequestId  # noqa: E402

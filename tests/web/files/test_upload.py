@@ -233,19 +233,19 @@ async def test_a_body_slower_than_the_pace_is_refused(
 ) -> None:
     """A client that stops holds its place no longer than the pace allows."""
     monkeypatch.setattr(upload, "PACE_SECONDS", 0.05)
-    sent: list[Any] = []
+    messages: list[Any] = []
     pieces = [{"type": "http.request", "body": b"hello", "more_body": True}]
 
     async def receive() -> Any:
         return pieces.pop() if pieces else await asyncio.Event().wait()
 
     async def send(message: Any) -> None:
-        sent.append(message)
+        messages.append(message)
 
     scope = http_scope("POST", "/api/v1/files?name=a.txt", cast.alice.headers)
     await asyncio.wait_for(application(scope, receive, send), 30)
-    assert sent[0]["status"] == 408
-    assert b"too slowly" in sent[1]["body"]
+    assert messages[0]["status"] == 408
+    assert b"too slowly" in messages[1]["body"]
     assert not upload._open
     assert on_disk(cast.team) == []
 

@@ -84,7 +84,7 @@ def used_by(function: FunctionType) -> Iterator[Any]:
 
 def can_start(view: Any) -> bool:
     """Whether a start of a run is reached from here, through functions of ours."""
-    seen: set[Any] = set()
+    visited: set[Any] = set()
     waiting = [view]
     while waiting:
         value = waiting.pop()
@@ -93,8 +93,8 @@ def can_start(view: Any) -> bool:
         value = inspect.unwrap(value)
         if value in STARTING:
             return True
-        if value not in seen and value.__module__.partition(".")[0] in ROOMS:
-            seen.add(value)
+        if value not in visited and value.__module__.partition(".")[0] in ROOMS:
+            visited.add(value)
             waiting += used_by(value)
     return False
 

@@ -5,7 +5,13 @@ from typing import Any
 import pytest
 
 from tests.asgi import ask
-from web.headers import MOST_BYTES, MOST_COOKIE_BYTES, MOST_COOKIES, MOST_HEADERS, is_bounded
+from web.middleware.headers import (
+    MOST_BYTES,
+    MOST_COOKIE_BYTES,
+    MOST_COOKIES,
+    MOST_HEADERS,
+    is_bounded,
+)
 from web.scope import headers_of
 
 COOKIE = b"cookie"
