@@ -82,6 +82,14 @@ class TooLarge(HostError):
     close = 4400
 
 
+class HeadersTooLarge(HostError):
+    """The request has too many or too large headers; send fewer cookies."""
+
+    code = "headers_too_large"
+    status = 431
+    close = 4400
+
+
 class UnsupportedMediaType(HostError):
     """Send the body as application/json."""
 

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from agui_project.errors import Forbidden, NotFound
+from agui_project.kinds import starts
 from dashboard import run_page
 from dashboard.inbox.indented import LONGEST, indented
 from dashboard.pages import action, both
@@ -28,6 +29,7 @@ def cancel(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpResp
     return redirect("run", run_id)
 
 
+@starts
 @action
 def run_again(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpResponse:
     """Start a run with the same input, and show it."""
@@ -36,6 +38,7 @@ def run_again(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpR
     return redirect("run", run.pk)
 
 
+@starts
 @action
 def go_on(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpResponse:
     """Continue the thread with a message, and show the new run."""
@@ -51,6 +54,7 @@ def go_on(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpRespo
     return redirect("run", run.pk)
 
 
+@starts
 @both
 def change(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpResponse:
     """A form with the input of a run; it starts another one with what was changed."""

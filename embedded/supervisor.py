@@ -27,6 +27,8 @@ TICK = 0.2
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 4.0
 STEADY = 30.0
 WEB_GRACE = 2
+HEADER_BYTES = 32 * 1024  # the buffer in which a request's headers must fit
+HEADER_MILLISECONDS = 10_000  # in which they must arrive; idle connections end after it, too
 START_UP = 60.0  # seconds that a process may take to its first sign of life
 LONGEST_LOOK = 1.0  # seconds of silence that count between two checks
 
@@ -156,6 +158,10 @@ def web(port: int, host: str = "127.0.0.1") -> Job:
         "--loop": "uvloop",
         "--host": host,
         "--port": str(port),
+        # With HTTP/2, 120 KB of HPACK are 15 MB of headers, decoded before the app is asked.
+        "--http": "1",
+        "--http1-buffer-size": str(HEADER_BYTES),
+        "--http1-header-read-timeout": str(HEADER_MILLISECONDS),
         "--workers-kill-timeout": str(WEB_GRACE),
         "--backpressure": "16384",
         "--log-level": "warning",

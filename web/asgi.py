@@ -3,6 +3,7 @@
 import asyncio
 import os
 import warnings
+from functools import partial
 from importlib import import_module
 
 from django.conf import settings
@@ -28,6 +29,7 @@ from web.gated import Gated, Whole  # noqa: E402
 from web.health import Alive  # noqa: E402
 from web.middleware.compression import Compressed  # noqa: E402
 from web.middleware.cors import Cors  # noqa: E402
+from web.middleware.headers import BoundedHeaders  # noqa: E402
 from web.middleware.static_files import StaticFiles  # noqa: E402
 from web.outermost import Outermost  # noqa: E402
 from web.request_id import RequestId  # noqa: E402
@@ -56,11 +58,13 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
 
 tracing.begin("web", cli.version())
 router = routing.http(Whole(django))
-inner = Alive(RefuseNul(Bodies(Gated(router), routing.streams_its_body)))
+kind_of = partial(routing.kind_of, router.routes)
+inner = Alive(RefuseNul(Bodies(Gated(router, kind_of), routing.streams_its_body)))
+answered = RequestId(Cors(StaticFiles(Compressed(traced(inner, router.routes)))))
 application = ProtocolTypeRouter(
     {
-        "http": Outermost(RequestId(Cors(StaticFiles(Compressed(traced(inner, router.routes)))))),
-        "websocket": RequestId(RefuseNul(Gated(routing.websocket()))),
+        "http": Outermost(BoundedHeaders(answered, refusing=RequestId)),
+        "websocket": BoundedHeaders(RequestId(RefuseNul(Gated(routing.websocket(), kind_of)))),
         "lifespan": lifespan,
     }
 )

@@ -17,9 +17,17 @@ from web.scope import Scope, headers_of
 REMEMBERED = 10_000
 
 
+TEAM = "team:"
+
+
 def of_team(team: UUID) -> str:
     """What the gate calls a team."""
-    return f"team:{team}"
+    return f"{TEAM}{team}"
+
+
+def is_team(caller: str) -> bool:
+    """Whether the gate's name of a caller is a team's, and not an address."""
+    return caller.startswith(TEAM)
 
 
 class Callers:

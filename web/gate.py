@@ -10,22 +10,24 @@ the slots. A request that would wait too long is refused at once.
 
 Starts have a share of the slots only: each keeps a processor busy, and many at once held up the
 events of open streams. Reads and joins wait for PostgreSQL instead, and share its answers. While
-other callers have streams open, or have just asked for something, a caller's starts also rest: the
-processors that a start keeps busy behind its answer, in worker and database, are those that bring
-the others' events and begin their runs.
+other identified callers have streams open, a caller's starts also rest, and while such callers only
+send requests, they rest in proportion to those: the processors that a start keeps busy after its
+answer, in worker and database, are those that bring the others' events and begin their runs. Starts
+never rest for a request without a known credential, which a stranger can send.
 """
 
 import asyncio
 import math
 import time
 from collections import Counter, OrderedDict, deque
+from collections.abc import Callable
 
 from django.conf import settings
 
 from agui_project.errors import Overloaded
+from agui_project.kinds import JOIN, READ, START, WRITE
 
-START = "start"
-WAIT_FACTORS = {START: 1, "write": 1, "read": 1, "join": 6}
+WAIT_FACTORS: dict[str, int] = {START: 1, WRITE: 1, READ: 1, JOIN: 6}
 """Multiplies ``AGUI_REQUEST_WAIT`` for each kind: thousands of readers return after a restart."""
 MOST_WAITING = 4_000
 FIRST_GUESS = 0.02
@@ -34,19 +36,63 @@ WEIGHT = 0.1
 BUSY = 0.02
 """Seconds that a start keeps processors busy: one that takes longer waits for its thread."""
 RECENT = 2.0
-"""Seconds for which a caller counts as there after a request."""
+"""Seconds in which a request of an identified caller counts less by a factor of e."""
+PRESENT = 5.0
+"""Recent requests of others for which starts rest in full; for fewer they rest in proportion."""
+REMEMBERED = 1_000
+"""Callers whose recent requests are counted; the caller that was silent longest is forgotten."""
 
 Key = tuple[str, str]
+
+
+class Recent:
+    """How many requests each caller has sent lately; each counts less as time passes."""
+
+    def __init__(self) -> None:
+        self._counts: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._total = (0.0, 0.0)
+
+    def count(self, caller: str) -> None:
+        """One more request of this caller."""
+        now = time.monotonic()
+        self._total = _faded(self._total, now) + 1.0, now
+        self._counts[caller] = _faded(self._counts.get(caller, (0.0, now)), now) + 1.0, now
+        self._counts.move_to_end(caller)
+        if len(self._counts) > REMEMBERED:
+            self._counts.popitem(last=False)
+
+    def of_others(self, caller: str) -> float:
+        """The faded count of all callers but this one; below a hundredth it is 0.0."""
+        now = time.monotonic()
+        others = _faded(self._total, now) - _faded(self._counts.get(caller, (0.0, now)), now)
+        return others if others > 0.01 else 0.0
+
+
+def _faded(count: tuple[float, float], now: float) -> float:
+    amount, at = count
+    return amount * math.exp((at - now) / RECENT) if RECENT else 0.0
 
 
 class Slot:
     """The right to use the database for one request; ``release`` and ``close`` are idempotent."""
 
-    __slots__ = ("_caller", "_gate", "_is_open", "_kind", "_since", "released")
+    __slots__ = (
+        "_caller",
+        "_gate",
+        "_is_open",
+        "_kind",
+        "_opener",
+        "_since",
+        "identify",
+        "released",
+    )
 
-    def __init__(self, gate: "Gate", caller: str, kind: str) -> None:
+    def __init__(self, gate: "Gate", caller: str, kind: str, known: bool) -> None:
         self._gate, self._caller, self._kind = gate, caller, kind
         self._since = time.monotonic()
+        self._opener: str | None = caller if known else None
+        self.identify: Callable[[], str | None] = _unknown
+        """Asked when the answer begins: the caller, if the request has identified it by then."""
         self.released = self._is_open = False
 
     def release(self) -> None:
@@ -56,7 +102,10 @@ class Slot:
         """
         if not self.released:
             self.released = self._is_open = True
-            self._gate.opened(self._caller)
+            self._opener = self.identify() or self._opener
+            self.identify = _unknown
+            if self._opener is not None:
+                self._gate.opened(self._opener)
             self._gate.left(self._caller, self._kind, time.monotonic() - self._since)
 
     def close(self, _: object = None) -> None:
@@ -64,7 +113,12 @@ class Slot:
         self.release()
         if self._is_open:
             self._is_open = False
-            self._gate.closed(self._caller)
+            if self._opener is not None:
+                self._gate.closed(self._opener)
+
+
+def _unknown() -> None:
+    return None
 
 
 class Gate:
@@ -88,21 +142,22 @@ class Gate:
         self._starts_of: Counter[str] = Counter()
         self._open = 0
         self._open_of: Counter[str] = Counter()
-        self._newest: tuple[str, float] = ("", float("-inf"))
-        self._newest_of_others: tuple[str, float] = self._newest
+        self._recent = Recent()
         self._lanes: OrderedDict[Key, deque[asyncio.Future[None]]] = OrderedDict()
         self._starting_lanes = 0
         self._waiting = 0
-        self._seconds = dict.fromkeys(WAIT_FACTORS, FIRST_GUESS)
+        self._seconds: dict[str, float] = dict.fromkeys(WAIT_FACTORS, FIRST_GUESS)
 
-    async def enter(self, caller: str, kind: str) -> Slot:
-        """Take a slot, or wait for one. Raises Overloaded at once if that would take too long."""
-        if self._newest[0] != caller:
-            self._newest_of_others = self._newest
-        self._newest = caller, time.monotonic()
+    async def enter(self, caller: str, kind: str, *, known: bool = True) -> Slot:
+        """Take a slot, or wait for one. Raises Overloaded at once if that would take too long.
+
+        ``known``: the caller is identified, so others' starts rest for it.
+        """
+        if known:
+            self._recent.count(caller)
         if (caller, kind) not in self._lanes and self._has_room(caller, kind):
             self._take(caller, kind)
-            return Slot(self, caller, kind)
+            return Slot(self, caller, kind, known)
         seconds = self.expected(caller, kind)
         if (
             seconds > settings.AGUI_REQUEST_WAIT * WAIT_FACTORS[kind]
@@ -123,7 +178,7 @@ class Gate:
             else:
                 self._remove((caller, kind), turn)
             raise
-        return Slot(self, caller, kind)
+        return Slot(self, caller, kind, known)
 
     def expected(self, caller: str, kind: str) -> float:
         """Seconds that a request would wait behind those of its own lane."""
@@ -161,15 +216,13 @@ class Gate:
         _count_down(self._open_of, caller)
 
     def _rest_of(self, caller: str, seconds: float) -> float:
-        return min(seconds, BUSY) * self.rest if self._others_are_there(caller) else 0.0
+        return min(seconds, BUSY) * self.rest * self._presence_of_others(caller)
 
-    def _others_are_there(self, caller: str) -> bool:
+    def _presence_of_others(self, caller: str) -> float:
+        """From 0.0, no other identified caller is there, to 1.0."""
         if self._open > self._open_of[caller]:
-            return True
-        newest, at = self._newest
-        if newest == caller:
-            at = self._newest_of_others[1]
-        return time.monotonic() - at < RECENT
+            return 1.0
+        return min(1.0, self._recent.of_others(caller) / PRESENT)
 
     def _rested(self, caller: str) -> None:
         _count_down(self._starts_of, caller)

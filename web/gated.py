@@ -1,8 +1,8 @@
 """The gate as ASGI middleware, in front of Django and of the consumers alike."""
 
 import asyncio
-import re
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -15,39 +15,38 @@ from backends import metrics
 from backends.postgres import scope as reached
 from security import requester
 from web.asgi_http import GATE, SLOT, refuse
-from web.callers import Callers
-from web.gate import START, Gate
+from web.callers import Callers, is_team, of_team
+from web.gate import Gate
 from web.outermost import EXCHANGE, Exchange
-from web.scope import App, Receive, Scope, Send, headers_of
+from web.scope import App, Receive, Scope, Send
 
 log = structlog.get_logger(__name__)
 
 PROBES = ("/ready", "/metrics")
 PROBE_SLOTS = 2
-STARTS = re.compile(r"(|(/api)?/agui\b.*|/api/chat/.*|/v1/.*|/a2a\b.*|/mcp|/api/v1/runs)$")
-"""Where runs are started, by the protocols' addresses, without a slash at their end."""
-STOPS = re.compile(r"/stop$|/agent/[^/]+/stop/|[/:]cancel$")
-"""Below the same addresses: who stops a run does not wait behind those who start some."""
 
 
 class Gated:
     """ASGI middleware: the app gets a request with a slot, or it is refused: 503, or 4412."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, kind_of: Callable[[Scope], str]) -> None:
+        """``kind_of`` gives a request's kind, as its route declares it."""
         self.app = app
+        self._kind_of = kind_of
         self._callers = Callers()
         self._gates: WeakKeyDictionary[Any, tuple[Gate, Gate]] = WeakKeyDictionary()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        kind, gate = _kind(scope), self._gate(scope["path"])
+        kind, gate = self._kind_of(scope), self._gate(scope["path"])
         name = self._callers.name(scope)
         try:
-            slot = await gate.enter(name, kind)
+            slot = await gate.enter(name, kind, known=is_team(name))
         except Overloaded as error:
             metrics.refusals.labels(kind).inc()
             sparingly(log.warning, "request.refused", kind=kind, path=scope["path"])
             return await refuse(scope, receive, send, error)
         caller = requester.expect()
+        slot.identify = lambda: of_team(caller.team) if caller.team else None
         exchange: Exchange = scope.get(EXCHANGE) or Exchange(receive, send)
 
         async def sending(message: Any) -> None:
@@ -96,14 +95,3 @@ class Whole:
         await self.app(scope, receive, collect)
         while messages:
             await send(messages.popleft())
-
-
-def _kind(scope: Scope) -> str:
-    if scope["type"] == "websocket":
-        return "join"
-    if scope["method"] not in ("GET", "HEAD", "OPTIONS"):
-        path = scope["path"].rstrip("/")
-        if path.endswith("/connect"):
-            return "join"  # A reloaded front end reads its thread by POST.
-        return START if STARTS.match(path) and not STOPS.search(path) else "write"
-    return "join" if "text/event-stream" in headers_of(scope).get("accept", "") else "read"

@@ -1,12 +1,18 @@
-"""Chooses the app that answers, by method, path and Accept; nothing else does so."""
+"""Chooses the app that answers, by method, path and Accept; nothing else does so.
 
-from collections.abc import Callable
+Each route declares the kind of its POST for the gate: START, WRITE or JOIN; AS_DJANGO where Django
+answers it, whose views declare theirs (``agui_project/kinds.py``).
+"""
+
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from channels.routing import URLRouter
-from django.urls import path, re_path
+from django.urls import Resolver404, path, re_path, resolve
 
+from agui_project import kinds
 from agui_project.errors import NotFound
+from agui_project.kinds import JOIN, READ, START, WRITE, Kind
 from web.asgi_http import close_socket
 from web.consumers.agui import agui
 from web.consumers.connect import connect
@@ -29,9 +35,12 @@ from web.consumers.tanstack_socket import tanstack_socket
 from web.consumers.wait import start_and_wait
 from web.host_socket.socket import host_socket
 from web.middleware.answer_cache import AnswerCache
-from web.scope import App, Receive, Scope, Send
+from web.scope import App, Receive, Scope, Send, headers_of
 
 Choice = Callable[[Scope], bool]
+AS_DJANGO = "as django"
+POST_KIND = "agui_post_kind"
+"""The attribute of a route that holds the kind of its POST."""
 
 
 # Django's ``path`` is typed for views; Channels' router takes ASGI apps in their place.
@@ -49,59 +58,114 @@ def http(django: Endpoint) -> Endpoint:
     description: Endpoint = AnswerCache(django)
     return URLRouter(
         [
-            re_path(r"^(?:api/)?agui/?$", post),
-            re_path(
-                r"^(?:api/)?agui/agent/(?P<slug>[-\w]+)/run/?$",
-                _when(_is_post, agui, otherwise=read),
+            _route(START, re_path(r"^(?:api/)?agui/?$", post)),
+            _route(
+                START,
+                re_path(
+                    r"^(?:api/)?agui/agent/(?P<slug>[-\w]+)/run/?$",
+                    _when(_is_post, agui, otherwise=read),
+                ),
             ),
-            re_path(
-                r"^(?:api/)?agui/agent/(?P<slug>[-\w]+)/connect/?$",
-                _when(_is_post, connect, otherwise=django),
+            _route(
+                JOIN,  # A reloaded front end reads its thread by POST.
+                re_path(
+                    r"^(?:api/)?agui/agent/(?P<slug>[-\w]+)/connect/?$",
+                    _when(_is_post, connect, otherwise=django),
+                ),
             ),
             *_intelligence(django),
-            re_path(r"^$", post),
-            path(
-                "api/v1/runs/<uuid:run_id>/events",
-                _when(_wants_event_stream, events, otherwise=django),
+            _route(START, re_path(r"^$", post)),
+            _route(
+                AS_DJANGO,
+                path(
+                    "api/v1/runs/<uuid:run_id>/events",
+                    _when(_wants_event_stream, events, otherwise=django),
+                ),
             ),
-            path("api/v1/runs/<uuid:run_id>/stream", stream),
-            path("api/v1/runs/<uuid:run_id>/export", file),
-            path(
-                "runs/<uuid:run_id>/events",
-                _when(_wants_event_stream, alpine, otherwise=django),
+            _route(WRITE, path("api/v1/runs/<uuid:run_id>/stream", stream)),
+            _route(WRITE, path("api/v1/runs/<uuid:run_id>/export", file)),
+            _route(
+                AS_DJANGO,
+                path(
+                    "runs/<uuid:run_id>/events",
+                    _when(_wants_event_stream, alpine, otherwise=django),
+                ),
             ),
-            path(
-                "shared/<str:token>/runs/<uuid:run_id>/events",
-                _when(_is_get, shared_events, otherwise=django),
+            _route(
+                AS_DJANGO,
+                path(
+                    "shared/<str:token>/runs/<uuid:run_id>/events",
+                    _when(_is_get, shared_events, otherwise=django),
+                ),
             ),
-            re_path(
-                r"^api/chat/(?P<slug>[-\w]+)/?$", _when(_is_post, ai_sdk.chat, otherwise=django)
+            _route(
+                START,
+                re_path(
+                    r"^api/chat/(?P<slug>[-\w]+)/?$", _when(_is_post, ai_sdk.chat, otherwise=django)
+                ),
             ),
-            re_path(
-                r"^api/chat/(?P<slug>[-\w]+)/(?P<chat>.+)/stream/?$",
-                _when(_is_get, ai_sdk.chat_stream, otherwise=django),
+            _route(
+                AS_DJANGO,
+                re_path(
+                    r"^api/chat/(?P<slug>[-\w]+)/(?P<chat>.+)/stream/?$",
+                    _when(_is_get, ai_sdk.chat_stream, otherwise=django),
+                ),
             ),
             *_openai(),
             *_a2a(),
-            re_path(r"^mcp/?$", cast(Endpoint, mcp.endpoint_of_mcp)),
+            _route(START, re_path(r"^mcp/?$", cast(Endpoint, mcp.endpoint_of_mcp))),
             *(
-                path(
-                    f".well-known/oauth-protected-resource{end}", cast(Endpoint, protected_resource)
+                _route(
+                    WRITE,
+                    path(
+                        f".well-known/oauth-protected-resource{end}",
+                        cast(Endpoint, protected_resource),
+                    ),
                 )
                 for end in ("", "/mcp")
             ),
-            path("api/v1/files", _when(_is_post, upload, otherwise=django)),
-            path("api/v1/files/<uuid:file_id>/content", uploaded),
-            path("metrics", metrics),
-            path("api/schema/", description),
-            path("api/v1/runs", _when(_posts_and_waits, start_and_wait, otherwise=django)),
-            re_path(r"", django),
+            _route(WRITE, path("api/v1/files", _when(_is_post, upload, otherwise=django))),
+            _route(WRITE, path("api/v1/files/<uuid:file_id>/content", uploaded)),
+            _route(WRITE, path("metrics", metrics)),
+            _route(WRITE, path("api/schema/", description)),
+            _route(
+                START,
+                path("api/v1/runs", _when(_posts_and_waits, start_and_wait, otherwise=django)),
+            ),
+            _route(AS_DJANGO, re_path(r"", django)),
         ]
     )
 
 
+def kind_of(routes: Sequence[Any], scope: Scope) -> Kind:
+    """The kind of a request, by the route that answers it."""
+    if scope["type"] == "websocket":
+        return JOIN
+    if scope["method"] in ("GET", "HEAD", "OPTIONS"):
+        return JOIN if "text/event-stream" in headers_of(scope).get("accept", "") else READ
+    if scope["method"] != "POST":
+        return WRITE
+    address = scope["path"].removeprefix("/")
+    declared = next(
+        getattr(route, POST_KIND) for route in routes if route.pattern.match(address) is not None
+    )
+    if declared != AS_DJANGO:
+        return cast(Kind, declared)
+    try:
+        return kinds.kind_of(resolve(scope["path"]).func)
+    except Resolver404:
+        return WRITE
+
+
+def _route(kind: str, route: Any) -> Any:
+    """The route, with the kind of a POST to it."""
+    setattr(route, POST_KIND, kind)
+    return route
+
+
 def _openai() -> list[Any]:
     """OpenAI's API; what it lacks here is refused in its own shape."""
+    starting = {"responses", "chat/completions"}
     resources: dict[str, dict[str, Handle]] = {
         "responses": {"POST": openai.create},
         "responses/<str:response>": {"GET": openai.retrieve, "DELETE": openai.delete},
@@ -114,18 +178,29 @@ def _openai() -> list[Any]:
         "models/<str:slug>": {"GET": openai.model},
     }
     routes: list[Any] = [
-        path(f"v1/{address}", cast(Endpoint, openai.resource(methods)))
+        _route(
+            START if address in starting else WRITE,
+            path(f"v1/{address}", cast(Endpoint, openai.resource(methods))),
+        )
         for address, methods in resources.items()
     ]
-    return [*routes, re_path(r"^v1/", cast(Endpoint, openai.nowhere))]
+    return [*routes, _route(WRITE, re_path(r"^v1/", cast(Endpoint, openai.nowhere)))]
 
 
 def _intelligence(django: Endpoint) -> list[Any]:
     """CopilotKit's Intelligence runtime, whose events come through a channel."""
     agent = r"^(?:api/)?agui/intelligence/agent/(?P<slug>[-\w]+)"
     return [
-        re_path(agent + r"/run/?$", _when(_is_post, intelligence_run, otherwise=django)),
-        re_path(agent + r"/connect/?$", _when(_is_post, intelligence_connect, otherwise=django)),
+        _route(
+            START,
+            re_path(agent + r"/run/?$", _when(_is_post, intelligence_run, otherwise=django)),
+        ),
+        _route(
+            JOIN,
+            re_path(
+                agent + r"/connect/?$", _when(_is_post, intelligence_connect, otherwise=django)
+            ),
+        ),
     ]
 
 
@@ -148,17 +223,18 @@ def _a2a() -> list[Any]:
         "tasks/<str:task>": {"GET": a2a.get},
         ".well-known/agent-card.json": {"GET": a2a.card},
     }
+    posts = {"message:send": START, "message:stream": START, "tasks/<str:task>:subscribe": JOIN}
     addresses = {
-        f"{root}/{address}": methods
+        f"{root}/{address}": (methods, posts.get(address, WRITE))
         for root in ("a2a", "a2a/<slug:slug>")
         for address, methods in resources.items()
     }
-    addresses[".well-known/agent-card.json"] = {"GET": a2a.card}
+    addresses[".well-known/agent-card.json"] = {"GET": a2a.card}, WRITE
     routes: list[Any] = [
-        path(address, cast(Endpoint, a2a.resource(methods)))
-        for address, methods in addresses.items()
+        _route(kind, path(address, cast(Endpoint, a2a.resource(methods))))
+        for address, (methods, kind) in addresses.items()
     ]
-    return [*routes, re_path(r"^a2a/", cast(Endpoint, a2a.nowhere))]
+    return [*routes, _route(WRITE, re_path(r"^a2a/", cast(Endpoint, a2a.nowhere)))]
 
 
 def websocket() -> Endpoint:

@@ -27,11 +27,13 @@ def headers_of(scope: Scope) -> dict[str, str]:
     """
     if (known := scope.get(HEADERS)) is not None:
         return cast("dict[str, str]", known)
-    headers: dict[str, str] = {}
+    values: dict[str, list[str]] = {}
     for raw_name, raw_value in scope.get("headers", ()):
-        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
-        glue = "; " if name == "cookie" else ", "
-        headers[name] = f"{headers[name]}{glue}{value}" if name in headers else value
+        name = raw_name.decode("latin-1").lower()
+        values.setdefault(name, []).append(raw_value.decode("latin-1"))
+    headers = {
+        name: ("; " if name == "cookie" else ", ").join(parts) for name, parts in values.items()
+    }
     scope[HEADERS] = headers
     return headers
 

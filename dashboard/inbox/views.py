@@ -9,6 +9,7 @@ from django.shortcuts import redirect, render
 from django.utils.html import format_html
 
 from agui_project.errors import Forbidden, NotFound
+from agui_project.kinds import starts
 from dashboard import run_page
 from dashboard.inbox import cards
 from dashboard.inbox.form import AnswerForm
@@ -59,6 +60,7 @@ def of_run(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpResp
     return render(request, "runs/questions.html", context)
 
 
+@starts
 @action
 def answer(request: HttpRequest, principal: Principal, interrupt_id: UUID) -> HttpResponse:
     """Store an answer by the API's verb; then back to the run's page or the inbox."""

@@ -6,6 +6,7 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
+from agui_project.kinds import starts
 from dashboard.forms import ScheduleForm, submitted
 from dashboard.pages import action, both, page
 from runs.access.schedules import manage
@@ -41,6 +42,7 @@ def switch(request: HttpRequest, principal: Principal, schedule_id: UUID) -> Htt
     return redirect("team-schedule", schedule_id)
 
 
+@starts
 @action
 def run_now(request: HttpRequest, principal: Principal, schedule_id: UUID) -> HttpResponse:
     """Start a run now."""

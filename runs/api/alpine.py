@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from agui_project.errors import NotFound
+from agui_project.kinds import starts
 from protocol.dialects.alpine_asking import KEY
 from protocol.errors import BadRequest, Invalid
 from protocol.input import run_agent_input
@@ -48,6 +49,7 @@ class AlpineAnswerSerializer(AnswerSerializer):
     status = serializers.ChoiceField(["resolved", "cancelled"], default="resolved")
 
 
+@starts
 @extend_schema(exclude=True)
 class AlpineRun(APIView):
     """Starts a run as Alpine does."""
@@ -60,6 +62,7 @@ class AlpineRun(APIView):
         return _shown(run, streams=streams)
 
 
+@starts
 @extend_schema(exclude=True)
 class AlpineAnswer(APIView):
     """Answers a question as Alpine does."""

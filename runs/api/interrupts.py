@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from agui_project.kinds import starts
 from runs.access import access, inbox, start
 from runs.api.serializers import RunSerializer
 from runs.models import Interrupt, InterruptStatus
@@ -133,6 +134,7 @@ class InterruptDetail(generics.RetrieveAPIView[Interrupt]):
         return Response(InterruptSerializer(question).data)
 
 
+@starts
 class InterruptAnswer(APIView):
     """The answer to one question."""
 

@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from agui_project.kinds import starts
 from events import journal
 from events.journal import Page
 from protocol.errors import Invalid
@@ -59,6 +60,7 @@ class NewestFirst(pages.NewestFirst):
         return datetime.fromisoformat(text) if timed else UUID(text)
 
 
+@starts
 class RunList(generics.ListAPIView[Run]):
     """The runs that the caller may see."""
 

@@ -1,6 +1,7 @@
 """The supervisor with small processes in the place of web and worker."""
 
 import errno
+import itertools
 import os
 import re
 import signal
@@ -383,3 +384,11 @@ def test_systemd_hears_when_every_job_lives(monkeypatch: pytest.MonkeyPatch) -> 
         with pytest.raises(BlockingIOError):
             wire.recv(100)
     systemd.readiness()()  # nobody asked: nothing happens
+
+
+def test_the_web_process_speaks_http_1_with_bounded_headers() -> None:
+    command = supervisor.web(8000).command
+    options = dict(itertools.pairwise(command))
+    assert options["--http"] == "1"
+    assert options["--http1-buffer-size"] == "32768"
+    assert options["--http1-header-read-timeout"] == "10000", "idle connections end after it"

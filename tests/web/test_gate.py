@@ -10,8 +10,7 @@ from pytest_django import Settings
 
 from agui_project.errors import Overloaded
 from web.asgi_http import GATE, Request
-from web.gate import Gate, Slot
-from web.gated import _kind
+from web.gate import Gate, Recent, Slot
 
 
 @asynccontextmanager
@@ -121,30 +120,6 @@ async def test_who_leaves_while_waiting_takes_no_slot_along() -> None:
     assert (gate._starts, gate._starts_of, gate._starting_lanes) == (0, {}, 0)
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "kind"),
-    [
-        ("POST", "/", "start"),
-        ("POST", "/agui", "start"),
-        ("POST", "/api/agui/agent/demo/run/", "start"),
-        ("POST", "/agui/agent/demo/connect", "join"),
-        ("POST", "/api/v1/runs", "start"),
-        ("POST", "/api/v1/runs/1/cancel", "write"),
-        ("POST", "/agui/agent/demo/stop/t/", "write"),
-        ("POST", "/api/chat/demo/t/stop", "write"),
-        ("POST", "/v1/responses/r/cancel", "write"),
-        ("POST", "/a2a/demo/tasks/t:cancel", "write"),
-        ("POST", "/v1/responses", "start"),
-        ("POST", "/a2a/demo/message:send", "start"),
-        ("POST", "/mcp", "start"),
-        ("POST", "/login/", "write"),
-        ("GET", "/agui", "read"),
-    ],
-)
-def test_which_requests_are_starts(method: str, path: str, kind: str) -> None:
-    assert _kind({"type": "http", "method": method, "path": path, "headers": []}) == kind
-
-
 async def test_starts_rest_while_others_have_streams_open(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,21 +155,61 @@ async def test_starts_rest_while_others_have_streams_open(
     assert (gate._open, gate._open_of) == (0, {})
 
 
-async def test_a_caller_counts_as_there_for_a_while_after_a_request(
+async def test_a_caller_counts_as_there_by_its_recent_requests(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("web.gate.RECENT", 1e9)
     gate = Gate(8, starts=2, rest=3.0)
     for caller in "aba":
         (await gate.enter(caller, "read")).close()
-    assert gate._others_are_there("a")
-    assert gate._others_are_there("b")
-    monkeypatch.setattr("web.gate.RECENT", 0.0)
-    assert not gate._others_are_there("a")
+    assert gate._presence_of_others("a") == pytest.approx(0.2)
+    assert gate._presence_of_others("b") == pytest.approx(0.4)
+    for _ in range(9):
+        (await gate.enter("b", "read")).close()
+    assert gate._presence_of_others("a") == 1.0
+    monkeypatch.setattr("web.gate.RECENT", 1e-9)
+    assert gate._presence_of_others("a") == 0.0
     alone = Gate(8, starts=2, rest=3.0)
+    monkeypatch.setattr("web.gate.RECENT", 1e9)
     for _ in range(2):
         (await alone.enter("a", "read")).close()
-    monkeypatch.setattr("web.gate.RECENT", 60.0)
-    assert not alone._others_are_there("a")
+    assert alone._presence_of_others("a") == 0.0
+
+
+async def test_starts_never_rest_for_a_request_without_a_known_credential(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("web.gate.RECENT", 1e9)
+    gate = Gate(8, starts=2, rest=1e6)
+    for _ in range(100):
+        stranger = await gate.enter("address:192.0.2.1", "read", known=False)
+        stranger.release()
+    assert gate._presence_of_others("team:a") == 0.0
+    (await gate.enter("team:a", "start")).close()
+    async with entering(gate, "team:a") as starts:
+        assert len(starts) == 1, "it did not rest"
+    assert (gate._open, gate._open_of) == (0, {})
+
+
+async def test_a_stream_counts_for_the_team_that_its_first_request_names() -> None:
+    gate = Gate(8, starts=2, rest=3.0)
+    slot = await gate.enter("address:192.0.2.1", "join", known=False)
+    slot.identify = lambda: "team:b"
+    slot.release()
+    assert (gate._presence_of_others("team:a"), gate._presence_of_others("team:b")) == (1.0, 0.0)
+    slot.close()
+    slot.close()
+    assert (gate._open, gate._open_of) == (0, {})
+
+
+async def test_the_caller_that_was_silent_longest_is_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("web.gate.REMEMBERED", 2)
+    recent = Recent()
+    for caller in "abc":
+        recent.count(caller)
+    assert list(recent._counts) == ["b", "c"]
 
 
 async def test_requests_of_a_socket_leave_no_stream_behind() -> None:

@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from agui_project.kinds import starts
 from runs.access.schedules import manage
 from runs.api.schedules.serializers import (
     ScheduleChangeSerializer,
@@ -64,6 +65,7 @@ class ScheduleDetail(APIView):
         return Response(status=204)
 
 
+@starts
 class ScheduleRun(APIView):
     @extend_schema(
         request=None,

@@ -4,10 +4,12 @@ import asyncio
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from protocol.errors import BadRequest
+from security import requester
 from tests.asgi import http_scope
 from web import sse
 from web.asgi_http import Request, endpoint
@@ -98,7 +100,12 @@ async def test_the_apps_around_return_and_see_no_later_message() -> None:
 async def test_the_gate_counts_a_stream_until_its_end() -> None:
     """While others have streams open, a caller's starts rest."""
     handler = Streaming()
-    gated = Gated(endpoint(handler))
+
+    async def known(request: Request, send: Send) -> None:
+        requester.identified(UUID(int=1))
+        await handler(request, send)
+
+    gated = Gated(endpoint(known), lambda _: "read")
     around = Around(gated)
     peer = Peer(Outermost(around))
     await around.returned.wait()
@@ -111,7 +118,7 @@ async def test_the_gate_counts_a_stream_until_its_end() -> None:
 
 @pytest.mark.parametrize(("handler", "status"), [(whole, 200), (refused, 400)])
 async def test_an_answer_that_is_sent_whole_passes_them_all(handler: Any, status: int) -> None:
-    gated = Gated(endpoint(handler))
+    gated = Gated(endpoint(handler), lambda _: "read")
     around = Around(gated)
     peer = Peer(Outermost(around))
     await peer.task

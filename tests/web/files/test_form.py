@@ -3,7 +3,7 @@
 import pytest
 
 from protocol.errors import BadRequest, UnknownMember
-from web.consumers.files.form import LONGEST_FIELDS, LONGEST_HEADER, Form
+from web.consumers.files.form import LONGEST_FIELDS, LONGEST_HEADER, MOST_PARTS, Form
 
 FILE = 'Content-Disposition: form-data; name="file"; filename="a.txt"\r\nContent-Type: text/plain'
 
@@ -49,9 +49,21 @@ def test_a_field_in_addition_to_the_file_is_refused(name: str, is_first: bool) -
         (body((f"X: {'x' * LONGEST_HEADER}x", b"")), "headers of a part|not valid"),
         (body(("X: 1\r\n" * 22 + "Y: 1", b"")), "headers of a part|not valid"),
         (body(("Content-Disposition: form-data", b"x")), "no file"),
+        (body(*[("X: 1", b"")] * (MOST_PARTS + 1)), "at most 100 parts"),
+        (body(*[(f"X: {'x' * 3_000}", b"")] * 95), "in addition to its file"),
         (body((FILE, b"a"))[:-4], "before its last boundary"),
     ],
-    ids=["two files", "no form", "fields", "a header", "headers", "no file", "no end"],
+    ids=[
+        "two files",
+        "no form",
+        "fields",
+        "a header",
+        "headers",
+        "no file",
+        "parts",
+        "frame",
+        "no end",
+    ],
 )
 def test_what_is_no_form_with_one_file_is_refused(data: bytes, problem: str) -> None:
     with pytest.raises(BadRequest, match=problem):

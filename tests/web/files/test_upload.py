@@ -2,8 +2,10 @@
 
 import asyncio
 import hashlib
+from collections import Counter
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.conf import settings as conf
@@ -232,6 +234,40 @@ async def test_limits(cast: Cast, settings: Settings) -> None:
     full = await posted(cast.alice.headers, b"1", "a.txt", "text/plain")
     assert (full.status, full.code) == (409, "files_full")
     await uploaded(cast.charlie.headers, b"1")
+
+
+async def test_a_body_slower_than_the_pace_is_refused(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that stops holds its place no longer than the pace allows."""
+    monkeypatch.setattr(upload, "PACE_SECONDS", 0.05)
+    messages: list[Any] = []
+    pieces = [{"type": "http.request", "body": b"hello", "more_body": True}]
+
+    async def receive() -> Any:
+        return pieces.pop() if pieces else await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        messages.append(message)
+
+    scope = http_scope("POST", "/api/v1/files?name=a.txt", cast.alice.headers)
+    await asyncio.wait_for(application(scope, receive, send), 30)
+    assert messages[0]["status"] == 408
+    assert b"too slowly" in messages[1]["body"]
+    assert not upload._open
+    assert on_disk(cast.team) == []
+
+
+async def test_other_teams_uploads_never_keep_out_a_teams_only_one(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upload, "AT_ONCE", 4)
+    standing = Counter({uuid4(): 2, uuid4(): 2})
+    monkeypatch.setattr(upload, "_open", standing)
+    await uploaded(cast.alice.headers)
+    standing[cast.team.pk] = 1
+    second = await posted(cast.alice.headers, b"x", "a.txt", "text/plain")
+    assert (second.status, second.code) == (503, "overloaded")
 
 
 async def test_at_most_so_many_at_once(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:

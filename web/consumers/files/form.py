@@ -12,6 +12,12 @@ FIELD = "file"
 LONGEST_HEADER = 8 * 1024
 LONGEST_FIELDS = 64 * 1024
 """Bytes of parts without a filename, which are ignored."""
+STRETCH = 64 * 1024
+MOST_PARTS = 100
+MOST_HEADERS = 20
+"""Of one part."""
+LONGEST_FRAME = 256 * 1024
+"""Bytes of a form that are not the file: boundaries, headers, other fields, and a last part."""
 
 
 class Form:
@@ -28,6 +34,8 @@ class Form:
         self._headers: list[tuple[str, str]] = []
         self._in_file = False
         self._passed = 0
+        self._parts = 0
+        self._frame = 0
         self._pieces: list[bytes] = []
         self._ended = False
         self._parser = MultipartParser(
@@ -45,12 +53,20 @@ class Form:
 
     def feed(self, data: bytes) -> bytes:
         """What belongs to the file in the next piece of the body."""
+        # In stretches, so that a piece full of empty parts ends with its first part too many.
+        stretches = (data[at : at + STRETCH] for at in range(0, len(data), STRETCH))
+        return b"".join(map(self._feed, stretches))
+
+    def _feed(self, data: bytes) -> bytes:
         try:
             self._parser.write(data)
         except MultipartParseError:
             raise BadRequest("The body is not valid multipart/form-data.") from None
         piece = b"".join(self._pieces)
         self._pieces.clear()
+        self._frame += len(data) - len(piece)
+        if self._frame > LONGEST_FRAME:
+            raise BadRequest("The form holds too much in addition to its file.")
         return piece
 
     def finish(self) -> None:
@@ -62,10 +78,13 @@ class Form:
 
     def _begin(self) -> None:
         self._headers, self._in_file = [], False
+        self._parts += 1
+        if self._parts > MOST_PARTS:
+            raise BadRequest(f"A form can have at most {MOST_PARTS} parts.")
 
     def _collect(self, place: int, data: bytes) -> None:
         self._header[place] += data
-        if len(self._header[place]) > LONGEST_HEADER or len(self._headers) > 20:
+        if len(self._header[place]) > LONGEST_HEADER or len(self._headers) > MOST_HEADERS:
             raise BadRequest("The headers of a part are too long.")
 
     def _next_header(self) -> None:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from email.message import Message
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -38,6 +39,10 @@ from web.scope import Send
 
 AT_ONCE, OF_A_TEAM = 64, 8
 """Uploads of a process, and of one team in it; each holds at most two blocks or parts."""
+FIRSTS = 64
+"""Uploads beyond ``AT_ONCE`` that are their team's only one: other teams' cannot keep it out."""
+PACE_BYTES, PACE_SECONDS = 64 * 1024, 30.0
+"""So many bytes must arrive in so many seconds of waiting, or the rest of the body."""
 CLOSE = {"Connection": "close"}
 """Nobody reads the rest of a refused body."""
 FORM = "multipart/form-data"
@@ -112,6 +117,7 @@ class Upload:
         self._request = request
         self._hash = hashlib.sha256()
         self.size = 0
+        self._waited, self._arrived = 0.0, 0
         header = Message()
         header["content-type"] = request.headers.get("content-type", "")
         self._form: Form | None = None
@@ -150,9 +156,26 @@ class Upload:
         if block:
             yield await self._checked(bytes(block), is_first)
 
+    async def _message(self) -> Any:
+        """The next message. Raises RequestTimeout for a client slower than the pace."""
+        loop = asyncio.get_running_loop()
+        since = loop.time()
+        try:
+            async with asyncio.timeout(PACE_SECONDS - self._waited):
+                message = await self._request.receive()
+        except TimeoutError:
+            raise RequestTimeout(
+                f"The file arrived too slowly: send {PACE_BYTES} bytes in {PACE_SECONDS:g} seconds."
+            ) from None
+        self._waited += loop.time() - since
+        self._arrived += len(message.get("body", b""))
+        if self._arrived >= PACE_BYTES:
+            self._waited, self._arrived = 0.0, 0
+        return message
+
     async def _pieces(self) -> AsyncIterator[bytes]:
         while True:
-            message = await self._request.receive()
+            message = await self._message()
             if message["type"] == "http.disconnect":
                 raise BadRequest("The request ended before its body did.")
             body = message.get("body", b"")
@@ -191,7 +214,8 @@ class Upload:
 def _taking(principal: Principal) -> Iterator[None]:
     """One of the uploads that may go on at once. Raises Overloaded."""
     team = principal.team.pk
-    if _open.total() >= AT_ONCE or _open[team] >= OF_A_TEAM:
+    most = AT_ONCE if _open[team] else AT_ONCE + FIRSTS
+    if _open.total() >= most or _open[team] >= OF_A_TEAM:
         raise Overloaded("Too many files are being uploaded; try again shortly.")
     _open[team] += 1
     try:

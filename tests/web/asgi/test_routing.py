@@ -1,0 +1,128 @@
+"""The kind of each route: what can start a run is a start for the gate."""
+
+import inspect
+from collections.abc import Iterator
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import pytest
+from django.urls import URLResolver, get_resolver
+
+from agui_project import kinds
+from runs.access import start
+from runs.lifecycle import lifecycle
+from web import routing
+from web.asgi import router
+
+ID = "01890000-0000-7000-8000-000000000000"
+ROUTES = router.routes
+STARTING = {
+    inspect.unwrap(function)
+    for function in (start.start_run, start.answer, lifecycle.start, lifecycle.start_at_once)
+}
+ROOMS = {"agui_project", "dashboard", "runs", "teams", "web"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "kind"),
+    [
+        ("POST", "/", "start"),
+        ("POST", "/agui", "start"),
+        ("POST", "/api/agui/agent/demo/run/", "start"),
+        ("POST", "/agui/agent/demo/connect", "join"),
+        ("POST", "/api/v1/runs", "start"),
+        ("POST", "/api/v1/runs/1/cancel", "write"),
+        ("POST", "/agui/agent/demo/stop/t/", "write"),
+        ("POST", "/api/chat/demo/t/stop", "write"),
+        ("POST", "/v1/responses/r/cancel", "write"),
+        ("POST", "/a2a/demo/tasks/t:cancel", "write"),
+        ("POST", "/v1/responses", "start"),
+        ("POST", "/a2a/demo/message:send", "start"),
+        ("POST", "/mcp", "start"),
+        ("POST", "/login/", "write"),
+        ("POST", "/nowhere/", "write"),
+        ("POST", "/agents/run", "start"),
+        ("POST", "/agents/answer", "start"),
+        ("POST", f"/api/v1/interrupts/{ID}/answer", "start"),
+        ("POST", f"/api/v1/schedules/{ID}/run", "start"),
+        ("POST", f"/api/v1/runs/{ID}/cancel", "write"),
+        ("POST", f"/runs/{ID}/again", "start"),
+        ("POST", f"/runs/{ID}/continue", "start"),
+        ("POST", f"/runs/{ID}/change", "start"),
+        ("POST", f"/runs/{ID}/cancel", "write"),
+        ("POST", f"/inbox/{ID}/answer", "start"),
+        ("POST", f"/team/schedules/{ID}/run", "start"),
+        ("POST", "/v1/conversations", "write"),
+        ("POST", "/a2a/tasks/t:subscribe", "join"),
+        ("DELETE", "/v1/responses/r", "write"),
+        ("GET", "/agui", "read"),
+    ],
+)
+def test_which_requests_are_starts(method: str, path: str, kind: str) -> None:
+    scope = {"type": "http", "method": method, "path": path, "headers": []}
+    assert routing.kind_of(ROUTES, scope) == kind
+
+
+def names_of(code: CodeType) -> set[str]:
+    inner = (each for each in code.co_consts if isinstance(each, CodeType))
+    return set(code.co_names).union(*map(names_of, inner))
+
+
+def used_by(function: FunctionType) -> Iterator[Any]:
+    """What a function names or encloses; of the apps of one address, the one for POST."""
+    names = names_of(function.__code__)
+    for name in names:
+        value = function.__globals__.get(name)
+        if isinstance(value, ModuleType):
+            yield from (getattr(value, each, None) for each in names)
+        else:
+            yield value
+    for cell in function.__closure__ or ():
+        value = cell.cell_contents
+        yield value.get("POST") if isinstance(value, dict) else value
+
+
+def can_start(view: Any) -> bool:
+    """Whether a start of a run is reached from here, through functions of ours."""
+    visited: set[Any] = set()
+    waiting = [view]
+    while waiting:
+        value = waiting.pop()
+        if not isinstance(value, FunctionType):
+            continue
+        value = inspect.unwrap(value)
+        if value in STARTING:
+            return True
+        if value not in visited and value.__module__.partition(".")[0] in ROOMS:
+            visited.add(value)
+            waiting += used_by(value)
+    return False
+
+
+def views(resolver: URLResolver) -> Iterator[tuple[str, Any]]:
+    for pattern in resolver.url_patterns:
+        if isinstance(pattern, URLResolver):
+            yield from views(pattern)
+        else:
+            yield str(pattern.pattern), pattern.callback
+
+
+def test_each_view_that_can_start_a_run_declares_it() -> None:
+    wrong, starting = [], 0
+    for route, view in views(get_resolver()):
+        of_class = getattr(view, "view_class", None)
+        reaches = can_start(getattr(of_class, "post", None) if of_class else view)
+        starting += reaches
+        if reaches != (kinds.kind_of(view) == kinds.START):
+            wrong.append(route)
+    assert wrong == [], "declare the view with @starts (agui_project/kinds.py), or do not"
+    assert starting >= 10
+
+
+def test_each_other_route_declares_its_kind_and_starts_are_starts() -> None:
+    forgotten = [str(route.pattern) for route in ROUTES if not hasattr(route, routing.POST_KIND)]
+    assert forgotten == [], "declare the kind of a POST (_route in web/routing.py)"
+    declared = {str(each.pattern): getattr(each, routing.POST_KIND) for each in ROUTES}
+    starting = {str(each.pattern) for each in ROUTES if can_start(each.callback)}
+    assert {route: declared[route] for route in starting if declared[route] != kinds.START} == {}
+    assert len(starting) >= 8
