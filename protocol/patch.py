@@ -13,10 +13,14 @@ from protocol.strict_json import size_of
 
 MAX_COPIED = 1_000_000
 """How many values one patch may copy: a few copies of the root would each double the document."""
+MAX_DUPLICATED = 150_000
+"""How many values its ``copy`` operations may copy: 30 ms. An object or array counts as three."""
 MAX_GROWTH = 10 * 1024 * 1024
 """By how many characters of JSON the ``copy`` operations of one patch may enlarge the document."""
-MAX_SHIFTED = 50_000_000
-"""How many array elements its insertions and removals may shift: 0.2 s."""
+MAX_SHIFTED = 10_000_000
+"""How many array elements its insertions and removals may shift: 20 ms."""
+SHIFTED_PER_UNIT = 64
+"""Array elements that can be shifted in the time in which one value is copied."""
 MAX_STEPS = 100
 """Steps of a path; a value of 100 levels at its end stays within MAX_DEPTH."""
 MAX_DEPTH = 200
@@ -26,7 +30,12 @@ Undo = list[tuple[Callable[..., Any], tuple[Any, ...]]]
 
 
 class PatchFailed(Exception):
-    """The patch does not apply to this document, which is unchanged."""
+    """The patch does not apply to this document, which is unchanged.
+
+    ``work`` is the number of units that the attempt has cost.
+    """
+
+    work = 0
 
 
 def apply(document: Any, operations: Iterable[Mapping[str, Any]]) -> Any:
@@ -41,8 +50,11 @@ def apply(document: Any, operations: Iterable[Mapping[str, Any]]) -> Any:
 
 def grown(
     document: Any, operations: Iterable[Mapping[str, Any]], kind: type = object
-) -> tuple[Any, int]:
-    """Like ``apply``; also returns how many characters of JSON its ``copy`` operations added.
+) -> tuple[Any, int, int]:
+    """Like ``apply``; also returns the growth and the work.
+
+    The growth is the number of characters of JSON that ``copy`` operations added, the work the
+    number of values copied, plus a unit for each 64 array elements shifted and for each operation.
 
     A patch that makes the root anything but a ``kind`` fails.
     """
@@ -55,23 +67,29 @@ def grown(
     except (PatchFailed, RecursionError) as failed:
         for reverse, arguments in reversed(patch.undo):
             reverse(*arguments)
-        if isinstance(failed, PatchFailed):
-            raise
-        raise PatchFailed("nested too deep") from None
-    return document, patch.growth
+        refusal = failed if isinstance(failed, PatchFailed) else PatchFailed("nested too deep")
+        refusal.work = 2 * patch.work
+        raise refusal from None
+    return document, patch.growth, patch.work
 
 
 class _Patch:
     """One patch while it is applied: how to undo its steps, and the amount of work so far."""
 
-    __slots__ = ("copied", "growth", "shifted", "undo")
+    __slots__ = ("copied", "duplicated", "growth", "shifted", "steps", "undo")
 
     def __init__(self) -> None:
         self.undo: Undo = []
-        self.copied = self.growth = self.shifted = 0
+        self.copied = self.duplicated = self.growth = self.shifted = self.steps = 0
+
+    @property
+    def work(self) -> int:
+        """The units of work so far."""
+        return self.steps + self.copied + self.duplicated + self.shifted // SHIFTED_PER_UNIT
 
     def step(self, root: Any, operation: Mapping[str, Any]) -> Any:
         """Apply one operation; returns the new root."""
+        self.steps += 1
         kind, keys = operation.get("op"), _keys(operation.get("path"))
         match kind:
             case "add":
@@ -130,6 +148,9 @@ class _Patch:
 
     def copy(self, root: Any, source: list[str], target: list[str]) -> Any:
         value = _find(root, source)
+        self.duplicated += _count(value, MAX_DUPLICATED - self.duplicated)
+        if self.duplicated > MAX_DUPLICATED:
+            raise PatchFailed("the patch copies too much")
         self.growth += size_of(value)
         if self.growth > MAX_GROWTH:
             raise PatchFailed("the patch copies too much")
@@ -177,6 +198,20 @@ class _Patch:
 
 
 _NAMES: Mapping[type, str] = {dict: "an object"}
+
+
+def _count(value: Any, most: int) -> int:
+    """The values of a JSON value, an object or array as three; stops above ``most``."""
+    level, total = [value], 0
+    while level and total <= most:
+        part = level.pop()
+        if part.__class__ in _CONTAINERS:
+            total += 3 + len(part)
+            if total > most:
+                break
+            parts = part.values() if part.__class__ is dict else part
+            level += [each for each in parts if each.__class__ in _CONTAINERS]
+    return total
 
 
 def _check_depth(value: Any, above: int) -> None:

@@ -14,9 +14,14 @@ from protocol.errors import HostError, RunErrorCode, RunFailed
 from protocol.intake.intake import Intake
 from protocol.intake.replicas import NO_TEXT
 from protocol.intake.tally import Tally
+from protocol.sizes import weight
 from protocol.strict_json import dumps
 
 MAX_MEMORY = 1024 * 1024
+REPLAYED = 25
+"""Units of work for each event that is read from the log again, in addition to its text."""
+MAX_WORK = 4_000_000
+"""Units that one batch may cost: about a second of a database thread."""
 
 
 class EventRefused(HostError):
@@ -43,9 +48,15 @@ class FedIntake(Intake):
     def take(self, events: Sequence[Any], *, ends: bool = False) -> list[Record]:
         """The records of a batch; with ``ends`` the run's end, too. Raises EventRefused."""
         records: list[Record] = []
+        most = self.replicas.work + MAX_WORK
         for index, event in enumerate(events):
             try:
                 records += self.accept(event)
+                if self.replicas.work > most:
+                    raise RunFailed(
+                        RunErrorCode.EVENT_TOO_LARGE,
+                        "The batch's patches copy or shift too much; send fewer in a batch.",
+                    )
             except RunFailed as failed:
                 raise EventRefused.at(index, failed) from None
         if len(self.memory) > MAX_MEMORY:
@@ -58,7 +69,8 @@ class FedIntake(Intake):
         for payload in payloads:
             event = json.loads(payload)
             self._verifier.feed(event)
-            self._replicas.take(event, len(payload))
+            self.replicas.take(event, weight(payload))
+            self.replicas.work += REPLAYED + len(payload) // 16
             self._head += 1
             if event["type"] in DELTA_IDS:
                 self._room -= len(event["delta"])

@@ -34,13 +34,12 @@ from protocol.intake.tally import Tally
 from protocol.intake.verifier import Verifier
 from protocol.legacy_events import Legacy
 from protocol.schema import PROTOCOL_VERSION
-from protocol.sizes import FRAMING, MAX_EVENT_BYTES
+from protocol.sizes import FRAMING, MAX_EVENT_BYTES, is_too_large, weight
 from protocol.violation import Violation
 
 MAX_TEXT = 100 * 1024 * 1024
 MAX_MESSAGE = 2000
 Batch = list[dict[str, Any]]
-
 _BARE: Mapping[str, Any] = {"type": "RUN_STARTED"}
 _new = tuple.__new__  # makes a named tuple in a third of the time
 
@@ -91,7 +90,7 @@ class Intake:
             self._ids["runId"], history, lambda: self._find("reused_id", "renamed")
         )
         self._verifier = Verifier()
-        self._replicas = Replicas((input or {}).get("state", {}), max_state, unstated=states)
+        self.replicas = Replicas((input or {}).get("state", {}), max_state, unstated=states)
         self._max_text = self._room = max_text
         self._seams = Seams()
         self._waiting_halves = self._seams.waiting
@@ -261,7 +260,7 @@ class Intake:
             if "outcome" in clean:
                 outcome = response_schema.usable(clean["outcome"], self._unusable)
                 clean = clean | {"outcome": outcome}
-        return [*self._replicas.before(clean), *self._chunks.expand(clean)]
+        return [*self.replicas.before(clean), *self._chunks.expand(clean)]
 
     def _commit(self, batch: Batch) -> list[Record]:
         """Encode, verify and mend a batch; return its records: all of them or none."""
@@ -296,7 +295,7 @@ class Intake:
         try:
             for at, event in enumerate(batch):
                 verifier.feed(event)
-                self._replicas.take(event, len(records[at].payload))
+                self.replicas.take(event, weight(records[at].payload))
         except RunFailed as failed:
             rule, fix = getattr(failed, "rule", ""), None
             if self._repair and isinstance(failed, Violation):
@@ -312,7 +311,7 @@ class Intake:
         return None
 
     def _fix(self, violation: Violation, event: dict[str, Any]) -> Fix | None:
-        fix = mend(self._verifier, self._replicas, violation, event)
+        fix = mend(self._verifier, self.replicas, violation, event)
         if fix is not None and fix.action == "restated":
             try:
                 self._record(fix.events[0])
@@ -326,15 +325,16 @@ class Intake:
         if "timestamp" not in event:
             event["timestamp"] = int(at * 1000)
         payload = encode(event)
-        if len(payload) > self._max_bytes:
+        if is_too_large(payload, self._max_bytes):
             raise RunFailed(
                 RunErrorCode.EVENT_TOO_LARGE,
-                f"A {event['type']} event is larger than {self._max_bytes:,} bytes.",
+                f"A {event['type']} event is larger than {self._max_bytes:,} bytes"
+                " or holds too many values.",
             )
         return Record(event["type"], payload, at)
 
     def _check_room(self, kind: str) -> None:
-        """Refuse text beyond the run's limit: readers and the worker hold all of it in memory."""
+        # Readers and the worker hold all of the text in memory.
         if self._room <= 0 and kind not in NO_TEXT:
             raise RunFailed(
                 RunErrorCode.EVENT_TOO_LARGE,

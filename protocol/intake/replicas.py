@@ -6,10 +6,13 @@ from typing import Any
 from protocol.deep_copy import deep_copy
 from protocol.errors import RunErrorCode, RunFailed
 from protocol.patch import PatchFailed, grown
+from protocol.sizes import CONTAINER_BYTES
 from protocol.strict_json import size_of
 from protocol.violation import Event, Violation
 
 MAX_BYTES = 10 * 1024 * 1024
+TEXT_PER_VALUE, WEIGHT_PER_UNIT = 4, 16
+"""Characters of JSON for each value of a state that is copied, for each unit when it is read."""
 NO_TEXT = frozenset(
     {"RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "STEP_STARTED", "STEP_FINISHED", "RAW", "CUSTOM"}
     | {"STATE_SNAPSHOT", "STATE_DELTA", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA"}
@@ -23,7 +26,9 @@ class Replicas:
 
     An activity of an earlier run is not known here, so its patches are not checked. Together the
     replicas hold at most ``max_bytes``, plus an eighth: sizes are added up as events come, and
-    measured exactly only once the sum has passed the limit.
+    measured exactly only once the sum has passed the limit. An object or array weighs
+    ``CONTAINER_BYTES`` in addition to its text. ``work`` counts the units that events have cost;
+    the caller charges them and sets it to 0.
     """
 
     __slots__ = (
@@ -37,6 +42,7 @@ class Replicas:
         "_unstated",
         "changed",
         "state",
+        "work",
     )
 
     def __init__(self, state: Any, max_bytes: int = MAX_BYTES, *, unstated: bool = False) -> None:
@@ -46,6 +52,7 @@ class Replicas:
         """
         self.state = state
         self._most = max_bytes
+        self.work = 0
         self._known = self._added = self._restated = 0
         self.changed = True
         self._borrowed = True
@@ -60,7 +67,7 @@ class Replicas:
         }
 
     def take(self, event: Event, size: int = 0) -> None:
-        """Follow an event of ``size`` bytes; its content becomes part of the replicas.
+        """Follow an event that weighs ``size``; its content becomes part of the replicas.
 
         Raises Violation(patch) if a patch does not apply, in which case nothing has changed. Raises
         RunFailed(EVENT_TOO_LARGE) if the replicas grow too large: the run cannot continue.
@@ -69,6 +76,7 @@ class Replicas:
         if rule is not None:
             rule(event)
             self._added += size
+            self.work += size // WEIGHT_PER_UNIT
             if self._known + self._added > self._most and self._added > self._most // 8:
                 self._measure()
 
@@ -79,9 +87,11 @@ class Replicas:
         """
         if not self._unstated or event["type"] != "STATE_DELTA":
             return []
+        self.work += size_of(self.state) // TEXT_PER_VALUE
         try:
-            grown(deep_copy(self.state), event["delta"])
-        except PatchFailed:
+            self.work += grown(deep_copy(self.state), event["delta"])[2]
+        except PatchFailed as failed:
+            self.work += failed.work
             return []
         return [{"type": "STATE_SNAPSHOT", "snapshot": self.state}]
 
@@ -97,7 +107,8 @@ class Replicas:
         return {"type": "STATE_SNAPSHOT", "snapshot": self.state}
 
     def _measure(self) -> None:
-        self._known = sum(map(size_of, (self.state, *self._activities.values())))
+        self._known = sum(map(_weight_of, (self.state, *self._activities.values())))
+        self.work += self._known // WEIGHT_PER_UNIT
         self._added = 0
         if self._known > self._most:
             raise RunFailed(
@@ -113,7 +124,8 @@ class Replicas:
     def _state_delta(self, event: Event) -> None:
         if self._borrowed:
             self.state, self._borrowed = deep_copy(self.state), False
-            self._added += size_of(self.state)
+            self._added += (size := _weight_of(self.state))
+            self.work += size // TEXT_PER_VALUE
         self.state = self._applied(event, self.state, event["delta"])
         self.changed = True
 
@@ -137,8 +149,24 @@ class Replicas:
         self, event: Event, document: Any, patch: Iterable[Event], kind: type = object
     ) -> Any:
         try:
-            document, growth = grown(document, patch, kind)
+            document, growth, work = grown(document, patch, kind)
         except PatchFailed as failed:
+            self.work += failed.work
             raise Violation("patch", f"{event['type']}: {str(failed)[:200]}.") from None
-        self._added += growth
+        if growth:  # copied containers weigh more than their text
+            self._added += growth + CONTAINER_BYTES // 3 * work
+        self.work += work
         return document
+
+
+def _weight_of(value: Any) -> int:
+    """What a value weighs: its JSON without brackets in strings, plus its containers."""
+    size, containers, level = size_of(value), 0, [value]
+    while level:
+        part = level.pop()
+        containers += 1
+        if part.__class__ is dict:
+            level += [each for each in part.values() if each.__class__ in (dict, list)]
+        elif part.__class__ is list:
+            level += [each for each in part if each.__class__ in (dict, list)]
+    return size + CONTAINER_BYTES * containers

@@ -34,7 +34,7 @@ from runs.lifecycle.lifecycle import Claimed
 from runs.lifecycle.statuses import log_end
 from runs.worker import failures, files, traces
 from runs.worker.children import Children
-from runs.worker.pace import Pace
+from runs.worker.pace import Pace, Work
 from runtimes.context.run_context import RunContext
 from runtimes.kinds.table import runtime_for
 from runtimes.middleware.chain import Chain
@@ -154,6 +154,7 @@ class Execution:
         timeout = run.agent.timeout_seconds or settings.AGUI_RUN_TIMEOUT
         self.limit = min(limits.run_seconds or timeout, timeout)
         self.pace = Pace(limits.events_per_second)
+        self.work = Work(run.team_id)
         self.stopping: asyncio.Future[Stop] = asyncio.get_running_loop().create_future()
         self.log = log.bind(run=str(run.pk), agent=run.agent.slug)
 
@@ -183,6 +184,7 @@ class Execution:
         except AppendFailed:
             await self._end_refused()
         finally:
+            self.work.charge()
             if self.trace is not None:
                 self.trace.close()
             await self.checkpoints.close()
@@ -258,7 +260,7 @@ class Execution:
         runtime = runtime_for(self.run.agent)
         lease, pace, ctx = self.lease, self.pace, await self._context()
         self.ctx = ctx
-        accept = self.intake.accept
+        accept, replicas, work = self.intake.accept, self.intake.replicas, self.work
         if lease.full:
             await lease.room()  # Free the echo: an input may be megabytes.
         stream = runtime.run(ctx)
@@ -270,6 +272,9 @@ class Execution:
                 self._append(records)
                 if self.intake.ended:
                     break
+                if work.add(records, replicas.work):
+                    await work.settle()
+                replicas.work = 0
                 pace.left -= len(records)
                 if pace.left < 0:
                     await pace.wait()

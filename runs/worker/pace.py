@@ -2,7 +2,15 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+
+from backends import work
+from protocol.encoding import Record
+
+EVENT = 20
+"""Units of work for each event, in addition to its text."""
+LUMP = 20_000
+"""Units that are charged at once: some milliseconds, after which other runs get their turn."""
 
 
 class Pace:
@@ -30,4 +38,33 @@ class Pace:
     async def wait(self) -> None:
         """Return once the run may send more."""
         while (seconds := self.debt()) > 0:
+            await asyncio.sleep(seconds)
+
+
+class Work:
+    """Charges a run's work to its team, and pauses the run while the team is above its share."""
+
+    __slots__ = ("_team", "units")
+
+    def __init__(self, team: object) -> None:
+        self._team = team
+        self.units = 0
+
+    def add(self, records: Sequence[Record], more: int) -> bool:
+        """Count ``records`` and ``more`` units; True if it is time to ``settle``."""
+        self.units += more
+        for record in records:
+            self.units += EVENT + len(record.payload) // work.BYTES
+        return self.units > LUMP
+
+    def charge(self) -> None:
+        """Charge what was counted."""
+        work.charge(self._team, "fold", self.units)
+        self.units = 0
+
+    async def settle(self) -> None:
+        """Charge, give the loop back once, and return when the team is below its share."""
+        self.charge()
+        await asyncio.sleep(0)
+        while (seconds := work.debt(self._team)) > 0:
             await asyncio.sleep(seconds)

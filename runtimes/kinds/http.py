@@ -20,7 +20,7 @@ from django.conf import settings
 
 from protocol.errors import RunErrorCode, RunFailed
 from protocol.schema import TERMINAL
-from protocol.strict_json import dumps
+from protocol.strict_json import MAX_VALUES, dumps, has_too_many_values
 from runtimes.context.files import inlined
 from runtimes.context.run_context import RunContext
 from runtimes.kinds.legacy_input import legacy
@@ -266,6 +266,11 @@ def _parsed(data: str) -> dict[str, Any] | None:
     """The event in one frame; None for the empty frames and end marks that some servers send."""
     if data.strip() in ("", "[DONE]"):
         return None
+    if len(data) > MAX_VALUES and has_too_many_values(data.encode("utf-8", "replace")):
+        raise RunFailed(
+            RunErrorCode.EVENT_TOO_LARGE,
+            f"The remote agent sent an event with more than {MAX_VALUES:,} values.",
+        )
     try:
         event = json.loads(data)
     except (ValueError, RecursionError):

@@ -130,6 +130,29 @@ def test_copies_that_double_the_document_end() -> None:
     assert patch.MAX_COPIED == 1_000_000
 
 
+def test_a_copy_is_counted_before_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fresh(self: object, value: object) -> object:
+        raise AssertionError("copied")
+
+    monkeypatch.setattr("protocol.patch._Patch.fresh", fresh)
+    with pytest.raises(PatchFailed, match="copies too much"):
+        apply({"a": [0] * 900_000, "b": 0}, [op("copy", "/b", **{"from": "/a"})])
+    with pytest.raises(PatchFailed, match="copies too much"):
+        apply({"a": [[]] * 60_000, "b": 0}, [op("copy", "/b", **{"from": "/a"})])
+
+
+def test_work_counts_copies_shifts_and_operations_also_of_a_patch_that_fails() -> None:
+    document = {"a": [0] * 6400, "b": 0}
+    shifts = [op("add", "/a/0", 1), op("remove", "/a/0")]
+    work = patch.grown(document, shifts)[2]
+    assert work == 2 + (6400 + 6401) // 64
+    copy = op("copy", "/b", **{"from": "/a"})
+    assert patch.grown(document, [copy])[2] >= 6400
+    with pytest.raises(PatchFailed) as failed:
+        patch.grown(document, [*shifts, op("remove", "/none")])
+    assert failed.value.work >= work
+
+
 def test_a_document_too_deep_to_compare_fails_the_patch() -> None:
     document: dict[str, Any] = {"a": []}
     inner = document["a"]

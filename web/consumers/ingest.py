@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 from agui_project.errors import UnsupportedMediaType
+from backends import work
 from backends.postgres.bridge import db
 from protocol import strict_json
 from protocol.dialects import durable_streams as wire
@@ -14,6 +15,7 @@ from runs.lifecycle.ingest import batches
 from runs.lifecycle.ingest.batches import EMPTY, Fed
 from runs.lifecycle.ingest.producers import EPOCH, ID, LONGEST_ID, MOST, SEQ, Place
 from teams.authentication import Principal
+from teams.limits import refuse_work
 from web.asgi_http import Request, answer
 from web.consumers import arriving
 from web.scope import Send
@@ -43,7 +45,11 @@ def _feed(
     principal: Principal, request: Request, place: Place | None, body: bytes, *, closes: bool
 ) -> Fed:
     run = access.find_to_feed(principal, request.kwargs["run_id"])
-    events = _events(request, body, closes) if body.strip() else []
+    events: list[Any] = []
+    if body.strip():
+        refuse_work(run.team_id)
+        work.charge(run.team_id, "parse", len(body) // work.BYTES + body.count(b","))
+        events = _events(request, body, closes)
     if place is None and (events or not closes):
         raise BadRequest(
             "Send Producer-Id, Producer-Epoch and Producer-Seq, so that a batch that is sent twice "

@@ -18,6 +18,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from agui_project.errors import Conflict, MethodNotAllowed, Unavailable
+from backends import work
 from events import findings
 from events.journal import Claim
 from events.models import Journal
@@ -36,6 +37,8 @@ from teams.limits import LimitReached, Limits, limits_of
 log = structlog.get_logger(__name__)
 
 EMPTY = "A batch has at least one event, unless Stream-Closed ends the run."
+EVENT = 20
+"""Units of work for each event of a batch."""
 AHEAD = 5.0
 """Seconds by which a producer that does not wait for its answers may be ahead of its pace."""
 
@@ -170,7 +173,12 @@ def _taken(
         records = intake.fail(RunErrorCode.TIMEOUT, "The run took longer than it may.")
         _append(run, Claim(run.pk, ingest.generation, stored.head), records, intake)
         return None
-    records = intake.take(events, ends=closes)
+    try:
+        records = intake.take(events, ends=closes)
+    finally:
+        # A refused batch costs as much, and the next one has to read the log again.
+        work.charge(run.team_id, "fold", intake.replicas.work + EVENT * len(events))
+        intake.replicas.work = 0
     here = place or here
     Ingest.objects.filter(pk=run.pk).update(
         producer=here.producer,

@@ -4,8 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
+import pytest
+
 from backends.postgres.bridge import db
-from runs.worker.pace import Pace
+from backends.work import Buckets
+from protocol.encoding import Record
+from runs.worker import pace as pacing
+from runs.worker.pace import EVENT, LUMP, Pace, Work
 from teams.models import TeamLimits
 from tests.cast import Cast
 from tests.runs.playing import Play
@@ -76,3 +81,56 @@ async def test_a_teams_run_seconds_count_before_the_agents_own(cast: Cast, play:
     await db(TeamLimits.objects.create, team=cast.team, run_seconds=1)
     run, _ = await play(endless, timeout_seconds=600)
     assert run.error_code == "timeout"
+
+
+async def test_work_is_charged_in_lumps_and_waits_above_the_share(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    buckets, slept = Buckets(share=1000, burst=1.0, clock=Clock()), list[float]()
+    monkeypatch.setattr(
+        pacing.work, "charge", lambda team, kind, units: buckets.charge(team, units)
+    )
+    monkeypatch.setattr(pacing.work, "debt", lambda team: 0.0 if slept[1:] else buckets.debt(team))
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr(pacing.asyncio, "sleep", sleep)
+    work = Work("t")
+    assert not work.add([], LUMP)
+    assert work.add([Record("CUSTOM", b"x" * 160, 0.0)], 0)
+    await work.settle()
+    assert work.units == 0
+    assert slept == [0, (LUMP + EVENT + 10 - 1000) / 1000]
+
+
+async def test_a_flood_of_copies_is_charged_to_the_team(
+    cast: Cast, play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Patches of 90 bytes that each copy 40,000 values: the loop is given back after each."""
+    owed, settled = [0], [0]
+
+    def charge(team: object, kind: str, units: int) -> None:
+        assert (team, kind) == (cast.team.pk, "fold")
+        owed[0] += units
+
+    monkeypatch.setattr(pacing.work, "charge", charge)
+    settle = Work.settle
+
+    async def counted(self: Work) -> None:
+        settled[0] += 1
+        await settle(self)
+
+    monkeypatch.setattr(Work, "settle", counted)
+
+    async def copies(ctx: Any) -> AsyncIterator[Any]:
+        yield {"type": "STATE_SNAPSHOT", "snapshot": {"a": [0] * 40_000, "b": 0}}
+        for _ in range(20):
+            yield {
+                "type": "STATE_DELTA",
+                "delta": [{"op": "copy", "from": "/a", "path": "/b"}],
+            }
+
+    await play(copies)
+    assert settled[0] >= 20
+    assert owed[0] >= 20 * 40_000
