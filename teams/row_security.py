@@ -244,7 +244,7 @@ def _grant(application: str, writer: str) -> None:
 
 
 def _close_functions() -> None:
-    """Let only the roles execute our functions: whoever may connect is PUBLIC."""
+    """Let only the roles execute our functions: any role that can connect belongs to PUBLIC."""
     with connection.cursor() as cursor:
         cursor.execute(FUNCTIONS)
         for function, _, _, is_public in cursor.fetchall():

@@ -50,6 +50,14 @@ class Buffer:
         self._parts.append(delta)
         self.blank = self.blank and not delta.strip()
 
+    def copy(self) -> "Buffer":
+        """Another buffer with the same text."""
+        other = Buffer()
+        other._parts, other.blank = list(self._parts), self.blank
+        other.partly_sent, other.is_json = self.partly_sent, self.is_json
+        other.withheld = list(self.withheld)
+        return other
+
     def forget(self) -> None:
         """Drop a text that needs no redaction."""
         self._parts.clear()
@@ -68,6 +76,19 @@ class LinkView:
         self._texts: dict[str, Buffer] = {}
         self._calls: dict[str, Buffer] = {}
         self._tools: dict[str, str] = {}
+
+    def copy(self) -> "LinkView":
+        """Another view at the same place of the log, for a reader who goes on alone."""
+        other = LinkView(self.hidden)
+        other._state = self._state if self._state is _UNSET else deep_copy(self._state)
+        other._state_shared, other._own = self._state_shared, set(self._own)
+        other._activities = {
+            key: (kind, deep_copy(content)) for key, (kind, content) in self._activities.items()
+        }
+        other._texts = {key: buffer.copy() for key, buffer in self._texts.items()}
+        other._calls = {key: buffer.copy() for key, buffer in self._calls.items()}
+        other._tools = dict(self._tools)
+        return other
 
     def show(self, event: Event) -> Shown:
         """Zero, one or two events; the same object if nothing changes."""

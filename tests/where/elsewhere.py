@@ -43,7 +43,6 @@ ELSEWHERE = {
     "events/admin.py": "tests/dashboard/test_admin.py",
     "events/findings.py": "tests/runs/worker/test_findings.py",
     "protocol/part_kinds.py": "tests/protocol/fold/test_open_parts.py",
-    "protocol/sizes.py": "tests/protocol/intake/test_intake.py",
     "runs/access/again.py": "tests/dashboard/runs/test_acting.py",
     "runs/access/capabilities.py": "tests/runs/api/test_copilot.py",
     "runs/access/copilot_threads.py": "tests/runs/api/test_copilot.py",

@@ -5,7 +5,6 @@ readers of one run under one redaction share the view and what it has shown.
 """
 
 import asyncio
-import copy
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -81,7 +80,7 @@ class LinkReader:
         if seq <= len(log.pieces):
             return log.pieces[seq - 1]
         if self._own is None and log.is_full:
-            self._own = copy.deepcopy(log.view)
+            self._own = log.view.copy()
         if self._own is not None:
             return batch.linked_piece(self._own, place)
         piece = batch.linked_piece(log.view, place)

@@ -265,3 +265,18 @@ def test_prose_streams_on() -> None:
 def test_paths_are_names_with_dots(path: str) -> None:
     with pytest.raises(BadPath):
         Redaction([path])
+
+
+@settings(max_examples=60, deadline=None, database=None)
+@given(threads(), st.sampled_from([(), ("x",), ("state",)]), st.floats(0, 1))
+def test_a_copy_goes_on_as_the_view_does(
+    log: list[Event], paths: tuple[str, ...], part: float
+) -> None:
+    """What one of them is shown afterwards, the other does not notice."""
+    log = expanded(log)
+    half, view = int(len(log) * part), LinkView(Redaction(paths))
+    for event in log[:half]:
+        view.show(event)
+    for each in (view.copy(), view.copy(), view):
+        rest = [json.loads(encode(one)) for event in log[half:] for one in each.show(event)]
+        assert rest == visible(log, *paths)[-len(rest) :][: len(rest)] or not rest
