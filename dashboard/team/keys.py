@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 from dashboard.forms import KeyForm, submitted
 from dashboard.pages import action, both
 from protocol.errors import Invalid
+from protocol.input.numbers import whole
 from teams import keys as credentials
 from teams.access import api_keys
 from teams.authentication import Principal
@@ -47,10 +48,10 @@ def _create(principal: Principal, fields: dict[str, Any]) -> tuple[ApiKey, str]:
 @action
 def rotate(request: HttpRequest, principal: Principal, key_id: UUID) -> HttpResponse:
     """Make a successor, shown on the page that answers."""
-    hours = request.POST.get("overlap", "24")
-    if not hours.isdecimal() or int(hours) > LONGEST_OVERLAP:
+    hours = whole(request.POST.get("overlap", "24"), 0, LONGEST_OVERLAP)
+    if hours is None:
         raise Invalid(f"overlap must be 0 to {LONGEST_OVERLAP} hours.", details={"path": "overlap"})
-    _, text = api_keys.rotate(principal, key_id, timedelta(hours=int(hours)))
+    _, text = api_keys.rotate(principal, key_id, timedelta(hours=hours))
     return _page(request, principal, _form(principal), text)
 
 

@@ -6,6 +6,7 @@ from django.shortcuts import redirect
 
 from dashboard.pages import action
 from protocol.errors import Invalid
+from protocol.input.numbers import whole
 from teams.access import members
 from teams.authentication import Principal
 
@@ -14,13 +15,14 @@ from teams.authentication import Principal
 def change(request: HttpRequest, principal: Principal) -> HttpResponse:
     """Set the longest life of a new key, and whether everybody needs a second factor."""
     text = request.POST.get("key_days", "").strip()
-    if text and not (text.isdecimal() and 1 <= int(text) <= members.MOST_KEY_DAYS):
+    days = whole(text, 1, members.MOST_KEY_DAYS)
+    if text and days is None:
         raise Invalid(
             f"key_days must be 1 to {members.MOST_KEY_DAYS}, or empty.",
             details={"path": "key_days"},
         )
     factor = bool(request.POST.get("second_factor"))
-    changes = {"key_days": int(text) if text else None, "second_factor": factor}
+    changes = {"key_days": days, "second_factor": factor}
     members.change_team(principal, changes)
     messages.success(request, "The team's rules were saved.")
     return redirect("team")

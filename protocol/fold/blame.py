@@ -61,8 +61,12 @@ class Blame:
         for name in self._steps:
             if isinstance(value, dict) and name in value:
                 value = value[name]
-            elif isinstance(value, list) and name.isdecimal() and int(name) < len(value):
+            elif isinstance(value, list) and _is_index(name) and int(name) < len(value):
                 value = value[int(name)]
             else:
                 return MISSING
         return value
+
+
+def _is_index(name: str) -> bool:
+    return name.isascii() and name.isdecimal() and len(name) < 16

@@ -17,6 +17,7 @@ from agui_project.kinds import starts
 from events import journal
 from events.journal import Page
 from protocol.errors import Invalid
+from protocol.input.numbers import whole
 from protocol.schema import EVENTS
 from protocol.views import raw
 from runs.access import access, context, cursors, start
@@ -208,6 +209,6 @@ def _page(run_id: UUID, after: int, query: Mapping[str, str]) -> Page:
 def _limit(value: str | None) -> int:
     if value is None:
         return journal.PAGE_ROWS
-    if not value.isdecimal() or not 1 <= int(value) <= journal.PAGE_ROWS:
+    if (limit := whole(value, 1, journal.PAGE_ROWS)) is None:
         raise Invalid(f"limit must be 1 to {journal.PAGE_ROWS}.", details={"path": "limit"})
-    return int(value)
+    return limit

@@ -11,6 +11,7 @@ from rest_framework.views import APIView
 
 from agui_project.errors import BadCursor
 from protocol.errors import Invalid
+from protocol.input.numbers import whole
 from runs.access import copilot_threads, threads
 from runs.api.erasure import ThreadErasure
 from runs.models import Thread, Visibility
@@ -123,9 +124,9 @@ class ThreadDetail(ThreadErasure):
 def _limit(value: str | None) -> int:
     if value is None:
         return PAGE
-    if not value.isdecimal() or not 1 <= int(value) <= LONGEST_PAGE:
+    if (limit := whole(value, 1, LONGEST_PAGE)) is None:
         raise Invalid(f"limit must be 1 to {LONGEST_PAGE}.", details={"path": "limit"})
-    return int(value)
+    return limit
 
 
 def _archived(value: str | None) -> bool | None:

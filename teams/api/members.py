@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 
 from agui_project.errors import NotFound
 from protocol.errors import Invalid
+from protocol.input.numbers import whole
 from teams.access import members
 from teams.api.bodies import Body, without_body
 from teams.api.pages import NewestFirst
@@ -25,11 +26,14 @@ KEYS = OpenApiParameter(
 )  # fmt: skip
 
 
+MOST = 10**18 - 1
+
+
 def number(text: str) -> int:
     """A membership's id. Raises ValueError."""
-    if not text.isdecimal() or len(text) > 18:
+    if (its_id := whole(text, 0, MOST)) is None:
         raise ValueError(text)
-    return int(text)
+    return its_id
 
 
 class NewestMembersFirst(NewestFirst):

@@ -1,7 +1,6 @@
 """POST /api/v1/runs/{id}/stream: a producer feeds a run that is executed elsewhere."""
 
 import asyncio
-import re
 from typing import Any
 
 from agui_project.errors import UnsupportedMediaType
@@ -10,6 +9,7 @@ from backends.postgres.bridge import db
 from protocol import strict_json
 from protocol.dialects import durable_streams as wire
 from protocol.errors import BadRequest
+from protocol.input.numbers import whole
 from runs.access import access
 from runs.lifecycle.ingest import batches
 from runs.lifecycle.ingest.batches import EMPTY, Fed
@@ -19,8 +19,6 @@ from teams.limits import refuse_work
 from web.asgi_http import Request, answer
 from web.consumers import arriving
 from web.scope import Send
-
-_NUMBER = re.compile(r"[0-9]{1,16}")
 
 
 async def ingest(request: Request, send: Send) -> None:
@@ -72,9 +70,9 @@ def _place(request: Request) -> Place | None:
 
 
 def _number(text: str | None, name: str) -> int:
-    if text is None or not _NUMBER.fullmatch(text) or int(text) > MOST:
+    if text is None or (number := whole(text, 0, MOST)) is None:
         raise BadRequest(f"{name.title()} must be a whole number.", details={"path": name})
-    return int(text)
+    return number
 
 
 def _events(request: Request, body: bytes, closes: bool) -> list[Any]:

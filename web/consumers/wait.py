@@ -13,6 +13,7 @@ from backends.postgres.bridge import db
 from events.follow import follow
 from protocol import strict_json
 from protocol.errors import Invalid
+from protocol.input.numbers import whole
 from runs.access import access, start
 from runs.api.serializers import RunSerializer
 from runs.models import ENDED
@@ -51,6 +52,6 @@ def _render(principal: Principal, run_id: UUID) -> tuple[int, bytes]:
 
 
 def _seconds(value: str) -> int:
-    if not value.isdecimal() or int(value) > LONGEST:
+    if (seconds := whole(value, 0, LONGEST)) is None:
         raise Invalid(f"wait must be 0 to {LONGEST} seconds.", details={"path": "wait"})
-    return int(value)
+    return seconds

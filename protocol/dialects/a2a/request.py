@@ -9,6 +9,7 @@ from protocol.dialects.a2a.push import PushConfig
 from protocol.dialects.a2a.push import read as read_push
 from protocol.errors import BadRequest, Invalid
 from protocol.input.fields import object_at, text_at, wrong
+from protocol.input.numbers import whole
 from protocol.strict_json import dumps
 
 Json = dict[str, Any]
@@ -67,14 +68,17 @@ def read(body: Any) -> SendRequest:
     )
 
 
+MOST_HISTORY = 10**9 - 1
+
+
 def length(value: Any) -> int | None:
     """A ``historyLength``, of a body or of a query. Raises Invalid."""
     if value is None:
         return None
-    text = str(value)
-    if isinstance(value, bool) or not text.isdecimal() or len(text) > 9:
+    text = value if isinstance(value, str) else str(value)[:20]
+    if isinstance(value, bool) or (messages := whole(text, 0, MOST_HISTORY)) is None:
         raise wrong("historyLength", "a number from 0")
-    return int(text)
+    return messages
 
 
 def _answer(parts: list[Json]) -> Any:

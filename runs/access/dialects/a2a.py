@@ -16,6 +16,7 @@ from protocol.dialects.a2a.task import Task
 from protocol.dialects.durations import timestamp_of
 from protocol.errors import BadRequest, Invalid
 from protocol.input.fields import wrong
+from protocol.input.numbers import whole
 from runs.access import access, start
 from runs.access.dialects import chats, tasks
 from runs.lifecycle import lifecycle, turns
@@ -199,7 +200,7 @@ def _before(rows: QuerySet[Run], token: str | None) -> QuerySet[Run]:
 
 
 def _number(query: Any, name: str, default: int) -> int:
-    text = query.get(name) or str(default)
-    if not text.isdecimal() or not 1 <= int(text[:9]) <= LARGEST_PAGE:
+    number = whole(query.get(name) or str(default), 1, LARGEST_PAGE)
+    if number is None:
         raise wrong(name, f"a number from 1 to {LARGEST_PAGE}")
-    return int(text)
+    return number

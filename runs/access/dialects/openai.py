@@ -16,6 +16,7 @@ from protocol.dialects.openai.chat import ChatCompletion
 from protocol.dialects.openai.request import ChatCompletionRequest, ResponseRequest
 from protocol.dialects.openai.responses import PREFIX, Responses
 from protocol.ids import uuid7_seconds
+from protocol.input.numbers import whole
 from runs.access import access
 from runs.access.dialects import chats
 from runs.lifecycle import lifecycle
@@ -113,9 +114,9 @@ def after(run: Run, text: str | None) -> int:
     """The number of ``starting_after``; -1 for all. Raises BadCursor if nobody can have it."""
     if text is None:
         return -1
-    if not text.isdecimal() or len(text) > 12 or int(text) >= (run.journal.head + 1) * PLACES:
+    if (number := whole(text, 0, (run.journal.head + 1) * PLACES - 1)) is None:
         raise BadCursor("starting_after is the sequence_number of an event of this response.")
-    return int(text)
+    return number
 
 
 def input_items(run: Run) -> list[Json]:

@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 
 from agui_project.errors import BadCursor
 from protocol.errors import Invalid
+from protocol.input.numbers import whole
 from protocol.strict_json import dumps
 from runs.access import access, copilot_threads, start
 from runs.access.copilot_threads import Listed, Position
@@ -137,12 +138,15 @@ def _standing(request: Request, thread_id: str) -> joining.ThreadState | None:
     return joining.standing(thread.pk) if thread else None
 
 
+MOST_SEQ = 10**10 - 1
+
+
 def _limit(value: str | None, default: int, most: int) -> int:
     if value is None:
         return default
-    if not value.isdecimal() or not 1 <= int(value) <= most:
+    if (limit := whole(value, 1, most)) is None:
         raise Invalid(f"limit must be 1 to {most}.", details={"path": "limit"})
-    return int(value)
+    return limit
 
 
 def _uuid(text: str) -> UUID:
@@ -154,6 +158,6 @@ def _uuid(text: str) -> UUID:
 
 def _position(text: str) -> Position:
     run, _, seq = text.partition(":")
-    if not seq.isdecimal() or len(seq) > 10:
+    if (number := whole(seq, 0, MOST_SEQ)) is None:
         raise BadCursor("This cursor does not belong to this list.")
-    return Position(_uuid(run), int(seq))
+    return Position(_uuid(run), number)
