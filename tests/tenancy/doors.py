@@ -229,9 +229,7 @@ DJANGO: dict[str, Door] = {
     "api/v1/audit.csv": Door({"GET": LIST}),
     "api/v1/audit.ndjson": Door({"GET": LIST}),
     "api/v1/limits": Door({"GET": LIST}),
-    "api/v1/files": Door(
-        {"GET": LIST, "POST": Who(401, 401, 201, 201)}, "api/v1/files?name=new.json", body={"a": 1}
-    ),
+    "api/v1/files": Door({"GET": LIST, "POST": Who(401, 401, 201, 201)}, body={"a": 1}),
     "api/v1/files/<uuid:file_id>": Door(
         {"GET": OBJECT, "DELETE": Who(401, 401, 404, 409)}, "api/v1/files/{file}"
     ),
