@@ -5,7 +5,9 @@ from urllib.parse import quote
 import pytest
 
 from tests.tenancy.doors import ASGI
-from tests.tenancy.test_doors import DJANGO, House, knock
+from tests.tenancy.test_doors import DJANGO, House, house, knock
+
+__all__ = ["house"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -30,7 +32,7 @@ async def test_no_number_is_an_error_of_the_host(house: House, bell: None, name:
     assert wrong == []
 
 
-@pytest.mark.parametrize("value", HOSTILE[:3])
+@pytest.mark.parametrize("value", HOSTILE[:3], ids=("long", "negative", "arabic"))
 @pytest.mark.parametrize("asker", ["nobody", "owner"])
 async def test_a_wait_that_is_no_number(house: House, bell: None, asker: str, value: str) -> None:
     address = f"/api/v1/runs?wait={quote(value)}"

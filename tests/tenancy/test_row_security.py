@@ -16,6 +16,7 @@ from psycopg.errors import InsufficientPrivilege, UniqueViolation
 
 from backends.postgres import roles, scope
 from runs.models import Run
+from runtimes.models import FileDirectory
 from teams import row_security
 from teams.models import Team
 from tests.cast import Cast
@@ -24,14 +25,20 @@ from tests.tenancy import rows
 if TYPE_CHECKING:
     from tests.acceptance.host import Host
 
-FOR_ALL_TEAMS = {"events_doomed", "runtimes_filedirectory"}
+FOR_ALL_TEAMS = {"events_doomed"}
 """Tables of work that belongs to no team: its rows are seen by nobody in particular."""
 BEFORE_ITS_OWNER = {"events_journal"}
 """A row is nobody's until a run names it: then it is that run's team's."""
+OF_THE_HOST = {"runtimes_filedirectory"}
+"""The host's own row, which belongs to no run or thread of any team."""
 READ_BY_ALL = {"teams_team"}
 """Something may be shared with a team that one knows the id of."""
 MODELS = row_security.owned()
-EVERY_TABLE = pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.db_table)
+EVERY_TABLE = pytest.mark.parametrize(
+    "model",
+    [model for model in MODELS if model._meta.db_table not in OF_THE_HOST],
+    ids=lambda model: model._meta.db_table,
+)
 CATALOG = """
 select relname from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')
    and not relispartition and relrowsecurity
@@ -124,6 +131,16 @@ def test_another_teams_rows_are_out_of_reach(
         if table not in READ_BY_ALL:
             assert ask(f"select count(*) from {table}") == [(0,)]
     assert ask(count.format(table, theirs)) != [(0,)]
+
+
+def test_the_hosts_own_rows_are_out_of_reach(cast: Cast) -> None:
+    FileDirectory.objects.create(mark=cast.team.pk)
+    with scope.limited(cast.team.pk):
+        assert ask("select count(*) from runtimes_filedirectory") == [(0,)]
+        assert change("update runtimes_filedirectory set mark = mark") == 0
+        assert change("delete from runtimes_filedirectory") == 0
+    with scope.everywhere():
+        assert ask("select count(*) from runtimes_filedirectory") == [(1,)]
 
 
 def test_every_table_of_teams_has_a_policy(db: None) -> None:
