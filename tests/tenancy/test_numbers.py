@@ -36,4 +36,4 @@ async def test_no_number_is_an_error_of_the_host(house: House, bell: None, name:
 @pytest.mark.parametrize("asker", ["nobody", "owner"])
 async def test_a_wait_that_is_no_number(house: House, bell: None, asker: str, value: str) -> None:
     address = f"/api/v1/runs?wait={quote(value)}"
-    assert (await knock("POST", address, house.askers[asker], {})).status == 400
+    assert (await knock("POST", address, house.askers[asker], {})).status == 422
