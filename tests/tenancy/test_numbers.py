@@ -26,9 +26,9 @@ async def test_no_number_is_an_error_of_the_host(house: House, bell: None, name:
         url, value = house.url(door, route), quote(HOSTILE[number % len(HOSTILE)])
         for text in {value, HOSTILE[0]}:
             address = f"{url}{'&' if '?' in url else '?'}{name}={text}"
-            seen = await knock("GET", address, house.askers["owner"] | door.headers, None)
-            if seen.status >= 500:
-                wrong.append(f"{seen.status} {address[:120]}")
+            answer = await knock("GET", address, house.askers["owner"] | door.headers, None)
+            if answer.status >= 500:
+                wrong.append(f"{answer.status} {address[:120]}")
     assert wrong == []
 
 
