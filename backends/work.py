@@ -10,6 +10,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from uuid import UUID
 
 from backends import metrics
 
@@ -19,6 +20,8 @@ SHARE = 1_000_000
 """Units a second of one team in one process: about a third of a processor."""
 BURST = 4.0
 """Seconds of its share that a team may use at once."""
+OTHERS = "links"
+"""How the metric names those that are no team."""
 REMEMBERED = 10_000
 """Teams with a bucket; the one charged longest ago is forgotten, and starts with a full bucket."""
 
@@ -59,10 +62,11 @@ def charge(team: object, kind: str, amount: int) -> None:
     """Charge ``amount`` units to a team, or to a link's address.
 
     ``kind`` names the work for the metric ``agui_team_work_total`` (``parse``, ``fold``, ``view``
-    …): a word of ours, never a tenant's.
+    …): a word of ours, never a tenant's. The metric has one line for all addresses, since there can
+    be thousands of them.
     """
     name = str(team)
-    metrics.work.labels(name, kind).inc(amount)
+    metrics.work.labels(name if isinstance(team, UUID) else OTHERS, kind).inc(amount)
     _buckets.charge(name, amount)
 
 

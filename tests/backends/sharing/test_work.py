@@ -1,5 +1,7 @@
 """Work: what a team is charged, and how long it then waits."""
 
+from uuid import uuid4
+
 import pytest
 
 from backends import metrics, work
@@ -22,10 +24,21 @@ def test_a_team_in_debt_waits_until_its_share_has_come_back() -> None:
 
 
 def test_work_is_counted_by_team_and_kind_and_refused_in_debt() -> None:
-    refuse_work("one")
-    work.charge("one", "parse", work.SHARE * 10)
-    assert metrics.work.labels("one", "parse")._value.get() == work.SHARE * 10
+    loud, quiet = uuid4(), uuid4()
+    refuse_work(loud)
+    work.charge(loud, "parse", work.SHARE * 10)
+    assert metrics.work.labels(str(loud), "parse")._value.get() == work.SHARE * 10
     with pytest.raises(LimitReached) as refused:
-        refuse_work("one")
+        refuse_work(loud)
     assert refused.value.details == {"limit": "work", "max": work.SHARE}
-    refuse_work("other")
+    refuse_work(quiet)
+
+
+def test_a_thousand_addresses_are_one_line_of_the_metric() -> None:
+    """Each pays for itself, but anybody can come from as many as there are."""
+    for number in range(1_000):
+        work.charge(f"address:{number}", "view", work.SHARE * 10)
+    assert work.debt("address:7")
+    names = {labels[0] for labels in metrics.work._metrics}
+    assert not [name for name in names if name.startswith("address:")]
+    assert work.OTHERS in names
