@@ -6,6 +6,7 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from urllib.parse import SplitResult, urlsplit
 
+import httpx
 from django.conf import settings
 
 from protocol.errors import HostError
@@ -102,7 +103,8 @@ def check_url(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
         parts.port  # noqa: B018  raises for what is not a port
-    except ValueError:
+        httpx.URL(url)  # the client that calls it refuses more, such as a host of circled letters
+    except (ValueError, httpx.InvalidURL):
         raise AddressRefused("This is not a URL.") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise AddressRefused("The URL must begin with http:// or https:// and name a host.")

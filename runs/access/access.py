@@ -93,6 +93,8 @@ def visible_threads(principal: Principal) -> TeamQuerySet[Thread]:
 
 def find_thread(principal: Principal, thread_id: str) -> Thread | None:
     """The team's thread of that name; None if it does not exist or belongs to someone else."""
+    if "\0" in thread_id:  # PostgreSQL refuses it as a text, and no thread has such a name
+        return None
     return visible_threads(principal).filter(thread_id=thread_id).first()
 
 

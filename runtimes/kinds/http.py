@@ -115,7 +115,7 @@ class HttpRuntime:
             )
         except AddressRefused as refused:
             raise RunFailed(RunErrorCode.UPSTREAM_HTTP, refused.message) from None
-        except (httpx.HTTPError, httpx.StreamError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
             ctx.log.info(
                 "remote agent failed", error=type(error).__name__, host=urlsplit(self._url).netloc
             )

@@ -88,7 +88,7 @@ def test_public_addresses_are_not(address: str) -> None:
         "http://me:secret@example.com/", "http://example.com@127.0.0.1/", "ftp://example.com/",
         "file:///etc/passwd", "gopher://example.com/", "http:///x", "http://[::1", "//example.com/",
         "http://example.com:99999/", "http://example.com\\@127.0.0.1/", "http://exa mple.com/",
-        "http://example.com/\r\nx: y", "",
+        "http://example.com/\r\nx: y", "", "http://ⓛocalhost/", "http://１２７.0.0.1/",
     ],
 )  # fmt: skip
 def test_odd_urls_are_refused_before_anything_is_called(url: str) -> None:

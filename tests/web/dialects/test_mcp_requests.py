@@ -123,6 +123,7 @@ def test_runs_of_others_and_unmarked_agents(cast: Cast) -> None:
         ("resources/read", {"uri": "agui://threads/t"}),
     ):
         assert ask(theirs, method, **params)["error"]["code"] == -32602, method
+    assert ask(mine, "resources/read", uri="agui://threads/t%00")["error"]["code"] == -32602
     Agent.objects.update(is_tool=False)
     assert ask(mine, "tools/list")["result"]["tools"] == []
     assert ask(mine, "tools/call", name="echo", arguments={"message": "x"})["error"]
