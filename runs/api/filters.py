@@ -18,9 +18,15 @@ LONGEST_TEXT = 500
 
 
 def check_text(value: str) -> None:
-    """Raises ValidationError for a text that has no word."""
-    if not search.has_words(value):
-        raise ValidationError("There is no word in it: write letters or digits.")
+    """Raises ValidationError for a text that has no word, or more than a search takes."""
+    words = search.count_words(value)
+    if not words:
+        raise ValidationError("The search contains no words; use letters or digits.")
+    if words > search.MOST_WORDS:
+        raise ValidationError(
+            f"The search contains more than {search.MOST_WORDS} words; of Chinese each character"
+            " is one."
+        )
 
 
 class RunFilter(django_filters.FilterSet):

@@ -49,9 +49,9 @@ class Newest(NamedTuple):
     by_names: list[UUID]
 
 
-def has_words(text: str) -> bool:
-    """Whether there is anything to search for."""
-    return bool(words([text], 1))
+def count_words(text: str) -> int:
+    """The different words to search for, one more than ``MOST_WORDS`` at most."""
+    return len(words([text], MOST_WORDS + 1))
 
 
 def newest(team: UUID, text: str, below: UUID | None = None) -> Newest:

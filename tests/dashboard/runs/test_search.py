@@ -292,7 +292,7 @@ class TestErrorAndText:
             assert "Runs that contain <b>" in page
         page = browser.get("/runs/", {"q": "_ % agent:echo"}).content.decode()
         assert rows_of(page) == []
-        assert "There is no word in it" in page.partition('role="alert"')[2]
+        assert "The search contains no words" in page.partition('role="alert"')[2]
 
     def test_a_run_is_found_by_its_names_before_its_words_are_stored(
         self, cast: Cast, browse: Browse, monkeypatch: pytest.MonkeyPatch

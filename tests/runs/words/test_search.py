@@ -87,7 +87,12 @@ class TestTheAnswer:
 
     @pytest.mark.parametrize(
         ("text", "problem"),
-        [("… --", "There is no word in it"), ("x" * 501, "500"), ("x" * 500 + "y", "500")],
+        [
+            ("… --", "no words"),
+            ("x" * 501, "500"),
+            ("x" * 500 + "y", "500"),
+            ("".join(map(chr, range(0x4E00, 0x4E00 + 41))), "more than 40 words"),
+        ],
     )
     def test_what_is_no_text_to_search_for(
         self, cast: Cast, runs: list[str], text: str, problem: str
