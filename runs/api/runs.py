@@ -23,7 +23,7 @@ from protocol.views import raw
 from runs.access import access, context, cursors, start
 from runs.api import filters
 from runs.api.filters import RunFilter
-from runs.api.serializers import RunSerializer, StartSerializer
+from runs.api.serializers import RunRowSerializer, RunSerializer, StartSerializer
 from runs.lifecycle import lifecycle
 from runs.lifecycle.words import search
 from runs.models import Run
@@ -65,14 +65,13 @@ class NewestFirst(pages.NewestFirst):
 class RunList(generics.ListAPIView[Run]):
     """The runs that the caller may see."""
 
-    serializer_class = RunSerializer
+    serializer_class = RunRowSerializer
     pagination_class = NewestFirst
     filterset_class = RunFilter
     queryset = Run.objects.none()
 
     def get_queryset(self) -> QuerySet[Run]:
-        # Inputs may be megabytes each, and the list does not show them.
-        return access.visible(principal_of(self.request)).defer("input", "context")
+        return RunRowSerializer.rows(access.visible(principal_of(self.request)))
 
     def paginate_queryset(self, queryset: Any) -> Any:
         """The page; with a text, from the newest runs that contain it if they fill the page."""
@@ -81,15 +80,15 @@ class RunList(generics.ListAPIView[Run]):
             return super().paginate_queryset(queryset)
         principal = principal_of(self.request)
         # Words are of the whole thread, which not everybody sees who sees a run of it.
-        whole = queryset.filter(access.of_seen_threads(principal))
+        with_threads = queryset.filter(access.of_seen_threads(principal))
         paginator = cast(NewestFirst, self.paginator)
         is_older, below = paginator.begins_below(self.request)
         if is_older:
             matches = search.newest(principal.team.pk, text, below)
-            page = super().paginate_queryset(search.among(whole, matches.ids))
+            page = super().paginate_queryset(search.among(with_threads, matches.ids))
             if matches.complete or paginator.has_next:
                 return page
-        return super().paginate_queryset(search.containing(whole, principal.team.pk, text))
+        return super().paginate_queryset(search.containing(with_threads, principal.team.pk, text))
 
     @extend_schema(
         request=StartSerializer,

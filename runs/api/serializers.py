@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from django.db.models import Case, F, Func, IntegerField, QuerySet, When
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -94,6 +95,50 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     def get_usage(self, run: Run) -> Any:
         """The tokens that the agent reported, by provider and model."""
         return None if run.usage is None else json.loads(run.usage)
+
+
+LONG = ("result", "usage")
+SHORT = 4_096
+"""Bytes of a value that a list shows; one run has all of it."""
+
+
+def _size(name: str) -> Func:
+    return Func(F(name), function="octet_length", output_field=IntegerField())
+
+
+class RunRowSerializer(RunSerializer):
+    """A run in a list, which leaves out long values: the run itself has them."""
+
+    omitted = serializers.SerializerMethodField()
+
+    class Meta(RunSerializer.Meta):
+        fields = [*RunSerializer.Meta.fields, "omitted"]
+        read_only_fields = fields
+
+    @staticmethod
+    def rows(runs: QuerySet[Run]) -> QuerySet[Run]:
+        """The runs without what may be long; short results and usages beside their sizes."""
+        sizes = {f"{name}_bytes": _size(name) for name in LONG}
+        short = {
+            f"short_{name}": Case(When(**{f"{name}_bytes__lte": SHORT}, then=F(name)))
+            for name in LONG
+        }
+        return runs.defer("input", "context", *LONG).annotate(**sizes).annotate(**short)
+
+    @extend_schema_field({"description": "As in the run; null if it is longer than 4 KB."})
+    def get_result(self, run: Any) -> Any:
+        """The ``result`` of its RUN_FINISHED, if it is short."""
+        return None if run.short_result is None else json.loads(run.short_result)
+
+    @extend_schema_field({"type": "array", "items": {"type": "object"}, "nullable": True})
+    def get_usage(self, run: Any) -> Any:
+        """The tokens that the agent reported, if they are short."""
+        return None if run.short_usage is None else json.loads(run.short_usage)
+
+    @extend_schema_field({"type": "array", "items": {"enum": ["result", "usage"]}})
+    def get_omitted(self, run: Any) -> list[str]:
+        """The members that are null here because they are longer than 4 KB."""
+        return [name for name in LONG if (getattr(run, f"{name}_bytes") or 0) > SHORT]
 
 
 class StartSerializer(serializers.Serializer[Any]):

@@ -168,6 +168,7 @@ def page(principal: Principal, slug: str | None, query: Any) -> tuple[list[list[
     """
     size = _number(query, "pageSize", PAGE)
     rows = access.visible(principal).filter(purged_at=None, answers__isnull=True)
+    rows = rows.defer("input", "context", "result")
     if slug is not None:
         rows = rows.filter(agent__slug=start.find_agent(principal, slug).slug)
     if query.get("contextId"):

@@ -114,7 +114,7 @@ def task(turn: list[Run]) -> Json:
 
 def resources(principal: Principal, cursor: Any) -> Json:
     """A page of the runs that the caller may read, newest first."""
-    rows = access.visible(principal).filter(purged_at=None)
+    rows = access.visible(principal).filter(purged_at=None).defer("input", "context", "result")
     if cursor is not None:
         try:
             rows = rows.filter(journal_id__lt=UUID(cursor))

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from backends.postgres.bridge import db
 from events import journal
@@ -143,6 +145,24 @@ class TestList:
         middle = fresh(runs["2"]).created_at.isoformat().replace("+", "%2B")
         assert listed(cast.vera, f"?created_after={middle}") == ["3", "2"]
         assert listed(cast.vera, f"?created_before={middle}") == ["1"]
+
+    def test_long_values_are_left_out_and_named(self, cast: Cast, runs: dict[str, Run]) -> None:
+        """A list of megabytes would be loaded and rendered for every reader; one run has all."""
+        short, long = '{"a": "é"}', f'"{"é" * 2_048}"'
+        Run.objects.filter(pk=runs["2"].pk).update(result=short, usage='[{"inputTokens": 1}]')
+        Run.objects.filter(pk=runs["3"].pk).update(result=long, usage=f"[{'{},' * 2_000}{{}}]")
+        with CaptureQueriesContext(connection) as queries:
+            rows = {
+                row["run_id"]: row for row in ask_now("GET", RUNS, cast.bob.headers).json["results"]
+            }
+        assert (rows["1"]["result"], rows["1"]["omitted"]) == (None, [])
+        assert (rows["2"]["result"], rows["2"]["omitted"]) == ({"a": "é"}, [])
+        assert rows["2"]["usage"] == [{"inputTokens": 1}]
+        assert (rows["3"]["result"], rows["3"]["usage"]) == (None, None)
+        assert rows["3"]["omitted"] == ["result", "usage"]
+        one = ask_now("GET", f"{RUNS}/{runs['3'].pk}", cast.bob.headers).json
+        assert (one["result"], len(one["usage"])) == ("é" * 2_048, 2_001)
+        assert not [query for query in queries if '"runs_run"."input"' in query["sql"]]
 
     def test_pages(self, cast: Cast, runs: dict[str, Run]) -> None:
         url, ids = f"{RUNS}?limit=2", []
