@@ -96,6 +96,7 @@ SPECTACULAR_SETTINGS = {
         "AgentKind": "runtimes.team_agents.KINDS",
         "GrantKind": "runs.api.grants.KINDS",
         "OutlineKind": "protocol.fold.outline.KINDS",
+        "RunStatusEnum": "runs.models.Status",
     },
     "TITLE": "AG-UI run host",
     "VERSION": "1",
