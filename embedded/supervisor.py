@@ -28,7 +28,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.2, 4.0
 STEADY = 30.0
 WEB_GRACE = 2
 HEADER_BYTES = 32 * 1024  # the buffer in which a request's headers must fit
-HEADER_MILLISECONDS = 10_000  # in which they must arrive; idle connections end after it, too
+HEADER_MILLISECONDS = 60_000  # in which they must arrive; as long, proxies keep idle connections
 START_UP = 60.0  # seconds that a process may take to its first sign of life
 LONGEST_LOOK = 1.0  # seconds of silence that count between two checks
 

@@ -391,4 +391,4 @@ def test_the_web_process_speaks_http_1_with_bounded_headers() -> None:
     options = dict(itertools.pairwise(command))
     assert options["--http"] == "1"
     assert options["--http1-buffer-size"] == "32768"
-    assert options["--http1-header-read-timeout"] == "10000", "idle connections end after it"
+    assert options["--http1-header-read-timeout"] == "60000", "idle connections end after it"
