@@ -15,11 +15,13 @@ from uuid import UUID
 
 import structlog
 
+from backends import apart
 from backends.postgres.bridge import db, db_read
 from events.follow import follow
 from protocol.errors import HostError, RunErrorCode, RunFailed
 from protocol.input import run_agent_input
 from protocol.input.run_agent_input import OnBusy
+from protocol.sizes import LongEvent
 from runs.access import context
 from runs.lifecycle import descendants, lifecycle
 from runs.lifecycle.lifecycle import Claimed
@@ -45,7 +47,7 @@ class SpawnedRun:
         self.id = str(run.pk)
         self.thread_id = run.thread.thread_id
         self.run_id = run.run_id
-        self._events = _events(run.pk)
+        self._events = _events(run)
         self._last: dict[str, Any] = {}
 
     def __aiter__(self) -> AsyncIterator[dict[str, Any]]:
@@ -193,8 +195,13 @@ def _asked_to_stop(keys: list[UUID]) -> set[UUID]:
     return set(rows.values_list("pk", flat=True))
 
 
-async def _events(run_id: UUID) -> AsyncGenerator[dict[str, Any], None]:
-    async with aclosing(follow(run_id)) as pages:
+async def _events(run: Run) -> AsyncGenerator[dict[str, Any], None]:
+    async with aclosing(follow(run.pk)) as pages:
         async for frames in pages:
             for payload in (frames and frames.payloads) or ():
-                yield json.loads(payload)
+                if len(payload) <= apart.SMALL:
+                    yield json.loads(payload)
+                    continue
+                yield LongEvent(
+                    await apart.in_turn(run.team_id, functools.partial(json.loads, payload))
+                )

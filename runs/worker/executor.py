@@ -6,11 +6,11 @@ transaction that stores the run's status.
 """
 
 import asyncio
-import functools
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import aclosing, suppress
 from enum import Enum
+from functools import partial
 from typing import Any
 
 import structlog
@@ -27,6 +27,7 @@ from events.writer.lease import Also, AppendFailed, Lease, LostLease
 from protocol.encoding import Record
 from protocol.errors import RunErrorCode, RunFailed
 from protocol.intake.intake import Intake
+from protocol.sizes import LongEvent
 from runs.access import context
 from runs.lifecycle import history, jobs, lifecycle
 from runs.lifecycle.ingest import batches, intakes
@@ -143,7 +144,7 @@ class Execution:
             Intake, run, limits, prepared.echo, prepared.history
         )
         # The run's base is the thread's history, which does not change while the run lives.
-        base = functools.partial(history.current, run.thread_id)
+        base = partial(history.current, run.thread_id)
         self.checkpoints = Checkpointer(run.pk, base)
         self.trace = traces.of(run, traceparent)
         note = self.checkpoints.note
@@ -218,7 +219,7 @@ class Execution:
         """Store a long log's fold within its own job, so that the thread's next claim finds it."""
         if self._why() is Stop.SHUTDOWN:
             return
-        store = functools.partial(history.current, self.run.thread_id)
+        store = partial(history.current, self.run.thread_id)
         settling = asyncio.ensure_future(self.checkpoints.settle(store))
         ends: set[asyncio.Future[Any]] = {settling}
         if not self.stopping.done():
@@ -268,7 +269,10 @@ class Execution:
             stream = self._chained(stream, ctx)
         async with aclosing(stream) as events:
             async for event in events:
-                records = accept(event)
+                if event.__class__ is LongEvent:
+                    records = await work.apart(partial(accept, event))
+                else:
+                    records = accept(event)
                 self._append(records)
                 if self.intake.ended:
                     break
@@ -294,6 +298,10 @@ class Execution:
         # Events as middleware reads them: checked dicts in wire form, without chunks.
         async with aclosing(stream) as events:
             async for event in events:
+                if event.__class__ is LongEvent:
+                    for plain in await self.work.apart(partial(self.intake.plain, event)):
+                        yield plain
+                    continue
                 for plain in self.intake.plain(event):
                     yield plain
 
@@ -359,7 +367,7 @@ class Execution:
         """What shares the records' transaction: findings and, with the end, the run's status."""
         also: list[Also] = []
         if new_findings := self.intake.take_findings():
-            also.append(functools.partial(findings.store, self.run.pk, new_findings))
+            also.append(partial(findings.store, self.run.pk, new_findings))
         if (terminal := self.intake.terminal) is not None:
             tally = self.intake.tally
             also.append(lifecycle.finishing(self.run.pk, terminal, tally))
@@ -370,7 +378,7 @@ class Execution:
     def _failure(self) -> Also:
         lines = () if self.ctx is None else tuple(self.ctx.log_lines)
         details = failures.describe(self.run.agent, self.error, lines)
-        return functools.partial(failures.store, self.run.pk, self.run.team_id, details)
+        return partial(failures.store, self.run.pk, self.run.team_id, details)
 
     async def _context(self) -> RunContext:
         agent = self.run.agent

@@ -3,9 +3,12 @@
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
-from backends import work
+from backends import apart, work
 from protocol.encoding import Record
+
+T = TypeVar("T")
 
 EVENT = 20
 """Units of work for each event, in addition to its text."""
@@ -61,6 +64,14 @@ class Work:
         """Charge what was counted."""
         work.charge(self._team, "fold", self.units)
         self.units = 0
+
+    async def apart(self, call: Callable[[], T]) -> T:
+        """The result of a call on a long event, made in a thread below the team's share.
+
+        A caller that is cancelled waits until it has ended: what it changes is used afterwards.
+        """
+        self.charge()
+        return await apart.to_its_end(self._team, call)
 
     async def settle(self) -> None:
         """Charge, give the loop back once, and return when the team is below its share."""

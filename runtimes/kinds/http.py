@@ -11,6 +11,7 @@ import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urljoin, urlsplit
 from weakref import WeakKeyDictionary
@@ -18,8 +19,10 @@ from weakref import WeakKeyDictionary
 import httpx
 from django.conf import settings
 
+from backends import apart
 from protocol.errors import RunErrorCode, RunFailed
 from protocol.schema import TERMINAL
+from protocol.sizes import LongEvent
 from protocol.strict_json import MAX_VALUES, dumps, has_too_many_values
 from runtimes.context.files import inlined
 from runtimes.context.run_context import RunContext
@@ -105,7 +108,7 @@ class HttpRuntime:
             stream = Stream(await self._begin(ctx), self._timeouts)
             while not ended and (frames := await stream.more()) is not None:
                 for data in frames:
-                    if (event := _parsed(data)) is not None:
+                    if (event := await _event(data, ctx.team)) is not None:
                         ended = event.get("type") in TERMINAL
                         yield event
                         if ended:
@@ -260,6 +263,13 @@ async def _checked(response: httpx.Response) -> httpx.Response:
 def _origin(url: str) -> tuple[str, str | None, int | None]:
     parts = urlsplit(url)
     return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+
+
+async def _event(data: str, team: str) -> dict[str, Any] | None:
+    if len(data) <= apart.SMALL:
+        return _parsed(data)
+    event = await apart.in_turn(team, partial(_parsed, data))
+    return None if event is None else LongEvent(event)
 
 
 def _parsed(data: str) -> dict[str, Any] | None:

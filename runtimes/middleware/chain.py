@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing
 from typing import Any
 
+from protocol.sizes import LongEvent, is_large
 from runtimes.context.run_context import RunContext
 from runtimes.middleware.base import Middleware, Options, Wire
 from runtimes.middleware.table import MIDDLEWARE
@@ -31,7 +32,7 @@ class Chain:
             for link in self._links:
                 events = await stack.enter_async_context(aclosing(link.stream(events)))
             async for event in events:
-                yield event
+                yield LongEvent(event) if is_large(event) else event
 
     def rest(self) -> list[Wire]:
         """After the stream was cut short: the events still due, passed through the later ones."""

@@ -7,7 +7,6 @@ text in pieces that cannot be joined.
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
-from itertools import islice
 from typing import Any
 
 from pydantic import Field, PrivateAttr, model_validator
@@ -15,6 +14,7 @@ from pydantic import Field, PrivateAttr, model_validator
 from backends.threads import in_thread
 from protocol.part_kinds import STREAMED
 from protocol.pointer import steps
+from protocol.sizes import is_large
 from protocol.strict_json import dumps_any
 from runtimes.context.run_context import RunContext
 from runtimes.middleware.base import DELTAS, ENDS, Middleware, Options, Wire
@@ -26,23 +26,6 @@ MOST_ARGS = 1024 * 1024
 PATCHES = {"STATE_DELTA": "delta", "ACTIVITY_DELTA": "patch"}
 KEPT = frozenset({"type", "role", "timestamp", "encryptedValue"})
 MESSAGE_IDS = frozenset({"id", "toolCallId", "parentMessageId", "subagentRunId"})
-
-
-LARGE = 8_000
-"""An event with more characters or values than this is searched in a thread."""
-
-
-def is_large(value: Any) -> bool:
-    """Whether an event is large; reads no more of it than needed."""
-    room, waiting = LARGE, [value]
-    while waiting and room > 0:
-        part = waiting.pop()
-        room -= len(part) if isinstance(part, str) else 8
-        if isinstance(part, dict):
-            waiting.extend(islice(part.values(), LARGE))
-        elif isinstance(part, list):
-            waiting.extend(islice(part, LARGE))
-    return room <= 0
 
 
 class RedactOptions(Options):

@@ -1,20 +1,22 @@
 """One team attacks the host in every way at once: ``python -m tests.soak.attacks URL KEY SECONDS``.
 
 Each attack is one round of something; a few copies of it go round and round until the time is
-over. What the host answered is printed as JSON: {attack: {answer: count}}.
+over. With a fourth argument, ``each``, they come one after another, each for that time. What the
+host answered is printed as JSON: {attack: {answer: count}}.
 """
 
 import asyncio
 import json
 import os
 import sys
+import time
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 
-from tests.soak import dear_attacks
+from tests.soak import dear_agents, dear_attacks
 from tests.soak.attacker import Attacker, Round, user
 
 MEGABYTE = "a" * 1_000_000
@@ -185,17 +187,28 @@ ATTACKS: dict[str, tuple[Round, int]] = {
     "link seats": (link_seats, 1),
     "the interpreter held": (stuck, 1),
     **dear_attacks.ATTACKS,
+    **dear_agents.ATTACKS,
 }
 
 
-async def attack(url: str, key: str, seconds: float) -> dict[str, dict[str, int]]:
-    """Everything at once, for so many seconds."""
+async def attack(
+    url: str, key: str, seconds: float, *, each: bool = False
+) -> dict[str, dict[str, int]]:
+    """Everything at once for so many seconds, or one after another, each for that time."""
     attacker = Attacker(url, key, seconds)
-    async with attacker.client:
-        await asyncio.gather(*(attacker.repeat(name, *how) for name, how in ATTACKS.items()))
+    async with attacker.client, dear_agents.serving() as agents:
+        await dear_agents.register(attacker, agents)
+        if each:
+            for name, how in ATTACKS.items():
+                attacker.until = time.monotonic() + seconds
+                await attacker.repeat(name, *how)
+        else:
+            attacker.until = time.monotonic() + seconds
+            await asyncio.gather(*(attacker.repeat(name, *how) for name, how in ATTACKS.items()))
     return {name: dict(attacker.answers.get(name, {})) for name in ATTACKS}
 
 
 if __name__ == "__main__":
     os.nice(19)  # attackers bring machines of their own
-    print(json.dumps(asyncio.run(attack(sys.argv[1], sys.argv[2], float(sys.argv[3])))))
+    url, key, seconds, *mode = sys.argv[1:]
+    print(json.dumps(asyncio.run(attack(url, key, float(seconds), each=mode == ["each"]))))

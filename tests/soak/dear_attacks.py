@@ -69,6 +69,18 @@ async def large_frames(attacker: Attacker) -> Any:
         return type(error).__name__
 
 
+async def large_bodies(attacker: Attacker) -> Any:
+    """Bodies of many values to each wire format."""
+    values = json.dumps([1] * 290_000)
+    paths = (
+        "/agui", "/v1/responses", "/v1/chat/completions", "/v1/conversations", "/mcp",
+        "/a2a/scripted/message:send", "/agents/scripted/ai-sdk", "/api/v1/runs", "/agents/run",
+    )  # fmt: skip
+    content = f'{{"messages": [], "input": {values}, "params": {values}}}'
+    answers = await asyncio.gather(*(attacker.client.post(path, content=content) for path in paths))
+    return " ".join(str(answer.status_code) for answer in answers)
+
+
 async def idle_subscriptions(attacker: Attacker) -> Any:
     """Sockets that subscribe to a thread and then wait."""
     run = await attacker.play({"text": "x"})
@@ -180,6 +192,7 @@ ATTACKS: dict[str, tuple[Round, int]] = {
     "empty values": (empty_values, 2),
     "large results": (large_results, 2),
     "large frames": (large_frames, 4),
+    "large bodies": (large_bodies, 2),
     "idle subscriptions": (idle_subscriptions, 1),
     "empty parts": (empty_parts, 4),
     "large cookies": (large_cookies, 4),

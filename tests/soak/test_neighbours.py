@@ -111,6 +111,7 @@ def test_neighbours(data_dir: Path) -> None:
         seed=TEAM_B + REPEATABLE + SEED,
         AGUI_AGENT_MODULES="tests.acceptance.stuck",
         AGUI_LIMIT_RUNS_PER_MINUTE="0",
+        AGUI_OUTBOUND_ALLOW="127.0.0.1",
     )
     restarts = Restarts(host)
     try:

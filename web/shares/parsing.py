@@ -1,16 +1,17 @@
-"""Frames of sockets: bounded by bytes before they are parsed; large ones are parsed in a thread."""
+"""Frames of sockets and bodies of requests: bounded by bytes, large ones are parsed in a thread."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.conf import settings
 
 from agui_project.errors import TooLarge
-from backends import work
+from backends import apart, work
 from backends.held import Held, Hold
+from protocol import strict_json
 from teams.limits import LimitReached
-from web.shares import apart
+from web.asgi_http import Request
 
 T = TypeVar("T")
 
@@ -18,6 +19,21 @@ VALUE_BYTES = 40
 """Memory of a parsed value in addition to its text."""
 ledger = Held(process=128_000_000, team=32_000_000)
 """Frames of all sockets, from reading to their answer."""
+
+
+async def body(request: Request, team: UUID, read: Callable[[Any], T], *, empty: bytes = b"") -> T:
+    """What ``read`` makes of the JSON of a request's body, charged to the team. Raises BadJson.
+
+    ``empty`` is the JSON of a request without one.
+    """
+    data = await request.body() or empty
+
+    def parsed() -> T:
+        values = data.count(b",") + data.count(b"[") + data.count(b"{")
+        work.charge(team, "parse", values + len(data) // work.BYTES)
+        return read(strict_json.loads(data))
+
+    return parsed() if len(data) <= apart.SMALL else await apart.in_turn(team, parsed)
 
 
 def admit(team: UUID, size: int) -> Hold:

@@ -6,12 +6,11 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TypeVar
 from uuid import UUID
 
-from backends import work
+from backends import apart, work
 from events.frames import Frames
 from security.requester import ADDRESS
 from teams.authentication import Principal
 from web.request_id import network_of
-from web.shares import apart
 
 T = TypeVar("T")
 

@@ -5,8 +5,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from backends.apart import SMALL
 from protocol.errors import RunErrorCode, RunFailed
 from protocol.schema import TERMINAL
+from protocol.sizes import LongEvent
 from runtimes.kinds.process import dialect
 from runtimes.kinds.process.claude import Claude
 from runtimes.kinds.process.codex import Codex
@@ -83,7 +85,7 @@ class Lines:
             if event["type"] in TERMINAL:
                 self.terminal = event
             else:
-                yield event
+                yield event if len(text) <= SMALL else LongEvent(event)
         elif self.dialect is not None:
             yield from self.steps.around(self.dialect.feed(event))
 

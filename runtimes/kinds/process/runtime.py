@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from backends import apart
 from protocol.errors import RunErrorCode, RunFailed
 from runtimes.context.files import inlined
 from runtimes.context.run_context import RunContext
@@ -77,7 +78,7 @@ class ProcessRuntime:
                 | ({} if keep else {"remove": str(place.root)}),
             )
             while session.lines.terminal is None and (piece := await child.read()) is not None:
-                for event in session.take(*piece):
+                async for event in session.events(*piece):
                     yield event
             if session.lines.terminal is not None:
                 await child.finish(command.limits.grace_seconds)
@@ -124,6 +125,18 @@ class Session:
         return b""
 
     # --- the output
+
+    async def events(self, name: str, data: bytes) -> AsyncGenerator[Any, None]:
+        """``take``, in a thread if much has to be read."""
+        taking = self.take(name, data)
+        if len(self._rest[name]) + len(data) > apart.SMALL:
+            ready, failed = await apart.to_its_end(self.ctx.team, lambda: _all(taking))
+            for event in ready:
+                yield event
+            if failed is not None:
+                raise failed
+        for event in taking:
+            yield event
 
     def take(self, name: str, data: bytes) -> Iterator[Any]:
         """The events of a piece of output; raises RunFailed over a limit."""
@@ -298,3 +311,13 @@ def _signal(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+def _all(events: Iterator[Any]) -> tuple[list[Any], RunFailed | None]:
+    """The events, and the error that came after them."""
+    ready: list[Any] = []
+    try:
+        ready.extend(events)  # what came before an error stays
+    except RunFailed as failed:
+        return ready, failed
+    return ready, None

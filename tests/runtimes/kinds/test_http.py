@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from backends.postgres.bridge import db
 from events.writer import JournalWriter
+from protocol.intake.intake import Intake
 from runs.models import Run, Status
 from runtimes.context.run_context import RunContext
 from runtimes.kinds import http
@@ -30,14 +32,20 @@ async def nothing_left(settings: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncI
 
 
 async def run_at(
-    url: str, cast: Cast, writer: JournalWriter, *, headers: Any = None, **more: Any
+    url: str,
+    cast: Cast,
+    writer: JournalWriter,
+    *,
+    headers: Any = None,
+    middleware: list[Any] | None = None,
+    **more: Any,
 ) -> tuple[Run, list[dict[str, Any]]]:
     """A run of an agent at that address, from the database to its stored end."""
 
     def prepare() -> Run:
         settings = {**LIMITS, **more}
         agent = Agent(team=cast.team, slug="far", name="Far", kind="http", target=url)
-        agent.settings = settings
+        agent.settings, agent.middleware = settings, middleware or []
         agent.seal({"headers": headers or {}})
         agent.save()
         return start(cast.alice, agent, messages=[{"id": "u", "role": "user", "content": "Hi"}])
@@ -79,6 +87,29 @@ async def test_a_run_of_a_remote_agent(cast: Cast, writer: JournalWriter) -> Non
     assert call.input["runId"] == run.run_id
     assert [message["content"] for message in call.input["messages"]] == ["Hi"]
     assert "s3cret" not in json.dumps(log)
+
+
+@pytest.mark.parametrize("middleware", [[], [{"name": "redact", "patterns": ["zzz"]}]])
+async def test_a_long_event_is_read_off_the_loop_and_stays_in_its_place(
+    cast: Cast, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch, middleware: list[Any]
+) -> None:
+    here, threads = threading.get_ident(), []
+    accept = Intake.accept
+
+    def watched(intake: Intake, event: Any) -> Any:
+        threads.append((event["type"], threading.get_ident() != here))
+        return accept(intake, event)
+
+    monkeypatch.setattr(Intake, "accept", watched)
+    long = {"type": "STATE_SNAPSHOT", "snapshot": {"a": ["x" * 10] * 4_000}}
+
+    async def behave(call: Call) -> None:
+        await stream(call, *text("Hello"), long, *text("Bye", "m2"), FINISHED)
+
+    async with peer(behave) as far:
+        _, log = await run_at(far.url, cast, writer, middleware=middleware)
+    assert [event["delta"] for event in log if "delta" in event] == ["Hello", "Bye"]
+    assert [kind for kind, apart in threads if apart] == ["STATE_SNAPSHOT"] == [log[4]["type"]]
 
 
 async def test_connections_are_kept_for_the_next_run(cast: Cast) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -11,6 +11,7 @@ from events import journal
 from events.hub import hub
 from events.journal import STRETCH_EVENTS
 from protocol.dialects.fold import Event, Frame
+from runs.models import Run
 from tests.events.records import whole_log
 from web.consumers.dialects import waiting
 
@@ -45,10 +46,11 @@ def stored() -> UUID:
 
 
 async def test_no_turn_of_the_loop_takes_more_than_a_stretch() -> None:
-    fold, key = Noting(), await db(stored)
+    fold = Noting()
+    run = Run(journal_id=await db(stored), team_id=uuid4())
     ticking = asyncio.create_task(fold.tick())
     try:
-        assert await waiting.feed(fold, key) == PAGES * STRETCH_EVENTS
+        assert await waiting.feed(fold, run) == PAGES * STRETCH_EVENTS
     finally:
         ticking.cancel()
         await hub().close()

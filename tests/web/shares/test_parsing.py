@@ -1,18 +1,21 @@
 """Frames of sockets: what is large is parsed off the loop, in turn, and bounded in bytes."""
 
 import asyncio
+import json
 import threading
 from collections.abc import Callable
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
 import pytest
 
 from agui_project.errors import TooLarge
-from backends import work
+from backends import apart, work
 from backends.held import Held, Hold
 from teams.limits import LimitReached
-from web.shares import apart, parsing
+from web.asgi_http import Request
+from web.shares import parsing
 
 T = TypeVar("T")
 
@@ -26,6 +29,22 @@ async def test_a_large_frame_is_parsed_in_a_thread_and_a_small_one_here() -> Non
     assert await parsed(team, "1", threading.get_ident) == here
     large = "1" * (apart.SMALL + 1)
     assert await parsed(team, large, threading.get_ident) != here
+
+
+async def test_a_large_body_is_parsed_in_a_thread_and_a_small_one_here() -> None:
+    team, here = uuid4(), threading.get_ident()
+    for size, apart_from_here in ((10, False), (apart.SMALL, True)):
+        text = json.dumps("x" * size).encode()
+        request = Request({"type": "http"}, receive=partial(_whole, text))
+        read = await parsing.body(request, team, lambda value: (value, threading.get_ident()))
+        assert read[0] == "x" * size
+        assert (read[1] != here) is apart_from_here
+    empty = Request({"type": "http"}, receive=partial(_whole, b""))
+    assert await parsing.body(empty, team, lambda value: value, empty=b"{}") == {}
+
+
+async def _whole(body: bytes) -> dict[str, Any]:
+    return {"type": "http.request", "body": body}
 
 
 async def test_a_team_parses_one_frame_at_a_time_and_leaves_a_slot_to_others() -> None:

@@ -4,7 +4,6 @@ from functools import partial
 from typing import Any
 
 from backends.postgres.bridge import db, db_read
-from protocol import strict_json
 from protocol.dialects.a2a.request import SendRequest, length, read
 from protocol.dialects.a2a.task import Task, stream_response
 from protocol.dialects.fold import Frame
@@ -22,6 +21,7 @@ from web.consumers.dialects.teller import Teller
 from web.consumers.opening import opened
 from web.consumers.stream import Logs, stream_run
 from web.scope import Send
+from web.shares import parsing
 
 JSON = {"content-type": "application/a2a+json"}
 STATUSES = {
@@ -87,7 +87,7 @@ async def card(request: Request, send: Send, principal: Principal) -> None:
 
 async def send_message(request: Request, send: Send, principal: Principal) -> None:
     """POST …/message:send; answers with the task when it has ended or asks something."""
-    message = read(strict_json.loads(await request.body()))
+    message = await parsing.body(request, principal.team.pk, read)
     key = request.headers.get("idempotency-key")
     async with opened(principal):
         turn = await db(_begin, principal, agent_of(request), message, key)
@@ -100,7 +100,7 @@ async def send_message(request: Request, send: Send, principal: Principal) -> No
 
 async def stream_message(request: Request, send: Send, principal: Principal) -> None:
     """POST …/message:stream; a client that leaves stops nothing."""
-    message = read(strict_json.loads(await request.body()))
+    message = await parsing.body(request, principal.team.pk, read)
     key = request.headers.get("idempotency-key")
     async with opened(principal):
         turn = await db(_begin, principal, agent_of(request), message, key)
@@ -182,7 +182,7 @@ async def _folded(turn: list[Run], *, newest: bool = True) -> tuple[Task, int]:
         if run is not turn[0]:
             task.next_run()
         if newest or run is not turn[-1]:
-            position = await waiting.feed(task, run.pk)
+            position = await waiting.feed(task, run)
     return task, position if newest else 0
 
 

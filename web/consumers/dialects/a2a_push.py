@@ -1,18 +1,18 @@
 """/a2a/…/tasks/{id}/pushNotificationConfigs: where a client wants to hear of its task."""
 
 from backends.postgres.bridge import db, db_read
-from protocol import strict_json
 from protocol.dialects.a2a.push import read
 from runs.access.dialects import a2a_push
 from teams.authentication import Principal
 from web.asgi_http import Request, answer_json
 from web.consumers.dialects.a2a import JSON, agent_of
 from web.scope import Send
+from web.shares import parsing
 
 
 async def create(request: Request, send: Send, principal: Principal) -> None:
     """POST …/pushNotificationConfigs; one of the same id is replaced."""
-    config = read(strict_json.loads(await request.body()))
+    config = await parsing.body(request, principal.team.pk, read)
     made, task = await db(
         a2a_push.put, principal, agent_of(request), request.kwargs["task"], config
     )

@@ -1,7 +1,6 @@
 """POST /api/chat/{slug}, GET /api/chat/{slug}/{chat}/stream: the AI SDK's UI message stream."""
 
 from backends.postgres.bridge import db, db_read
-from protocol import strict_json
 from protocol.dialects.ai_sdk import request as chat_request
 from protocol.dialects.ai_sdk.stream import Stream
 from protocol.dialects.fold import Frame
@@ -18,6 +17,7 @@ from web.consumers.dialects.teller import Teller
 from web.consumers.opening import opened
 from web.consumers.stream import Logs, stream_run
 from web.scope import Send
+from web.shares import parsing
 
 DONE = b"data: [DONE]\n\n"
 VERSION = (b"x-vercel-ai-ui-message-stream", b"v1")
@@ -28,7 +28,7 @@ async def chat(request: Request, send: Send) -> None:
     """Start a run from a chat's messages and follow it. Leaving does not cancel it."""
     principal = await authenticate(request)
     async with opened(principal):
-        message = chat_request.read(strict_json.loads(await request.body()))
+        message = await parsing.body(request, principal.team.pk, chat_request.read)
         slug, key = request.kwargs["slug"], request.headers.get("idempotency-key")
         outcome: StartOutcome = await db(chats.begin, principal, message.input, agent=slug, key=key)
         run = outcome.run

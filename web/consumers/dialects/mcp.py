@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from agui_project import cli
 from agui_project.errors import MethodNotAllowed, Unauthenticated, UnknownMethod
 from backends.postgres.bridge import db, db_read
-from protocol import strict_json
 from protocol.dialects.fold import Frame
 from protocol.dialects.mcp import rpc
 from protocol.dialects.mcp.result import COMPLETE, INPUT_REQUIRED, CallResult, for_handshake
@@ -25,6 +24,7 @@ from web.consumers.dialects import waiting
 from web.consumers.dialects.protected_resource import challenge
 from web.consumers.opening import opened
 from web.scope import Send
+from web.shares import parsing
 
 INSTRUCTIONS = "Each tool is an agent: tell it what you want. Runs are resources, newest first."
 CAPABILITIES: Frame = {"tools": {}, "resources": {}}
@@ -64,7 +64,7 @@ async def _mcp(request: Request, send: Send) -> None:
     if request.scope["method"] != "POST":
         raise MethodNotAllowed(headers={"allow": "POST"})
     arriving.refuse_foreign_page(principal, request, json_body=True)
-    body = strict_json.loads(await request.body())
+    body = await parsing.body(request, principal.team.pk, lambda body: body)
     key, modern = rpc.id_of(body), True
     try:
         message = rpc.read(body, request.headers)
@@ -147,7 +147,7 @@ async def _call(call: Call) -> Frame:
 
 async def _result(turn: list[Run]) -> Frame:
     fold = CallResult(str(turn[0].pk))
-    await waiting.feed(fold, turn[-1].pk)
+    await waiting.feed(fold, turn[-1])
     result = fold.result
     if result.get("resultType") == INPUT_REQUIRED:
         result = {**result, "requestState": str(turn[0].pk)}
@@ -193,7 +193,7 @@ async def _read(call: Call) -> Frame:
     contents = await db_read(mcp.resource, call.principal, call.params.get("uri"))
     if isinstance(contents, Run):
         fold = CallResult(str(contents.pk))
-        await waiting.feed(fold, contents.pk)
+        await waiting.feed(fold, contents)
         address = {"uri": f"{mcp.RUN}{contents.pk}", "mimeType": "text/plain"}
         contents = {**address, "text": "\n\n".join(fold.texts)}
     return {"contents": [contents], **UNCACHED}

@@ -8,7 +8,6 @@ from typing import Any
 
 from agui_project.errors import NotFound
 from backends.postgres.bridge import db, db_read
-from protocol import strict_json
 from protocol.dialects.fold import Frame
 from protocol.dialects.openai.chat import without_type
 from protocol.dialects.openai.request import read_chat, read_response
@@ -25,6 +24,7 @@ from web.consumers.dialects.teller import Teller
 from web.consumers.opening import opened
 from web.consumers.stream import Logs, stream_run
 from web.scope import Send
+from web.shares import parsing
 
 TYPES = {
     401: "authentication_error",
@@ -55,7 +55,7 @@ nowhere = resources.nowhere(error_body)
 
 async def create(request: Request, send: Send, principal: Principal) -> None:
     """POST /v1/responses."""
-    body = read_response(strict_json.loads(await request.body()))
+    body = await parsing.body(request, principal.team.pk, read_response)
     key = request.headers.get("idempotency-key")
     if body.background and not body.stream:
         run = await db(openai.begin, principal, body, key)
@@ -102,7 +102,7 @@ async def input_items(request: Request, send: Send, principal: Principal) -> Non
 
 async def complete(request: Request, send: Send, principal: Principal) -> None:
     """POST /v1/chat/completions."""
-    body = read_chat(strict_json.loads(await request.body()))
+    body = await parsing.body(request, principal.team.pk, read_chat)
     key = request.headers.get("idempotency-key")
     async with opened(principal):
         run = await db(openai.begin_chat, principal, body, key)
@@ -113,7 +113,7 @@ async def complete(request: Request, send: Send, principal: Principal) -> None:
             return
         await waiting.until_end(request, principal, run)
     made = openai.chat(await waiting.reread(principal, run.pk))
-    await waiting.feed(made, run.pk)
+    await waiting.feed(made, run)
     if made.error:
         await answer_json(send, 500, {"error": made.error}, {"x-should-retry": "false"})
     else:
@@ -136,7 +136,7 @@ async def model(request: Request, send: Send, principal: Principal) -> None:
 
 async def new_conversation(request: Request, send: Send, principal: Principal) -> None:
     """POST /v1/conversations."""
-    body = strict_json.loads(await request.body() or b"{}")
+    body = await parsing.body(request, principal.team.pk, lambda body: body, empty=b"{}")
     await answer_json(send, 200, await db(openai.new_conversation, principal, body))
 
 
@@ -149,7 +149,7 @@ async def conversation(request: Request, send: Send, principal: Principal) -> No
 async def _response(run: Run) -> Frame:
     """The response as far as it has come."""
     made = await db_read(openai.fold, run)
-    await waiting.feed(made, run.pk)
+    await waiting.feed(made, run)
     return made.response
 
 

@@ -2,9 +2,11 @@
 
 import asyncio
 from contextlib import aclosing, suppress
+from functools import partial
 from uuid import UUID
 
 from agui_project.errors import Unauthenticated
+from backends import apart, work
 from backends.postgres.bridge import db_read
 from events.follow import follow
 from events.frames import Frames
@@ -51,15 +53,19 @@ def _reread(principal: Principal, run_id: UUID) -> Run:
     return access.find(now, run_id)
 
 
-async def feed(fold: Dialect, run_id: UUID) -> int:
+async def feed(fold: Dialect, run: Run) -> int:
     """Feed a fold with the events that a log has now; returns the number of the last.
 
     Stretch by stretch: between two, others get the event loop and the database.
     """
     position, teller = 0, Teller(fold, None)
-    while (stretch := await hub().stretch(run_id, position)).payloads:
+    while (stretch := await hub().stretch(run.pk, position)).payloads:
         frames = Frames.of_stretch(stretch)
-        teller.pieces(frames)
+        if frames.size <= apart.SMALL:
+            teller.pieces(frames)
+        else:
+            work.charge(run.team_id, "fold", frames.size // work.BYTES)
+            await apart.to_its_end(run.team_id, partial(teller.pieces, frames))
         position = frames.last
     return position
 

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 
-from web.shares import apart
+from backends import apart
 
 
 async def test_a_payer_who_leaves_keeps_its_turn_until_its_thread_has_ended() -> None:
@@ -36,3 +36,23 @@ async def test_an_error_is_the_callers_and_ends_the_turn() -> None:
     for _ in range(5):
         (error,) = await asyncio.gather(apart.in_turn("p", fails), return_exceptions=True)
         assert isinstance(error, ValueError)
+
+
+async def test_a_caller_that_goes_on_with_the_same_things_waits_for_the_end() -> None:
+    release, running, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def call() -> None:
+        running.set()
+        release.wait(30)
+        ended.set()
+
+    task = asyncio.create_task(apart.to_its_end("payer", call))
+    await asyncio.to_thread(running.wait, 30)
+    task.cancel()
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert not task.done()
+    release.set()
+    (error,) = await asyncio.gather(task, return_exceptions=True)
+    assert isinstance(error, asyncio.CancelledError)
+    assert ended.is_set()

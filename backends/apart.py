@@ -38,6 +38,23 @@ async def in_turn(payer: object, call: Callable[[], T]) -> T:
 
     ``call`` charges what it does.
     """
+    return await asyncio.shield(await _begun(payer, call))
+
+
+async def to_its_end(payer: object, call: Callable[[], T]) -> T:
+    """``in_turn`` for a call that changes what its caller goes on with.
+
+    A caller that is cancelled meanwhile waits until the thread has ended.
+    """
+    future = await _begun(payer, call)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        await asyncio.wait({future})
+        raise
+
+
+async def _begun(payer: object, call: Callable[[], T]) -> asyncio.Future[T]:
     loop = asyncio.get_running_loop()
     turns = _turns.setdefault(loop, Turns())
     turn, slots = turns.of(str(payer)), turns.slots
@@ -59,4 +76,4 @@ async def in_turn(payer: object, call: Callable[[], T]) -> T:
             future.exception()
 
     future.add_done_callback(ended)
-    return await asyncio.shield(future)
+    return future
