@@ -16,6 +16,7 @@ from tests.acceptance.fairness import B_KEY, TEAM_B
 from tests.acceptance.host import ROOT
 from tests.acceptance.supervised import Supervised
 from tests.soak.attacks import SEED
+from tests.soak.peaks import Peaks
 from tests.soak.watching import Outcome, Watching, watching
 
 SECONDS = float(os.environ.get("SOAK_SECONDS", "300"))
@@ -59,12 +60,13 @@ class Restarts:
         return any(began - 1 <= moment <= ended + RECOVERY for moment in self.times[name])
 
 
-def attack(host: Supervised, restarts: Restarts) -> dict[str, dict[str, int]]:
+def attack(host: Supervised, restarts: Restarts, peaks: Peaks) -> dict[str, dict[str, int]]:
     """The attackers in a process of their own; what they were answered."""
     command = [sys.executable, "-m", "tests.soak.attacks", host.url, host.key, str(SECONDS)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as attackers:
         while attackers.poll() is None:
             restarts.look()
+            peaks.look()
             time.sleep(0.5)
         restarts.look()
         assert attackers.returncode == 0
@@ -113,7 +115,7 @@ def test_neighbours(data_dir: Path) -> None:
         AGUI_LIMIT_RUNS_PER_MINUTE="0",
         AGUI_OUTBOUND_ALLOW="127.0.0.1",
     )
-    restarts = Restarts(host)
+    restarts, peaks = Restarts(host), Peaks(host)
     try:
         host.start(fsync=True)
         with watching(host, B_KEY) as fresh:
@@ -121,7 +123,7 @@ def test_neighbours(data_dir: Path) -> None:
         with watching(host, B_KEY) as idle:
             time.sleep(IDLE)
         with watching(host, B_KEY) as busy:
-            answers = attack(host, restarts)
+            answers = attack(host, restarts, peaks)
         restarts.look()
     finally:
         host.stop()
@@ -150,6 +152,7 @@ def test_neighbours(data_dir: Path) -> None:
             f" worker was killed, {len(wrong)} did not succeed, {len(busy.refused)} starts refused",
             f"killed and started again: worker {len(restarts.times['worker'])}, web"
             f" {len(restarts.times['web'])}; longest time without an event {silence:.1f} s",
+            "most memory: " + ", ".join(f"{n} {mb:.0f} MB" for n, mb in peaks.most.items()),
             late_ones(busy.outcomes, RATIO * calm, restarts),
             f"/health silent for over 1 s: {without_health}",
             *(f"  {name:<24} {json.dumps(counts)}" for name, counts in answers.items()),
@@ -158,6 +161,7 @@ def test_neighbours(data_dir: Path) -> None:
     assert all(answers.values()), "every attack took place"
     assert not wrong, wrong[:5]
     assert not busy.refused, busy.refused[:5]
+    assert not peaks.too_large, "above the limits that we ship"
     assert loud <= max(RATIO * calm, ALWAYS_FINE)
     assert not slow, slow
     assert all(gap.seconds <= RECOVERY for gap in gaps), gaps
