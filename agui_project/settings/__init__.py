@@ -55,6 +55,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "teams.tenancy.OperatorPages",
+    "web.answers.NoPageForKeys",
 ]
 ROOT_URLCONF = "agui_project.urls"
 ASGI_APPLICATION = "web.asgi.application"

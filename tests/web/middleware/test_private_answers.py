@@ -30,9 +30,9 @@ async def test_each_answer_of_each_route(house: House, bell: None, asker: str) -
                     rule = exchange.headers.get("cache-control", "")
                     vary = exchange.headers.get("vary", "").replace(" ", "").lower().split(",")
                     stream = exchange.headers.get("content-type", "").startswith("text/event")
-                    kept = "no-cache" not in rule if stream else "no-store" not in rule
+                    stored = "no-cache" not in rule if stream else "no-store" not in rule
                     sealed = exchange.headers.get("etag") and rule.startswith("private")
-                    if (kept and not sealed) or not {"authorization", "cookie"} <= set(vary):
+                    if (stored and not sealed) or not {"authorization", "cookie"} <= set(vary):
                         wrong.append(f"{method} {url} {exchange.status}: {rule!r} {vary}")
     assert wrong == []
     assert walked > 200
