@@ -14,8 +14,9 @@ from django.conf import settings
 
 from agui_project.errors import Overloaded, RequestTimeout, TooLarge
 from protocol.errors import BadRequest, HostError
+from security.requester import network_of
 from web.asgi_http import refuse
-from web.request_id import address_of, network_of
+from web.request_id import address_of
 from web.scope import App, Receive, Scope, Send, headers_of
 
 CLOSE = {"Connection": "close"}

@@ -18,6 +18,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from agui_project.links import absolute
+from dashboard.account import attempts
 from runtimes.create_team import create_own_team
 from security.requester import ADDRESS
 from teams.access import invitations
@@ -62,6 +63,25 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         """The address as in the audit log; one address for all who come over a UNIX socket."""
         return ADDRESS.get() or request.META.get("REMOTE_ADDR") or NO_ADDRESS
 
+    def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
+        return attempts.by_address(_login(credentials), self.get_client_ip(request))
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        """Refuse an attempt above the bounds of its address, of both, or of the name alone."""
+        super().pre_authenticate(request, **credentials)
+        if attempts.too_many(request, _login(credentials)):
+            raise self.validation_error("too_many_login_attempts")
+
+    def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
+        """Count it for the name alone, too; allauth counts the other two."""
+        attempts.count(request, _login(credentials))
+        super().authentication_failed(request, **credentials)
+
+    def set_password(self, user: User, password: str) -> None:
+        """A new password forgets the attempts on the old one."""
+        super().set_password(user, password)
+        attempts.forget(user)
+
     def get_login_stages(self) -> list[str]:
         """The library's stages, with our rule for addresses."""
         own = f"{VerifyAddress.__module__}.{VerifyAddress.__qualname__}"
@@ -96,6 +116,10 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         except OSError as error:  # SMTPException is one
             log.warning("mail.lost", error=repr(error))
             raise ImmediateHttpResponse(_mail_lost()) from error
+
+
+def _login(credentials: dict[str, Any]) -> str:
+    return str(credentials.get("email") or credentials.get("username") or "")
 
 
 def _is_below(value: object, address: str) -> bool:
