@@ -96,6 +96,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "AgentKind": "runtimes.team_agents.KINDS",
         "GrantKind": "runs.api.grants.KINDS",
+        "InterruptStatusEnum": "runs.models.InterruptStatus",
         "OutlineKind": "protocol.fold.outline.KINDS",
         "RunStatusEnum": "runs.models.Status",
     },
