@@ -63,19 +63,22 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         """The address as in the audit log; one address for all who come over a UNIX socket."""
         return ADDRESS.get() or request.META.get("REMOTE_ADDR") or NO_ADDRESS
 
-    def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
-        return attempts.by_address(_login(credentials), self.get_client_ip(request))
-
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        """Refuse an attempt above the bounds of its address, of both, or of the name alone."""
-        super().pre_authenticate(request, **credentials)
-        if attempts.too_many(request, _login(credentials)):
+        """Refuse an attempt above our bounds, which take the place of allauth's."""
+        if not attempts.admit(request, _login(credentials), self.get_client_ip(request)):
             raise self.validation_error("too_many_login_attempts")
 
     def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
-        """Count it for the name alone, too; allauth counts the other two."""
+        """Count the attempt."""
         attempts.count(request, _login(credentials))
         super().authentication_failed(request, **credentials)
+
+    def authenticate(self, request: HttpRequest, **credentials: Any) -> User | None:
+        """An attempt that succeeds does not count."""
+        user: User | None = super().authenticate(request, **credentials)
+        if user is not None:
+            attempts.succeeded(request, _login(credentials), self.get_client_ip(request))
+        return user
 
     def set_password(self, user: User, password: str) -> None:
         """A new password forgets the attempts on the old one."""

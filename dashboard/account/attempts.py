@@ -15,8 +15,11 @@ from django.http import HttpRequest
 
 from security.requester import network_of
 
-ANYWHERE = "login_failed_anywhere"
-"""allauth's action that counts a name alone; its rate is in ``ACCOUNT_RATE_LIMITS``."""
+FROM, HERE, ANYWHERE = "login_failed_from", "login_failed_here", "login_failed_anywhere"
+"""Actions of allauth for an address, for a name at an address, and for a name alone.
+
+Their rates are in ``ACCOUNT_RATE_LIMITS``. ``login_failed`` remains for codes.
+"""
 LONGEST = 300
 """Seconds of the longest rate."""
 
@@ -33,20 +36,29 @@ def by_address(login: str, address: str) -> str:
 
 
 def forget(user: User) -> None:
-    """Begin anew for all names of the person: the keys change."""
+    """Forget all attempts at the names of the person, whose keys change."""
     addresses = EmailAddress.objects.filter(user=user).values_list("email", flat=True)
     for name in {user.get_username(), user.email, *addresses} - {""}:
         cache.set(_place(name.lower()), secrets.token_hex(8), LONGEST)
 
 
-def too_many(request: HttpRequest, login: str) -> bool:
-    """Whether the name alone is above its bound."""
-    return not ratelimit.consume(request, action=ANYWHERE, key=by_name(login), dry_run=True)
+def admit(request: HttpRequest, login: str, address: str) -> bool:
+    """Whether this attempt is within all bounds; it counts for the name at this address."""
+    name = by_name(login)
+    within = ratelimit.consume(request, action=FROM, dry_run=True)
+    within = within and ratelimit.consume(request, action=ANYWHERE, key=name, dry_run=True)
+    return within and bool(ratelimit.consume(request, action=HERE, key=by_address(login, address)))
 
 
 def count(request: HttpRequest, login: str) -> None:
-    """Count a failed sign-in for the name alone."""
+    """Count a failed attempt for the address, and for the name alone."""
+    ratelimit.consume(request, action=FROM)
     ratelimit.consume(request, action=ANYWHERE, key=by_name(login))
+
+
+def succeeded(request: HttpRequest, login: str, address: str) -> None:
+    """Forget the failed attempts at the name from this address."""
+    ratelimit.clear(request, action=HERE, key=by_address(login, address))
 
 
 def _place(name: str) -> str:

@@ -114,6 +114,15 @@ def test_a_reset_password_forgets_them(dora: User, bound: int, login: str) -> No
     assert is_signed_in(at_home)
 
 
+def test_signing_in_forgets_the_mistakes_before_it(dora: User) -> None:
+    for _ in range(2):
+        at_home = at(HOME)
+        for _ in range(4):
+            assert not refused(sign_in(at_home, "dora", "wrong"))
+        sign_in(at_home, "dora")
+        assert is_signed_in(at_home)
+
+
 def test_keys_suit_every_cache(dora: User) -> None:
     dora.username = "a name with spaces, ünd a long one" * 4
     attempts.forget(dora)
