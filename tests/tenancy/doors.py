@@ -159,6 +159,14 @@ DJANGO: dict[str, Door] = {
         "api/v1/threads/{spare}",
         body={"title": "Plan"},
     ),
+    "api/v1/left-threads": Door({"GET": LIST}),
+    # Alice's own, who has not left; of one who has: tests/runs/api/test_left_threads.py.
+    "api/v1/left-threads/<uuid:key>": Door(
+        {"DELETE": GONE_OR_UNKNOWN}, "api/v1/left-threads/{spare}"
+    ),
+    "api/v1/left-threads/<uuid:key>/hand-over": Door(
+        {"POST": GONE_OR_UNKNOWN}, "api/v1/left-threads/{spare}/hand-over", body={"member": 1}
+    ),
     "api/v1/grants": Door({"GET": LIST, "POST": Who(401, 401, 404, 201)}, body={"run": "{run}"}),
     "api/v1/grants/<uuid:grant_id>": Door(
         {"GET": OBJECT, "DELETE": Who(401, 401, 404, 204)}, "api/v1/grants/{grant}"

@@ -72,6 +72,9 @@ PEOPLE: dict[str, Door] = {
     "team/shared/": Door({"GET": PAGE}),
     "team/shared/<uuid:grant_id>/revoke": Door({"POST": FORGED}, "team/shared/{grant}/revoke"),
     "team/rules": Door({"POST": FORGED}),
+    "team/threads/": Door({"GET": PAGE}),
+    "team/threads/<uuid:key>/hand-over": Door({"POST": FORGED}, "team/threads/{spare}/hand-over"),
+    "team/threads/<uuid:key>/erase": Door({"POST": FORGED}, "team/threads/{spare}/erase"),
     "invitations/<str:token>/": Door(
         {"GET": Who(404, 404, 404, 404), "POST": FORGED}, f"invitations/{TOKEN}/"
     ),

@@ -148,8 +148,10 @@ def cancel(principal: Principal, slug: str | None, task_id: str) -> list[Run]:
 
 
 class BadParameter(Invalid):
-    """A parameter of the query is wrong: A2A's status of INVALID_ARGUMENT is 400."""
+    """A parameter of the query is wrong."""
 
+    # A2A's status of INVALID_ARGUMENT is 400.
+    code = "bad_parameter"
     status = 400
 
 
