@@ -14,14 +14,14 @@ from protocol.errors import BadRequest
 from runs.access import access
 from runs.api.filters import BY_ID
 from runs.lifecycle.words import search as words
-from runs.models import ACTIVE, Run
+from runs.models import ACTIVE, BODIES, Run
 from teams.authentication import Principal
 
 PAGE = 50
 MOST_NEW = 99
 WITHOUT_CONTROL = ("run_id", "tag", "took", "findings", "created_after", "created_before")
-# An input or result may be megabytes, and no row shows one.
-HEAVY = ("input", "result", "usage", "error_message", "agent__settings")
+HEAVY = (*BODIES, "agent__settings")
+"""Columns that may hold megabytes, of which no row shows one."""
 
 
 @dataclass(frozen=True, slots=True)

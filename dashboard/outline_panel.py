@@ -72,7 +72,7 @@ def _read(run: Run, value: str, redaction: Redaction | None) -> tuple[Slice, int
     limits = {"limit": str(ROWS + 1)}
     try:
         part = outlines.read(run, {"after": value, **limits}, redaction, seconds=SECONDS)
-        return part, int(value)
+        return part, outlines.number({"after": value}, "after")
     except BadCursor:  # A page shows something for every address.
         return outlines.read(run, limits, redaction, seconds=SECONDS), 0
 

@@ -6,7 +6,7 @@ from dashboard.account import urls as account_urls
 from dashboard.inbox import views as questions
 from dashboard.run import comparing, importing
 from dashboard.runs_list import bulk, saved
-from dashboard.team import grants, keys, people, rules, schedules, webhooks
+from dashboard.team import grants, keys, left_threads, people, rules, schedules, webhooks
 from runs.api.comments import SharedComments
 from runs.api.inspect.outline import SharedOutline
 
@@ -58,6 +58,13 @@ urlpatterns: list[URLPattern] = [
     path("team/invitations/<uuid:invitation_id>/revoke", people.revoke, name="team-revoke"),
     path("team/members/<int:member_id>/role", people.change_role, name="team-member"),
     path("team/members/<int:member_id>/remove", people.remove, name="team-remove"),
+    path("team/threads/", left_threads.listing, name="team-left-threads"),
+    path(
+        "team/threads/<uuid:key>/hand-over",
+        left_threads.hand_over,
+        name="team-left-thread-hand-over",
+    ),
+    path("team/threads/<uuid:key>/erase", left_threads.erase, name="team-left-thread-erase"),
     path("team/rules", rules.change, name="team-rules"),
     path("team/keys/", keys.keys, name="team-keys"),
     path("team/keys/<uuid:key_id>/rotate", keys.rotate, name="team-key-rotate"),

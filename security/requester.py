@@ -1,12 +1,24 @@
 """The sender of the current request: its address and, once it is authenticated, its team."""
 
 from contextvars import ContextVar
+from ipaddress import IPv6Address, ip_address, ip_network
 from uuid import UUID
 
 from backends.postgres import scope
 
 ADDRESS: ContextVar[str] = ContextVar("address", default="")
 """The sender's address of the current request; empty outside of one."""
+
+
+def network_of(address: str) -> str:
+    """The network that one client has: an IPv4 address, but 64 bits of IPv6 addresses."""
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(parsed, IPv6Address):
+        return str(parsed.ipv4_mapped or ip_network((parsed, 64), strict=False))
+    return address
 
 
 class Caller:

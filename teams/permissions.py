@@ -75,7 +75,11 @@ ACTIONS: Mapping[str, Action] = {
     "manage_grants": _action(
         "see and revoke every grant of the team, also on private threads", OWNING, Scope.ADMIN
     ),
-    "manage_team": _action("rename and archive the team", OWNING, Scope.ADMIN),
+    "manage_team": _action(
+        "rename and archive the team, hand over or erase private threads of people who left",
+        OWNING,
+        Scope.ADMIN,
+    ),
     "see_audit": _action(
         "read and export the [audit log](audit.md)", RUNNING_THE_TEAM, Scope.ADMIN
     ),

@@ -1,13 +1,16 @@
 """How DRF and Django answer errors: in one shape, whatever raised them."""
 
 import sys
+from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 import structlog
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import render
+from django.shortcuts import render, resolve_url
+from django.urls import Resolver404, resolve
 from rest_framework import exceptions
 from rest_framework.response import Response
 
@@ -23,6 +26,7 @@ from agui_project.errors import (
 )
 from agui_project.logs import sparingly
 from protocol.errors import BadRequest, HostError, Invalid
+from teams import authentication
 
 log = structlog.get_logger(__name__)
 
@@ -97,6 +101,50 @@ def server_error(request: HttpRequest) -> HttpResponse:
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """Django's 400 (a bad Host header, say), as JSON for machines."""
     return _page_or_json(request, BadRequest())
+
+
+class NoPageForKeys:
+    """Middleware: 401 instead of a redirect to a page, if the only credential is a header.
+
+    A client with a wrong key would follow the redirect and read the sign-in page as its answer.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        answer = self.get_response(request)
+        # Over htmx, the sign-in page opens by a header of an answer 200.
+        address = answer.get("Location") or answer.get("HX-Redirect")
+        if (
+            address is None
+            or "Authorization" not in request.headers
+            or not _is_page(urlsplit(address).path)
+            or request.user.is_authenticated
+        ):
+            return answer
+        return _page_or_json(request, _not_for_keys(request.headers["Authorization"]))
+
+
+def _is_page(path: str) -> bool:
+    """Whether a path leads to the sign-in page or to a page for signed-in people."""
+    if path == resolve_url("account_login"):
+        return True
+    try:
+        return resolve(path).func.__module__.startswith("dashboard.")
+    except Resolver404:
+        return False
+
+
+def _not_for_keys(authorization: str) -> HostError:
+    try:
+        authentication.resolve({"authorization": authorization}, {})
+    except HostError as error:
+        return error
+    return Unauthenticated(
+        "This page is for people who have signed in; with a key, use the API.",
+        headers={"WWW-Authenticate": authentication.CHALLENGE},
+    )
 
 
 def _page_or_json(request: HttpRequest, error: HostError) -> HttpResponse:

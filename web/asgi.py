@@ -30,6 +30,7 @@ from web.health import Alive  # noqa: E402
 from web.middleware.compression import Compressed  # noqa: E402
 from web.middleware.cors import Cors  # noqa: E402
 from web.middleware.headers import BoundedHeaders  # noqa: E402
+from web.middleware.private_answers import PrivateAnswers  # noqa: E402
 from web.middleware.static_files import StaticFiles  # noqa: E402
 from web.outermost import Outermost  # noqa: E402
 from web.request_id import RequestId  # noqa: E402
@@ -60,7 +61,8 @@ tracing.begin("web", cli.version())
 router = routing.http(Whole(django))
 kind_of = partial(routing.kind_of, router.routes)
 inner = Alive(RefuseNul(Bodies(Gated(router, kind_of), routing.streams_its_body)))
-answered = RequestId(Cors(StaticFiles(Compressed(traced(inner, router.routes)))))
+compressed = Compressed(traced(inner, router.routes))
+answered = RequestId(Cors(StaticFiles(PrivateAnswers(compressed))))
 application = ProtocolTypeRouter(
     {
         "http": Outermost(BoundedHeaders(answered, refusing=RequestId)),

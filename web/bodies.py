@@ -14,8 +14,10 @@ from django.conf import settings
 
 from agui_project.errors import Overloaded, RequestTimeout, TooLarge
 from protocol.errors import BadRequest, HostError
+from protocol.input.numbers import LARGEST, whole
+from security.requester import network_of
 from web.asgi_http import refuse
-from web.request_id import address_of, network_of
+from web.request_id import address_of
 from web.scope import App, Receive, Scope, Send, headers_of
 
 CLOSE = {"Connection": "close"}
@@ -123,7 +125,7 @@ class _Body:
 
 def _declared(scope: Scope) -> int:
     text = headers_of(scope).get("content-length", "")
-    return int(text) if text.isdecimal() and len(text) < 20 else 0
+    return whole(text, 0, LARGEST) or 0
 
 
 def _too_large() -> TooLarge:

@@ -10,8 +10,8 @@ from uuid import UUID
 from django.conf import settings
 from django.http import parse_cookie
 
-from security.requester import Caller
-from web.request_id import address_of, network_of
+from security.requester import Caller, network_of
+from web.request_id import address_of
 from web.scope import Scope, headers_of
 
 REMEMBERED = 10_000

@@ -6,7 +6,6 @@ The outermost middleware: ``RequestId(Cors(app))``, so that preflights and refus
 import os
 import re
 from collections.abc import MutableMapping
-from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any
 
 from django.conf import settings
@@ -41,17 +40,6 @@ def address_of(scope: Scope) -> str:
     trusted = settings.AGUI_TRUSTED_PROXIES
     hops = [part.strip() for part in headers_of(scope).get("x-forwarded-for", "").split(",")]
     return hops[-trusted] if 0 < trusted <= len(hops) and hops[-trusted] else direct
-
-
-def network_of(address: str) -> str:
-    """The network that one client has: an IPv4 address, but 64 bits of IPv6 addresses."""
-    try:
-        parsed = ip_address(address)
-    except ValueError:
-        return address
-    if isinstance(parsed, IPv6Address):
-        return str(parsed.ipv4_mapped or ip_network((parsed, 64), strict=False))
-    return address
 
 
 class RequestId:

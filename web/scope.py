@@ -38,6 +38,16 @@ def headers_of(scope: Scope) -> dict[str, str]:
     return headers
 
 
+def varying(headers: RawHeaders, *names: str) -> RawHeaders:
+    """The headers of an answer with one ``Vary`` that includes these names."""
+    vary = [value for name, value in headers if name.lower() == b"vary"]
+    known = {part.strip().lower() for part in b",".join(vary).split(b",")}
+    if b"*" not in known:
+        vary += [name.encode() for name in names if name.lower().encode() not in known]
+    others = [(name, value) for name, value in headers if name.lower() != b"vary"]
+    return [*others, (b"vary", b", ".join(vary))]
+
+
 def scheme_of(scope: Scope) -> str:
     """``http`` or ``https`` as the client sees it; trusts SECURE_PROXY_SSL_HEADER, if set."""
     if settings.SECURE_PROXY_SSL_HEADER:

@@ -55,6 +55,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "teams.tenancy.OperatorPages",
+    "web.answers.NoPageForKeys",
 ]
 ROOT_URLCONF = "agui_project.urls"
 ASGI_APPLICATION = "web.asgi.application"
@@ -95,6 +96,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "AgentKind": "runtimes.team_agents.KINDS",
         "GrantKind": "runs.api.grants.KINDS",
+        "InterruptStatusEnum": "runs.models.InterruptStatus",
         "OutlineKind": "protocol.fold.outline.KINDS",
         "RunStatusEnum": "runs.models.Status",
     },

@@ -23,6 +23,12 @@ ACCOUNT_EMAIL_VERIFICATION_BY_CODE_ENABLED = True
 ACCOUNT_EMAIL_VERIFICATION_SUPPORTS_RESEND = True
 ACCOUNT_EMAIL_NOTIFICATIONS = True
 ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
+# dashboard/account/attempts.py; allauth's own login_failed remains for codes.
+ACCOUNT_RATE_LIMITS = {
+    "login_failed_from": "10/m/ip",
+    "login_failed_here": "5/5m/key",
+    "login_failed_anywhere": "100/5m/key",
+}
 ACCOUNT_REAUTHENTICATION_REQUIRED = True
 ACCOUNT_SESSION_REMEMBER = True
 MFA_ADAPTER = "dashboard.account.second_factor.MfaAdapter"

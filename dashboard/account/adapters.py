@@ -18,6 +18,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from agui_project.links import absolute
+from dashboard.account import attempts
 from runtimes.create_team import create_own_team
 from security.requester import ADDRESS
 from teams.access import invitations
@@ -62,6 +63,28 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         """The address as in the audit log; one address for all who come over a UNIX socket."""
         return ADDRESS.get() or request.META.get("REMOTE_ADDR") or NO_ADDRESS
 
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        """Refuse an attempt above our bounds, which take the place of allauth's."""
+        if not attempts.admit(request, _login(credentials), self.get_client_ip(request)):
+            raise self.validation_error("too_many_login_attempts")
+
+    def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
+        """Count the attempt."""
+        attempts.count(request, _login(credentials))
+        super().authentication_failed(request, **credentials)
+
+    def authenticate(self, request: HttpRequest, **credentials: Any) -> User | None:
+        """An attempt that succeeds does not count."""
+        user: User | None = super().authenticate(request, **credentials)
+        if user is not None:
+            attempts.succeeded(request, _login(credentials), self.get_client_ip(request))
+        return user
+
+    def set_password(self, user: User, password: str) -> None:
+        """A new password forgets the attempts on the old one."""
+        super().set_password(user, password)
+        attempts.forget(user)
+
     def get_login_stages(self) -> list[str]:
         """The library's stages, with our rule for addresses."""
         own = f"{VerifyAddress.__module__}.{VerifyAddress.__qualname__}"
@@ -96,6 +119,10 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         except OSError as error:  # SMTPException is one
             log.warning("mail.lost", error=repr(error))
             raise ImmediateHttpResponse(_mail_lost()) from error
+
+
+def _login(credentials: dict[str, Any]) -> str:
+    return str(credentials.get("email") or credentials.get("username") or "")
 
 
 def _is_below(value: object, address: str) -> bool:

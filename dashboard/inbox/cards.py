@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.db.models import QuerySet
+from django.db.models.functions import Left
 from django.utils import timezone
 
 from dashboard.inbox.form import AnswerForm
@@ -12,23 +14,31 @@ from dashboard.inbox.indented import LONGEST, indented
 from dashboard.inbox.parts import Option, choice_of, parts_of
 from protocol.strict_json import dumps_any
 from runs.access import access
+from runs.access.short import is_long, short, value
 from runs.models import Interrupt, InterruptStatus, Run
 from teams.authentication import Principal
 
 MOST = 50
 MOST_ENTRIES = 30
+LONG = ("question", "response_schema")
+"""Columns of which a list shows short values only."""
+CUT = ("message", "reason")
+BEGINNING = 4_001
+"""Characters of a message that a list reads: one more than a card shows."""
 
 
 @dataclass(slots=True)
 class Card:
     """A question, its state, and what the page's visitor can do about it.
 
-    ``form`` is None if it is no longer open or the visitor may not answer it. ``verdict`` is the
-    word of the button that answered it; ``entries`` are the members of the answer, as text.
+    ``is_long``: too long for a list, which shows its beginning and leads to its run. ``form`` is
+    None if it is no longer open or the visitor may not answer it. ``verdict`` is the word of the
+    button that answered it; ``entries`` are the members of the answer, as text.
     """
 
     question: Interrupt
     state: str
+    is_long: bool = False
     form: AnswerForm | None = None
     verdict: str = ""
     entries: list[tuple[str, str]] = field(default_factory=list)
@@ -54,13 +64,21 @@ class Card:
 def card(principal: Principal, question: Interrupt, form: AnswerForm | None = None) -> Card:
     """``form``: one that was sent and comes back with its errors."""
     state = InterruptStatus.EXPIRED if question.late(timezone.now()) else question.status
-    shape = Card(question, state)
+    shape = Card(question, state, _shorten(question))
+    if shape.is_long:
+        return shape
     if state == InterruptStatus.OPEN:
         if access.may(principal, "answer", question.run):
             shape.form = form or AnswerForm(question)
     elif state == InterruptStatus.ANSWERED:
         shape.verdict, shape.entries = _outcome(question)
     return shape
+
+
+def light(rows: QuerySet[Interrupt]) -> QuerySet[Interrupt]:
+    """Questions for a list, without what may be long."""
+    beginnings = {f"beginning_of_{name}": Left(name, BEGINNING) for name in CUT}
+    return short(rows, *LONG).defer(*LONG, *CUT).annotate(**beginnings)
 
 
 def of_run(
@@ -85,6 +103,17 @@ def of_rows(
 def stamp(cards: Iterable[Card]) -> str:
     """What an open page says it shows: changes with the state of any question."""
     return ".".join(f"{each.state}{each.question.answering_run_id or ''}" for each in cards)
+
+
+def _shorten(question: Any) -> bool:
+    """Give a question of ``light`` what a card shows of it; whether that is not all."""
+    if not hasattr(question, "short_question"):
+        return False
+    for name in CUT:
+        setattr(question, name, getattr(question, f"beginning_of_{name}"))
+    question.question = value(question, "question") or "{}"
+    question.response_schema, question.answer = value(question, "response_schema"), None
+    return any(is_long(question, name) for name in LONG)
 
 
 def _outcome(question: Interrupt) -> tuple[str, list[tuple[str, str]]]:

@@ -13,6 +13,7 @@ from dashboard.inbox.indented import indented
 from dashboard.inbox.parts import FEW, ONE_LINE, Option, Part, choice_of, parts_of
 from protocol import strict_json
 from protocol.errors import BadRequest
+from protocol.input.numbers import LARGEST, whole
 from runs.models import Interrupt
 
 LONGEST = 100_000
@@ -268,10 +269,13 @@ def _moment(value: Any) -> datetime | None:
 
 
 def _number(text: str) -> int | float:
+    number = whole(text.removeprefix("-"), 0, LARGEST)
     try:
-        value: int | float = int(text) if text.lstrip("-").isdecimal() else float(text)
+        value: int | float = float(text) if number is None else number
     except ValueError:
         raise forms.ValidationError(f"{text[:40]} is not a number.") from None
+    if number is not None and text.startswith("-"):
+        value = -number
     if not abs(value) <= strict_json.MAX_INTEGER:
         raise forms.ValidationError(f"{text[:40]} is not a number that JSON can carry.")
     return value

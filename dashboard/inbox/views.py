@@ -42,8 +42,8 @@ def listing(request: HttpRequest, principal: Principal) -> HttpResponse:
 @page
 def pulse(request: HttpRequest, principal: Principal) -> HttpResponse:
     """Whether the inbox has other questions than the open page shows; 204 if not."""
-    rows = inbox.waiting(principal).order_by("-pk")[: cards.MOST]
-    if request.GET.get("shows", "") == _stamp(rows):
+    keys = list(inbox.waiting(principal).order_by("-pk").values_list("pk", flat=True)[: cards.MOST])
+    if request.GET.get("shows", "") == _stamp(keys):
         return HttpResponse(status=204)
     return render(request, "inbox/pulse.html", {})
 
@@ -99,7 +99,7 @@ def _inbox(
     rows = inbox.waiting(principal).order_by("-pk")
     if before := key_of("before", request.GET.get("before"), "a question"):
         rows = rows.filter(pk__lt=before)
-    page_rows = list(rows[: cards.MOST + 1])
+    page_rows = list(cards.light(rows)[: cards.MOST + 1])
     visible = page_rows[: cards.MOST]
     context = {
         "cards": cards.of_rows(
@@ -109,7 +109,7 @@ def _inbox(
             refusal.problem if refusal else "",
         ),
         "older": visible[-1].pk if len(page_rows) > cards.MOST else None,
-        "stamp": _stamp(visible) if not before else None,
+        "stamp": _stamp([row.pk for row in visible]) if not before else None,
         "may_answer": principal.can("answer"),
     }
     return render(request, "inbox/list.html", context, status=refusal.status if refusal else 200)
@@ -125,8 +125,7 @@ def _with_refused(
     return [own, *(row for row in rows if row.pk != own.pk)]
 
 
-def _stamp(rows: object) -> str:
-    keys = [row.pk for row in rows]  # type: ignore[attr-defined]
+def _stamp(keys: list[UUID]) -> str:
     return f"{len(keys)}.{keys[0] if keys else ''}.{keys[-1] if keys else ''}"
 
 

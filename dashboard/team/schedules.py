@@ -65,6 +65,6 @@ def _values(fields: dict[str, Any]) -> dict[str, Any]:
 
 def _list(request: HttpRequest, principal: Principal, form: ScheduleForm) -> HttpResponse:
     manages = principal.can("schedule")
-    rows = manage.visible(principal).order_by("-id")[:MOST] if manages else []
+    rows = manage.visible(principal).defer("input").order_by("-id")[:MOST] if manages else []
     context = {"rows": rows, "manages": manages, "form": form}
     return render(request, "team/schedules.html", context, status=422 if form.errors else 200)

@@ -12,7 +12,10 @@ from uuid import UUID
 from protocol.dialects.server_sent import blocks
 from protocol.encoding import encode
 from protocol.errors import BadRequest
+from protocol.input.numbers import whole
 from protocol.strict_json import dumps
+
+_MOST_SEQ = 10**10 - 1
 
 JOIN, LEAVE, HEARTBEAT, STOP = "phx_join", "phx_leave", "heartbeat", "stop_run"
 REPLAY_COMPLETE, STREAM_IDLE = "replay_complete", "stream_idle"
@@ -63,9 +66,9 @@ def place(run: UUID, seq: int) -> str:
 def place_of(text: str) -> tuple[UUID, int]:
     """A cursor's run and ``seq``. Raises ValueError."""
     run, _, seq = text.partition(":")
-    if not (seq.isascii() and seq.isdecimal() and len(seq) <= 10):
+    if (number := whole(seq, 0, _MOST_SEQ)) is None:
         raise ValueError(text)
-    return UUID(hex=run), int(seq)
+    return UUID(hex=run), number
 
 
 def marked(payload: bytes, mark: str) -> bytes:

@@ -6,10 +6,10 @@ event with the next offset. Payloads are sent as stored.
 """
 
 import random
-import re
 import time
 from collections.abc import Sequence
 
+from protocol.input.numbers import whole
 from protocol.strict_json import dumps
 
 BEGINNING, NOW = "-1", "now"
@@ -18,15 +18,16 @@ NEXT_OFFSET, UP_TO_DATE = "stream-next-offset", "stream-up-to-date"
 CLOSED, CURSOR = "stream-closed", "stream-cursor"
 TRUE = "true"
 
-_OFFSET = re.compile(r"[0-9]{16}")
-_CURSOR = re.compile(r"[0-9]{1,15}")
+_DIGITS = 16
+"""Of an offset: as text, they have the order of their numbers."""
+_MOST_CURSOR = 10**15 - 1
 _INTERVAL, _EPOCH, _JITTER = 20, 1_728_432_000, 3600
 """Cursors count intervals of so many seconds since 2024-10-09; the specification's defaults."""
 
 
 def offset(seq: int) -> str:
     """The offset behind the event ``seq``."""
-    return f"{seq:016d}"
+    return f"{seq:0{_DIGITS}d}"
 
 
 def position(text: str | None, head: int) -> int:
@@ -35,17 +36,19 @@ def position(text: str | None, head: int) -> int:
         return 0
     if text == NOW:
         return head
-    if not _OFFSET.fullmatch(text) or int(text) > head:
+    seq = whole(text, 0, head) if len(text) == _DIGITS else None
+    if seq is None:
         raise ValueError(text)
-    return int(text)
+    return seq
 
 
 def cursor(previous: str | None, now: float | None = None) -> str:
     """A cursor for caches, always beyond the one that the client sent back."""
     interval = int(((time.time() if now is None else now) - _EPOCH) // _INTERVAL)
-    if previous is not None and _CURSOR.fullmatch(previous) and int(previous) >= interval:
+    known = None if previous is None else whole(previous, interval, _MOST_CURSOR)
+    if known is not None:
         jitter = random.randint(1, _JITTER) // _INTERVAL  # noqa: S311
-        interval = int(previous) + max(1, jitter)
+        interval = known + max(1, jitter)
     return str(interval)
 
 

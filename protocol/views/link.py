@@ -14,7 +14,7 @@ from typing import Any
 
 from protocol.deep_copy import deep_copy
 from protocol.patch import PatchFailed, apply
-from protocol.views.redaction import ANY, MASK, Redaction, looks_like_json, touches
+from protocol.views.redaction import ANY, MASK, Redaction, looks_like_json, plain, touches
 
 Event = Mapping[str, Any]
 Shown = list[Event]
@@ -76,6 +76,7 @@ class LinkView:
         self._texts: dict[str, Buffer] = {}
         self._calls: dict[str, Buffer] = {}
         self._tools: dict[str, str] = {}
+        self._steps: dict[str, str] = {}
 
     def copy(self) -> "LinkView":
         """Another view at the same place of the log, for a reader who goes on alone."""
@@ -87,7 +88,7 @@ class LinkView:
         }
         other._texts = {key: buffer.copy() for key, buffer in self._texts.items()}
         other._calls = {key: buffer.copy() for key, buffer in self._calls.items()}
-        other._tools = dict(self._tools)
+        other._tools, other._steps = dict(self._tools), dict(self._steps)
         return other
 
     def show(self, event: Event) -> Shown:
@@ -112,6 +113,7 @@ class LinkView:
     def _state_delta(self, event: Event) -> Shown:
         if self._state is _UNSET:
             return []  # the patch applies to the state of the input, which links do not show
+        event = self._with(event, "delta", plain(event["delta"]))
         if not self.hidden:
             return [event]
         # The snapshot that was sent may still refer to it, so it is copied before the first patch.
@@ -138,6 +140,7 @@ class LinkView:
         name, kind = event["messageId"], event["activityType"]
         if name not in self._activities:
             return []
+        event = self._with(event, "patch", plain(event["patch"]))
         if not self.hidden:
             return [event]
         content = self._activities[name][1]
@@ -244,8 +247,9 @@ class LinkView:
         if "metadata" in message:
             metadata = self._object(message["metadata"], "metadata")
             message = self._with(message, "metadata", metadata)
-        if "error" in message:
-            message = self._with(message, "error", self.hidden.text(message["error"]))
+        for name in ("error", "name"):
+            if name in message:
+                message = self._with(message, name, self.hidden.text(message[name]))
         return message
 
     def _call(self, call: Event) -> Event:
@@ -282,10 +286,17 @@ class LinkView:
         return redacted
 
     def _texts_of(self, event: Event) -> Shown:
-        for name in ("message", "description"):
+        for name in ("message", "description", "name", "code"):
             if name in event:
                 event = self._with(event, name, self.hidden.text(event[name]))
         return [event]
+
+    def _step(self, event: Event) -> Shown:
+        name = event["stepName"]
+        if name not in self._steps and (visible := self.hidden.text(name)) != name:
+            # Two steps that are open at once must not get the same name.
+            self._steps[name] = f"{visible} {len(self._steps) + 1}"
+        return [self._with(event, "stepName", self._steps.get(name, name))]
 
     # --- values
 
@@ -356,6 +367,9 @@ _RULES = {
     "MESSAGES_SNAPSHOT": LinkView._snapshot,
     "CUSTOM": LinkView._custom,
     "RUN_FINISHED": LinkView._finished,
+    "STEP_STARTED": LinkView._step,
+    "STEP_FINISHED": LinkView._step,
+    "TEXT_MESSAGE_START": LinkView._texts_of,
     "RUN_ERROR": LinkView._texts_of,
     "SUBAGENT_STARTED": LinkView._texts_of,
     "SUBAGENT_FINISHED": LinkView._finished,

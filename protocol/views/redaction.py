@@ -2,7 +2,8 @@
 
 A path is member names joined by dots, ``password`` or ``customer.email``. It hides every member
 that is reached by these names, however deep, in any JSON that an event carries, including JSON
-inside the text of an argument, a result or a message. Array positions, and members whose name is a
+inside the text of an argument, a result or a message. A name may contain dots itself: that path
+hides a member called ``customer.email`` as well. Array positions, and members whose name is a
 number, are skipped. The top of a document is named after it: ``state``, ``result``, ``metadata``,
 the name of a tool (arguments and results), of a CUSTOM event, the type of an activity. No Django,
 no I/O.
@@ -22,6 +23,12 @@ MOST_PATHS = 50
 
 Trail = tuple[str, ...]
 
+_MEMBERS = {
+    **dict.fromkeys(("add", "replace", "test"), frozenset({"op", "path", "value"})),
+    **dict.fromkeys(("move", "copy"), frozenset({"op", "path", "from"})),
+    "remove": frozenset({"op", "path"}),
+}
+"""The members of a JSON Patch operation."""
 _LOOKED_INTO = (str, dict, list)
 
 
@@ -45,7 +52,12 @@ class Redaction:
 
     def hides(self, trail: Trail) -> bool:
         """Whether the value at this trail is hidden."""
-        return any(_ends(trail, path) for path in self.paths)
+        return any(
+            _spells(trail[-count:], path)
+            for path in self.paths
+            if trail[-1] == ANY or trail[-1].endswith(path[-1])
+            for count in range(1, min(len(trail), len(path)) + 1)
+        )
 
     def hides_above(self, trail: Trail) -> bool:
         """Whether that value, or one that contains it, is hidden."""
@@ -133,6 +145,19 @@ def pointer(trail: Trail, path: str) -> Trail:
     return trail
 
 
+def plain(patch: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """A patch without members that mean nothing in its operations; the same object if it has none.
+
+    Redaction reads paths and values only, and a client ignores the rest.
+    """
+    if all(operation.keys() <= _MEMBERS[operation["op"]] for operation in patch):
+        return patch
+    return [
+        {name: part for name, part in operation.items() if name in _MEMBERS[operation["op"]]}
+        for operation in patch
+    ]
+
+
 def touches(redaction: Redaction, patch: Sequence[Mapping[str, Any]], trail: Trail) -> bool:
     """Whether a patch touches hidden values; then a snapshot replaces it."""
     for operation in patch:
@@ -147,7 +172,11 @@ def touches(redaction: Redaction, patch: Sequence[Mapping[str, Any]], trail: Tra
     return False
 
 
-def _ends(trail: Trail, path: Trail) -> bool:
-    if len(trail) < len(path):
-        return False
-    return all(a in (b, ANY) for a, b in zip(trail[len(trail) - len(path) :], path, strict=True))
+def _spells(names: Trail, path: Trail) -> bool:
+    """Whether these names, some of which may contain dots, joined by dots are the path."""
+    if not names:
+        return not path
+    if names[0] == ANY:
+        return any(_spells(names[1:], path[count:]) for count in range(1, len(path) + 1))
+    parts = tuple(names[0].split("."))
+    return path[: len(parts)] == parts and _spells(names[1:], path[len(parts) :])

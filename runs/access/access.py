@@ -23,7 +23,7 @@ from backends.postgres import scope
 from backends.postgres.compiled import Compiled
 from protocol.ids import uuid7_floor
 from runs.lifecycle.statements import new_run
-from runs.models import Grant, Interrupt, Run, Thread, Visibility
+from runs.models import Grant, Interrupt, Run, Thread, Visibility, without_bodies
 from runs.models.grant import ACTIONS, live
 from teams import audit, authentication
 from teams.actors import Acting, actor
@@ -380,4 +380,7 @@ def _joined(runs: QuerySet[Run]) -> TeamQuerySet[Run]:
 
 
 def _asked(rows: QuerySet[Interrupt]) -> TeamQuerySet[Interrupt]:
-    return rows.select_related("team", "thread", "run__agent", "run__thread")  # type: ignore[return-value]
+    joined: TeamQuerySet[Interrupt] = rows.select_related(  # type: ignore[assignment]
+        "team", "thread", "run__agent", "run__thread"
+    )
+    return without_bodies(joined, "run__")

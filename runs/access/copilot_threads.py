@@ -10,7 +10,7 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from events import journal
 from events.journal import Purged
 from runs.access import access
-from runs.models import Run, Thread
+from runs.models import Run, Thread, without_bodies
 from teams.authentication import Principal
 
 MAX_BYTES = 2 * 1024 * 1024
@@ -66,8 +66,9 @@ def newest(
     if thread_id is not None:
         threads = threads.filter(thread_id=thread_id)
     rows = list(threads.order_by("-newest")[:limit])
-    runs = Run.objects.already_found().select_related("agent").in_bulk([row.newest for row in rows])
-    return [Listed(row, runs[row.newest], row.began) for row in rows]
+    runs = without_bodies(Run.objects.already_found().select_related("agent"))
+    newest_of = runs.in_bulk([row.newest for row in rows])
+    return [Listed(row, newest_of[row.newest], row.began) for row in rows]
 
 
 def _runs() -> QuerySet[Run]:

@@ -4,18 +4,18 @@ And which part of it a reader wants: ``raw=false`` leaves out RAW events and eve
 ``protocol=0.0.43`` translates it for a client of that version.
 """
 
-import re
 from collections.abc import Mapping
 
 from agui_project.errors import BadCursor
 from events.journal import Purged
 from protocol.errors import Invalid
+from protocol.input.numbers import whole
 from protocol.schema import PROTOCOL_VERSION
 from protocol.views import legacy
 from protocol.views.legacy import Version
 from runs.models import Run
 
-_SEQ = re.compile(r"[0-9]{1,10}")
+_MOST_SEQ = 10**10 - 1
 
 
 def from_request(headers: Mapping[str, str], query: Mapping[str, str]) -> int | None:
@@ -25,9 +25,9 @@ def from_request(headers: Mapping[str, str], query: Mapping[str, str]) -> int | 
         value = query.get("after")
     if value is None:
         return None
-    if not _SEQ.fullmatch(value.strip()):
+    if (seq := whole(value.strip(), 0, _MOST_SEQ)) is None:
         raise BadCursor("A cursor is the seq of an event of this run: 0, 1, 2, …")
-    return int(value)
+    return seq
 
 
 def check(cursor: int | None, head: int) -> int:

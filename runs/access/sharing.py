@@ -20,7 +20,7 @@ from backends.postgres.compiled import Compiled
 from protocol.errors import Invalid
 from protocol.views.redaction import BadPath, Redaction
 from runs.access import access
-from runs.models import Run, Thread
+from runs.models import Run, Thread, without_bodies
 from runs.models.grant import ACTIONS, Grant, Level
 from teams import audit
 from teams.access import members
@@ -74,7 +74,8 @@ def managed(principal: Principal) -> QuerySet[Grant]:
 
 def joined(rows: QuerySet[Grant]) -> QuerySet[Grant]:
     """The grants with all related rows that their descriptions need."""
-    return rows.select_related("team", "thread", "run", "to_user", "to_team")
+    joined = rows.select_related("team", "thread", "run", "to_user", "to_team")
+    return without_bodies(joined, "run__")
 
 
 def share(principal: Principal, what: Thread | Run, to: To, terms: Terms) -> tuple[Grant, str]:

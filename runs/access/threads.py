@@ -1,24 +1,39 @@
-"""What people set on a thread: its title, its tags, whether it is archived, and who sees it."""
+"""What people set on a thread: its title, its tags, whether it is archived, and who sees it.
+
+A private thread whose creator has left the team is visible to no other person: an owner of the team
+hands it over to a member, or erases it, without reading it.
+"""
 
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import CharField, Q, QuerySet, Value
+from django.db.models.functions import Cast, Concat
 from django.utils import timezone
 
 from agui_project.errors import Forbidden, NotFound
 from protocol.errors import Invalid
 from runs.access import access
 from runs.lifecycle import descendants
+from runs.lifecycle.deletion import erasure
 from runs.lifecycle.words import storing
 from runs.models import Thread, Visibility
 from teams import audit
+from teams.access import members
+from teams.actors import user_id
 from teams.authentication import Principal
+from teams.models import ApiKey, Membership
 from teams.revocation import revoked
+from teams.tenancy import TeamQuerySet
 
 LONGEST_TAG = 60
 MOST_TAGS = 20
+
+
+class NotLeft(NotFound):
+    """There is no such thread that its creator left behind."""
 
 
 def find(principal: Principal, key: UUID) -> Thread:
@@ -80,3 +95,59 @@ def retag(principal: Principal, key: UUID, *, add: str = "", remove: str = "") -
             return False
         change(principal, key, {"tags": result})
     return True
+
+
+def left_behind(principal: Principal) -> TeamQuerySet[Thread]:
+    """The private threads whose creators have left the team or were deactivated.
+
+    A key's thread counts as its maker's. Raises Forbidden unless the principal owns the team.
+    """
+    principal.require("manage_team")
+    present = Membership.objects.for_team(principal.team).filter(user__is_active=True)
+    gone = ApiKey.objects.for_team(principal.team).filter(created_by__isnull=False)
+    gone = gone.exclude(created_by__in=present.values("user"))
+    rows: TeamQuerySet[Thread] = Thread.objects.for_team(principal.team)
+    return rows.filter(visibility=Visibility.PRIVATE).filter(
+        Q(creator__startswith="user:") & ~Q(creator__in=_actors("user", present, "user"))
+        | Q(creator__in=_actors("key", gone, "pk"))
+    )
+
+
+def hand_over(principal: Principal, key: UUID, member_id: int) -> Thread:
+    """Make a member the creator of a thread of ``left_behind``, and of those that it began.
+
+    Raises NotFound, Forbidden, and Invalid for a deactivated member.
+    """
+    with members.holding(principal) as now:
+        rows = left_behind(now).select_for_update(of=("self",))
+        thread = rows.filter(pk=key).first()
+        if thread is None:
+            raise NotLeft
+        heir = members.find(now, member_id).user
+        if not heir.is_active:
+            raise Invalid("This person is deactivated.", details={"path": "member"})
+        was, thread.creator = thread.created_by, user_id(heir.pk)
+        begun = left_behind(now).filter(pk__in=descendants.of(thread)).values_list("pk", flat=True)
+        keys = [thread.pk, *begun]
+        Thread.objects.for_team(now.team).filter(pk__in=keys).update(creator=thread.creator)
+        audit.record(
+            principal, now.team, "thread.handed_over", str(thread.pk), to=heir.get_username(),
+            was=was,
+        )  # fmt: skip
+        revoked(now.team.pk)
+    return thread
+
+
+def erase(principal: Principal, key: UUID) -> None:
+    """Erase a thread of ``left_behind``. Raises NotFound, Forbidden, LegalHold, ThreadBusy."""
+    with members.holding(principal) as now:
+        thread = left_behind(now).filter(pk=key).first()
+        if thread is None:
+            raise NotLeft
+        erasure.erase_thread(principal, thread)
+
+
+def _actors(kind: str, rows: QuerySet[Any], of: str) -> Any:
+    """The ``actor_id``s of these people or keys."""
+    name = Concat(Value(f"{kind}:"), Cast(of, CharField()), output_field=CharField())
+    return rows.order_by().annotate(actor=name).values("actor")

@@ -4,7 +4,8 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser, User
-from drf_spectacular.utils import extend_schema, extend_schema_serializer
+from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.permissions import SAFE_METHODS
@@ -16,9 +17,15 @@ from runs.access import comments, sharing
 from runs.models import Comment, Feedback, Thumb
 from teams import authentication
 from teams.api.bodies import Body
+from teams.api.pages import NewestFirst
+from teams.api.queries import refuse_unknown
 from teams.authentication import Principal, principal_of
 
 LONGEST = 10_000
+PAGES = [
+    OpenApiParameter("cursor", str, description="From `next` or `previous` of a page."),
+    OpenApiParameter("limit", int, description="At most 200, which is the default."),
+]
 
 
 class CommentSerializer(serializers.ModelSerializer[Comment]):
@@ -51,16 +58,36 @@ class CommentsSerializer(serializers.Serializer[Any]):
     """The comments of a run."""
 
     comments = CommentSerializer(many=True)
+    next = serializers.URLField(allow_null=True)
+    previous = serializers.URLField(allow_null=True)
+
+
+class OldestFirst(NewestFirst):
+    """Pages of at most 200, which is also the default."""
+
+    page_size = NewestFirst.max_page_size
+    ordering = "id"
+
+    def read(self, request: Request, view: APIView, rows: QuerySet[Any]) -> list[Any]:
+        """The rows of the page that the query asks for. Raises UnknownMember, BadCursor."""
+        refuse_unknown(request, {self.cursor_query_param, self.page_size_query_param})
+        return list(self.paginate_queryset(rows, request, view) or ())
+
+    def answer(self, name: str, rows: Any) -> Response:
+        """The page, with the addresses of its neighbours."""
+        neighbours = {"next": self.get_next_link(), "previous": self.get_previous_link()}
+        return Response({name: rows, **neighbours})
 
 
 class Comments(APIView):
     """The comments of a run."""
 
-    @extend_schema(responses={200: CommentsSerializer})
+    @extend_schema(parameters=PAGES, responses={200: CommentsSerializer})
     def get(self, request: Request, run_id: UUID) -> Response:
         """A run's comments, oldest first."""
-        rows = comments.listed(principal_of(request), run_id)
-        return Response({"comments": CommentSerializer(rows, many=True).data})
+        pages = OldestFirst()
+        rows = pages.read(request, self, comments.listed(principal_of(request), run_id))
+        return pages.answer("comments", CommentSerializer(rows, many=True).data)
 
     @extend_schema(request=WriteSerializer, responses={201: CommentSerializer})
     def post(self, request: Request, run_id: UUID) -> Response:
@@ -138,16 +165,23 @@ class RatingsSerializer(serializers.Serializer[Any]):
     """The ratings of a run."""
 
     feedback = FeedbackSerializer(many=True)
+    next = serializers.URLField(allow_null=True)
+    previous = serializers.URLField(allow_null=True)
+
+
+class OldestRatings(OldestFirst):
+    position = int
 
 
 class Ratings(APIView):
     """The ratings of a run; each person has one."""
 
-    @extend_schema(responses={200: RatingsSerializer})
+    @extend_schema(parameters=PAGES, responses={200: RatingsSerializer})
     def get(self, request: Request, run_id: UUID) -> Response:
-        """People's ratings of a run."""
-        rows = comments.ratings(principal_of(request), run_id)
-        return Response({"feedback": FeedbackSerializer(rows, many=True).data})
+        """People's ratings of a run, oldest first."""
+        pages = OldestRatings()
+        rows = pages.read(request, self, comments.ratings(principal_of(request), run_id))
+        return pages.answer("feedback", FeedbackSerializer(rows, many=True).data)
 
     @extend_schema(request=RateSerializer, responses={200: FeedbackSerializer})
     def put(self, request: Request, run_id: UUID) -> Response:

@@ -14,6 +14,7 @@ from rest_framework.views import APIView
 
 from agui_project.kinds import starts
 from runs.access import access, inbox, start
+from runs.access.short import is_long, short, value
 from runs.api.serializers import RunSerializer
 from runs.models import Interrupt, InterruptStatus
 from teams.api.bodies import Body
@@ -22,6 +23,7 @@ from teams.authentication import Principal, principal_of
 
 ANY_JSON = {"nullable": True, "description": "Any JSON."}
 OBJECT = {"type": "object", "nullable": True}
+TEXT = {"type": "string", "nullable": True, "description": "Null if it is longer than 4 KB."}
 
 
 class InterruptSerializer(serializers.ModelSerializer[Interrupt]):
@@ -78,6 +80,63 @@ class InterruptSerializer(serializers.ModelSerializer[Interrupt]):
         return None if row.answer is None else json.loads(row.answer).get("payload")
 
 
+MEMBERS = {
+    "message": "message",
+    "reason": "reason",
+    "response_schema": "response_schema",
+    "metadata": "question",
+    "payload": "answer",
+}
+"""Members that may be long, and the columns that they are read from."""
+
+
+class InterruptRowSerializer(InterruptSerializer):
+    """A question in a list, which leaves out long values: the question itself has them."""
+
+    reason = serializers.SerializerMethodField()
+    message = serializers.SerializerMethodField()
+    omitted = serializers.SerializerMethodField()
+
+    class Meta(InterruptSerializer.Meta):
+        fields = [*InterruptSerializer.Meta.fields, "omitted"]
+        read_only_fields = fields
+
+    @staticmethod
+    def rows(questions: QuerySet[Interrupt]) -> QuerySet[Interrupt]:
+        """The questions without what may be long; short values beside their sizes."""
+        return short(questions, *MEMBERS.values())
+
+    @extend_schema_field(TEXT)
+    def get_reason(self, row: Interrupt) -> Any:
+        """Why the agent asked, if it is short."""
+        return value(row, "reason")
+
+    @extend_schema_field(TEXT)
+    def get_message(self, row: Interrupt) -> Any:
+        """The text of the question, if it is short."""
+        return value(row, "message")
+
+    @extend_schema_field(OBJECT)
+    def get_response_schema(self, row: Interrupt) -> Any:
+        """The JSON Schema that an answer must satisfy, if it is short."""
+        return json.loads(value(row, "response_schema") or "null")
+
+    @extend_schema_field(OBJECT)
+    def get_metadata(self, row: Interrupt) -> Any:
+        """What the agent attached, if the whole question is short."""
+        return json.loads(value(row, "question") or "{}").get("metadata")
+
+    @extend_schema_field(ANY_JSON)
+    def get_payload(self, row: Interrupt) -> Any:
+        """The payload of the answer, if it is short."""
+        return json.loads(value(row, "answer") or "{}").get("payload")
+
+    @extend_schema_field({"type": "array", "items": {"enum": list(MEMBERS)}})
+    def get_omitted(self, row: Interrupt) -> list[str]:
+        """The members that are null here because what they are read from is longer than 4 KB."""
+        return [name for name, column in MEMBERS.items() if is_long(row, column)]
+
+
 class AnswerSerializer(Body):
     """An answer to one question."""
 
@@ -108,7 +167,7 @@ class InterruptFilter(django_filters.FilterSet):
 class InterruptList(generics.ListAPIView[Interrupt]):
     """The questions of the runs that the caller may see."""
 
-    serializer_class = InterruptSerializer
+    serializer_class = InterruptRowSerializer
     pagination_class = NewestFirst
     filterset_class = InterruptFilter
     queryset = Interrupt.objects.none()
@@ -116,9 +175,9 @@ class InterruptList(generics.ListAPIView[Interrupt]):
     def get_queryset(self) -> QuerySet[Interrupt]:
         """Unless filtered for, a subagent's question is left out while its parent asks it too."""
         questions = access.visible_interrupts(principal_of(self.request))
-        if {"run", "thread_id"} & self.request.query_params.keys():
-            return questions
-        return inbox.each_once(questions)
+        if not {"run", "thread_id"} & self.request.query_params.keys():
+            questions = inbox.each_once(questions)
+        return InterruptRowSerializer.rows(questions)
 
 
 class InterruptDetail(generics.RetrieveAPIView[Interrupt]):

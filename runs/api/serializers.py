@@ -3,11 +3,13 @@
 import json
 from typing import Any
 
-from django.db.models import Case, F, Func, IntegerField, QuerySet, When
+from django.db.models import QuerySet
+from django.db.models.functions import Left, Length
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from runs.models import Run
+from runs.access.short import SHORT, is_long, short, value
+from runs.models import Run, without_bodies
 from runtimes.models import ON_BUSY
 
 
@@ -98,12 +100,6 @@ class RunSerializer(serializers.ModelSerializer[Run]):
 
 
 LONG = ("result", "usage")
-SHORT = 4_096
-"""Bytes of a value that a list shows; one run has all of it."""
-
-
-def _size(name: str) -> Func:
-    return Func(F(name), function="octet_length", output_field=IntegerField())
 
 
 class RunRowSerializer(RunSerializer):
@@ -117,28 +113,36 @@ class RunRowSerializer(RunSerializer):
 
     @staticmethod
     def rows(runs: QuerySet[Run]) -> QuerySet[Run]:
-        """The runs without what may be long; short results and usages beside their sizes."""
-        sizes = {f"{name}_bytes": _size(name) for name in LONG}
-        short = {
-            f"short_{name}": Case(When(**{f"{name}_bytes__lte": SHORT}, then=F(name)))
-            for name in LONG
-        }
-        return runs.defer("input", "context", *LONG).annotate(**sizes).annotate(**short)
+        """The runs without what may be long; short values beside their sizes."""
+        runs = without_bodies(runs)
+        return short(runs, *LONG).annotate(
+            error_beginning=Left("error_message", SHORT), error_length=Length("error_message")
+        )
+
+    @extend_schema_field(RunErrorSerializer(allow_null=True))
+    def get_error(self, run: Any) -> dict[str, str] | None:
+        """Code and message of a run that failed; of a message its first 4,096 characters."""
+        return {"code": run.error_code, "message": run.error_beginning} if run.error_code else None
 
     @extend_schema_field({"description": "As in the run; null if it is longer than 4 KB."})
     def get_result(self, run: Any) -> Any:
         """The ``result`` of its RUN_FINISHED, if it is short."""
-        return None if run.short_result is None else json.loads(run.short_result)
+        return _json(value(run, "result"))
 
     @extend_schema_field({"type": "array", "items": {"type": "object"}, "nullable": True})
     def get_usage(self, run: Any) -> Any:
         """The tokens that the agent reported, if they are short."""
-        return None if run.short_usage is None else json.loads(run.short_usage)
+        return _json(value(run, "usage"))
 
-    @extend_schema_field({"type": "array", "items": {"enum": ["result", "usage"]}})
+    @extend_schema_field({"type": "array", "items": {"enum": ["error", "result", "usage"]}})
     def get_omitted(self, run: Any) -> list[str]:
-        """The members that are null here because they are longer than 4 KB."""
-        return [name for name in LONG if (getattr(run, f"{name}_bytes") or 0) > SHORT]
+        """The members that are not whole here because they are longer than 4 KB."""
+        cut = ["error"] if run.error_length > SHORT else []
+        return cut + [name for name in LONG if is_long(run, name)]
+
+
+def _json(text: str | None) -> Any:
+    return None if text is None else json.loads(text)
 
 
 class StartSerializer(serializers.Serializer[Any]):

@@ -1,6 +1,17 @@
 from django.urls import include, path
 
-from runs.api import agents, comments, grants, interrupts, knowledge, limits, runs, threads, tickets
+from runs.api import (
+    agents,
+    comments,
+    grants,
+    interrupts,
+    knowledge,
+    left_threads,
+    limits,
+    runs,
+    threads,
+    tickets,
+)
 
 urlpatterns = [
     path("agents", agents.AgentList.as_view(), name="api-agents"),
@@ -20,6 +31,13 @@ urlpatterns = [
     path("", include("runs.api.inspect.urls")),
     path("threads", threads.Threads.as_view(), name="api-threads"),
     path("threads/<uuid:key>", threads.ThreadDetail.as_view(), name="api-thread"),
+    path("left-threads", left_threads.LeftThreads.as_view(), name="api-left-threads"),
+    path("left-threads/<uuid:key>", left_threads.LeftThread.as_view(), name="api-left-thread"),
+    path(
+        "left-threads/<uuid:key>/hand-over",
+        left_threads.HandOver.as_view(),
+        name="api-left-thread-hand-over",
+    ),
     path("grants", grants.GrantList.as_view(), name="api-grants"),
     path("grants/<uuid:grant_id>", grants.GrantDetail.as_view(), name="api-grant"),
     path("interrupts", interrupts.InterruptList.as_view(), name="api-interrupts"),

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from agui_project.errors import BadCursor
 from events.journal import Purged
-from runs.models import FeedEntry
+from runs.models import FeedEntry, without_bodies
 
 PAGE = 200
 KEPT = timedelta(days=30)
@@ -80,5 +80,4 @@ def page(team: UUID, after: int) -> list[FeedEntry]:
     """The next entries, with their runs."""
     rows = FeedEntry.objects.filter(team=team, position__gt=after)
     rows = rows.select_related("run__thread", "run__agent")
-    rows = rows.defer("run__input", "run__context", "run__result", "run__usage")
-    return list(rows.order_by("position")[:PAGE])
+    return list(without_bodies(rows, "run__").order_by("position")[:PAGE])

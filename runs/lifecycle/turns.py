@@ -38,6 +38,7 @@ def starting(run: Run) -> list[Run]:
     turn, last = [run], run
     rows = Run.objects.of_one_thread().filter(thread_id=run.thread_id, purged_at=None)
     rows = rows.select_related("journal", "agent", "thread").order_by("journal_id")
+    rows = rows.defer("context", "result", "usage")
     for _ in range(MOST_RUNS - 1):
         # One by one: inputs may be large, and most runs are followed by one with a new request.
         following = rows.filter(journal_id__gt=last.pk).first()

@@ -8,7 +8,7 @@ from runs.models.grant import Grant, Level
 from runs.models.imported import ImportedRun
 from runs.models.ingest import Ingest
 from runs.models.interrupt import Interrupt, InterruptStatus
-from runs.models.run import ACTIVE, ENDED, WORKER_GONE, Run, Status
+from runs.models.run import ACTIVE, BODIES, ENDED, WORKER_GONE, Run, Status, without_bodies
 from runs.models.saved_view import SavedView
 from runs.models.schedule import Missed, Schedule, StopReason, ThreadPolicy
 from runs.models.thread import Thread, ThreadHistory, Visibility
@@ -18,6 +18,7 @@ from runs.models.words import RunWords
 
 __all__ = [
     "ACTIVE",
+    "BODIES",
     "ENDED",
     "WORKER_GONE",
     "Comment",
@@ -50,4 +51,5 @@ __all__ = [
     "Visibility",
     "Webhook",
     "WebhookDelivery",
+    "without_bodies",
 ]

@@ -1,5 +1,6 @@
 """Run: one attempt to answer inside a thread."""
 
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import models
@@ -12,6 +13,8 @@ from runs.models.thread import Thread
 from runtimes.models import Agent
 from teams.actors import LONGEST
 from teams.tenancy import TeamOwned
+
+Rows = TypeVar("Rows", bound=models.QuerySet[Any])
 
 
 class Status(models.TextChoices):
@@ -29,6 +32,10 @@ ACTIVE = (Status.QUEUED, Status.RUNNING)
 WORKER_GONE = (RunErrorCode.WORKER_LOST.value, RunErrorCode.SHUTDOWN.value)
 """Error codes of runs that ended because of their worker, not because of their agent."""
 ENDED = tuple(status for status in Status if status not in ACTIVE)
+
+
+BODIES = ("input", "context", "result", "usage", "error_message")
+"""Columns of a run that may hold megabytes: no list reads them."""
 
 
 class Run(TeamOwned):
@@ -185,3 +192,8 @@ class Run(TeamOwned):
     def id(self) -> UUID:
         """The id, which is that of the run's journal."""
         return self.journal_id
+
+
+def without_bodies(rows: Rows, path: str = "") -> Rows:
+    """The rows of a list without the bodies of runs; ``path`` leads to the run, as in ``run__``."""
+    return rows.defer(*(f"{path}{name}" for name in BODIES))

@@ -8,6 +8,7 @@ from tests.cast import Cast, start
 from tests.dashboard.conftest import Browse
 
 PASSWORD = "correct-horse-battery"
+ID = "01890000-0000-7000-8000-000000000000"
 
 
 def test_a_page_sends_strangers_to_the_sign_in_and_back(cast: Cast, client: Client) -> None:
@@ -65,8 +66,29 @@ def test_a_person_in_no_team_is_told_so(db: None, client: Client) -> None:
     assert "not a member of any team" in answer.content.decode()
 
 
-def test_an_api_key_opens_no_page(cast: Cast, client: Client) -> None:
-    assert client.get("/runs/", headers=cast.alice.headers).status_code == 302
+@pytest.mark.parametrize("key", ["Bearer wrong", "Basic wrong", "right"])
+@pytest.mark.parametrize(
+    "address",
+    ["/", "/runs", "/runs/", "/runs/pulse", f"/runs/{ID}/", f"/runs/{ID}/events", "/account/mfa/"],
+    ids=("root", "without slash", "list", "part", "run", "events", "account"),
+)
+def test_a_key_is_refused_instead_of_led_to_a_page(
+    cast: Cast, client: Client, address: str, key: str
+) -> None:
+    headers = cast.alice.headers if key == "right" else {"authorization": key}
+    for each in (headers, {**headers, "HX-Request": "true"}):
+        answer = client.get(address, headers=each)
+        assert (answer.status_code, answer["WWW-Authenticate"]) == (401, "Bearer")
+        assert answer.json()["error"]["code"] == "unauthenticated"
+    page = client.get(address, headers={**headers, "accept": "text/html"})
+    assert (page.status_code, "text/html" in page["Content-Type"]) == (401, True)
+    assert 'href="/login/"' in page.content.decode()
+
+
+def test_a_key_beside_a_session_changes_nothing(cast: Cast, browse: Browse) -> None:
+    wrong = {"authorization": "Bearer wrong"}
+    assert browse(cast.alice).get("/", headers=wrong)["Location"] == "/runs/"
+    assert browse(cast.alice).get("/runs/", headers=wrong).status_code == 200
 
 
 def test_pages_allow_nothing_inline_and_stay_out_of_caches(cast: Cast, browse: Browse) -> None:

@@ -49,11 +49,11 @@ class Codes(NamedTuple):
 STAYS_OPEN, NEVER_OPENS = 0, -1
 """In place of a close code."""
 OPEN = Who(200, 200, 200, 200)
-MOVED = Who(301, 301, 301, 301)
+MOVED = Who(301, 401, 301, 301)
 FORGED = Who(403, 403, 403, 403)
 """A form without its CSRF token."""
-PAGE = Who(302, 302, 200, 200)
-RUN_PAGE = Who(302, 302, 404, 200)
+PAGE = Who(302, 401, 200, 200)
+RUN_PAGE = Who(302, 401, 404, 200)
 GONE = Who(404, 404, 404, 404)
 LIST = Who(401, 401, 200, 200)
 GONE_OR_UNKNOWN = Who(401, 401, 404, 404)
@@ -101,14 +101,14 @@ def a2a_doors(place: str) -> dict[str, Door]:
 # ``{expired}`` the token of an expired link;
 # ``{comment}`` and ``{grant}`` belong to ``{run}``, to whose thread ``{file}`` was attached.
 DJANGO: dict[str, Door] = {
-    "": Door({"GET": Who(302, 302, 302, 302)}),
+    "": Door({"GET": Who(302, 401, 302, 302)}),
     "runs": Door({"GET": MOVED}),
     "runs/": Door({"GET": PAGE}),
-    "runs/pulse": Door({"GET": Who(302, 302, 204, 200)}, "runs/pulse?active={run}"),
+    "runs/pulse": Door({"GET": Who(302, 401, 204, 200)}, "runs/pulse?active={run}"),
     "runs/import": Door({"GET": PAGE, "POST": FORGED}),
     "runs/<uuid:run_id>": Door({"GET": MOVED}, "runs/{run}"),
     "runs/<uuid:run_id>/": Door({"GET": RUN_PAGE}, "runs/{run}/"),
-    "runs/<uuid:run_id>/events": Door({"GET": Who(302, 302, 302, 302)}, "runs/{run}/events"),
+    "runs/<uuid:run_id>/events": Door({"GET": Who(302, 401, 302, 302)}, "runs/{run}/events"),
     "agents/run": Door({"POST": Who(401, 401, 202, 202)}, body={"task": "look"}),
     "agents/answer": Door(
         {"POST": Who(401, 401, 404, 202)}, body={"run_id": "{asking}", "request_id": "i"}
@@ -158,6 +158,14 @@ DJANGO: dict[str, Door] = {
         {"GET": OBJECT, "PATCH": OBJECT, "DELETE": Who(401, 401, 404, 204)},
         "api/v1/threads/{spare}",
         body={"title": "Plan"},
+    ),
+    "api/v1/left-threads": Door({"GET": LIST}),
+    # Alice's own, who has not left; of one who has: tests/runs/api/test_left_threads.py.
+    "api/v1/left-threads/<uuid:key>": Door(
+        {"DELETE": GONE_OR_UNKNOWN}, "api/v1/left-threads/{spare}"
+    ),
+    "api/v1/left-threads/<uuid:key>/hand-over": Door(
+        {"POST": GONE_OR_UNKNOWN}, "api/v1/left-threads/{spare}/hand-over", body={"member": 1}
     ),
     "api/v1/grants": Door({"GET": LIST, "POST": Who(401, 401, 404, 201)}, body={"run": "{run}"}),
     "api/v1/grants/<uuid:grant_id>": Door(

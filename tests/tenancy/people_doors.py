@@ -4,22 +4,22 @@ from tests.tenancy.doors import FORGED, LIST, MOVED, OBJECT, PAGE, Door, Who
 
 ENTRANCE = {"GET": Who(200, 200, 302, 302), "POST": FORGED}
 """For those who have not signed in."""
-OWN = {"GET": Who(302, 302, 200, 200), "POST": FORGED}
+OWN = {"GET": Who(302, 401, 200, 200), "POST": FORGED}
 """About one's own account."""
-OWN_AGAIN = {"GET": Who(302, 302, 302, 302), "POST": FORGED}
+OWN_AGAIN = {"GET": Who(302, 401, 302, 302), "POST": FORGED}
 """About one's own account, which asks for the password once more, or leads elsewhere."""
-NO_PASSWORD = {"GET": Who(302, 302, 403, 403), "POST": FORGED}
-NO_FACTOR = {"GET": Who(302, 302, 404, 404), "POST": FORGED}
+NO_PASSWORD = {"GET": Who(302, 401, 403, 403), "POST": FORGED}
+NO_FACTOR = {"GET": Who(302, 401, 404, 404), "POST": FORGED}
 """The cast has neither."""
 ALL = {"GET": Who(200, 200, 200, 200), "POST": FORGED}
-MOVED_ALL = {"GET": Who(302, 302, 302, 302), "POST": FORGED}
+MOVED_ALL = {"GET": Who(302, 401, 302, 302), "POST": FORGED}
 TOKEN = "no-such-token"
 
 PEOPLE: dict[str, Door] = {
     "login": Door({"GET": MOVED}),
     "login/": Door(ENTRANCE),
     "logout/": Door({"POST": FORGED}),
-    "signup": Door({"GET": MOVED}),
+    "signup": Door({"GET": Who(301, 301, 301, 301)}),
     "signup/": Door(ENTRANCE),
     "team": Door({"GET": MOVED}),
     "team/": Door({"GET": PAGE}),
@@ -34,14 +34,14 @@ PEOPLE: dict[str, Door] = {
     ),
     "team/members/<int:member_id>/role": Door({"POST": FORGED}, "team/members/{member}/role"),
     "team/members/<int:member_id>/remove": Door(
-        {"GET": Who(302, 302, 404, 200), "POST": FORGED}, "team/members/{member}/remove"
+        {"GET": Who(302, 401, 404, 200), "POST": FORGED}, "team/members/{member}/remove"
     ),
     "team/keys/": Door({"GET": PAGE, "POST": FORGED}),
     "team/keys/<uuid:key_id>/rotate": Door({"POST": FORGED}, "team/keys/{apikey}/rotate"),
     "team/keys/<uuid:key_id>/revoke": Door({"POST": FORGED}, "team/keys/{apikey}/revoke"),
     "team/webhooks/": Door({"GET": PAGE, "POST": FORGED}),
     "team/webhooks/<uuid:webhook_id>/": Door(
-        {"GET": Who(302, 302, 404, 200)}, "team/webhooks/{webhook}/"
+        {"GET": Who(302, 401, 404, 200)}, "team/webhooks/{webhook}/"
     ),
     "team/webhooks/<uuid:webhook_id>/rotate": Door(
         {"POST": FORGED}, "team/webhooks/{webhook}/rotate"
@@ -58,7 +58,7 @@ PEOPLE: dict[str, Door] = {
     ),
     "team/schedules/": Door({"GET": PAGE, "POST": FORGED}),
     "team/schedules/<uuid:schedule_id>/": Door(
-        {"GET": Who(302, 302, 404, 200)}, "team/schedules/{schedule}/"
+        {"GET": Who(302, 401, 404, 200)}, "team/schedules/{schedule}/"
     ),
     "team/schedules/<uuid:schedule_id>/switch": Door(
         {"POST": FORGED}, "team/schedules/{schedule}/switch"
@@ -72,6 +72,9 @@ PEOPLE: dict[str, Door] = {
     "team/shared/": Door({"GET": PAGE}),
     "team/shared/<uuid:grant_id>/revoke": Door({"POST": FORGED}, "team/shared/{grant}/revoke"),
     "team/rules": Door({"POST": FORGED}),
+    "team/threads/": Door({"GET": PAGE}),
+    "team/threads/<uuid:key>/hand-over": Door({"POST": FORGED}, "team/threads/{spare}/hand-over"),
+    "team/threads/<uuid:key>/erase": Door({"POST": FORGED}, "team/threads/{spare}/erase"),
     "invitations/<str:token>/": Door(
         {"GET": Who(404, 404, 404, 404), "POST": FORGED}, f"invitations/{TOKEN}/"
     ),

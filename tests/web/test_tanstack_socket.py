@@ -9,7 +9,7 @@ from backends.postgres.bridge import db
 from events.writer import JournalWriter
 from runs.models import Run
 from teams import keys
-from teams.models import ApiKey
+from teams.models import ApiKey, Membership
 from tests.cast import Cast, LiveRun, fresh, log_of, perform, start
 from tests.web.calling import Peer, calling
 
@@ -117,3 +117,23 @@ async def test_a_revoked_key_closes_it(cast: Cast, bell: None) -> None:
         assert await peer.closed() == 4403
     async with calling({}, url=URL) as peer:
         assert await peer.closed() == 4401
+
+
+@pytest.mark.parametrize("url", [URL, "/ws/"], ids=("tanstack", "host"))
+async def test_an_idle_socket_ends_with_its_credential(cast: Cast, bell: None, url: str) -> None:
+    async with calling(cast.bob.headers, url=url) as peer:
+        await db(lambda: keys.revoke(ApiKey.objects.get(name="bob")))
+        assert await peer.closed() == 4403
+
+
+async def test_an_idle_socket_ends_with_its_persons_place_in_the_team(
+    cast: Cast, bell: None, settings: Settings
+) -> None:
+    settings.AGUI_SSE_HEARTBEAT = 0.3
+    own = {**cast.bob.cookie, "origin": "http://localhost"}
+    async with calling(own, url=URL) as peer:
+        await peer.send({"type": "ping"})
+        assert await peer.next() == {"type": "ping"}
+        # Without a bell: the next check ends it, too.
+        await db(Membership.objects.of_one_person().filter(user=cast.bob.user).delete)
+        assert await peer.closed() == 4403

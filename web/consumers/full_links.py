@@ -9,9 +9,8 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from security.requester import ADDRESS
+from security.requester import ADDRESS, network_of
 from teams.limits import LimitReached
-from web.request_id import network_of
 
 RELIED_ON = 1.0
 """Seconds: a visitor who asks later than that finds a seat that has become free."""

@@ -9,11 +9,10 @@ from django.conf import settings
 
 from backends.postgres.bridge import db_read
 from backends.stream_limit import LEASE, seats
-from security.requester import ADDRESS
+from security.requester import ADDRESS, network_of
 from teams import limits
 from teams.authentication import Principal
 from teams.limits import LimitReached
-from web.request_id import network_of
 
 
 class Counted(NamedTuple):

@@ -1,7 +1,6 @@
 """WS /ws/runs/{id}/?after=: one run's bare events, then a close code that says why it ended."""
 
 import asyncio
-import re
 from contextlib import aclosing
 from typing import Any
 
@@ -10,6 +9,7 @@ from django.conf import settings
 from backends.postgres.bridge import db
 from events.follow import follow
 from protocol.errors import BadRequest, Invalid
+from protocol.input.numbers import whole
 from protocol.strict_json import dumps
 from runs.access import access, cursors
 from runs.models import Run
@@ -75,8 +75,8 @@ def _heartbeat(request: Request) -> int | None:
     text = request.query.get("heartbeat")
     if text is None:
         return None
-    if re.fullmatch(r"[1-9][0-9]{0,3}", text) and int(text) <= MOST_HEARTBEAT:
-        return int(text)
+    if (seconds := whole(text, 1, MOST_HEARTBEAT)) is not None:
+        return seconds
     message = f"heartbeat must be 1 to {MOST_HEARTBEAT} seconds."
     raise Invalid(message, details={"path": "heartbeat"})
 

@@ -119,15 +119,19 @@ class Conversation:
     async def serve(self) -> websocket.Close | None:
         """Read until the peer leaves, which cancels no run; the close code if it does not."""
         reading = asyncio.create_task(self._read())
-        either: set[asyncio.Future[Any]] = {reading, self._over}
+        watching = asyncio.create_task(self._until_shut_out())
+        either: set[asyncio.Future[Any]] = {reading, watching, self._over}
         try:
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if reading.done():
                 reading.result()
                 return None
+            if watching.done():
+                watching.result()
+                return websocket.Close.REVOKED
             return self._over.result()
         finally:
-            tasks = [reading, *self._turns]
+            tasks = [reading, watching, *self._turns]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -204,6 +208,17 @@ class Conversation:
             key=None,
             cursor=None,
         ).run
+
+    async def _until_shut_out(self) -> None:
+        """Return once the credential has ended, also while no run streams."""
+        await recheck.until_refused(
+            {revocation.group(self._team)},
+            partial(db_read, self._still_here),
+            settings.AGUI_SSE_HEARTBEAT,
+        )
+
+    def _still_here(self) -> bool:
+        return authentication.refreshed(self._principal) is not None
 
     async def _until_refused(self, run: Run) -> None:
         await recheck.until_refused(

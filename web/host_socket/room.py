@@ -8,6 +8,7 @@ from uuid import UUID
 from agui_project.errors import NotFound, Unauthenticated
 from backends.postgres.bridge import db_read
 from events import recheck
+from protocol.input.numbers import whole
 from runs.access import access
 from teams import authentication, revocation
 from teams.authentication import Principal
@@ -97,7 +98,7 @@ class Room:
 
     def _existed(self, name: str) -> bool:
         number = name.removeprefix("s")
-        return number.isdecimal() and len(number) < 10 and 0 < int(number) <= self._number
+        return whole(number, 1, self._number) is not None
 
     def _of_threads(self) -> list[ThreadSubscription]:
         subscriptions = self._subscriptions.values()

@@ -14,7 +14,7 @@ from typing import Any
 from django.conf import settings
 
 from backends.threads import in_thread
-from web.scope import App, RawHeaders, Receive, Scope, Send, headers_of
+from web.scope import App, Receive, Scope, Send, headers_of, varying
 
 LEAST, MOST = 1_000, 16_000_000
 """Bytes: a shorter answer fits a packet or two anyway; a longer one is passed on as it comes."""
@@ -56,7 +56,7 @@ class Answer:
             named = [(name.lower(), value) for name, value in message["headers"]]
             message = {**message, "headers": named}
         if message["type"] == "http.response.start" and self._worth(message):
-            message["headers"] = _varying(message["headers"])
+            message["headers"] = varying(message["headers"], "Accept-Encoding")
             if self.accepts:
                 self.start = message
                 return
@@ -111,12 +111,3 @@ def accepts_gzip(header: str) -> bool:
         if name.strip() in ("gzip", "*"):
             return weight.replace(" ", "").rstrip("0.") != "q="
     return False
-
-
-def _varying(headers: RawHeaders) -> RawHeaders:
-    """The headers, which say that the answer depends on what the client accepts."""
-    vary = [value for name, value in headers if name == b"vary"]
-    if b"accept-encoding" in b",".join(vary).lower():
-        return headers
-    others = [(name, value) for name, value in headers if name != b"vary"]
-    return [*others, (b"vary", b", ".join([*vary, b"Accept-Encoding"]))]

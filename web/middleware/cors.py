@@ -12,7 +12,7 @@ from django.conf import settings
 from agui_project.errors import Forbidden
 from protocol.strict_json import dumps
 from security.origins import is_listed
-from web.scope import App, RawHeaders, Receive, Scope, Send, headers_of
+from web.scope import App, RawHeaders, Receive, Scope, Send, headers_of, varying
 
 METHODS = b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 HEADERS = (
@@ -88,9 +88,6 @@ def _adding(granted: RawHeaders, send: Send) -> Send:
 
 def _merged(headers: Any, granted: RawHeaders) -> RawHeaders:
     """The answer's headers with ours: one of each name, and one ``Vary`` that names Origin."""
-    ours = {name for name, _ in granted} | {b"vary"}
-    vary = [value for name, value in headers if name.lower() == b"vary"]
-    if not any(b"origin" in value.lower() or b"*" in value for value in vary):
-        vary.append(b"Origin")
+    ours = {name for name, _ in granted}
     theirs = [(name, value) for name, value in headers if name.lower() not in ours]
-    return [*theirs, *granted, (b"vary", b", ".join(vary))]
+    return varying([*theirs, *granted], "Origin")

@@ -8,9 +8,8 @@ from uuid import UUID
 
 from backends import apart, work
 from events.frames import Frames
-from security.requester import ADDRESS
+from security.requester import ADDRESS, network_of
 from teams.authentication import Principal
-from web.request_id import network_of
 
 T = TypeVar("T")
 

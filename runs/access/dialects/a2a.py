@@ -3,6 +3,7 @@
 A task is a run and those that continue it with answers; its id is the first run's.
 """
 
+from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any
 from uuid import UUID
@@ -15,13 +16,12 @@ from protocol.dialects.a2a.request import SendRequest
 from protocol.dialects.a2a.task import Task
 from protocol.dialects.durations import timestamp_of
 from protocol.errors import BadRequest, Invalid
-from protocol.input.fields import wrong
 from protocol.input.numbers import whole
 from runs.access import access, start
 from runs.access.dialects import chats, tasks
 from runs.lifecycle import lifecycle, turns
 from runs.lifecycle.webhooks.pushes import STATES
-from runs.models import ACTIVE, Run, Status
+from runs.models import ACTIVE, Run, Status, without_bodies
 from runtimes.models import Agent
 from teams.authentication import Principal
 
@@ -147,6 +147,14 @@ def cancel(principal: Principal, slug: str | None, task_id: str) -> list[Run]:
     return turn
 
 
+class BadParameter(Invalid):
+    """A parameter of the query is wrong."""
+
+    # A2A's status of INVALID_ARGUMENT is 400.
+    code = "bad_parameter"
+    status = 400
+
+
 def fold(turn: list[Run]) -> Task:
     """A new fold of a task, to be fed with the events of its runs."""
     return Task(str(turn[0].pk), context=turn[0].thread.thread_id)
@@ -166,9 +174,9 @@ def page(principal: Principal, slug: str | None, query: Any) -> tuple[list[list[
 
     Raises BadRequest for a bad page size or token.
     """
-    size = _number(query, "pageSize", PAGE)
+    size = page_size(query)
     rows = access.visible(principal).filter(purged_at=None, answers__isnull=True)
-    rows = rows.defer("input", "context", "result")
+    rows = without_bodies(rows)
     if slug is not None:
         rows = rows.filter(agent__slug=start.find_agent(principal, slug).slug)
     if query.get("contextId"):
@@ -194,14 +202,24 @@ def _number_that_fit(listed: list[list[Run]]) -> int:
 def _before(rows: QuerySet[Run], token: str | None) -> QuerySet[Run]:
     if not token:
         return rows
+    return rows.filter(journal_id__lt=page_token(token))
+
+
+def page_token(text: str) -> UUID:
+    """The key that a ``pageToken`` stands for. Raises BadRequest."""
     try:
-        return rows.filter(journal_id__lt=UUID(token))
+        return UUID(text)
     except ValueError:
-        raise wrong("pageToken", "the nextPageToken of a page") from None
+        raise _bad("pageToken", "the nextPageToken of a page") from None
 
 
-def _number(query: Any, name: str, default: int) -> int:
-    number = whole(query.get(name) or str(default), 1, LARGEST_PAGE)
+def page_size(query: Mapping[str, str]) -> int:
+    """The ``pageSize`` of a query. Raises BadRequest."""
+    number = whole(query.get("pageSize") or str(PAGE), 1, LARGEST_PAGE)
     if number is None:
-        raise wrong(name, f"a number from 1 to {LARGEST_PAGE}")
+        raise _bad("pageSize", f"a number from 1 to {LARGEST_PAGE}")
     return number
+
+
+def _bad(name: str, expected: str) -> BadParameter:
+    return BadParameter(f"{name} must be {expected}.", details={"path": name})

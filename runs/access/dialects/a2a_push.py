@@ -4,6 +4,7 @@ One is a row of the webhooks' table, so it is called as carefully as they are, e
 access, and a lost worker loses none.
 """
 
+from collections.abc import Mapping
 from uuid import UUID
 
 from django.utils import timezone
@@ -86,10 +87,21 @@ def find(
     return _config(_one(principal, first, name)), first.pk
 
 
-def of_task(principal: Principal, slug: str | None, task_id: str) -> tuple[list[PushConfig], UUID]:
-    """The caller's configs of a task, oldest first. Raises TaskNotFound."""
+def of_task(
+    principal: Principal, slug: str | None, task_id: str, query: Mapping[str, str]
+) -> tuple[list[PushConfig], UUID, str]:
+    """A page of the caller's configs of a task, oldest first, and the token of the next one.
+
+    Raises TaskNotFound; BadRequest for a bad page size or token.
+    """
     first = _task(principal, slug, task_id)[0]
-    return [_config(row) for row in _own(principal, first).order_by("pk")], first.pk
+    size = a2a.page_size(query)
+    rows = _own(principal, first)
+    if token := query.get("pageToken"):
+        rows = rows.filter(pk__gt=a2a.page_token(token))
+    listed = list(rows.order_by("pk")[: size + 1])
+    following = str(listed[size - 1].pk) if len(listed) > size else ""
+    return [_config(row) for row in listed[:size]], first.pk, following
 
 
 def remove(principal: Principal, slug: str | None, task_id: str, name: str) -> None:

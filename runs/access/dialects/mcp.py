@@ -17,7 +17,7 @@ from protocol.strict_json import dumps
 from runs.access import access
 from runs.access.dialects import chats, tasks
 from runs.lifecycle import history, lifecycle
-from runs.models import ACTIVE, Run, Status
+from runs.models import ACTIVE, Run, Status, without_bodies
 from runtimes.models import Agent
 from teams.authentication import Principal
 
@@ -114,7 +114,7 @@ def task(turn: list[Run]) -> Json:
 
 def resources(principal: Principal, cursor: Any) -> Json:
     """A page of the runs that the caller may read, newest first."""
-    rows = access.visible(principal).filter(purged_at=None).defer("input", "context", "result")
+    rows = without_bodies(access.visible(principal).filter(purged_at=None))
     if cursor is not None:
         try:
             rows = rows.filter(journal_id__lt=UUID(cursor))

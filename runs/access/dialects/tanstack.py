@@ -1,7 +1,6 @@
 """What TanStack AI's client asks for: a run by its own name for it, and a thread for a page."""
 
 import json
-import re
 from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any
@@ -13,6 +12,7 @@ from protocol.dialects import tanstack
 from protocol.dialects.room import MOST_CHARACTERS, shortened
 from protocol.errors import Invalid
 from protocol.fold.fold import Fold
+from protocol.input.numbers import whole
 from protocol.strict_json import dumps
 from runs.access import access, cursors, start
 from runs.access.dialects import chats
@@ -121,6 +121,6 @@ def _page(messages: list[Json], limit: int, before: str | None) -> tuple[list[Js
 def _limit(text: str | None) -> int:
     if text is None:
         return MOST_MESSAGES
-    if not re.fullmatch(r"[0-9]{1,4}", text) or not 1 <= int(text) <= MOST_MESSAGES:
+    if (limit := whole(text, 1, MOST_MESSAGES)) is None:
         raise Invalid(f"limit must be 1 to {MOST_MESSAGES}.", details={"path": "limit"})
-    return int(text)
+    return limit

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from agui_project.errors import NotFound
 from runs.access import access
-from runs.models import Failure, Run, Status
+from runs.models import Failure, Run, Status, without_bodies
 from teams.authentication import Principal
 
 Details = dict[str, Any]
@@ -59,7 +59,7 @@ def alike(principal: Principal, run: Run) -> Alike | None:
     if not count:
         return None
     first = same.order_by("pk").values_list("created_at", flat=True)[0]
-    newest = list(same.order_by("-pk").defer("input", "context", "result")[:NEWEST])
+    newest = list(without_bodies(same.order_by("-pk"))[:NEWEST])
     return Alike(count, min(first, run.created_at), newest)
 
 

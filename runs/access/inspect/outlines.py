@@ -1,20 +1,20 @@
 """The outline of a run for the caller: all of it, or what a link's readers may see."""
 
 import json
-import re
 from collections.abc import Mapping
 
 from agui_project.errors import BadCursor
 from events import outlines
 from events.outlines import Slice
 from protocol.errors import Invalid
+from protocol.input.numbers import whole
 from protocol.strict_json import dumps
 from protocol.views.outline import linked
 from protocol.views.redaction import Redaction
 from runs.access import cursors
 from runs.models import Run
 
-_NUMBER = re.compile(r"[0-9]{1,9}")
+_MOST = 10**9 - 1
 
 
 def read(
@@ -50,6 +50,6 @@ def number(query: Mapping[str, str], name: str, default: int = 0) -> int:
     value = query.get(name)
     if value is None:
         return default
-    if not _NUMBER.fullmatch(value):
+    if (count := whole(value, 0, _MOST)) is None:
         raise BadCursor(f"{name} must be a number: 0, 1, 2, …", details={"path": name})
-    return int(value)
+    return count

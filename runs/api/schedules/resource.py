@@ -11,9 +11,11 @@ from rest_framework.views import APIView
 
 from agui_project.kinds import starts
 from runs.access.schedules import manage
+from runs.access.short import short
 from runs.api.schedules.serializers import (
     ScheduleChangeSerializer,
     ScheduleFieldsSerializer,
+    ScheduleRowSerializer,
     ScheduleSerializer,
 )
 from runs.api.serializers import RunSerializer
@@ -26,12 +28,12 @@ from teams.authentication import principal_of
 class ScheduleList(generics.ListAPIView[Schedule]):
     """The team's schedules, newest first, including those that have stopped."""
 
-    serializer_class = ScheduleSerializer
+    serializer_class = ScheduleRowSerializer
     pagination_class = NewestFirst
     queryset = Schedule.objects.none()
 
     def get_queryset(self) -> QuerySet[Schedule]:
-        return manage.visible(principal_of(self.request))
+        return short(manage.visible(principal_of(self.request)), "input")
 
     @extend_schema(request=ScheduleFieldsSerializer, responses={201: ScheduleSerializer})
     def post(self, request: Request) -> Response:

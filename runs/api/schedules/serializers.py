@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from protocol.input.run_agent_input import MAX_ID
 from runs.access.schedules import manage
+from runs.access.short import is_long, value
 from runs.lifecycle.schedules import ticks
 from runs.models import Missed, Schedule, StopReason, ThreadPolicy
 from runtimes.models import ON_BUSY
@@ -86,6 +87,24 @@ class LocalTimeField(serializers.DateTimeField):
     def enforce_timezone(self, value: datetime) -> datetime:
         """The time as it was sent."""
         return value
+
+
+class ScheduleRowSerializer(ScheduleSerializer):
+    """A schedule in a list, which leaves out a long input: the schedule itself has it."""
+
+    omitted = serializers.SerializerMethodField()
+
+    class Meta(ScheduleSerializer.Meta):
+        fields = [*ScheduleSerializer.Meta.fields, "omitted"]
+        read_only_fields = fields
+
+    @extend_schema_field(serializers.JSONField(allow_null=True))
+    def get_input(self, row: Schedule) -> Any:
+        return json.loads(value(row, "input") or "null")
+
+    @extend_schema_field({"type": "array", "items": {"enum": ["input"]}})
+    def get_omitted(self, row: Schedule) -> list[str]:
+        return ["input"] if is_long(row, "input") else []
 
 
 class ScheduleFieldsSerializer(Body):

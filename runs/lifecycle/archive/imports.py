@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 
 import uuid6
 from django.db import transaction
@@ -11,7 +11,7 @@ from events import journal
 from events.journal import Claim
 from protocol.encoding import Record
 from runs.lifecycle import admission, jobs
-from runs.lifecycle.archive.form import About, Archive
+from runs.lifecycle.archive.form import About, Archive, BadArchive
 from runs.lifecycle.statements import figures
 from runs.models import EndedRun, ImportedRun, Run, Thread
 from runtimes.models import Agent
@@ -20,9 +20,13 @@ from teams.actors import Acting
 from teams.limits import limits_of
 from teams.models import Team
 
+EARLIEST = datetime.min.replace(tzinfo=UTC).timestamp()
+LATEST = datetime.max.replace(tzinfo=UTC).timestamp()
+"""Seconds that the database and Python both have a date for."""
+
 
 def store(team: Team, archive: Archive, importer: Acting) -> Run:
-    """The imported run. Raises LimitReached.
+    """The imported run. Raises LimitReached, and BadArchive for an event of an impossible time.
 
     The thread is a new one: the original may still be there, and goes on without this copy.
     """
@@ -85,7 +89,9 @@ def _agent(team: Team, slug: str) -> Agent:
 
 def _records(archive: Archive) -> Iterator[Record]:
     at = datetime.fromisoformat(archive.about.created_at).timestamp()
-    for payload in archive.payloads:
+    for seq, payload in enumerate(archive.payloads, 1):
         event = json.loads(payload)
         at = event.get("timestamp", at * 1000) / 1000
+        if not EARLIEST <= at < LATEST:
+            raise BadArchive(f"The timestamp of event {seq} is outside of the years 1 to 9999.")
         yield Record(event["type"], payload, at)

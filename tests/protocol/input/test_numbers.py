@@ -1,8 +1,12 @@
 """Whole numbers from callers: digits within bounds, and never an exception."""
 
+import re
+
 import pytest
 
-from protocol.input.numbers import LONGEST, whole
+from protocol.input.numbers import LARGEST, LONGEST, whole
+from tests.house import repository
+from tests.house.repository import ROOT
 
 
 @pytest.mark.parametrize(("text", "number"), [("0", 0), ("7", 7), ("007", 7), ("100", 100)])
@@ -37,3 +41,39 @@ def test_the_bounds_are_both_meant() -> None:
     assert whole("1", 2, 3) is None
     assert whole("2", 2, 3) == 2
     assert whole("9" * LONGEST, 0, 10**LONGEST) == 10**LONGEST - 1
+    assert whole(str(LARGEST), 0, LARGEST) == LARGEST
+
+
+BY_HAND = re.compile(r"\.isdecimal\(|\.isdigit\(|re\.\w+\(r?\"\[(?:1-9\]\[)?0-9\]\S*?\"")
+"""A number that is read without ``whole``."""
+ROOMS = ("web/", "dashboard/", "teams/", "runs/access/", "runs/api/", "protocol/dialects/")
+OURS = {"web/middleware/compression.py": "the length of an answer, which the host itself wrote"}
+
+
+def by_hand(text: str) -> bool:
+    return BY_HAND.search(text) is not None
+
+
+def test_no_other_reader_of_callers_numbers() -> None:
+    readers = {
+        path.as_posix()
+        for path in repository.files(ROOT)
+        if path.suffix == ".py" and path.as_posix().startswith(ROOMS)
+        if by_hand((ROOT / path).read_text("utf-8"))
+    }
+    assert readers == set(OURS), "use protocol/input/numbers.py::whole"
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("text.isdecimal()", True),
+        ("name.isdigit() and int(name)", True),
+        ('re.compile(r"[0-9]{1,10}")', True),
+        ('re.fullmatch(r"[1-9][0-9]{0,3}", text)', True),
+        ('re.compile(r"[A-Za-z0-9_-]{43}")', False),
+        ("whole(text, 0, 5)", False),
+    ],
+)
+def test_the_guard_notices_them(text: str, wrong: bool) -> None:
+    assert by_hand(text) is wrong

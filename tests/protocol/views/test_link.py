@@ -119,7 +119,8 @@ def carriers(draw: Callable[..., Any]) -> list[Event]:
     if kind == 4:
         return [{"type": "STATE_SNAPSHOT", "snapshot": value}]
     if kind == 5:
-        patch = [{"op": "add", "path": "/x", "value": value}]
+        note = draw(st.sampled_from([{}, {"note": SECRET}, {"from": f"/{SECRET}"}]))
+        patch = [{"op": "add", "path": "/x", "value": value, **note}]
         inner = [{"op": "add", "path": "/password", "value": SECRET}]
         deeper = [{"op": "replace", "path": "/password", "value": {"a": 1}},
                   {"op": "add", "path": "/password/b", "value": SECRET}]  # fmt: skip
@@ -154,14 +155,16 @@ def carriers(draw: Callable[..., Any]) -> list[Event]:
     if kind == 9:
         return [{"type": "RAW", "event": SECRET, "source": SECRET}]
     if kind == 10:
-        step = {"type": "STEP_STARTED", "stepName": f"s{n}", "metadata": value}
-        return [{**step, "rawEvent": SECRET}, {"type": "STEP_FINISHED", "stepName": f"s{n}"}]
+        name = draw(st.sampled_from([f"s{n}", f'{{"password": "{SECRET}", "n": {n}}}']))
+        step = {"type": "STEP_STARTED", "stepName": name, "metadata": value}
+        return [{**step, "rawEvent": SECRET}, {"type": "STEP_FINISHED", "stepName": name}]
     if kind == 11:
         encrypted = {"type": "REASONING_ENCRYPTED_VALUE", "subtype": "message", "entityId": "x"}
         return [{**encrypted, "encryptedValue": SECRET}]
     if kind == 12:
         sub = {"subagentRunId": f"s{n}"}
-        started = {"type": "SUBAGENT_STARTED", **sub, "name": "n", "description": text}
+        name = draw(st.sampled_from(["n", text]))
+        started = {"type": "SUBAGENT_STARTED", **sub, "name": name, "description": text}
         return [started, {"type": "SUBAGENT_FINISHED", **sub, "result": value}]
     first, second = text[: n % len(text)], text[n % len(text) :]
     function = {"name": "buy", "arguments": first}
@@ -280,3 +283,31 @@ def test_a_copy_goes_on_as_the_view_does(
     rest = visible(log, *paths)[len(visible(log[:half], *paths)) :]
     for each in (view.copy(), view.copy(), view):
         assert [json.loads(encode(one)) for event in log[half:] for one in each.show(event)] == rest
+
+
+def test_steps_whose_names_are_redacted_stay_apart() -> None:
+    names = [f'{{"password": "{SECRET}-{number}"}}' for number in (1, 2)]
+    kinds = ("STEP_STARTED", "STEP_FINISHED")
+    log = [START, *({"type": kind, "stepName": name} for kind in kinds for name in names), END]
+    view_of_it = visible(log, "password")
+    assert is_legal(view_of_it)
+    assert SECRET not in everything_in(view_of_it)
+    assert [event["stepName"] for event in view_of_it[1:-1]] == [
+        '{"password":"[redacted]"} 1',
+        '{"password":"[redacted]"} 2',
+    ] * 2
+
+
+@pytest.mark.parametrize("path", [(), ("other",)], ids=("without paths", "with a path"))
+def test_members_that_no_operation_has_are_left_out(path: tuple[str, ...]) -> None:
+    patch = [{"op": "add", "path": "/a", "value": 1, "note": SECRET}]
+    activity = {"messageId": "a", "activityType": "plan"}
+    log = [
+        {"type": "STATE_SNAPSHOT", "snapshot": {}},
+        {"type": "STATE_DELTA", "delta": patch},
+        {"type": "ACTIVITY_SNAPSHOT", **activity, "content": {}},
+        {"type": "ACTIVITY_DELTA", **activity, "patch": patch},
+    ]
+    view_of_it = visible(log, *path)
+    bare = [{"op": "add", "path": "/a", "value": 1}]
+    assert (view_of_it[1]["delta"], view_of_it[3]["patch"]) == (bare, bare)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from protocol.views.redaction import MASK, MOST_PATHS, BadPath, Redaction
+from protocol.views.redaction import MASK, MOST_PATHS, BadPath, Redaction, plain
 
 SECRET = Redaction(["password", "customer.email"])
 
@@ -51,3 +51,42 @@ def test_broken_json_that_mentions_a_name_is_hidden() -> None:
 def test_a_member_written_twice_loses_its_first_value() -> None:
     """Readers would see it in the text, though not in the value."""
     assert SECRET.text('{"a": 1, "a": 2}') == '{"a":2}'
+
+
+DOTTED = [
+    ({"customer.email": "x"}, True),
+    ({"a": [{"customer.email": {"b": "x"}}]}, True),
+    ({"customer": {"email": "x"}}, True),
+    ({"big.customer.email": "x"}, False),
+    ({"customer.email.at": "x"}, False),
+    ({"xcustomer.email": "x"}, False),
+    ({"customer": {"e.email": "x"}}, False),
+]
+
+
+@pytest.mark.parametrize(("value", "hidden"), DOTTED, ids=range(len(DOTTED)))
+def test_a_path_hides_a_member_whose_name_has_dots(value: Any, hidden: bool) -> None:
+    assert ("x" in str(SECRET.value(value)).replace("xcustomer", "")) is not hidden
+
+
+def test_dots_of_a_name_may_stand_anywhere_in_a_path() -> None:
+    hidden = Redaction(["a.b.c.d"])
+    for trail in (("a.b", "c.d"), ("a", "b.c", "d"), ("z", "a.b.c", "d"), ("*", "d"), ("*", "c.d")):
+        assert hidden.hides(trail), trail
+    for trail in (("a.b", "c"), ("b.c", "d"), ("a.b", "d"), ("d",), ("*", "e")):
+        assert not hidden.hides(trail), trail
+
+
+def test_a_patch_keeps_the_members_that_its_operations_have() -> None:
+    patch = [
+        {"op": "add", "path": "/a", "value": 1, "from": "/secret", "note": "secret"},
+        {"op": "remove", "path": "/a", "value": "secret"},
+        {"op": "move", "path": "/a", "from": "/b", "value": "secret"},
+    ]
+    assert plain(patch) == [
+        {"op": "add", "path": "/a", "value": 1},
+        {"op": "remove", "path": "/a"},
+        {"op": "move", "path": "/a", "from": "/b"},
+    ]
+    legal = [{"op": "test", "path": "/a", "value": 1}]
+    assert plain(legal) is legal

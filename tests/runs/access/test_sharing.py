@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from runs.access import access
-from runs.models import Grant, Interrupt, Run, Thread
+from runs.models import Comment, Feedback, Grant, Interrupt, Run, Thread
 from teams.models import AuditEntry, Membership, Role
 from tests.asgi import Answer, ask_now
 from tests.cast import Actor, Cast, fresh, start
@@ -301,7 +301,31 @@ class TestRemarks:
         one = f"{url}/{answer.json['id']}"
         assert ask_now("DELETE", one, cast.bob.headers).status == 403
         assert ask_now("DELETE", one, cast.alice.headers).status == 204
-        assert ask_now("GET", url, cast.vera.headers).json == {"comments": []}
+        empty = {"comments": [], "next": None, "previous": None}
+        assert ask_now("GET", url, cast.vera.headers).json == empty
+
+    @pytest.mark.parametrize("name", ["comments", "feedback"])
+    def test_at_most_200_a_page(self, cast: Cast, name: str) -> None:
+        run = start(cast.alice, threadId="t")
+        url = f"{RUNS}/{run.pk}/{name}"
+        common = {"team": cast.team, "run": run, "author": "x"}
+        Comment.objects.bulk_create(Comment(**common, text=f"{n}") for n in range(203))
+        Feedback.objects.bulk_create(
+            Feedback(**common, text=f"{n}", writer=f"{n}", thumb="up") for n in range(203)
+        )
+        texts: list[str] = []
+        for query, many in (("", 200), ("?limit=2", 2), ("?limit=1000", 200)):
+            page = ask_now("GET", f"{url}{query}", cast.vera.headers).json
+            assert len(page[name]) == many, query
+        assert page["previous"] is None
+        address = url
+        while address:
+            page = ask_now("GET", address, cast.vera.headers).json
+            texts += [each["text"] for each in page[name]]
+            address = (page["next"] or "").removeprefix("http://localhost")
+        assert texts == [f"{n}" for n in range(203)]
+        for query, status in (("cursor=x", 400), ("after=1", 422)):
+            assert ask_now("GET", f"{url}?{query}", cast.vera.headers).status == status
 
     @pytest.mark.parametrize(
         "body", [{}, {"text": ""}, {"text": "x", "seq": 1}, {"text": "x", "seq": 0}]

@@ -184,3 +184,30 @@ def test_who_may_set_what(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ask_now("GET", f"{url}/{own['id']}", cast.alice.headers).status == 404
     assert ask_now("DELETE", f"{url}/{own['id']}", cast.alice.headers).status == 404
     assert ask_now("DELETE", f"{url}/{own['id']}", cast.bob.headers).status == 200
+
+
+def test_a_page_of_configs_leads_to_the_next(cast: Cast) -> None:
+    run = start(cast.alice, threadId="t")
+    url = f"/a2a/tasks/{run.pk}/pushNotificationConfigs"
+    names = [f"c{number}" for number in range(5)]
+    for name in names:
+        body = {"url": "https://hooks.example.com/a", "id": name}
+        assert ask_now("POST", url, cast.alice.headers, json=body).status == 200
+    listed, token, sizes = [], "", []
+    while True:
+        page = ask_now("GET", f"{url}?pageSize=2&pageToken={token}", cast.alice.headers).json
+        sizes.append(len(page["configs"]))
+        listed += [config["id"] for config in page["configs"]]
+        if not (token := page["nextPageToken"]):
+            break
+    assert (listed, sizes) == (names, [2, 2, 1])
+    assert len(ask_now("GET", url, cast.alice.headers).json["configs"]) == 5
+
+
+def test_a_list_of_tasks_has_at_most_100(cast: Cast) -> None:
+    for number in range(102):
+        start(cast.alice, threadId=f"t{number}")
+    page = ask_now("GET", "/a2a/tasks?pageSize=100", cast.alice.headers).json
+    assert len(page["tasks"]) == 100
+    assert page["nextPageToken"]
+    assert len(ask_now("GET", "/a2a/tasks", cast.alice.headers).json["tasks"]) == 50

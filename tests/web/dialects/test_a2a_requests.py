@@ -82,6 +82,11 @@ def test_tasks_of_others(cast: Cast) -> None:
     assert waits == "UNSUPPORTED_OPERATION", "it runs, and has asked nothing"
     for query in ("pageSize=0", "pageSize=x", "pageToken=x", "historyLength=-1"):
         refused(cast, "GET", f"tasks?{query}", (400, 422))
+    for path in ("tasks", f"tasks/{run.pk}/pushNotificationConfigs"):
+        for size in ("0", "-1", "101", "1e2", "x", "9" * 5_000):
+            refused(cast, "GET", f"{path}?pageSize={size}", (400,))
+        refused(cast, "GET", f"{path}?pageToken=x", (400,))
+        assert ask_now("GET", f"/a2a/{path}?pageSize=100", cast.alice.headers).status == 200
     cancelled = ask_now("POST", f"{own}:cancel", cast.alice.headers, json={})
     assert cancelled.json["status"]["state"] == "TASK_STATE_CANCELED"
     assert Run.objects.count() == 1

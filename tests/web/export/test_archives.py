@@ -1,7 +1,9 @@
 """An archive: exported, imported as a read-only run, and exported again with the same bytes."""
 
+import hashlib
 import json
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -10,6 +12,7 @@ from django.test import Client
 from backends.postgres.bridge import db
 from events.models import Journal
 from events.writer import JournalWriter
+from runs.lifecycle.archive import form
 from runs.lifecycle.deletion import retention
 from runs.models import ImportedRun, Run, Thread, Visibility
 from runtimes.models import Agent
@@ -33,8 +36,8 @@ async def ended(cast: Cast, writer: JournalWriter) -> Run:
     return live.run
 
 
-async def exported(reader: Actor, run: object, form: str = "archive") -> bytes:
-    answer = await ask("GET", f"/api/v1/runs/{run}/export?format={form}", reader.headers)
+async def exported(reader: Actor, run: object, kind: str = "archive") -> bytes:
+    answer = await ask("GET", f"/api/v1/runs/{run}/export?format={kind}", reader.headers)
     assert answer.status == 200, answer.body
     return answer.body
 
@@ -53,9 +56,9 @@ async def test_export_import_export_gives_the_same_bytes(cast: Cast, ended: Run)
     differ = {name for name in copy if copy[name] != original[name]}
     assert differ == {"id", "thread_id", "events_url", "websocket_url", "stream_url"}
     assert await exported(cast.bob, copy["id"]) == first
-    for form in ("ndjson", "messages"):
-        mine = await exported(cast.bob, copy["id"], form)
-        assert mine == await exported(cast.bob, ended.pk, form)
+    for kind in ("ndjson", "messages"):
+        mine = await exported(cast.bob, copy["id"], kind)
+        assert mine == await exported(cast.bob, ended.pk, kind)
     state = await ask("GET", f"/api/v1/runs/{copy['id']}/state?at=1", cast.bob.headers)
     assert state.json["state"] == {"a": 1}
     line = await db(AuditEntry.objects.for_team(cast.team).get, action="run.imported")
@@ -106,6 +109,42 @@ async def test_what_was_cut_or_edited_or_is_foreign_is_refused(cast: Cast, ended
     refused = await restore(cast.vera, whole)
     assert (refused.status, refused.code) == (403, "forbidden")
     assert await db(rows) == before
+
+
+def resealed(body: bytes, team: UUID, place: int, **fields: Any) -> bytes:
+    """An archive whose event was changed by somebody who can seal: an agent sets timestamps."""
+    lines = edited(body, place, **fields).splitlines(keepends=True)[:-1]
+    digest = hashlib.sha256(b"".join(lines)).hexdigest()
+    return b"".join(lines) + form.seal(team, digest) + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("stamp", "status"),
+    [
+        (-(2**53 - 1), 422),
+        (2**53 - 1, 422),
+        (-62_135_596_800_001, 422),
+        (-62_135_596_800_000, 201),
+        (253_402_300_799_998, 201),
+        (253_402_300_800_000, 422),
+    ],
+)
+async def test_an_event_of_an_impossible_time_is_refused(
+    cast: Cast, ended: Run, stamp: int, status: int
+) -> None:
+    whole, before = await exported(cast.alice, ended.pk), await db(rows)
+    body = resealed(whole, cast.team.pk, 2, timestamp=stamp)
+    answer = await restore(cast.alice, body)
+    assert answer.status == status, answer.body
+    if status == 422:
+        assert answer.code == "bad_archive"
+        assert "timestamp of event 2" in answer.json["error"]["message"]
+        assert await db(rows) == before
+        return
+    copy = answer.json["id"]
+    for part in ("events", "outline", "export", "state"):
+        read = await ask("GET", f"/api/v1/runs/{copy}/{part}", cast.alice.headers)
+        assert read.status == 200, part
 
 
 def rows() -> list[int]:

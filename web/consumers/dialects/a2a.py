@@ -35,6 +35,7 @@ STATUSES = {
 }
 REASONS = {
     "bad_request": "INVALID_REQUEST",
+    "bad_parameter": "INVALID_PARAMS",
     "invalid": "INVALID_PARAMS",
     "interrupt_answer_invalid": "INVALID_PARAMS",
     "method_not_allowed": "METHOD_NOT_FOUND",

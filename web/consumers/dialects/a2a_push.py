@@ -27,12 +27,12 @@ async def get(request: Request, send: Send, principal: Principal) -> None:
 
 
 async def listed(request: Request, send: Send, principal: Principal) -> None:
-    """GET …/pushNotificationConfigs: all of them, as they are few."""
-    configs, task = await db_read(
-        a2a_push.of_task, principal, agent_of(request), request.kwargs["task"]
+    """GET …/pushNotificationConfigs, oldest first."""
+    configs, task, following = await db_read(
+        a2a_push.of_task, principal, agent_of(request), request.kwargs["task"], request.query
     )
     rows = [config.wire(str(task)) for config in configs]
-    await answer_json(send, 200, {"configs": rows, "nextPageToken": ""}, JSON)
+    await answer_json(send, 200, {"configs": rows, "nextPageToken": following}, JSON)
 
 
 async def delete(request: Request, send: Send, principal: Principal) -> None:

@@ -9,7 +9,7 @@ from web.scope import Send
 
 PATH = "/.well-known/oauth-protected-resource"
 RESOURCE = "/mcp"
-HEADERS = {"cache-control": "max-age=3600", "access-control-allow-origin": "*"}
+HEADERS = {"cache-control": "public, max-age=3600", "access-control-allow-origin": "*"}
 
 
 @endpoint

@@ -111,8 +111,6 @@ async def export(request: Request, send: Send) -> None:
     headers = {
         "content-type": chosen.media_type,
         "content-disposition": f'attachment; filename="run-{run.pk}.{chosen.extension}"',
-        "cache-control": "no-store",
-        "vary": "Authorization, Cookie",
         "x-content-type-options": "nosniff",
     }
     with closing(_hold(principal, chosen.memory(run))):

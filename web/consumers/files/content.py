@@ -67,7 +67,6 @@ def headers_of(file: File) -> dict[str, str]:
         "cross-origin-resource-policy": "same-origin",
         "x-content-type-options": "nosniff",
         "cache-control": "private, no-store",
-        "vary": "Authorization, Cookie",
         "etag": f'"{file.sha256}"',
     }
 

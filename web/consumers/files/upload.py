@@ -23,6 +23,7 @@ from backends.file_store import file_store
 from backends.file_store.store import BLOCK
 from backends.postgres.bridge import db
 from protocol.errors import BadRequest, HostError, Invalid
+from protocol.input.numbers import LARGEST, whole
 from runs.access.files import files
 from runs.api.files.serializers import FileSerializer
 from runs.lifecycle.files import uploads
@@ -130,7 +131,8 @@ class Upload:
         self.media_type = request.headers.get("content-type", "")
         limit = settings.AGUI_FILE_MAX_BYTES
         length = request.headers.get("content-length", "")
-        declared = int(length) if length.isdecimal() and len(length) < 20 else limit
+        if (declared := whole(length, 0, LARGEST)) is None:
+            declared = limit
         if declared > limit + (LONGEST_FIELDS if self._form else 0):
             raise _too_large()
         self.most = min(declared, limit)

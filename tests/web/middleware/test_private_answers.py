@@ -1,0 +1,72 @@
+"""No cache keeps an answer of one caller: each route of the API, each asker, each status."""
+
+from typing import Any
+
+import pytest
+
+from tests.asgi import Exchange
+from tests.tenancy.doors import ASGI, RESOURCE
+from tests.tenancy.test_doors import DJANGO, House, house
+from web.middleware.private_answers import PrivateAnswers
+
+__all__ = ["house"]
+
+OWN = {"origin": "http://localhost"}
+PUBLIC = {"api/schema/", RESOURCE, f"{RESOURCE}/mcp"}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("asker", ["nobody", "owner"])
+async def test_each_answer_of_each_route(house: House, bell: None, asker: str) -> None:
+    wrong, walked = [], 0
+    for table in (DJANGO, ASGI):
+        for route, door in table.items():
+            for method in {"GET", *door.answers} if route not in PUBLIC else ():
+                url = house.url(door, route)
+                headers = {**OWN, **house.askers[asker], **door.headers}
+                body = house.body(door) if method in ("POST", "PUT", "PATCH") else None
+                async with Exchange(method, url, headers, json=body) as exchange:
+                    walked += 1
+                    rule = exchange.headers.get("cache-control", "")
+                    vary = exchange.headers.get("vary", "").replace(" ", "").lower().split(",")
+                    stream = exchange.headers.get("content-type", "").startswith("text/event")
+                    stored = "no-cache" not in rule if stream else "no-store" not in rule
+                    sealed = exchange.headers.get("etag") and rule.startswith("private")
+                    if (stored and not sealed) or not {"authorization", "cookie"} <= set(vary):
+                        wrong.append(f"{method} {url} {exchange.status}: {rule!r} {vary}")
+    assert wrong == []
+    assert walked > 200
+
+
+async def headers_after(*headers: tuple[bytes, bytes]) -> dict[str, str]:
+    """The headers that leave the middleware, if the application sends these."""
+    messages: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": list(headers)})
+
+    async def send(message: Any) -> None:
+        messages.append(message)
+
+    await PrivateAnswers(app)({"type": "http"}, None, send)  # type: ignore[arg-type]
+    return {name.decode().lower(): value.decode() for name, value in messages[0]["headers"]}
+
+
+@pytest.mark.parametrize(
+    ("headers", "rule", "vary"),
+    [
+        ([], "no-store", "Authorization, Cookie"),
+        ([(b"Vary", b"Cookie, Accept")], "no-store", "Cookie, Accept, Authorization"),
+        ([(b"vary", b"*")], "no-store", "*"),
+        ([(b"Cache-Control", b"no-cache")], "no-cache", "Authorization, Cookie"),
+        ([(b"cache-control", b"max-age=60, public")], "max-age=60, public", None),
+        ([(b"etag", b'"1"')], None, None),
+        ([(b"etag", b'"1"'), (b"cache-control", b"private")], "private", "Authorization, Cookie"),
+    ],
+    ids=("none", "vary", "any", "stream", "static", "public tag", "private tag"),
+)
+async def test_an_answer_keeps_its_own_rule(
+    headers: list[tuple[bytes, bytes]], rule: str | None, vary: str | None
+) -> None:
+    changed = await headers_after(*headers)
+    assert (changed.get("cache-control"), changed.get("vary")) == (rule, vary)
