@@ -91,8 +91,8 @@ def start(
     try:
         return turns.wait(attempt)
     except IntegrityError:
-        if earlier := _earlier(team, idempotency_key, request):
-            return Started(earlier, created=False)
+        if run := earlier(team, idempotency_key, request.digest):
+            return Started(run, created=False)
         raise
 
 
@@ -169,9 +169,9 @@ def make(
         creator=seen_by.creator if seen_by else starter.actor_id,
         visibility=seen_by.visibility if seen_by else Visibility.TEAM,
     )
-    if earlier := _earlier(team, key, request):
+    if run := earlier(team, key, request.digest):
         transaction.set_rollback(True)  # A thread made for this request would stay empty.
-        return Started(earlier, created=False)
+        return Started(run, created=False)
     answers = resume.plan(thread, request.body.get("resume", []), checked)
     if answers.answered_by:
         return Started(answers.answered_by, created=False)
@@ -243,11 +243,12 @@ def insert(
     return run
 
 
-def _earlier(team: Team, key: str | None, request: RunRequest) -> Run | None:
+def earlier(team: Team, key: str | None, digest: str) -> Run | None:
+    """The run that the request of this key and digest has started. Raises IdempotencyConflict."""
     if key is None:
         return None
-    run = Run.objects.for_team(team).filter(idempotency_key=key).first()
-    if run and run.request_digest != request.digest:
+    run: Run | None = Run.objects.for_team(team).filter(idempotency_key=key).first()
+    if run and run.request_digest != digest:
         raise IdempotencyConflict
     return run
 
