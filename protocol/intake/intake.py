@@ -197,15 +197,20 @@ class Intake:
         closings = self._closings(subagent_error("The run was cancelled.", "cancelled"))
         return self._commit([*self._unopened(), *closings, end])
 
-    def fail(self, code: RunErrorCode, message: str) -> list[Record]:
+    def fail(
+        self, code: RunErrorCode, message: str, metadata: dict[str, Any] | None = None
+    ) -> list[Record]:
         """Close what is known to be open, then RUN_ERROR; this always succeeds.
 
-        ``message`` is for people and leaves the host; it is cut at 2000 characters.
+        ``message`` is for people and leaves the host; it is cut at 2000 characters. ``metadata`` is
+        that of RUN_ERROR.
         """
         if self.ended:
             return []
         text = clean_text(message)[:MAX_MESSAGE]
-        end = {"type": "RUN_ERROR", "message": text, "code": code.value}
+        end: dict[str, Any] = {"type": "RUN_ERROR", "message": text, "code": code.value}
+        if metadata is not None:
+            end["metadata"] = metadata
         opening, closings = self._unopened(), self._closings(subagent_error(text))
         try:
             return self._commit([*opening, *closings, end])

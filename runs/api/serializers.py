@@ -7,6 +7,7 @@ from django.db.models import Case, F, Func, IntegerField, QuerySet, When
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from runs.lifecycle import repetition
 from runs.models import Run
 from runtimes.models import ON_BUSY
 
@@ -25,6 +26,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     thread_id = serializers.CharField(source="thread.thread_id", read_only=True)
     agent = serializers.SlugField(source="agent.slug", read_only=True)
     repeats = serializers.UUIDField(source="repeats_id", read_only=True, allow_null=True)
+    repeated_by = serializers.SerializerMethodField()
     events = serializers.IntegerField(source="journal.head", read_only=True)
     events_url = serializers.SerializerMethodField()
     websocket_url = serializers.SerializerMethodField()
@@ -40,6 +42,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "run_id",
             "attempt",
             "repeats",
+            "repeated_by",
             "thread_id",
             "parent_run_id",
             "agent",
@@ -78,6 +81,12 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     def get_stream_url(self, run: Run) -> str:
         """Where clients of Durable Streams read it, and feed it if its agent is external."""
         return f"/api/v1/runs/{run.pk}/stream"
+
+    @extend_schema_field(serializers.UUIDField(allow_null=True))
+    def get_repeated_by(self, run: Run) -> str | None:
+        """The run that the host has started instead of this one, which lost its worker."""
+        key = repetition.repeated_by(run)
+        return None if key is None else str(key)
 
     @extend_schema_field(RunErrorSerializer(allow_null=True))
     def get_error(self, run: Run) -> dict[str, str] | None:
@@ -123,7 +132,13 @@ class RunRowSerializer(RunSerializer):
             f"short_{name}": Case(When(**{f"{name}_bytes__lte": SHORT}, then=F(name)))
             for name in LONG
         }
-        return runs.defer("input", "context", *LONG).annotate(**sizes).annotate(**short)
+        rows = runs.defer("input", "context", *LONG).annotate(**sizes).annotate(**short)
+        return rows.annotate(repeated_by_id=repetition.REPEATED_BY)
+
+    @extend_schema_field(serializers.UUIDField(allow_null=True))
+    def get_repeated_by(self, run: Any) -> str | None:
+        """The run that the host has started instead of this one, which lost its worker."""
+        return None if run.repeated_by_id is None else str(run.repeated_by_id)
 
     @extend_schema_field({"description": "As in the run; null if it is longer than 4 KB."})
     def get_result(self, run: Any) -> Any:

@@ -159,8 +159,12 @@ def make(
     displacing: Callable[[Run], None] | None = None,
     parent: Run | None = None,
     repeats: Run | None = None,
+    new_id: UUID | None = None,
 ) -> Started:
-    """Make a run in the caller's transaction, under the thread's lock; see ``start``."""
+    """Make a run in the caller's transaction, under the thread's lock; see ``start``.
+
+    ``new_id``: the id that it is to have.
+    """
     seen_by = parent.thread if parent else None
     thread, is_new = thread_lock.made(
         team,
@@ -189,7 +193,7 @@ def make(
     references.record(thread, request)
     run = insert(
         team, thread, agent, request, starter, answers,
-        limits=limits, attempt=attempt, key=key, parent=parent, repeats=repeats,
+        limits=limits, attempt=attempt, key=key, parent=parent, repeats=repeats, new_id=new_id,
     )  # fmt: skip
     return Started(run, created=True)
 
@@ -207,13 +211,14 @@ def insert(
     key: str | None = None,
     parent: Run | None = None,
     repeats: Run | None = None,
+    new_id: UUID | None = None,
 ) -> Run:
     """Write the run, its journal, the answers it brings and its place in the queue.
 
     Call it in a transaction that has the thread's lock, after all that could refuse the run.
     """
     run = Run(
-        journal=Journal(),
+        journal=Journal() if new_id is None else Journal(id=new_id),
         team=team,
         thread=thread,
         agent=agent,

@@ -17,7 +17,7 @@ from django.db.backends.utils import CursorWrapper
 
 from backends.postgres import roles
 from backends.postgres.bridge import db
-from runs.lifecycle import admission, jobs, lifecycle, repetition
+from runs.lifecycle import admission, jobs, repetition
 from runs.lifecycle.ingest import batches
 from runs.models import Run
 from runs.worker.patience import Patience, looking_every
@@ -110,8 +110,8 @@ def _judge(cursor: CursorWrapper) -> list[UUID]:
 
 def _reap(run_id: UUID) -> bool:
     try:
-        run = Run.objects.of_any_team().select_related("thread").get(pk=run_id)
-        ended = lifecycle.end_lost(run)
+        run = Run.objects.of_any_team().select_related("thread", "agent").get(pk=run_id)
+        ended = repetition.end_lost(run)
     except Exception:
         log.exception("reaper.failed", run=str(run_id))
         return False
