@@ -123,10 +123,9 @@ def ended_as_lost(run: Run, repeated_by: UUID | None = None) -> bool:
     if (claimed := journal.take_over(run.pk)) is None:
         return False
     intake = _reopened(run, claimed)
+    more = {} if repeated_by is None else {"metadata": {REPEATED_BY: str(repeated_by)}}
     records = intake.fail(
-        RunErrorCode.WORKER_LOST,
-        "The worker that executed this run is gone.",
-        None if repeated_by is None else {REPEATED_BY: str(repeated_by)},
+        RunErrorCode.WORKER_LOST, "The worker that executed this run is gone.", **more
     )
     append(run, claimed, records, intake)
     jobs.fail(run)
