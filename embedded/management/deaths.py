@@ -15,13 +15,24 @@ log = structlog.get_logger(__name__)
 PAUSES = (0.1, 0.3, 1.0, 3.0)
 """Seconds between tries. After them the reapers of other processes end the runs."""
 DEADLINE = 8.0
+LAST = 3.0
+"""Seconds that a supervisor which ends waits for this."""
+_threads: list[threading.Thread] = []
 
 
-def bury(worker_id: int) -> threading.Thread:
+def bury(worker_id: int) -> None:
     """Begin to end what that worker has left; returns at once."""
     thread = threading.Thread(target=_bury, args=(worker_id,), name="deaths", daemon=True)
+    _threads[:] = [each for each in _threads if each.is_alive()] + [thread]
     thread.start()
-    return thread
+
+
+def settle(seconds: float = LAST) -> bool:
+    """Wait until the last one is done, for so long at most; whether it is."""
+    until = time.monotonic() + seconds
+    for thread in _threads:
+        thread.join(max(0.0, until - time.monotonic()))
+    return not any(thread.is_alive() for thread in _threads)
 
 
 def _bury(worker_id: int) -> None:

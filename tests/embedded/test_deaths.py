@@ -147,9 +147,8 @@ def test_it_is_buried_although_the_database_is_away_at_first(
 
     monkeypatch.setattr(reaper, "bury", away_once)
     monkeypatch.setattr(deaths, "PAUSES", (0.0,))
-    thread = deaths.bury(worker)
-    thread.join(20)
-    assert not thread.is_alive()
+    deaths.bury(worker)
+    assert deaths.settle(20)
     assert tries == [worker] * 2
     assert lost(fresh(run))
     with connection.cursor() as cursor:

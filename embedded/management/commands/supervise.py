@@ -50,3 +50,4 @@ class Command(BaseCommand):
             supervised.run()
         finally:
             supervised.stop()
+            deaths.settle()

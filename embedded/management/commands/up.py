@@ -67,6 +67,7 @@ class Command(BaseCommand):
                     self.serve(data, port, progress)
                 finally:
                     self.supervisor.stop()
+                    deaths.settle()
                     engines.stop()
         except HostError as error:
             raise CommandError(error.message) from error
