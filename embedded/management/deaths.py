@@ -28,7 +28,7 @@ def bury(worker_id: int) -> None:
 
 
 def settle(seconds: float = LAST) -> bool:
-    """Wait until the last one is done, for so long at most; whether it is."""
+    """Wait for what was begun, at most ``seconds``; whether all of it is done."""
     until = time.monotonic() + seconds
     for thread in _threads:
         thread.join(max(0.0, until - time.monotonic()))
