@@ -10,6 +10,7 @@ from dashboard.inbox.cards import Card
 from dashboard.outline_panel import panel
 from runs.access import access, again
 from runs.access.inspect import archives, findings, visits
+from runs.lifecycle import repetition
 from runs.models import ENDED, Level, Run, Status
 from teams.authentication import Principal
 
@@ -45,6 +46,7 @@ def show(
         "outline": panel(run, request.GET, reverse("api-run-outline", args=[run.pk])),
         "events_json": reverse("api-run-events", args=[run.pk]),
         "findings": findings.of(run, FINDINGS) if run.journal.head else [],
+        "repeated_by": repetition.repeated_by(run),
         "failure": failure_panel.panel(principal, run),
         "questions": questions,
         "stamp": cards.stamp(questions),

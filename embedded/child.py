@@ -97,6 +97,15 @@ def alive(pid: int) -> bool:
     return status.rpartition(")")[2].split()[0] not in ("Z", "X")
 
 
+def stands(pid: int) -> bool:
+    """Whether a signal has stopped the process (SIGSTOP); False where the system cannot tell."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[0] == "T"
+
+
 def runs(pid: int, marker: str) -> bool:
     """Whether ``pid`` is alive and its command line contains ``marker``.
 

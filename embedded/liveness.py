@@ -1,12 +1,14 @@
 """How the supervisor tells a working process from one that hangs, without the database.
 
-A worker writes a byte into a pipe every second, from a thread that does nothing else: while an
-agent holds the GIL it writes nothing, and while the database is away it continues. A web process
+A worker writes into a pipe every second, from a thread that does nothing else: while an agent holds
+the GIL it writes nothing, and while the database is away it continues. What it writes is the number
+of its registration, so that its supervisor can end that once the worker is dead. A web process
 answers HTTP, with any status.
 """
 
 import http.client
 import os
+import re
 import sys
 import threading
 from collections.abc import Sequence
@@ -15,6 +17,14 @@ from typing import Protocol
 
 EVERY = 1.0  # seconds between two signs of life
 ANSWER_SECONDS = 5.0  # for one answer of the web process
+
+
+REGISTRATION = re.compile(rb"<(\d+)>")
+
+
+def pulse_of(registration: int | None) -> bytes:
+    """A sign of life for ``Pulse``, with the registration as soon as there is one."""
+    return b"." if registration is None else b"<%d>" % registration
 
 
 LEAVING = 0x4C45_4156  # "LEAV"
@@ -40,6 +50,8 @@ class Sign(Protocol):
     description: str
     writes_stacks: bool
     """Whether SIGQUIT makes the process log the stacks of its threads, even while it hangs."""
+    registration: int | None
+    """The number under which the process is registered in the database, if it is."""
 
     def begin(self) -> None:
         """Called once the process has been started with ``flags`` and ``fds``."""
@@ -58,6 +70,7 @@ class Pulse:
     writes_stacks = True
 
     def __init__(self) -> None:
+        self.registration: int | None = None
         self._reader, self._writer = os.pipe()
         for end in (self._reader, self._writer):
             os.set_blocking(end, False)
@@ -71,7 +84,10 @@ class Pulse:
     def beat(self) -> bool:
         """Whether the child has written since the last call."""
         with suppress(BlockingIOError):
-            return bool(os.read(self._reader, 65536))
+            pulses = os.read(self._reader, 65536)
+            if numbers := REGISTRATION.findall(pulses):
+                self.registration = int(numbers[-1])
+            return bool(pulses)
         return False
 
     def end(self) -> None:
@@ -84,6 +100,7 @@ class Health:
 
     description = "did not answer /health"
     writes_stacks = False
+    registration: int | None = None
     flags: Sequence[str] = ()
     fds: Sequence[int] = ()
 

@@ -31,6 +31,7 @@ HEADER_BYTES = 32 * 1024  # the buffer in which a request's headers must fit
 HEADER_MILLISECONDS = 60_000  # in which they must arrive; as long, proxies keep idle connections
 START_UP = 60.0  # seconds that a process may take to its first sign of life
 LONGEST_LOOK = 1.0  # seconds of silence that count between two checks
+LONGEST_STOP = 1.0  # seconds for which a signal may stop a worker; a stopped one does nothing
 
 Say = Callable[[str], None]
 
@@ -48,6 +49,8 @@ class Job:
     sign: Sign | None = None
     silence: float = 0.0  # seconds since the last sign of life
     lives: bool = False  # whether it ever gave one
+    stood: float = 0.0  # seconds for which a signal has stopped it
+    died: int | None = None  # the registration that a process which died has left
     since: float = 0.0
     due: float = 0.0
     pause: float = field(default=FIRST_PAUSE)
@@ -57,7 +60,7 @@ class Job:
     def start(self, env: Mapping[str, str]) -> None:
         """Start the process, with a new sign of life."""
         self.since = time.monotonic()
-        self.silence = -START_UP
+        self.silence, self.stood = -START_UP, 0.0
         sign = self.sign = self.signs() if self.signs else None
         command, fds = [*self.command, *(sign.flags if sign else ())], sign.fds if sign else ()
         try:
@@ -99,12 +102,26 @@ class Job:
             self.silence += min(elapsed, LONGEST_LOOK)
         return self.silence
 
+    def stands(self, elapsed: float) -> float:
+        """Seconds for which a signal has stopped a process that gives pulses, as ``listen``.
+
+        No other silence is as sure: one that is only slow is not stopped.
+        """
+        is_watched = self.process is not None and self.sign is not None and self.sign.registration
+        if self.process is not None and is_watched and child.stands(self.process.pid):
+            self.stood += min(elapsed, LONGEST_LOOK)
+        else:
+            self.stood = 0.0
+        return self.stood
+
     def end_hung(self) -> None:
         """Kill a process that gives no sign of life, and its children; ``lost`` reports it."""
         if self.process is None or self.sign is None:
             return
-        self.verdict = f"{self.sign.description} for {self.silence:.0f} s and was killed"
-        stacks = [(signal.SIGQUIT, 0.5)] if self.sign.writes_stacks else []
+        silence = max(self.silence, self.stood)
+        self.verdict = f"{self.sign.description} for {silence:.0f} s and was killed"
+        writes = self.sign.writes_stacks and not self.stood
+        stacks = [(signal.SIGQUIT, 0.5)] if writes else []
         child.stop(self.process, *stacks, (signal.SIGKILL, 2.0))
         self._sweep()
 
@@ -137,6 +154,9 @@ class Job:
     def _forget(self) -> None:
         self._sweep()
         if self.sign is not None:
+            self.sign.beat()  # It may have registered just before its end.
+            if self.process is not None and self.process.poll():
+                self.died = self.sign.registration
             self.sign.end()
         self.process = self.sign = None
 
@@ -201,11 +221,13 @@ class Supervisor:
         revive: Callable[[], list[str]] = list,
         changed: Callable[[], str | None] = lambda: None,
         on_life: Callable[[], None] = lambda: None,
+        on_death: Callable[[int], object] = lambda _: None,
     ) -> None:
         """``liveness`` is the silence in seconds after which a job is killed, 0 for never.
 
         ``revive`` restarts dead engines and returns news of them; ``changed`` names changed code;
-        ``on_life`` is called once, when every job has given a sign of life.
+        ``on_life`` is called once, when every job has given a sign of life; ``on_death`` with the
+        registration of each process that died, and must not block.
         """
         self.jobs = jobs
         self._say = say
@@ -214,6 +236,7 @@ class Supervisor:
         self.revive = revive
         self.changed = changed
         self._on_life: Callable[[], None] | None = on_life
+        self._on_death = on_death
         self.ending = threading.Event()
         self._signals: list[int] = []
         self._looked = time.monotonic()
@@ -258,10 +281,12 @@ class Supervisor:
             self._on_life = None
 
     def _look(self, job: Job, elapsed: float) -> None:
-        if job.listen(elapsed) > self.liveness > 0:
+        silence, stood = job.listen(elapsed), job.stands(elapsed)
+        if self.liveness > 0 and (silence > self.liveness or stood > LONGEST_STOP):
             job.end_hung()
         if (how := job.lost()) is not None:
             self.say(f"{job.name} {how}; starting it again")
+        self._bury(job)
         if (problem := job.try_again(self.env)) is not None:
             self.say(f"{job.name} {problem}; trying again")
 
@@ -270,6 +295,12 @@ class Supervisor:
         quick = signal.SIGINT in self._signals
         for job in self.jobs:
             job.stop(signal.SIGINT if quick else signal.SIGTERM)
+            self._bury(job)
+
+    def _bury(self, job: Job) -> None:
+        died, job.died = job.died, None
+        if died is not None:
+            self._on_death(died)
 
     def _restart(self) -> None:
         self.stop()

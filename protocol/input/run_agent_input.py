@@ -46,7 +46,10 @@ class OnBusy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """The content of one request. ``body`` is a complete RunAgentInput in wire form."""
+    """The content of one request. ``body`` is a complete RunAgentInput in wire form.
+
+    ``digest`` identifies what the client itself sent: an Idempotency-Key belongs to that.
+    """
 
     thread_id: str
     run_id: str
@@ -56,15 +59,24 @@ class RunRequest:
     digest: str
 
 
-def parse(data: Any, *, agent: str | None = None, on_busy: str | None = None) -> RunRequest:
+def digest_of(*parts: Any) -> str:
+    """The digest of a request: of its body, and of what its address adds to that."""
+    return hashlib.sha256(dumps(parts).encode()).hexdigest()
+
+
+def parse(
+    data: Any, *, agent: str | None = None, on_busy: str | None = None, digest: str | None = None
+) -> RunRequest:
     """Read a RunAgentInput. Raises BadRequest or Invalid; nothing is written.
 
     ``agent`` and ``on_busy`` come from the URL; in the body the agent is ``agentId`` or
-    ``forwardedProps.agentId``, and the policy likewise ``onBusy``.
+    ``forwardedProps.agentId``, and the policy likewise ``onBusy``. Who makes ``data`` of another
+    request gives the ``digest`` of that one: ``data`` may have ids that differ with each attempt.
     """
     if not isinstance(data, dict):
         raise BadRequest("The body must be a JSON object: a RunAgentInput.")
-    digest = hashlib.sha256(dumps([agent, on_busy, data]).encode()).hexdigest()
+    if digest is None:
+        digest = digest_of(agent, on_busy, data)
     data = rename(data, SNAKE)
     thread_id, run_id = _identifier(data, "threadId"), _identifier(data, "runId")
     props = data.get("forwardedProps")

@@ -197,15 +197,15 @@ class Intake:
         closings = self._closings(subagent_error("The run was cancelled.", "cancelled"))
         return self._commit([*self._unopened(), *closings, end])
 
-    def fail(self, code: RunErrorCode, message: str) -> list[Record]:
-        """Close what is known to be open, then RUN_ERROR; this always succeeds.
+    def fail(self, code: RunErrorCode, message: str, **more: Any) -> list[Record]:
+        """Close what is known to be open, then RUN_ERROR with ``more``; this always succeeds.
 
         ``message`` is for people and leaves the host; it is cut at 2000 characters.
         """
         if self.ended:
             return []
         text = clean_text(message)[:MAX_MESSAGE]
-        end = {"type": "RUN_ERROR", "message": text, "code": code.value}
+        end = {"type": "RUN_ERROR", "message": text, "code": code.value, **more}
         opening, closings = self._unopened(), self._closings(subagent_error(text))
         try:
             return self._commit([*opening, *closings, end])

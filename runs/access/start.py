@@ -147,9 +147,22 @@ def _start_run(
         batches.open_now(started.run)
         started.run.refresh_from_db()
     if not started.created:
-        # Another person's key, or a thread that was made private meanwhile.
-        access.find(principal, started.run.pk)
-    return StartOutcome(started.run, 0 if started.created else None, started.created)
+        # It may be another person's key, or a thread that was made private meanwhile.
+        return StartOutcome(access.find(principal, started.run.pk), None, created=False)
+    return StartOutcome(started.run, 0, created=True)
+
+
+def earlier(principal: Principal, key: str | None, digest: str) -> Run | None:
+    """The run that this very request has started before, for what must not be weighed again.
+
+    Raises Forbidden, Invalid, NotFound, IdempotencyConflict.
+    """
+    if key is None:
+        return None
+    access.require(principal, "run")
+    _check_key(key)
+    run = lifecycle.earlier(principal.team, key, digest)
+    return None if run is None else access.find(principal, run.pk)
 
 
 def _check_key(key: str | None) -> None:

@@ -118,7 +118,8 @@ def read(data: Any) -> tuple[RunRequest, bool]:
     }
     enabled = _flag(data, "enable_ag_ui", default=True)
     streams = _flag(data, "stream_events", default=True)
-    return run_agent_input.parse(body, agent=_text(data, "agent") or None), enabled and streams
+    agent, digest = _text(data, "agent") or None, run_agent_input.digest_of("agents/run", data)
+    return run_agent_input.parse(body, agent=agent, digest=digest), enabled and streams
 
 
 def _text(data: dict[str, Any], name: str) -> str:

@@ -9,6 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from runs.access.short import SHORT, is_long, short, value
+from runs.lifecycle import repetition
 from runs.models import Run, without_bodies
 from runtimes.models import ON_BUSY
 
@@ -27,6 +28,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     thread_id = serializers.CharField(source="thread.thread_id", read_only=True)
     agent = serializers.SlugField(source="agent.slug", read_only=True)
     repeats = serializers.UUIDField(source="repeats_id", read_only=True, allow_null=True)
+    repeated_by = serializers.SerializerMethodField()
     events = serializers.IntegerField(source="journal.head", read_only=True)
     events_url = serializers.SerializerMethodField()
     websocket_url = serializers.SerializerMethodField()
@@ -42,6 +44,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "run_id",
             "attempt",
             "repeats",
+            "repeated_by",
             "thread_id",
             "parent_run_id",
             "agent",
@@ -81,6 +84,12 @@ class RunSerializer(serializers.ModelSerializer[Run]):
         """Where clients of Durable Streams read it, and feed it if its agent is external."""
         return f"/api/v1/runs/{run.pk}/stream"
 
+    @extend_schema_field(serializers.UUIDField(allow_null=True))
+    def get_repeated_by(self, run: Run) -> str | None:
+        """The run that the host has started instead of this one, which lost its worker."""
+        key = repetition.repeated_by(run)
+        return None if key is None else str(key)
+
     @extend_schema_field(RunErrorSerializer(allow_null=True))
     def get_error(self, run: Run) -> dict[str, str] | None:
         """Code and message of a run that failed; null for any other."""
@@ -116,13 +125,20 @@ class RunRowSerializer(RunSerializer):
         """The runs without what may be long; short values beside their sizes."""
         runs = without_bodies(runs)
         return short(runs, *LONG).annotate(
-            error_beginning=Left("error_message", SHORT), error_length=Length("error_message")
+            error_beginning=Left("error_message", SHORT),
+            error_length=Length("error_message"),
+            repeated_by_id=repetition.REPEATED_BY,
         )
 
     @extend_schema_field(RunErrorSerializer(allow_null=True))
     def get_error(self, run: Any) -> dict[str, str] | None:
         """Code and message of a run that failed; of a message its first 4,096 characters."""
         return {"code": run.error_code, "message": run.error_beginning} if run.error_code else None
+
+    @extend_schema_field(serializers.UUIDField(allow_null=True))
+    def get_repeated_by(self, run: Any) -> str | None:
+        """The run that the host has started instead of this one, which lost its worker."""
+        return None if run.repeated_by_id is None else str(run.repeated_by_id)
 
     @extend_schema_field({"description": "As in the run; null if it is longer than 4 KB."})
     def get_result(self, run: Any) -> Any:

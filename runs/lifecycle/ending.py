@@ -33,6 +33,9 @@ from runtimes.models import EXTERNAL
 from teams import audit
 from teams.actors import Acting
 
+REPEATED_BY = "repeatedBy"
+"""The member of RUN_ERROR's metadata that names the run which the host has started instead."""
+
 
 class IllegalTransition(Conflict):
     """The run is no longer in a state that allows this."""
@@ -107,16 +110,26 @@ def ended_by_cancel(run: Run, by: Acting | str) -> bool:
 def end_lost(run: Run) -> bool:
     """End a run whose worker is gone, and its job with the thread's lock; False if it ended."""
     with transaction.atomic():
-        if (claimed := journal.take_over(run.pk)) is None:
-            return False
-        intake = _reopened(run, claimed)
-        records = intake.fail(
-            RunErrorCode.WORKER_LOST, "The worker that executed this run is gone."
-        )
-        append(run, claimed, records, intake)
-        jobs.fail(run)
-        admission.made_room(run.team_id)
-        return True
+        if ended := ended_as_lost(run):
+            admission.made_room(run.team_id)
+        return ended
+
+
+def ended_as_lost(run: Run, repeated_by: UUID | None = None) -> bool:
+    """``end_lost`` in the caller's transaction, which admits the next run, last of all.
+
+    ``repeated_by``: the run that the same transaction starts in its place.
+    """
+    if (claimed := journal.take_over(run.pk)) is None:
+        return False
+    intake = _reopened(run, claimed)
+    more = {} if repeated_by is None else {"metadata": {REPEATED_BY: str(repeated_by)}}
+    records = intake.fail(
+        RunErrorCode.WORKER_LOST, "The worker that executed this run is gone.", **more
+    )
+    append(run, claimed, records, intake)
+    jobs.fail(run)
+    return True
 
 
 def _end_unclaimed(run: Run) -> bool:

@@ -91,8 +91,8 @@ def start(
     try:
         return turns.wait(attempt)
     except IntegrityError:
-        if earlier := _earlier(team, idempotency_key, request):
-            return Started(earlier, created=False)
+        if run := earlier(team, idempotency_key, request.digest):
+            return Started(run, created=False)
         raise
 
 
@@ -159,8 +159,12 @@ def make(
     displacing: Callable[[Run], None] | None = None,
     parent: Run | None = None,
     repeats: Run | None = None,
+    new_id: UUID | None = None,
 ) -> Started:
-    """Make a run in the caller's transaction, under the thread's lock; see ``start``."""
+    """Make a run in the caller's transaction, under the thread's lock; see ``start``.
+
+    ``new_id``: the id that it is to have.
+    """
     seen_by = parent.thread if parent else None
     thread, is_new = thread_lock.made(
         team,
@@ -169,9 +173,9 @@ def make(
         creator=seen_by.creator if seen_by else starter.actor_id,
         visibility=seen_by.visibility if seen_by else Visibility.TEAM,
     )
-    if earlier := _earlier(team, key, request):
+    if run := earlier(team, key, request.digest):
         transaction.set_rollback(True)  # A thread made for this request would stay empty.
-        return Started(earlier, created=False)
+        return Started(run, created=False)
     answers = resume.plan(thread, request.body.get("resume", []), checked)
     if answers.answered_by:
         return Started(answers.answered_by, created=False)
@@ -189,7 +193,7 @@ def make(
     references.record(thread, request)
     run = insert(
         team, thread, agent, request, starter, answers,
-        limits=limits, attempt=attempt, key=key, parent=parent, repeats=repeats,
+        limits=limits, attempt=attempt, key=key, parent=parent, repeats=repeats, new_id=new_id,
     )  # fmt: skip
     return Started(run, created=True)
 
@@ -207,13 +211,14 @@ def insert(
     key: str | None = None,
     parent: Run | None = None,
     repeats: Run | None = None,
+    new_id: UUID | None = None,
 ) -> Run:
     """Write the run, its journal, the answers it brings and its place in the queue.
 
     Call it in a transaction that has the thread's lock, after all that could refuse the run.
     """
     run = Run(
-        journal=Journal(),
+        journal=Journal() if new_id is None else Journal(id=new_id),
         team=team,
         thread=thread,
         agent=agent,
@@ -243,11 +248,12 @@ def insert(
     return run
 
 
-def _earlier(team: Team, key: str | None, request: RunRequest) -> Run | None:
+def earlier(team: Team, key: str | None, digest: str) -> Run | None:
+    """The run that the request of this key and digest has started. Raises IdempotencyConflict."""
     if key is None:
         return None
-    run = Run.objects.for_team(team).filter(idempotency_key=key).first()
-    if run and run.request_digest != request.digest:
+    run: Run | None = Run.objects.for_team(team).filter(idempotency_key=key).first()
+    if run and run.request_digest != digest:
         raise IdempotencyConflict
     return run
 

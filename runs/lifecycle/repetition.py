@@ -6,21 +6,27 @@ under the same thread, runId and input. Its input brings nothing new, which is h
 another answer: the lost attempt's messages leave the thread's history.
 
 Only the thread's newest run is repeated: a newer one means that its user has moved on.
+
+A run that the reaper ends is repeated in the same transaction, and its RUN_ERROR names the new run.
 """
 
 import json
+from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 import structlog
-from django.db import IntegrityError, connection
+import uuid6
+from django.db import IntegrityError, connection, transaction
+from django.db.models import Case, OuterRef, Subquery, UUIDField, When
 
 from backends.postgres import turns
 from protocol.errors import HostError
 from protocol.input.run_agent_input import OnBusy, RunRequest
-from runs.lifecycle import admission, lifecycle, resume, thread_lock
-from runs.models import WORKER_GONE, Run
+from runs.lifecycle import admission, ending, lifecycle, resume, thread_lock
+from runs.models import WORKER_GONE, Run, Status
 from teams.actors import Actor
 from teams.limits import LimitReached
 
@@ -49,7 +55,17 @@ VALUES: dict[str, Any] = {
     "within": WITHIN,
     "most": MOST_TRIES,
 }
-
+REPEATED_BY = Case(
+    When(
+        status=Status.FAILED,
+        error_code__in=WORKER_GONE,
+        then=Subquery(
+            Run.objects.of_one_thread().filter(repeats=OuterRef("pk")).order_by().values("pk")[:1]
+        ),
+    ),
+    output_field=UUIDField(),
+)
+"""The run that was started instead of each row's, for lists: see ``repeated_by``."""
 
 _waiting: set[UUID] = set()
 """Teams whose lost runs wait for a limit, as the log has said."""
@@ -67,9 +83,29 @@ def sweep() -> list[UUID]:
     return started
 
 
-def repeat(run_id: UUID) -> Run | None:
+def end_lost(run: Run) -> bool:
+    """End a run whose worker is gone and, if it should be repeated, start it again with its end.
+
+    So its RUN_ERROR can name the new run. If a limit or another start prevents the new run, the
+    lost one ends by itself, and ``sweep`` tries again. False if the run has ended already.
+    """
+    if run.agent.repeatable and run.tries < MOST_TRIES:
+        new_id = uuid6.uuid7()
+        try:
+            if repeat(run.pk, partial(ending.ended_as_lost, run, new_id), new_id) is not None:
+                return True
+        except (turns.NotYet, HostError, IntegrityError) as error:
+            log.info("run.not_repeated", run=str(run.pk), reason=str(error))
+    return lifecycle.end_lost(run)
+
+
+def repeat(
+    run_id: UUID, ends: Callable[[], bool] = lambda: True, new_id: UUID | None = None
+) -> Run | None:
     """Start a lost run again; None if it should not, or no longer, be repeated.
 
+    ``ends`` is called under the thread's lock, to end the run if that is to happen with the new
+    start; nothing remains of it if the run is not repeated. ``new_id``: the id of the new run.
     Raises turns.NotYet while another request starts a run in its thread, and as ``start``.
     """
     rows = Run.objects.of_any_team()
@@ -83,14 +119,35 @@ def repeat(run_id: UUID) -> Run | None:
         thread_lock.take(run.thread)
         # Checked only under the lock that every start takes: nobody repeats it at the same time,
         # and no client continues the thread.
-        with connection.cursor() as cursor:
-            cursor.execute(f"{TO_REPEAT} and run.journal_id = %(run)s", {**VALUES, "run": run_id})
-            if cursor.fetchone() is None:
-                return None
+        if not ends() or not is_due(run_id):
+            transaction.set_rollback(True)
+            return None
         starter = Actor(run.started_by, run.starter)
-        started = lifecycle.make(run.team, run.agent, request, starter, None, checked, repeats=run)
+        started = lifecycle.make(
+            run.team, run.agent, request, starter, None, checked, repeats=run, new_id=new_id
+        )
+        if not started.created:
+            transaction.set_rollback(True)
+            return None
+        admission.look_again(run.team_id)
     log.warning("run.repeated", run=str(started.run.pk), lost=str(run_id))
-    return started.run if started.created else None
+    return started.run
+
+
+def is_due(run_id: UUID) -> bool:
+    """Whether a run is lost and should be started again."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"{TO_REPEAT} and run.journal_id = %(run)s", {**VALUES, "run": run_id})
+        return cursor.fetchone() is not None
+
+
+def repeated_by(run: Run) -> UUID | None:
+    """The run that was started instead of this one; a query only if there may be one."""
+    if run.status != Status.FAILED or run.error_code not in WORKER_GONE:
+        return None
+    rows = Run.objects.of_one_thread().filter(thread=run.thread_id, repeats=run.pk)
+    key: UUID | None = rows.values_list("pk", flat=True).first()
+    return key
 
 
 def _repeat_safely(run_id: UUID, team: UUID, limited: set[UUID]) -> Run | None:

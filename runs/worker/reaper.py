@@ -2,7 +2,9 @@
 
 Every worker and every web process calls ``run_forever``; an advisory lock lets one through.
 Procrastinate prunes a dead worker, but its job stays 'doing' and keeps the thread's lock
-(measured), so run, job and lock are ended together. Then the runs of repeatable agents start again.
+(measured), so run, job and lock are ended together. The runs of repeatable agents start again.
+
+The supervisor of a worker that died need not wait for its heartbeat to grow old: it calls ``bury``.
 """
 
 import asyncio
@@ -17,7 +19,7 @@ from django.db.backends.utils import CursorWrapper
 
 from backends.postgres import roles
 from backends.postgres.bridge import db
-from runs.lifecycle import admission, jobs, lifecycle, repetition
+from runs.lifecycle import admission, jobs, repetition
 from runs.lifecycle.ingest import batches
 from runs.models import Run
 from runs.worker.patience import Patience, looking_every
@@ -43,7 +45,7 @@ LEFT_JOBS = """
 select procrastinate_finish_job_v1(job.id, 'failed', true)
   from procrastinate_jobs job join runs_run run on run.journal_id = (job.args ->> 'run_id')::uuid
   left join procrastinate_workers worker on worker.id = job.worker_id
- where job.status = 'doing' and run.ended_at < now() - make_interval(secs => %(lost)s)
+ where job.status = 'doing' and run.ended_at < now() - make_interval(secs => %(since)s)
    and (worker.id is null or worker.last_heartbeat < now() - make_interval(secs => %(lost)s))
 """
 # The lock of a frozen or suddenly disconnected process: its session stays, and idles.
@@ -52,7 +54,7 @@ select pg_terminate_backend(pid) from pg_locks join pg_stat_activity using (pid)
  where locktype = 'advisory' and classid = 0 and objid = %(lock)s and objsubid = 1 and granted
    and state like 'idle%%' and state_change < now() - make_interval(secs => %(idle)s)
 """
-IDLE = 15
+IDLE = 5
 PRUNE = "select * from procrastinate_prune_stalled_workers_v1(%(lost)s)"
 # A periodic task whose worker died would keep its lock, and none after it would ever run.
 LEFT_CHORES = """
@@ -61,15 +63,23 @@ select procrastinate_finish_job_v1(job.id, 'failed', true)
  where job.status = 'doing' and job.task_name <> %(runs)s
    and (worker.id is null or worker.last_heartbeat < now() - make_interval(secs => %(lost)s))
 """
+UNREGISTER = "delete from procrastinate_workers where id = %s"
+NEVER = 1e9
+"""Seconds of silence that no worker reaches: only those without a row are gone."""
+SILENT_LONGEST = "select extract(epoch from now() - min(last_heartbeat)) from procrastinate_workers"
+SOON, AGAIN = 0.05, 1.0
+"""Seconds after the moment in which a worker is lost; and between looks that may not judge it."""
 
 
 async def run_forever() -> None:
     """Call ``run_once`` again and again, also after it failed."""
     patience = Patience()
     while True:
+        pause = looking_every()
         with suppress(Exception):
             await db(run_once, patience.may_judge)
-        await asyncio.sleep(looking_every())
+            pause = await db(seconds_to_next)
+        await asyncio.sleep(pause)
 
 
 def run_once(may_judge: Callable[[], bool] = lambda: True) -> list[UUID]:
@@ -94,24 +104,60 @@ def run_once(may_judge: Callable[[], bool] = lambda: True) -> list[UUID]:
             cursor.execute("select pg_advisory_unlock(%s)", [LOCK])
 
 
+def bury(worker_id: int) -> list[UUID]:
+    """End at once what a worker has left; its caller, a supervisor, knows that it is dead.
+
+    No heartbeat counts here, so nothing of another worker is touched. Idempotent, and safe beside
+    ``run_once``.
+    """
+    with connection.cursor() as cursor:
+        # A fetch that the dead worker has sent is waited for, or fails by the foreign key.
+        cursor.execute(UNREGISTER, [worker_id])
+        ended = _orphans(cursor, NEVER)
+        _left(cursor, NEVER, since=0.0)
+    repetition.sweep()
+    log.warning("reaper.buried_worker", worker=worker_id, runs=len(ended))
+    return ended
+
+
 def _judge(cursor: CursorWrapper) -> list[UUID]:
-    lost = {"lost": settings.AGUI_WORKER_LOST_AFTER}
-    cursor.execute(ORPHANS, lost)
-    ended = [run_id for (run_id,) in cursor.fetchall() if _reap(run_id)]
+    lost = settings.AGUI_WORKER_LOST_AFTER
+    ended = _orphans(cursor, lost)
     for run_id in batches.sweep():
         log.warning("reaper.ended_silent_run", run=str(run_id))
         ended.append(run_id)
     # A worker that was only frozen finds its row gone when it wakes, and stops.
-    cursor.execute(PRUNE, lost)
-    cursor.execute(LEFT_JOBS, lost)
-    cursor.execute(LEFT_CHORES, {**lost, "runs": jobs.TASK})
+    cursor.execute(PRUNE, {"lost": lost})
+    _left(cursor, lost, since=lost)
     return ended
+
+
+def _orphans(cursor: CursorWrapper, lost: float) -> list[UUID]:
+    cursor.execute(ORPHANS, {"lost": lost})
+    return [run_id for (run_id,) in cursor.fetchall() if _reap(run_id)]
+
+
+def _left(cursor: CursorWrapper, lost: float, *, since: float) -> None:
+    cursor.execute(LEFT_JOBS, {"lost": lost, "since": since})
+    cursor.execute(LEFT_CHORES, {"lost": lost, "runs": jobs.TASK})
+
+
+def seconds_to_next() -> float:
+    """Seconds to the next look: until the worker that was silent longest is lost, if it stays so.
+
+    Live workers beat in time, so this is ``looking_every`` while there are no others.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(SILENT_LONGEST)
+        (silent,) = cursor.fetchone()
+    left = settings.AGUI_WORKER_LOST_AFTER - float(silent or 0)
+    return min(looking_every(), left + SOON if left > 0 else AGAIN)
 
 
 def _reap(run_id: UUID) -> bool:
     try:
-        run = Run.objects.of_any_team().select_related("thread").get(pk=run_id)
-        ended = lifecycle.end_lost(run)
+        run = Run.objects.of_any_team().select_related("thread", "agent").get(pk=run_id)
+        ended = repetition.end_lost(run)
     except Exception:
         log.exception("reaper.failed", run=str(run_id))
         return False

@@ -9,7 +9,7 @@ import asyncio
 import copy
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -101,8 +101,18 @@ class Wakeups(asyncio.Event):
 class PatientWorker(Worker):
     """Fetches again after the database was away. The watchdog's thread sends its heartbeat."""
 
-    def __init__(self, app: App, concurrency: int = 1, **kwargs: Any) -> None:
-        """``concurrency``: how many runs it executes at once; no other job takes their places."""
+    def __init__(
+        self,
+        app: App,
+        concurrency: int = 1,
+        *,
+        registered: Callable[[int], object] = lambda _: None,
+        **kwargs: Any,
+    ) -> None:
+        """``concurrency``: how many runs it executes at once; no other job takes their places.
+
+        ``registered`` is called with the worker's id as soon as the worker has one.
+        """
         super().__init__(app, concurrency=concurrency + CHORES, **kwargs)
         self._most_runs = concurrency
         self._new_job_event = wakeups = Wakeups()
@@ -112,6 +122,7 @@ class PatientWorker(Worker):
             self.app.connector,
             free=self._free,
             wakeups=lambda: wakeups.count,
+            registered=registered,
         )
         self.app.job_manager = self._taking
         self.additional_context = {**(self.additional_context or {}), CLAIMS: self._taking.claims}

@@ -69,10 +69,18 @@ class Taking(JobManager):
     """Hands out jobs one by one, and fetches as many as there are free slots."""
 
     def __init__(
-        self, connector: BaseConnector, free: Callable[[], int], wakeups: Callable[[], int]
+        self,
+        connector: BaseConnector,
+        free: Callable[[], int],
+        wakeups: Callable[[], int],
+        registered: Callable[[int], object] = lambda _: None,
     ) -> None:
-        """``free``: how many runs have room. ``wakeups``: how often the worker was woken so far."""
+        """``free``: how many runs have room. ``wakeups``: how often the worker was woken so far.
+
+        ``registered`` is called with the worker's id before the worker fetches anything.
+        """
         super().__init__(connector)
+        self._registered = registered
         self._free, self._wakeups = free, wakeups
         self._jobs: deque[Fetched] = deque()
         self._empty_at: int | None = None
@@ -83,6 +91,12 @@ class Taking(JobManager):
         """Jobs whose end goes along with the next fetch."""
         self._announced: deque[int] = deque(maxlen=ANNOUNCED)
         self.claims: dict[int, Claimed] = {}
+
+    async def register_worker(self) -> int:
+        """Register the worker; its new id."""
+        worker_id: int = await super().register_worker()
+        self._registered(worker_id)
+        return worker_id
 
     async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
         """The next job; none while no run has room. Raises ConnectorException."""

@@ -27,7 +27,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
 from backends.postgres.base import own_connection
-from embedded.liveness import EVERY, LEAVING, QUICK_GRACE, time_to_leave
+from embedded.liveness import EVERY, LEAVING, QUICK_GRACE, pulse_of, time_to_leave
 from runs.worker.patience import BEAT_DEADLINE
 
 log = structlog.get_logger(__name__)
@@ -50,6 +50,7 @@ class Watchdog(threading.Thread):
         self.on_stop: Callable[[], object] = lambda: None
         self.on_hurry: Callable[[], object] = lambda: None
         self.draining = False
+        self._registration: int | None = None
         self._loop = loop
         self._pulse = pulse
         self._loop_thread = threading.get_ident()
@@ -65,6 +66,11 @@ class Watchdog(threading.Thread):
             self._beat()
             self.look_once()
             time.sleep(EVERY)
+
+    def registered(self, worker_id: int) -> None:
+        """Tell the supervisor at once: a run may end this process before the next pulse."""
+        self._registration = worker_id
+        self._beat()
 
     def on_signal(self, number: int) -> None:
         """SIGTERM lets the runs finish; a second one, or Ctrl-C, gives them ``QUICK_GRACE``."""
@@ -116,7 +122,7 @@ class Watchdog(threading.Thread):
         if self._pulse is None:
             return
         try:
-            os.write(self._pulse, b".")
+            os.write(self._pulse, pulse_of(self._registration))
         except BlockingIOError:  # The supervisor hangs; it has enough pulses in the pipe.
             return
         except BrokenPipeError:

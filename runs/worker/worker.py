@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from django.conf import settings
 from procrastinate import App
@@ -42,7 +42,7 @@ async def work(watchdog: Watchdog, queues: Sequence[str]) -> None:
         writing = group.create_task(writer.run(), name="journal-writer")
         # Without the writer no run can end well, so there is no point in a long grace period.
         writing.add_done_callback(lambda _: watchdog.hurry())
-        worker = _worker(app, writer, queues, lambda: watchdog.draining)
+        worker = _worker(app, writer, queues, watchdog)
         watchdog.on_stop, watchdog.on_hurry = worker.stop, worker.hurry
         # Not the loop's handlers: a loop that an agent blocks does not call them.
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -69,11 +69,15 @@ async def work(watchdog: Watchdog, queues: Sequence[str]) -> None:
 
 
 def _worker(
-    app: App, writer: JournalWriter, queues: Sequence[str], leaving: Callable[[], bool]
+    app: App, writer: JournalWriter, queues: Sequence[str], watchdog: Watchdog
 ) -> PatientWorker:
+    def leaving() -> bool:
+        return watchdog.draining
+
     logging.getLogger("procrastinate").addFilter(_is_news)
     return PatientWorker(
         app,
+        registered=watchdog.registered,
         queues=[jobs.queue_of(name) for name in queues],
         concurrency=settings.AGUI_WORKER_CONCURRENCY,
         fetch_job_polling_interval=0.5,

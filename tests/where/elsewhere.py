@@ -75,7 +75,6 @@ ELSEWHERE = {
     "runs/lifecycle/ending.py": "tests/runs/lifecycle/test_lifecycle.py",
     "runs/lifecycle/statements/new_run.py": "tests/runs/lifecycle/test_lifecycle.py",
     "runs/lifecycle/webhooks/pushes.py": "tests/web/dialects/test_a2a_push.py",
-    "runs/lifecycle/webhooks/payloads.py": "tests/runs/webhooks/test_deliveries.py",
     "runs/management/commands/conformance_report.py": "tests/runs/worker/test_findings.py",
     "runs/management/commands/delete_team.py": "tests/runs/lifecycle/test_erasure.py",
     "runs/management/commands/legal_hold.py": "tests/runs/lifecycle/test_erasure.py",

@@ -18,6 +18,8 @@ export interface Run {
   events: number;
   error: { code: string; message: string } | null;
   result: unknown;
+  /** The run that the host has started in place of this one, which lost its worker. */
+  repeated_by: string | null;
   [member: string]: unknown;
 }
 

@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand
 from backends import valkey
 from backends.postgres.reach import reach
 from embedded import embedded, ports, supervisor, systemd
+from embedded.management import deaths
 
 
 class Command(BaseCommand):
@@ -41,6 +42,7 @@ class Command(BaseCommand):
             env=supervisor.environment(),
             liveness=settings.AGUI_LIVENESS_SECONDS,
             on_life=ready,
+            on_death=deaths.bury,
         )
         supervised.listen()
         supervised.start()
@@ -48,3 +50,4 @@ class Command(BaseCommand):
             supervised.run()
         finally:
             supervised.stop()
+            deaths.settle()

@@ -17,6 +17,7 @@ from agui_project import folders
 from backends import valkey
 from embedded import abandoned, embedded, ownership, paths, ports, supervisor
 from embedded.liveness import QUICK_GRACE, health
+from embedded.management import deaths
 from embedded.progress import Progress
 from embedded.watch import Watch, roots_of
 from protocol.errors import HostError
@@ -66,6 +67,7 @@ class Command(BaseCommand):
                     self.serve(data, port, progress)
                 finally:
                     self.supervisor.stop()
+                    deaths.settle()
                     engines.stop()
         except HostError as error:
             raise CommandError(error.message) from error
@@ -93,6 +95,7 @@ class Command(BaseCommand):
             ),
             liveness=settings.AGUI_LIVENESS_SECONDS,
             revive=engines.revive,
+            on_death=deaths.bury,
             changed=watch.changed if watch else lambda: None,
         )
 

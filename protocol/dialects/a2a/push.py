@@ -1,7 +1,7 @@
 """Where an A2A client wants to hear of its task: the TaskPushNotificationConfig of a request."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from protocol.errors import BadRequest
@@ -23,6 +23,10 @@ class PushConfig:
     token: str = ""
     scheme: str = ""
     credentials: str = ""
+
+    def named(self, name: str) -> "PushConfig":
+        """The config under its own name, or else under this: put again, it is one config."""
+        return self if self.name else replace(self, name=name)
 
     def wire(self, task: str) -> Json:
         """The config as A2A has it, without the credentials, which nobody needs to see again."""

@@ -10,6 +10,7 @@ from protocol.dialects.a2a.push import read as read_push
 from protocol.errors import BadRequest, Invalid
 from protocol.input.fields import object_at, text_at, wrong
 from protocol.input.numbers import whole
+from protocol.input.run_agent_input import digest_of
 from protocol.strict_json import dumps
 
 Json = dict[str, Any]
@@ -22,9 +23,10 @@ class SendRequest:
 
     ``message`` is AG-UI's; ``answer`` is the message as the payload of an answer. ``history`` is
     the most messages that the task in the answer may have; None for all. ``push`` is where to send
-    the task's changes.
+    the task's changes. ``digest`` is that of the body.
     """
 
+    digest: str
     task: str | None
     context: str | None
     message: Json
@@ -57,6 +59,7 @@ def read(body: Any) -> SendRequest:
     only_text = all(part["type"] == "text" for part in content)
     text = "\n".join(part["text"] for part in content) if only_text else content
     return SendRequest(
+        digest=digest_of("a2a", body),
         task=_optional_text(message, "taskId"),
         context=_optional_text(message, "contextId"),
         message={"id": text_at(message, "messageId", "message"), "role": "user", "content": text},

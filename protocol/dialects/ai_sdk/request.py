@@ -10,6 +10,7 @@ from typing import Any
 
 from protocol.errors import BadRequest, Invalid
 from protocol.input.fields import objects, text_at, wrong
+from protocol.input.run_agent_input import digest_of
 from protocol.strict_json import dumps
 
 Json = dict[str, Any]
@@ -21,10 +22,12 @@ OUTPUTS = ("output-available", "output-error")
 class ChatRequest:
     """``input`` is a RunAgentInput. ``continues``: the id of the message that the run adds to.
 
-    ``calls`` and ``approvals`` are the tool calls and questions that this message holds.
+    ``calls`` and ``approvals`` are the tool calls and questions that this message holds. ``digest``
+    is that of the body.
     """
 
     input: Json
+    digest: str
     continues: str | None
     calls: frozenset[str]
     approvals: frozenset[str]
@@ -34,7 +37,7 @@ def read(body: Any) -> ChatRequest:
     """Read the body of a chat's POST. Raises BadRequest or Invalid; nothing is written."""
     if not isinstance(body, dict):
         raise BadRequest('The body must be a JSON object: {"id", "messages", "trigger"}.')
-    chat = text_at(body, "id", "id")
+    chat, digest = text_at(body, "id", "id"), digest_of("chat", body)
     trigger = body.get("trigger", TRIGGERS[0])
     if trigger not in TRIGGERS:
         raise wrong("trigger", f"one of {', '.join(TRIGGERS)}")
@@ -52,11 +55,11 @@ def read(body: Any) -> ChatRequest:
     ]
     if trigger == "regenerate-message":
         data["forwardedProps"] = {**_props(body), "regenerate": True}
-        return ChatRequest(data, None, frozenset(), frozenset())
+        return ChatRequest(data, digest, None, frozenset(), frozenset())
     if _role(last, where) != "assistant":
         if body.get("messageId") is not None:
             raise Invalid("A message that was sent cannot be changed; send a new one.")
-        return ChatRequest(data, None, frozenset(), frozenset())
+        return ChatRequest(data, digest, None, frozenset(), frozenset())
     parts = _tool_parts(last, where)
     data["messages"] += _results(parts)
     data["resume"] = _answers(parts, where)
@@ -64,6 +67,7 @@ def read(body: Any) -> ChatRequest:
         raise Invalid("The assistant's message brings no answer and no result of a tool.")
     return ChatRequest(
         data,
+        digest,
         text_at(last, "id", where),
         frozenset(part["toolCallId"] for part in parts),
         frozenset(part["approval"]["id"] for part in parts if part.get("approval")),

@@ -10,6 +10,7 @@ from typing import Any
 
 from protocol.errors import BadRequest, HostError, Invalid
 from protocol.input.fields import wrong
+from protocol.input.run_agent_input import digest_of
 
 Json = dict[str, Any]
 MODERN = ("2026-07-28",)
@@ -52,6 +53,12 @@ class Rpc:
     params: Json
     modern: bool
     tasks: bool
+
+    @property
+    def digest(self) -> str:
+        """That of what it asks for; ``id`` and ``_meta`` may differ when it is repeated."""
+        params = {name: value for name, value in self.params.items() if name != "_meta"}
+        return digest_of("mcp", self.method, params)
 
 
 def id_of(body: Any) -> int | str | None:

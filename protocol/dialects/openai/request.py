@@ -9,6 +9,7 @@ from typing import Any
 
 from protocol.errors import BadRequest, Invalid
 from protocol.input.fields import object_at, objects, text_at, wrong
+from protocol.input.run_agent_input import digest_of
 
 Json = dict[str, Any]
 OPTIONS = (
@@ -28,6 +29,7 @@ class ResponseRequest:
 
     model: str
     input: Json
+    digest: str
     stream: bool
     background: bool
     previous: str | None
@@ -40,6 +42,7 @@ class ChatCompletionRequest:
 
     model: str
     input: Json
+    digest: str
     stream: bool
     with_usage: bool
 
@@ -70,6 +73,7 @@ def read_response(body: Any) -> ResponseRequest:
     return ResponseRequest(
         text_at(body, "model", "model"),
         data,
+        digest_of("responses", body),
         _flag(body, "stream"),
         _flag(body, "background"),
         previous,
@@ -90,7 +94,11 @@ def read_chat(body: Any) -> ChatCompletionRequest:
     options = body.get("stream_options") or {}
     with_usage = isinstance(options, dict) and options.get("include_usage") is True
     return ChatCompletionRequest(
-        text_at(body, "model", "model"), data, _flag(body, "stream"), with_usage
+        text_at(body, "model", "model"),
+        data,
+        digest_of("chat/completions", body),
+        _flag(body, "stream"),
+        with_usage,
     )
 
 

@@ -17,6 +17,7 @@ from protocol.dialects.a2a.task import Task
 from protocol.dialects.durations import timestamp_of
 from protocol.errors import BadRequest, Invalid
 from protocol.input.numbers import whole
+from protocol.input.run_agent_input import digest_of
 from runs.access import access, start
 from runs.access.dialects import chats, tasks
 from runs.lifecycle import lifecycle, turns
@@ -101,6 +102,7 @@ def begin(
 
     Raises TaskNotFound, UnsupportedOperation, and what a start raises.
     """
+    digest = digest_of(slug, request.digest)
     if request.task is None:
         data: Json = {
             "threadId": request.context or str(uuid6.uuid7()),
@@ -108,8 +110,10 @@ def begin(
         }
         data["forwardedProps"] = request.props
         agent = slug or start.find_agent(principal, None).slug
-        return [chats.begin(principal, data, agent=agent, key=key).run]
+        return [chats.begin(principal, data, agent=agent, key=key, digest=digest).run]
     turn = find(principal, slug, request.task)
+    if continued := tasks.continued(principal, turn, key, digest):
+        return continued
     asking = turn[-1]
     if request.context not in (None, asking.thread.thread_id):
         raise Invalid("This task belongs to another context.", details={"path": "message"})
@@ -119,7 +123,7 @@ def begin(
     answers = [
         {"interruptId": name, "status": "resolved", "payload": request.answer} for name in names
     ]
-    return tasks.answer(principal, turn, answers, request.props, key)
+    return tasks.answer(principal, turn, answers, request.props, key, digest)
 
 
 def find(principal: Principal, slug: str | None, task_id: str, action: str = "view") -> list[Run]:

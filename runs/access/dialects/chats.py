@@ -13,17 +13,19 @@ from teams.authentication import Principal
 
 
 def begin(
-    principal: Principal, data: dict[str, Any], *, agent: str, key: str | None = None
+    principal: Principal, data: dict[str, Any], *, agent: str, key: str | None, digest: str
 ) -> StartOutcome:
-    """Start from the RunAgentInput that a dialect made of its own request.
+    """Start from the RunAgentInput that a dialect made of its own request, which has that digest.
 
     Raises what ``start_run`` raises; Invalid for a result or an answer that nothing waits for.
     """
     access.require(principal, "run")
-    request = run_agent_input.parse(data, agent=agent)
+    request = run_agent_input.parse(data, agent=agent, digest=digest)
     results = [each["toolCallId"] for each in request.body["messages"] if each["role"] == "tool"]
     answers = [each["interruptId"] for each in request.body.get("resume", ())]
     if results or answers:  # The usual request costs no more than AG-UI's.
+        if earlier := start.earlier(principal, key, digest):
+            return StartOutcome(earlier, None, created=False)
         start.find_agent(principal, agent)
         thread = access.find_thread(principal, request.thread_id)
         _refuse_strays(thread, request, results, answers)

@@ -60,21 +60,30 @@ def tools(principal: Principal) -> list[Json]:
 
 
 def begin(
-    principal: Principal, name: str, text: str, thread: str | None, key: str | None
+    principal: Principal, name: str, text: str, thread: str | None, key: str | None, digest: str
 ) -> list[Run]:
     """Start the run of a call. Raises NotFound for an unknown tool, and what a start raises."""
     if name not in [tool["name"] for tool in tools(principal)]:
         raise NotFound("There is no such tool.")
     data: Json = {"threadId": thread or str(uuid6.uuid7())}
     data["messages"] = [{"role": "user", "content": text}]
-    return [chats.begin(principal, data, agent=name, key=key).run]
+    return [chats.begin(principal, data, agent=name, key=key, digest=digest).run]
 
 
-def resume(principal: Principal, task_id: str, name: str | None, responses: Any) -> list[Run]:
+def resume(
+    principal: Principal,
+    task_id: str,
+    name: str | None,
+    responses: Any,
+    key: str | None,
+    digest: str,
+) -> list[Run]:
     """The runs of a call, continued if there is a response to each of its questions."""
     turn = tasks.find(principal, task_id)
     if name not in (None, turn[0].agent.slug):
         raise Invalid("This state belongs to another tool.", details={"path": "requestState"})
+    if continued := tasks.continued(principal, turn, key, digest):
+        return continued
     responses = {} if responses is None else responses
     if not isinstance(responses, dict):
         raise wrong("inputResponses", "an object")
@@ -82,7 +91,7 @@ def resume(principal: Principal, task_id: str, name: str | None, responses: Any)
     if not questions or any(question["id"] not in responses for question in questions):
         return turn
     answers = [forms.answer(question, responses[question["id"]]) for question in questions]
-    return tasks.answer(principal, turn, answers, {}, None)
+    return tasks.answer(principal, turn, answers, {}, key, digest)
 
 
 def cancel(principal: Principal, task_id: str) -> list[Run]:

@@ -17,7 +17,7 @@ from protocol.dialects.openai.request import ChatCompletionRequest, ResponseRequ
 from protocol.dialects.openai.responses import PREFIX, Responses
 from protocol.ids import uuid7_seconds
 from protocol.input.numbers import whole
-from runs.access import access
+from runs.access import access, start
 from runs.access.dialects import chats
 from runs.lifecycle import lifecycle
 from runs.lifecycle.deletion import erasure
@@ -34,6 +34,8 @@ ECHOED = ("instructions", "metadata", "background", "temperature", "top_p", "max
 
 def begin(principal: Principal, request: ResponseRequest, key: str | None) -> Run:
     """Start the run of a response. Raises NotFound for an unknown model, response or run."""
+    if request.previous and (run := start.earlier(principal, key, request.digest)):
+        return run  # The previous response may have been deleted since.
     data = dict(request.input)
     data["threadId"] = request.conversation or str(uuid6.uuid7())
     if request.previous:
@@ -41,12 +43,14 @@ def begin(principal: Principal, request: ResponseRequest, key: str | None) -> Ru
         data |= {"threadId": previous.thread.thread_id, "parentRunId": previous.run_id}
     if request.conversation:
         data["forwardedProps"]["openai"]["conversation"] = request.conversation
-    return chats.begin(principal, data, agent=request.model, key=key).run
+    outcome = chats.begin(principal, data, agent=request.model, key=key, digest=request.digest)
+    return outcome.run
 
 
 def begin_chat(principal: Principal, request: ChatCompletionRequest, key: str | None) -> Run:
     """Start the run of a completion, in a thread of its own."""
-    return chats.begin(principal, request.input, agent=request.model, key=key).run
+    data, digest = request.input, request.digest
+    return chats.begin(principal, data, agent=request.model, key=key, digest=digest).run
 
 
 def find(principal: Principal, response_id: str, action: str = "view") -> Run:

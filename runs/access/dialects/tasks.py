@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from agui_project.errors import NotFound
-from runs.access import access
+from runs.access import access, start
 from runs.access.dialects import chats
 from runs.lifecycle import interrupts, turns
 from runs.models import InterruptStatus, Run
@@ -39,11 +39,31 @@ def questions(run: Run) -> list[Json]:
     return [json.loads(row.question) for row in rows]
 
 
+def continued(
+    principal: Principal, turn: list[Run], key: str | None, digest: str
+) -> list[Run] | None:
+    """The task as this request has continued it before; None if it has not.
+
+    Raises IdempotencyConflict, NotFound, Forbidden.
+    """
+    run = start.earlier(principal, key, digest)
+    if run is None:
+        return None
+    place = next((place for place, each in enumerate(turn) if each.pk == run.pk), len(turn))
+    return [*turn[:place], run]
+
+
 def answer(
-    principal: Principal, turn: list[Run], entries: list[Json], props: Json, key: str | None
+    principal: Principal,
+    turn: list[Run],
+    entries: list[Json],
+    props: Json,
+    key: str | None,
+    digest: str,
 ) -> list[Run]:
     """Continue a task with answers to all that it asks. Raises what a start raises."""
     asking = turn[-1]
     data: Json = {"threadId": asking.thread.thread_id, "messages": [], "resume": entries}
     data["forwardedProps"] = props
-    return [*turn, chats.begin(principal, data, agent=asking.agent.slug, key=key).run]
+    slug = asking.agent.slug
+    return [*turn, chats.begin(principal, data, agent=slug, key=key, digest=digest).run]

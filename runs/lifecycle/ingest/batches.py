@@ -25,7 +25,7 @@ from events.models import Journal
 from protocol.encoding import Record
 from protocol.errors import BadRequest, RunErrorCode
 from protocol.intake.fed import FedIntake
-from runs.lifecycle import admission, ending, jobs, lifecycle
+from runs.lifecycle import admission, ending, jobs, lifecycle, repetition
 from runs.lifecycle.ending import IllegalTransition
 from runs.lifecycle.ingest import intakes, producers
 from runs.lifecycle.ingest.producers import Place
@@ -131,8 +131,8 @@ def sweep() -> list[UUID]:
                 locked = silent.filter(pk=run_id).select_for_update(of=("self",), skip_locked=True)
                 if locked.first() is None:
                     continue
-                rows = Run.objects.of_any_team().select_related("thread")
-                if lifecycle.end_lost(rows.get(pk=run_id)):
+                rows = Run.objects.of_any_team().select_related("thread", "agent")
+                if repetition.end_lost(rows.get(pk=run_id)):
                     ended.append(run_id)
         except Exception:
             log.exception("ingest.sweep_failed", run=str(run_id))

@@ -44,13 +44,16 @@ def request_of(schedule: Schedule, tick: datetime, *, by_hand: bool = False) -> 
     """The request that a tick starts a run with. Raises Invalid.
 
     Ids follow from the tick, so that a tick has one run even by the rules of threads; those of a
-    run ``by_hand`` are new.
+    run ``by_hand`` are new, but its request is the same each time: it only names the schedule.
     """
     run_id = str(uuid4() if by_hand else uuid5(schedule.pk, tick.isoformat()))
     fixed = schedule.thread == ThreadPolicy.FIXED
     data = json.loads(_filled(schedule, tick))
     data |= {"threadId": schedule.thread_id if fixed else run_id, "runId": run_id}
-    return run_agent_input.parse(data, agent=schedule.agent, on_busy=schedule.on_busy or None)
+    digest = run_agent_input.digest_of("schedule", str(schedule.pk)) if by_hand else None
+    return run_agent_input.parse(
+        data, agent=schedule.agent, on_busy=schedule.on_busy or None, digest=digest
+    )
 
 
 def _filled(schedule: Schedule, tick: datetime) -> str:

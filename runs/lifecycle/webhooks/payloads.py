@@ -5,7 +5,8 @@ from typing import Any
 
 from agui_project.links import absolute
 from protocol.strict_json import dumps
-from runs.models import Interrupt, Run, Thread, WebhookDelivery
+from runs.lifecycle import repetition
+from runs.models import ENDED, Interrupt, Run, Thread, WebhookDelivery
 from runs.models.webhook import TEST
 
 LONGEST = 65_536
@@ -52,13 +53,23 @@ def _run(delivery: WebhookDelivery, run: Run, contents: bool) -> dict[str, Any]:
     """The status is that of the event, whatever has become of the run since."""
     status = delivery.type.partition(".")[2].replace("started", "running")
     data = {**_ids(run), "status": status, "links": _links(run)}
+    if status in ENDED:
+        data["final"] = True
     if status == "failed":
+        data |= _repetition(run)
         data["error"] = {"code": run.error_code}
         if contents:
             data["error"]["message"] = run.error_message
     if contents and status == "succeeded":
         data |= _bounded("result", run.result)
     return data
+
+
+def _repetition(run: Run) -> dict[str, Any]:
+    """Whether a failed run is the end, and the run that the host has started instead."""
+    key = repetition.repeated_by(run)
+    final = key is None and not repetition.is_due(run.pk)
+    return {"final": final, "repeated_by": None if key is None else str(key)}
 
 
 def _interrupt(delivery: WebhookDelivery, run: Run, contents: bool) -> dict[str, Any] | None:

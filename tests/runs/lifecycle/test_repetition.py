@@ -1,5 +1,6 @@
 """Runs of repeatable agents whose worker is gone: started again, a few times, once each time."""
 
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from structlog.testing import capture_logs
 
@@ -17,10 +19,13 @@ from events.journal import Batch
 from protocol.errors import RunErrorCode
 from protocol.intake.intake import Intake
 from runs.lifecycle import history, lifecycle, repetition
-from runs.models import Interrupt, Run
+from runs.lifecycle.webhooks import payloads
+from runs.models import Interrupt, Run, Thread, WebhookDelivery
 from runtimes.models import Agent
-from tests.cast import Cast, fresh, start, types_of
+from tests.asgi import ask_now
+from tests.cast import Cast, fresh, log_of, start, types_of
 from tests.runs.asking import asking, end, finish, resume, standing, yes
+from tests.together import frozen
 
 pytestmark = pytest.mark.django_db
 USER = {"id": "u1", "role": "user", "content": "go"}
@@ -229,3 +234,126 @@ def test_a_client_that_starts_again_is_not_doubled(cast: Cast) -> None:
             list(pool.map(lambda way: way(), ways))
         newer = list(Run.objects.filter(thread=run.thread, pk__gt=run.pk).order_by("pk"))
         assert [each.repeats for each in newer] in ([None], [run, None])
+
+
+def lost_with_its_worker(run: Run) -> Run:
+    """It is claimed and ended as the reaper ends it."""
+    assert lifecycle.claim(run.pk)
+    row = Run.objects.select_related("thread", "agent").get(pk=run.pk)
+    assert repetition.end_lost(row)
+    assert not repetition.end_lost(row), "once"
+    return fresh(run)
+
+
+def test_the_end_names_the_run_that_begins_with_it(cast: Cast) -> None:
+    run = lost_with_its_worker(start(cast.alice, threadId="t", runId="r"))
+    again = Run.objects.get(repeats=run)
+    assert (again.attempt, again.tries, again.status) == (2, 2, "queued")
+    assert again.job_id is not None
+    error = log_of(run)[-1]
+    assert (error["type"], error["code"]) == ("RUN_ERROR", "worker_lost")
+    assert error["metadata"] == {"repeatedBy": str(again.pk)}
+    assert repetition.repeated_by(run) == again.pk
+    assert repetition.sweep() == []
+
+
+@pytest.mark.parametrize("change", [off, once, cancelled])
+def test_an_end_without_a_repetition_names_no_run(
+    cast: Cast, change: Callable[[Run], None]
+) -> None:
+    run = start(cast.alice, threadId="t")
+    change(run)
+    run = lost_with_its_worker(run)
+    assert log_of(run)[-1]["code"] == "worker_lost"
+    assert "metadata" not in log_of(run)[-1]
+    assert repetition.repeated_by(run) is None
+    assert not Run.objects.filter(repeats=run).exists()
+
+
+def test_a_run_that_may_not_start_yet_ends_by_itself(cast: Cast, settings: Any) -> None:
+    run = start(cast.alice, threadId="t")
+    settings.AGUI_LIMIT_RUNS_PER_MINUTE = 1
+    run = lost_with_its_worker(run)
+    assert "metadata" not in log_of(run)[-1]
+    assert repetition.is_due(run.pk)
+    settings.AGUI_LIMIT_RUNS_PER_MINUTE = 10
+    (key,) = repetition.sweep()
+    assert repetition.repeated_by(run) == key
+    assert not repetition.is_due(run.pk)
+
+
+def test_the_answers_of_a_run_are_repeated_with_its_end(cast: Cast) -> None:
+    asking(cast.alice, "i")
+    run = lost_with_its_worker(resume(cast.alice, yes("i", 1)))
+    again = Run.objects.get(repeats=run)
+    assert Interrupt.objects.get(interrupt_id="i").answering_run == again
+    assert log_of(run)[-1]["metadata"] == {"repeatedBy": str(again.pk)}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_end_does_not_wait_for_another_start_in_the_thread(cast: Cast) -> None:
+    run = start(cast.alice, threadId="t")
+    assert lifecycle.claim(run.pk)
+    row = Run.objects.select_related("thread", "agent").get(pk=run.pk)
+    with frozen(Thread.objects.filter(pk=run.thread_id)):
+        assert repetition.end_lost(row)
+        assert log_of(run)[-1]["code"] == "worker_lost"
+        assert repetition.repeated_by(fresh(run)) is None
+    assert len(repetition.sweep()) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_api_names_it_in_one_run_and_in_lists(cast: Cast) -> None:
+    run = lost_with_its_worker(start(cast.alice, threadId="t"))
+    again = str(Run.objects.get(repeats=run).pk)
+
+    def listed() -> tuple[dict[str, Any], int]:
+        with CaptureQueriesContext(connection) as queries:
+            answer = ask_now("GET", "/api/v1/runs", cast.alice.headers)
+        rows = {row["id"]: row["repeated_by"] for row in answer.json["results"]}
+        return rows, len(queries)
+
+    rows, count = listed()
+    assert rows == {str(run.pk): again, again: None}
+    for key, repeated_by in rows.items():
+        one = ask_now("GET", f"/api/v1/runs/{key}", cast.alice.headers).json
+        assert one["repeated_by"] == repeated_by
+    lost_with_its_worker(start(cast.alice, threadId="u"))
+    assert listed()[1] == count, "not one more for each run"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_pages_of_both_attempts_link_to_each_other(cast: Cast) -> None:
+    run = lost_with_its_worker(start(cast.alice, threadId="t"))
+    again = Run.objects.get(repeats=run)
+    for one, other in ((run, again), (again, run)):
+        page = ask_now("GET", f"/runs/{one.pk}/", cast.alice.cookie)
+        assert page.status == 200
+        assert f'href="/runs/{other.pk}/"'.encode() in page.body
+
+
+@pytest.mark.parametrize(("change", "final"), [(None, False), (once, True), (its_own_fault, True)])
+def test_a_webhook_says_whether_that_was_the_end(
+    cast: Cast, change: Callable[[Run], None] | None, final: bool
+) -> None:
+    """Also before the sweep, which has yet to start the run again."""
+    run = lose(start(cast.alice, threadId="t"))
+    if change is not None:
+        change(run)
+
+    def data(name: str) -> dict[str, Any]:
+        row = WebhookDelivery(team=cast.team, type=name, run=run.pk, created_at=timezone.now())
+        return dict(json.loads(payloads.body(row, contents=False) or b"")["data"])
+
+    assert (data("run.failed")["final"], data("run.failed")["repeated_by"]) == (final, None)
+    assert "final" not in data("run.started")
+    again = repetition.sweep()
+    assert data("run.failed")["final"] is final
+    assert data("run.failed")["repeated_by"] == (str(again[0]) if again else None)
+    for key in again:
+        end(Run.objects.get(pk=key))
+        row = WebhookDelivery(
+            team=cast.team, type="run.succeeded", run=key, created_at=timezone.now()
+        )
+        ended = json.loads(payloads.body(row, contents=False) or b"")["data"]
+        assert (ended["final"], "repeated_by" in ended) == (True, False)

@@ -14,8 +14,11 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from runs.lifecycle import jobs, lifecycle
 from runs.models import Run
 from runs.worker import reaper
+from runs.worker.patience import looking_every
+from runtimes.models import Agent
 from tests.acceptance.host import wait_for
 from tests.cast import Cast, fresh, start, types_of
+from tests.runs.asking import end
 
 TOO_LATE = settings.AGUI_WORKER_LOST_AFTER + 1
 
@@ -270,3 +273,63 @@ class TestManyReapers:
             reaper.run_once()
         with another_reaper():
             pass
+
+
+@pytest.mark.django_db
+class TestBurial:
+    """What the supervisor of a dead worker asks for, which needs no old heartbeat."""
+
+    def test_its_runs_end_and_nobody_elses(self, cast: Cast, worker: int) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("insert into procrastinate_workers default values returning id")
+            other = int(cursor.fetchone()[0])
+        run, neighbour = run_on(worker, cast, "a"), run_on(other, cast, "b")
+        waiting = start(cast.alice, threadId="c")
+        beat(other, TOO_LATE)  # maybe all were silent, because the database was away
+        assert reaper.bury(worker) == [run.pk]
+        assert lost(run)
+        assert not lost(neighbour)
+        assert fresh(waiting).status == "queued"
+        assert reaper.bury(worker) == []
+
+    def test_a_job_that_outlived_its_run_and_a_chore_are_ended(
+        self, cast: Cast, worker: int
+    ) -> None:
+        run = start(cast.alice)
+        end(run)
+        set_job(run, "doing", worker)
+        with connection.cursor() as cursor:
+            # In this test's transaction now() stands still.
+            cursor.execute("update runs_run set ended_at = now() - interval '1 ms'")
+            cursor.execute(
+                "insert into procrastinate_jobs (task_name, queue_name, status, worker_id)"
+                " values ('a chore', 'runs', 'doing', %s)",
+                [worker],
+            )
+        assert reaper.bury(worker) == []
+        assert not ProcrastinateJob.objects.filter(status="doing").exists()
+
+    def test_a_repeatable_run_starts_again_with_its_end(self, cast: Cast, worker: int) -> None:
+        Agent.objects.update(repeatable=True)
+        run = run_on(worker, cast)
+        assert reaper.bury(worker) == [run.pk]
+        assert lost(run)
+        again = Run.objects.get(repeats=run)
+        assert (again.status, again.job_id is not None) == ("queued", True)
+
+
+@pytest.mark.django_db
+class TestTheNextLook:
+    def test_is_the_usual_one_while_all_workers_beat(self, worker: int) -> None:
+        assert reaper.seconds_to_next() == looking_every()
+
+    def test_comes_when_a_silent_worker_is_lost(self, worker: int) -> None:
+        beat(worker, settings.AGUI_WORKER_LOST_AFTER - 2)
+        assert 1 < reaper.seconds_to_next() <= 2 + reaper.SOON
+        beat(worker, TOO_LATE)
+        assert reaper.seconds_to_next() == reaper.AGAIN, "another process may judge it"
+
+    def test_is_the_usual_one_without_workers(self, db: None) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("delete from procrastinate_workers")
+        assert reaper.seconds_to_next() == looking_every()

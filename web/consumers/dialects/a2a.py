@@ -2,6 +2,7 @@
 
 from functools import partial
 from typing import Any
+from uuid import uuid5
 
 from backends.postgres.bridge import db, db_read
 from protocol.dialects.a2a.request import SendRequest, length, read
@@ -156,7 +157,9 @@ def _begin(
         a2a_push.check(message.push)
     turn = a2a.begin(principal, slug, message, key)
     if message.push is not None:
-        a2a_push.put(principal, slug, str(turn[0].pk), message.push)
+        task = turn[0].pk
+        push = message.push if key is None else message.push.named(str(uuid5(task, key)))
+        a2a_push.put(principal, slug, str(task), push)
     return turn
 
 

@@ -5,6 +5,7 @@ from protocol.dialects.ai_sdk import request as chat_request
 from protocol.dialects.ai_sdk.stream import Stream
 from protocol.dialects.fold import Frame
 from protocol.encoding import encode
+from protocol.input.run_agent_input import digest_of
 from runs.access import access, start
 from runs.access.dialects import chats, resumes
 from runs.access.start import StartOutcome
@@ -30,7 +31,10 @@ async def chat(request: Request, send: Send) -> None:
     async with opened(principal):
         message = await parsing.body(request, principal.team.pk, chat_request.read)
         slug, key = request.kwargs["slug"], request.headers.get("idempotency-key")
-        outcome: StartOutcome = await db(chats.begin, principal, message.input, agent=slug, key=key)
+        digest = digest_of(slug, message.digest)
+        outcome: StartOutcome = await db(
+            chats.begin, principal, message.input, agent=slug, key=key, digest=digest
+        )
         run = outcome.run
         fold = Stream(
             message.continues or str(run.pk), calls=message.calls, approvals=message.approvals

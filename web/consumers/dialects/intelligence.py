@@ -33,8 +33,8 @@ class Way(NamedTuple):
 async def intelligence_run(request: Request, send: Send) -> None:
     """Start a run, which the client then joins; 409 for a thread that is busy."""
     principal = await authenticate(request)
-    body = await request.body()
-    way = await db(_start, principal, request.kwargs["slug"], body)
+    body, key = await request.body(), request.headers.get("idempotency-key")
+    way = await db(_start, principal, request.kwargs["slug"], body, key)
     await answer_json(send, 200, _wire(request, way))
 
 
@@ -50,10 +50,8 @@ async def intelligence_connect(request: Request, send: Send) -> None:
         await answer_json(send, 200, _wire(request, way))
 
 
-def _start(principal: Principal, slug: str, body: bytes) -> Way:
-    outcome = start.start_from_agui(
-        principal, body, agent=slug, on_busy=None, key=None, cursor=None
-    )
+def _start(principal: Principal, slug: str, body: bytes, key: str | None) -> Way:
+    outcome = start.start_from_agui(principal, body, agent=slug, on_busy=None, key=key, cursor=None)
     run = outcome.run
     ticket = tickets.mint_for_channel(principal, run.thread_id)
     return Way(run.thread_id, run.thread.thread_id, run.run_id, ticket)

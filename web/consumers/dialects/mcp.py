@@ -42,6 +42,10 @@ class Call(NamedTuple):
     def params(self) -> dict[str, Any]:
         return self.rpc.params
 
+    @property
+    def key(self) -> str | None:
+        return self.request.headers.get("idempotency-key")
+
     def text(self, name: str) -> str:
         """A parameter that is a text. Raises Invalid."""
         value = self.params.get(name)
@@ -133,11 +137,10 @@ async def _call(call: Call) -> Frame:
     async with opened(call.principal):
         if state is None:
             text, thread = rpc.text_of(call.params.get("arguments"))
-            key = call.request.headers.get("idempotency-key")
-            turn = await db(mcp.begin, call.principal, name, text, thread, key)
+            digest = call.rpc.digest
+            turn = await db(mcp.begin, call.principal, name, text, thread, call.key, digest)
         else:
-            responses = call.params.get("inputResponses")
-            turn = await db(mcp.resume, call.principal, call.text("requestState"), name, responses)
+            turn = await _resumed(call, call.text("requestState"), name)
         if call.rpc.tasks:
             return {"resultType": "task", **mcp.task(turn)}
         await waiting.until_end(call.request, call.principal, turn[-1])
@@ -167,9 +170,14 @@ async def _task(call: Call) -> Frame:
 
 
 async def _update(call: Call) -> Frame:
-    responses = call.params.get("inputResponses")
-    await db(mcp.resume, call.principal, call.text("taskId"), None, responses)
+    await _resumed(call, call.text("taskId"), None)
     return {}
+
+
+async def _resumed(call: Call, task: str, name: str | None) -> list[Run]:
+    responses = call.params.get("inputResponses")
+    digest = call.rpc.digest
+    return await db(mcp.resume, call.principal, task, name, responses, call.key, digest)
 
 
 async def _cancel(call: Call) -> Frame:
