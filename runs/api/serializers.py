@@ -87,7 +87,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     @extend_schema_field(serializers.UUIDField(allow_null=True))
     def get_repeated_by(self, run: Run) -> str | None:
         """The run that the host has started instead of this one, which lost its worker."""
-        key = repetition.repeated_by(run)
+        key = repetition.repeated_by(run) if run.error_code else None
         return None if key is None else str(key)
 
     @extend_schema_field(RunErrorSerializer(allow_null=True))
