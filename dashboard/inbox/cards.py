@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.utils import timezone
-
+from backends.postgres import clock
 from dashboard.inbox.form import AnswerForm
 from dashboard.inbox.indented import LONGEST, indented
 from dashboard.inbox.parts import Option, choice_of, parts_of
@@ -53,7 +52,7 @@ class Card:
 
 def card(principal: Principal, question: Interrupt, form: AnswerForm | None = None) -> Card:
     """``form``: one that was sent and comes back with its errors."""
-    state = InterruptStatus.EXPIRED if question.late(timezone.now()) else question.status
+    state = InterruptStatus.EXPIRED if question.late(clock.now()) else question.status
     shape = Card(question, state)
     if state == InterruptStatus.OPEN:
         if access.may(principal, "answer", question.run):

@@ -8,8 +8,8 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
-from django.utils import timezone
 
+from backends.postgres import clock
 from teams.actors import LONGEST
 from teams.tenancy import TeamOwned
 
@@ -112,7 +112,7 @@ class Grant(TeamOwned):
 
     def is_live(self) -> bool:
         """Whether the grant still opens anything: neither revoked nor expired."""
-        late = self.expires_at is not None and self.expires_at <= timezone.now()
+        late = self.expires_at is not None and self.expires_at <= clock.now()
         return self.revoked_at is None and not late
 
 

@@ -5,7 +5,6 @@ A socket reads with its own rights only once there is a run that it has not seen
 
 import asyncio
 import contextvars
-import time
 from collections.abc import Mapping, Set
 from itertools import groupby
 from operator import itemgetter
@@ -16,6 +15,7 @@ from weakref import WeakKeyDictionary
 import structlog
 from django.conf import settings
 
+from backends.postgres import clock
 from backends.postgres.bridge import db
 from protocol.ids import uuid7_floor
 from runs.access import following
@@ -66,7 +66,7 @@ class NewRuns:
             threads |= watcher.threads()
         if not threads:
             return
-        rows = sorted(await db(following.made_since, threads, uuid7_floor(time.time() - LATE)))
+        rows = sorted(await db(following.made_since, threads, uuid7_floor(clock.seconds() - LATE)))
         runs = {thread: {run for _, run in pairs} for thread, pairs in groupby(rows, itemgetter(0))}
         if runs:
             for watcher in list(self._watchers):

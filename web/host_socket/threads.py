@@ -1,12 +1,12 @@
 """Offers new runs to a socket's subscriptions of threads, as far as its caller may see them."""
 
 import asyncio
-import time
 from collections.abc import Callable, Iterable, Set
 from itertools import groupby
 from operator import itemgetter
 from uuid import UUID
 
+from backends.postgres import clock
 from backends.postgres.bridge import db_read
 from protocol.ids import uuid7_floor
 from runs.access import following
@@ -59,7 +59,7 @@ class Threads:
 
     async def _look(self, ready: list[ThreadSubscription]) -> None:
         candidates, self._found = self._found, {}
-        floor = uuid7_floor(time.time() - LATE)
+        floor = uuid7_floor(clock.seconds() - LATE)
         threads = {each.thread for each in ready}
         rows = await db_read(self._since, threads, floor)
         rows.sort()
