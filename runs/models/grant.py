@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-import uuid6
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -41,7 +40,7 @@ class Grant(TeamOwned):
     (``protocol/views/redaction.py``).
     """
 
-    id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
+    id = models.UUIDField(primary_key=True, default=clock.new_id, editable=False)
     thread = models.ForeignKey(
         "runs.Thread", on_delete=models.CASCADE, null=True, related_name="grants"
     )

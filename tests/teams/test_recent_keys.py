@@ -10,7 +10,7 @@ from pytest_django import DjangoAssertNumQueries, Settings
 from backends.postgres import clock
 from teams import keys, recent_keys
 from teams.models import ApiKey, Role, Team
-from tests import clocks
+from tests.runs import clocks
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

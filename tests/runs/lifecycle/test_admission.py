@@ -13,8 +13,8 @@ from runs.models import ACTIVE, EndedRun, Run, Status, TeamUsage
 from runs.worker import reaper
 from teams.limits import LimitReached
 from teams.models import TeamLimits
-from tests import clocks
 from tests.cast import Actor, Cast, fresh, start
+from tests.runs import clocks
 from tests.together import frozen, together
 
 pytestmark = pytest.mark.django_db
