@@ -137,7 +137,9 @@ def _end_unclaimed(run: Run) -> bool:
 def _reopened(run: Run, claimed: Claim) -> Intake:
     # The intake that ends a run; one that never began still echoes what its user said.
     echo = None if claimed.head else history.echo(run)
-    return Intake.reopened(run.thread.thread_id, run.run_id, head=claimed.head, input=echo)
+    return Intake.reopened(
+        run.thread.thread_id, run.run_id, head=claimed.head, input=echo, clock=clock.seconds
+    )
 
 
 def append(run: Run, claimed: Claim, records: Sequence[Record], intake: Intake) -> None:

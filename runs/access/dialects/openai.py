@@ -146,7 +146,7 @@ def new_conversation(principal: Principal, body: Any) -> Json:
     access.require(principal, "run")
     metadata = body.get("metadata") if isinstance(body, dict) else None
     now = int(clock.now().timestamp())
-    return _conversation(CONVERSATION + uuid6.uuid7().hex, now, metadata or {})
+    return _conversation(CONVERSATION + clock.new_id().hex, now, metadata or {})
 
 
 def conversation(principal: Principal, name: str) -> Json:

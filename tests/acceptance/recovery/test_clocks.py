@@ -1,6 +1,7 @@
 """Web processes whose clocks differ or are set back: every turn of a conversation is there."""
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
@@ -10,10 +11,13 @@ from embedded import supervisor
 from tests.acceptance.host import Host, free_port, wait_for
 from tests.needs import need
 
-TURNS = 100
 ASKS = [{"interrupt": {"reason": "confirm"}}]
 EVERY_DIFFERENCE = [sign * seconds for seconds in (0.5, 2, 60, 300) for sign in (1, -1)]
 IN_CI = (2, -60, 300)
+CASES = [pytest.param(each, 24, id=f"{each:+}s") for each in IN_CI] + [
+    pytest.param(each, 100, id=f"{each:+}s-long", marks=pytest.mark.soak)
+    for each in EVERY_DIFFERENCE
+]
 
 
 class OtherWeb:
@@ -85,22 +89,18 @@ def questions(url: str, host: Host, thread: str) -> list[str]:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(
-    "seconds",
-    [
-        pytest.param(each, id=f"{each:+}s", marks=() if each in IN_CI else pytest.mark.soak)
-        for each in EVERY_DIFFERENCE
-    ],
-)
-def test_two_clocks(other: OtherWeb, seconds: float) -> None:
+@pytest.mark.parametrize(("seconds", "number_of_turns"), CASES)
+def test_two_clocks(other: OtherWeb, seconds: float, number_of_turns: int) -> None:
     host = other.host
     other.start(seconds)
     webs = [host.url, other.url]
-    runs = [turn(host, webs[number % 2], "t", number) for number in range(TURNS)]
-    expected = [f"question {number}" for number in range(TURNS)]
+    runs = [turn(host, webs[number % 2], "t", number) for number in range(number_of_turns)]
+    expected = [f"question {number}" for number in range(number_of_turns)]
     assert [questions(url, host, "t") for url in webs] == [expected, expected]
     with host.client() as client:
-        rows = client.get("/api/v1/runs", params={"thread_id": "t", "limit": TURNS}).json()
+        rows = client.get(
+            "/api/v1/runs", params={"thread_id": "t", "limit": number_of_turns}
+        ).json()
     assert [row["id"] for row in rows["results"]] == runs[::-1]
 
 
@@ -135,3 +135,20 @@ def test_a_clock_that_is_set_back(other: OtherWeb) -> None:
     assert other.ready()["clock"] == pytest.approx(-60, abs=1)
     assert "clock" not in host.ready()
     wait_for(lambda: "clock.differs" in host.log_of(other.job), "a line in the log")
+
+
+@pytest.mark.timeout(300)
+def test_a_key_ends_by_the_databases_clock(other: OtherWeb) -> None:
+    """And so are the runs of the last minute counted."""
+    host = other.host
+    other.start(300)
+    ends = (datetime.now(UTC) + timedelta(seconds=120)).isoformat()
+    with host.client() as client:
+        made = client.post("/api/v1/keys", json={"name": "a", "expires_at": ends})
+        assert made.status_code == 201, made.text
+    key = {"Authorization": f"Bearer {made.json()['key']}"}
+    assert httpx.get(f"{other.url}/api/v1/runs", headers=key).status_code == 200
+    turn(host, other.url, "t", 0)
+    for url in (host.url, other.url):
+        rows = httpx.get(f"{url}/api/v1/limits", headers=host.headers).json()["limits"]
+        assert {row["name"]: row["used"] for row in rows}["runs_per_minute"] == 1
