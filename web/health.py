@@ -74,7 +74,7 @@ def ready(request: HttpRequest) -> JsonResponse:
     full = embedded.own_engines()["postgres"] and paths.disk_is_full(
         settings.AGUI_DATA_DIR / "postgres"
     )
-    checks = {
+    checks: dict[str, str | int | float] = {
         "database": "disk full" if full else "ok" if workers is not None else "down",
         "bell": _bell(),
         "workers": workers or 0,

@@ -118,9 +118,8 @@ class Intake:
         """
         intake = cls(thread_id, run_id, input=input, clock=clock)
         intake._head = head
-        intake._lost = head > 0
         if head > 0:
-            intake._tally = None
+            intake._lost, intake._tally = True, None
         return intake
 
     @property

@@ -210,10 +210,10 @@ class TestReaders:
         assert turns.newest(first.thread_id) == [[first], [second]]
         assert turns.of(first) == [first]
         assert turns.starting(first) == [first]
-        asked = asking(cast.alice, "q")
+        asking_run = asking(cast.alice, "q")
         with clocks.ahead(-60):
             answer = resume(cast.alice, yes("q"))
-        assert turns.starting(asked) == [asked, answer]
+        assert turns.starting(asking_run) == [asking_run, answer]
 
     def test_dialects(self, cast: Cast) -> None:
         first, second = two_turns(cast)
