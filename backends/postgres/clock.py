@@ -16,6 +16,8 @@ from protocol.ids import above, uuid7, uuid7_seconds
 
 STALE = 60.0
 """A connection that is opened reads the clock if the latest reading is so many seconds old."""
+ROUGH = 0.5
+"""A reading whose error may be larger does not replace a recent one."""
 TOLERATED = 1.0
 """Seconds by which a process's wall clock may differ."""
 SURPASSED = 1.0
@@ -45,7 +47,8 @@ def read(raw: "psycopg.Connection[Any]") -> Reading:
         ended = time.monotonic()
     assert moment is not None  # noqa: S101  for mypy
     reading = Reading(float(moment[0]), (began + ended) / 2, (ended - began) / 2)
-    latest = reading
+    if reading.slack <= ROUGH or is_stale():
+        latest = reading
     return reading
 
 

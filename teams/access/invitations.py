@@ -111,6 +111,7 @@ def _make(
         raise AlreadyMember
     theirs.filter(email=email, accepted_at=None, revoked_at=None).update(revoked_at=now)
     row = Invitation.objects.create(
+        id=clock.new_id(),
         team=team,
         email=email,
         role=role,

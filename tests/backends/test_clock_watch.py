@@ -85,6 +85,19 @@ def test_the_log_says_when_the_clock_differs_and_when_it_agrees(
     assert lines == [("clock.differs", pytest.approx(-60, abs=0.5)), ("clock.agrees", None)]
 
 
+def test_a_reading_that_took_long_replaces_no_recent_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    ClockWatch().run_once()
+    before = clock.latest
+    assert before is not None
+    monkeypatch.setattr(clock, "ROUGH", before.slack)
+    monkeypatch.setattr(clock, "READ", f"{clock.READ} from pg_sleep({2 * before.slack + 0.1})")
+    ClockWatch().run_once()
+    assert clock.latest == before
+    monkeypatch.setattr(clock, "STALE", 0)
+    ClockWatch().run_once()
+    assert clock.latest != before
+
+
 def test_a_second_is_tolerated(monkeypatch: pytest.MonkeyPatch) -> None:
     ClockWatch().run_once()
     wall_clock(monkeypatch, 0.9)

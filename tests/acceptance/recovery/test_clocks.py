@@ -1,11 +1,14 @@
 """Web processes whose clocks differ or are set back: every turn of a conversation is there."""
 
+import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
 import pytest
+from websockets.sync.client import connect
+from websockets.typing import Subprotocol
 
 from embedded import supervisor
 from tests.acceptance.host import Host, free_port, wait_for
@@ -13,6 +16,7 @@ from tests.needs import need
 
 ASKS = [{"interrupt": {"reason": "confirm"}}]
 EVERY_DIFFERENCE = [sign * seconds for seconds in (0.5, 2, 60, 300) for sign in (1, -1)]
+PROTOCOL = [Subprotocol("agui.host.v1")]
 IN_CI = (2, -60, 300)
 CASES = [pytest.param(each, 24, id=f"{each:+}s") for each in IN_CI] + [
     pytest.param(each, 100, id=f"{each:+}s-long", marks=pytest.mark.soak)
@@ -135,6 +139,26 @@ def test_a_clock_that_is_set_back(other: OtherWeb) -> None:
     assert other.ready()["clock"] == pytest.approx(-60, abs=1)
     assert "clock" not in host.ready()
     wait_for(lambda: "clock.differs" in host.log_of(other.job), "a line in the log")
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("seconds", [300, -300], ids=["ahead", "behind"])
+def test_a_thread_that_is_watched_through_it(other: OtherWeb, seconds: float) -> None:
+    """A subscription gets the runs that other processes start, also that of another clock."""
+    host = other.host
+    other.start(seconds)
+    turn(host, host.url, "t", 0)
+    url = other.url.replace("http", "ws") + "/ws/"
+    call = {"jsonrpc": "2.0", "id": 1, "method": "thread.subscribe", "params": {"thread_id": "t"}}
+    with connect(url, additional_headers=host.headers, subprotocols=PROTOCOL) as socket:
+        socket.send(json.dumps(call))
+        assert "result" in json.loads(socket.recv(30))
+        turn(host, host.url, "t", 1)
+        turn(host, other.url, "t", 2)
+        text = ""
+        while not ("answer 1" in text and "answer 2" in text):
+            text += str(socket.recv(60))
+    assert text.index("answer 1") < text.index("answer 2")
 
 
 @pytest.mark.timeout(300)
