@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 from allauth.account import forms as account
 from allauth.core import context
 from django import forms
-from django.utils import timezone
 
+from backends.postgres import clock
 from dashboard.account.adapters import invitation_of
 from protocol.errors import HostError
 from runs.models.webhook import EVENTS
@@ -90,7 +90,7 @@ class KeyForm(forms.Form):
     def clean_until(self) -> date | None:
         """The last day of the key's life, if one is set. Raises ValidationError for a past one."""
         until: date | None = self.cleaned_data["until"]
-        if until is not None and until < timezone.now().date():
+        if until is not None and until < clock.now().date():
             raise forms.ValidationError("This day is in the past.")
         return until
 

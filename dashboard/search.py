@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from django.http import QueryDict
-from django.utils import timezone
+
+from backends.postgres import clock
 
 LONGEST = 500
 MOST_TERMS = 10
@@ -111,7 +112,7 @@ def expanded(address: QueryDict, me: str) -> tuple[QueryDict, Query]:
 
 def moment(text: str) -> datetime | None:
     """``today``, ``yesterday``, ``24h``, ``7d``: when that begins, in UTC; None for other text."""
-    now = timezone.now().astimezone(UTC)
+    now = clock.now().astimezone(UTC)
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     match text.strip().lower():
         case "now":

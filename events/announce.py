@@ -1,10 +1,10 @@
 """What the bell says about a journal: positions, and fresh events while they are small."""
 
-import time
 from collections.abc import Iterable
 from uuid import UUID
 
 from backends import bell
+from backends.postgres import clock
 from events.journal import Batch
 
 CARRY_BYTES = 64 * 1024
@@ -28,7 +28,7 @@ def message(batch: Batch) -> tuple[str, bell.Message]:
         "first": batch.first,
         "last": batch.last,
         "final": batch.final,
-        "at": time.time(),
+        "at": clock.seconds(),
         "payloads": [record.payload for record in batch.records] if size < CARRY_BYTES else None,
     }
     return group(batch.journal_id), body

@@ -23,6 +23,7 @@ from channels.layers import get_channel_layer
 from django.conf import settings
 
 from backends import metrics
+from backends.postgres import clock
 from backends.postgres.bridge import db, db_read
 from backends.postgres.shared_reads import SharedReads
 from events import announce, journal
@@ -224,7 +225,8 @@ class Hub:
         readers = self.readers.get(UUID(bytes=message["journal"]))
         if readers:
             # During a deploy a worker of the older version may send no time.
-            metrics.deliveries.observe(max(0.0, time.time() - message.get("at", time.time())))
+            now = clock.seconds()
+            metrics.deliveries.observe(max(0.0, now - message.get("at", now)))
             frames = Frames(
                 message["first"], message["last"], message["payloads"], final=message["final"]
             )

@@ -15,7 +15,7 @@ from uuid import UUID
 from django.db import DatabaseError, connection, transaction
 from psycopg.errors import LockNotAvailable
 
-from backends.postgres import roles, scope
+from backends.postgres import clock, roles, scope
 from events.models import Journal
 from protocol.encoding import Record
 from protocol.errors import HostError
@@ -178,7 +178,7 @@ class Stretch(NamedTuple):
 def create() -> Journal:
     """An empty journal."""
     with scope.everywhere():  # it is nobody's until a run names it
-        return Journal.objects.create()
+        return Journal.objects.create(id=clock.new_id())
 
 
 def take_over(journal_id: UUID) -> Claim | None:

@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import OperationalError, connection, transaction
 from psycopg.errors import LockNotAvailable
 
+from backends.postgres import clock
 from protocol.ids import uuid7_floor
 
 AHEAD = 12
@@ -33,7 +34,7 @@ class Month(NamedTuple):
 
 def ensure_ahead(today: date | None = None, months: int = AHEAD) -> list[str]:
     """Create this month's partition and the next ``months``; the names of the new ones."""
-    today = today or datetime.now(UTC).date()
+    today = today or clock.now().date()
     made = []
     with connection.cursor() as cursor:
         for offset in range(months + 1):
@@ -48,7 +49,7 @@ def ensure_ahead(today: date | None = None, months: int = AHEAD) -> list[str]:
 
 def past(today: date | None = None) -> list[Month]:
     """The months that are over, oldest first: no new journal can belong to them."""
-    today = today or datetime.now(UTC).date()
+    today = today or clock.now().date()
     with connection.cursor() as cursor:
         cursor.execute(MONTHS)
         names = [name for (name,) in cursor.fetchall()]

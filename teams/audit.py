@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import connection, transaction
 
+from backends.postgres import clock
 from protocol.strict_json import dumps
 from security.requester import ADDRESS
 from teams.actors import Acting, Actor, actor, user_id
@@ -31,6 +32,7 @@ def line(
     """
     known = actor(who)
     return AuditEntry(
+        id=clock.new_id(),
         team=team,
         who=known.label,
         actor=known.actor_id,

@@ -9,9 +9,9 @@ from uuid import UUID, uuid4
 
 from django.db import transaction
 from django.db.models import OuterRef, Q, QuerySet, Subquery
-from django.utils import timezone
 
 from agui_project.errors import Conflict
+from backends.postgres import clock
 from backends.postgres.compiled import Compiled
 from protocol.errors import Invalid
 from security.requester import ADDRESS
@@ -104,7 +104,7 @@ def rotate(
             raise KeyRetired
         if ApiKey.objects.filter(replaces=old).exists():
             raise KeyRotated
-        now = timezone.now()
+        now = clock.now()
         life = None if old.expiry_date is None else now + (old.expiry_date - old.created)
         life = min(filter(None, (life, latest)), default=None)
         new, key = create_key(
@@ -222,12 +222,12 @@ def opens(row: ApiKey) -> bool:
 
 def usable(row: ApiKey) -> bool:
     """Whether a key still opens anything: neither revoked nor expired."""
-    return not row.revoked and (row.expiry_date is None or row.expiry_date > timezone.now())
+    return not row.revoked and (row.expiry_date is None or row.expiry_date > clock.now())
 
 
 def is_to_be_noted(row: ApiKey) -> bool:
     """Whether ``touch`` would write."""
-    return row.last_used_at is None or row.last_used_at <= timezone.now() - USED_EVERY
+    return row.last_used_at is None or row.last_used_at <= clock.now() - USED_EVERY
 
 
 def touch(row: ApiKey) -> None:
@@ -238,7 +238,7 @@ def touch(row: ApiKey) -> None:
     """
     if not is_to_be_noted(row):
         return
-    now = timezone.now()
+    now = clock.now()
     stale = Q(last_used_at=None) | Q(last_used_at__lte=now - USED_EVERY)
     noted = ApiKey.objects.already_found().filter(stale, pk=row.pk)
     noted.update(last_used_at=now, last_used_from=_address(ADDRESS.get()))

@@ -7,8 +7,7 @@ Rooms above this one register their own revocations in ``ENDERS``.
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from django.utils import timezone
-
+from backends.postgres import clock
 from teams import audit
 from teams.actors import Acting
 from teams.models import Invitation, Membership, Team
@@ -65,7 +64,7 @@ def _withdraw_invitations(leaving: Leaving) -> Ended:
     )
     count = 0
     for key in list(rows.values_list("pk", flat=True)):
-        if rows.filter(pk=key).update(revoked_at=timezone.now()):
+        if rows.filter(pk=key).update(revoked_at=clock.now()):
             audit.record(leaving.by, leaving.team, "invitation.revoked", str(key))
             count += 1
     return Ended(invitations=count)

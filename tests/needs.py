@@ -64,6 +64,11 @@ def _postgres() -> Path | None:
     return max(Path("/usr/lib/postgresql").glob("*/bin/postgres"), default=None)
 
 
+def _libfaketime() -> Path | None:
+    """Debian's; its folder is named by the machine's kind."""
+    return max(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), default=None)
+
+
 def _program(name: str) -> Callable[[], Path | None]:
     def find() -> Path | None:
         # Those of the administrator are not on everybody's PATH.
@@ -81,4 +86,5 @@ FINDERS: dict[str, Callable[[], Path | None]] = {
     "nginx": _program("nginx"),
     "caddy": _program("caddy"),
     "systemd-analyze": _program("systemd-analyze"),
+    "libfaketime": _libfaketime,
 }

@@ -21,6 +21,7 @@ from channels.routing import ProtocolTypeRouter  # noqa: E402
 
 from agui_project import cli  # noqa: E402
 from backends import interpreter, metrics, tracing  # noqa: E402
+from backends.postgres.clock_watch import ClockWatch  # noqa: E402
 from runs.worker import reaper  # noqa: E402
 from runs.worker.scheduler import Scheduler  # noqa: E402
 from web import routing  # noqa: E402
@@ -46,6 +47,7 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
         asyncio.create_task(reaper.run_forever(), name="reaper"),
         asyncio.create_task(Scheduler().run(), name="schedules"),
         asyncio.create_task(metrics.watch_loop(), name="loop-lag"),
+        asyncio.create_task(ClockWatch().run(), name="clock"),
     ]
     await send({"type": "lifespan.startup.complete"})
     while (await receive())["type"] != "lifespan.shutdown":

@@ -9,6 +9,7 @@ from django.views.decorators.http import require_safe
 
 from agui_project.errors import MethodNotAllowed
 from backends import bell, valkey
+from backends.postgres import clock
 from embedded import embedded, paths
 from embedded.liveness import LEAVING
 from protocol.strict_json import dumps
@@ -66,17 +67,20 @@ def ready(request: HttpRequest) -> JsonResponse:
     """Readiness: 503 without a migrated database; without bell or workers it is degraded.
 
     Without the bell readers are served by polling; without workers runs wait in the queue. On a
-    full disk nothing can start, and PostgreSQL may be down for that reason.
+    full disk nothing can start, and PostgreSQL may be down for that reason. ``clock`` is there if
+    that of this process is wrong: by so many seconds it is ahead of the database's.
     """
     workers = _live_workers()
     full = embedded.own_engines()["postgres"] and paths.disk_is_full(
         settings.AGUI_DATA_DIR / "postgres"
     )
-    checks = {
+    checks: dict[str, str | int | float] = {
         "database": "disk full" if full else "ok" if workers is not None else "down",
         "bell": _bell(),
         "workers": workers or 0,
     }
+    if (ahead := clock.ahead()) is not None:
+        checks["clock"] = ahead
     if workers is None:
         return JsonResponse({"status": "unavailable", **checks}, status=503)
     degraded = full or checks["bell"] != "ok" or not workers

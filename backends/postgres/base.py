@@ -13,7 +13,7 @@ from django.db.backends.postgresql.schema import DatabaseSchemaEditor
 from procrastinate.contrib.django.utils import connector_params
 from psycopg.pq import Format
 
-from backends.postgres import cursors, deadlines, roles
+from backends.postgres import clock, cursors, deadlines, roles
 
 log = structlog.get_logger(__name__)
 
@@ -83,6 +83,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self._bound_transactions(self.transaction_seconds)
         if self.lock_timeout is not None:
             self.connection.execute(f"set lock_timeout = '{self.lock_timeout}'")
+        if clock.is_stale():
+            clock.read(self.connection)
         if not self.pool:
             self._bury_predecessor()
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.db.models.functions import Left
-from django.utils import timezone
 
+from backends.postgres import clock
 from dashboard.inbox.form import AnswerForm
 from dashboard.inbox.indented import LONGEST, indented
 from dashboard.inbox.parts import Option, choice_of, parts_of
@@ -63,7 +63,7 @@ class Card:
 
 def card(principal: Principal, question: Interrupt, form: AnswerForm | None = None) -> Card:
     """``form``: one that was sent and comes back with its errors."""
-    state = InterruptStatus.EXPIRED if question.late(timezone.now()) else question.status
+    state = InterruptStatus.EXPIRED if question.late(clock.now()) else question.status
     shape = Card(question, state, _shorten(question))
     if shape.is_long:
         return shape

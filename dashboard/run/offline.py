@@ -13,8 +13,8 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from django.template.loader import render_to_string
-from django.utils import timezone
 
+from backends.postgres import clock
 from dashboard.templatetags.modules import IMPORT, joined, text
 from protocol.strict_json import dumps
 from runs.models import Run, Status
@@ -40,7 +40,7 @@ def opening(run: Run) -> bytes:
         "run": run,
         "assets": _assets(),
         "failed": run.status == Status.FAILED,
-        "exported_at": timezone.now(),
+        "exported_at": clock.now(),
         "outline": {"url": "#outline-lines", "opens_timeline": True},
     }
     return render_to_string("runs/offline.html", context).partition(MARK)[0].encode()

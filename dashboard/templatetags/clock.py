@@ -3,7 +3,8 @@
 from datetime import UTC, datetime, timedelta
 
 from django import template
-from django.utils import timezone
+
+from backends.postgres import clock
 
 register = template.Library()
 UNITS = ((86_400, "d"), (3600, "h"), (60, "m"), (1, "s"))
@@ -14,7 +15,7 @@ def age(moment: datetime | None) -> str:
     """``5 m ago``; empty for None."""
     if moment is None:
         return ""
-    passed = (timezone.now() - moment).total_seconds()
+    passed = (clock.now() - moment).total_seconds()
     for seconds, unit in UNITS:
         if passed >= seconds:
             return f"{int(passed // seconds)} {unit} ago"
@@ -26,7 +27,7 @@ def span(since: datetime | None, until: datetime | None) -> str:
     """How long from ``since`` to ``until`` or now; empty for None."""
     if since is None:
         return ""
-    return spoken(max((until or timezone.now()) - since, timedelta()))
+    return spoken(max((until or clock.now()) - since, timedelta()))
 
 
 @register.filter
@@ -34,7 +35,7 @@ def left(moment: datetime | None) -> str:
     """How long until ``moment``: ``in 4 m 10 s``; empty for None."""
     if moment is None:
         return ""
-    length = moment - timezone.now()
+    length = moment - clock.now()
     return f"in {spoken(length)}" if length > timedelta() else "now"
 
 

@@ -109,17 +109,17 @@ class Intake:
         *,
         head: int,
         input: Mapping[str, Any] | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> "Intake":
         """The intake of a run that lost its worker, whose log has ``head`` events.
 
         A run without events can still start and be cancelled. Otherwise the open parts are unknown,
         and only ``fail``, which may cut everything short, is possible.
         """
-        intake = cls(thread_id, run_id, input=input)
+        intake = cls(thread_id, run_id, input=input, clock=clock)
         intake._head = head
-        intake._lost = head > 0
         if head > 0:
-            intake._tally = None
+            intake._lost, intake._tally = True, None
         return intake
 
     @property

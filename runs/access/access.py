@@ -16,10 +16,9 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Exists, F, Model, OuterRef, Q, QuerySet, Subquery
 from django.db.models.lookups import Exact
-from django.utils import timezone
 
 from agui_project.errors import Forbidden, NotFound
-from backends.postgres import scope
+from backends.postgres import clock, scope
 from backends.postgres.compiled import Compiled
 from protocol.ids import uuid7_floor
 from runs.lifecycle.statements import new_run
@@ -270,7 +269,7 @@ def note_use(grant: Grant, who: Acting | str, action: str, **details: Any) -> No
 
     At most once a minute for each visitor, so that not every request costs a write.
     """
-    now, label = timezone.now(), actor(who).label
+    now, label = clock.now(), actor(who).label
     lines = AuditEntry.objects.for_team(grant.team).filter(action=action, who=label)
     since = uuid7_floor((now - NOTED_EVERY).timestamp())
     if lines.filter(target=str(grant.pk), pk__gt=since).exists():

@@ -1,8 +1,8 @@
 """The inbox: a team's open questions, and those of them that the principal may answer."""
 
 from django.db.models import Q
-from django.utils import timezone
 
+from backends.postgres import clock
 from runs.access import access
 from runs.models import Interrupt, InterruptStatus, Visibility
 from teams.authentication import Principal
@@ -20,7 +20,7 @@ def each_once(questions: TeamQuerySet[Interrupt]) -> TeamQuerySet[Interrupt]:
 def waiting(principal: Principal) -> TeamQuerySet[Interrupt]:
     """The team's open questions that the principal may see and that have not expired."""
     questions = access.visible_interrupts(principal).filter(status=InterruptStatus.OPEN)
-    questions = questions.exclude(expires_at__lte=timezone.now())
+    questions = questions.exclude(expires_at__lte=clock.now())
     return each_once(questions)
 
 

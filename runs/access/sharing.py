@@ -12,10 +12,9 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q, QuerySet
-from django.utils import timezone
 
 from agui_project.errors import Forbidden, NotFound, Unauthenticated
-from backends.postgres import scope
+from backends.postgres import clock, scope
 from backends.postgres.compiled import Compiled
 from protocol.errors import Invalid
 from protocol.views.redaction import BadPath, Redaction
@@ -85,7 +84,7 @@ def share(principal: Principal, what: Thread | Run, to: To, terms: Terms) -> tup
     """
     thread = what if isinstance(what, Thread) else what.thread
     _check_sharer(principal, thread, what if isinstance(what, Run) else None, terms.level)
-    if terms.expires_at is not None and terms.expires_at <= timezone.now():
+    if terms.expires_at is not None and terms.expires_at <= clock.now():
         raise Invalid("expires_at must be in the future.", details={"path": "expires_at"})
     user, team, through = _receiver(principal, to)
     is_link = user is None and team is None
@@ -160,7 +159,7 @@ def withdraw(leaving: Leaving) -> Ended:
 def _end(grant: Grant, by: Acting | str) -> None:
     with transaction.atomic():
         open_rows = Grant.objects.for_team(grant.team).filter(pk=grant.pk, revoked_at=None)
-        if open_rows.update(revoked_at=timezone.now(), revoked_by=actor(by).label):
+        if open_rows.update(revoked_at=clock.now(), revoked_by=actor(by).label):
             audit.record(by, grant.team, "grant.revoked", str(grant.pk))
             _ring(grant)
 

@@ -11,9 +11,9 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import CharField, Q, QuerySet, Value
 from django.db.models.functions import Cast, Concat
-from django.utils import timezone
 
 from agui_project.errors import Forbidden, NotFound
+from backends.postgres import clock
 from protocol.errors import Invalid
 from runs.access import access
 from runs.lifecycle import descendants
@@ -57,7 +57,7 @@ def change(principal: Principal, key: UUID, changes: Mapping[str, Any]) -> Threa
     if moves and not access.is_creator(principal, thread):
         raise Forbidden("Only the person who started a thread can change who sees it.")
     if "archived" in changes and changes["archived"] != (thread.archived_at is not None):
-        changed["archived_at"] = timezone.now() if changes["archived"] else None
+        changed["archived_at"] = clock.now() if changes["archived"] else None
     with transaction.atomic():
         for name, value in changed.items():
             setattr(thread, name, value)

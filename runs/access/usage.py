@@ -1,11 +1,11 @@
 """Usage: how much of its limits a team uses right now."""
 
-import time
 from typing import NamedTuple
 
 from django.db.models import Count, Sum
 
 from backends import stream_limit
+from backends.postgres import clock
 from protocol.ids import uuid7_floor
 from runs.lifecycle import admission
 from runs.models import ACTIVE, EndedRun, Run, Status, TeamUsage
@@ -34,7 +34,7 @@ def _value(limits: Limits, name: str) -> int | None:
 def _used(team: Team) -> dict[str, int | None]:
     runs = Run.objects.for_team(team)
     admitted = runs.filter(status__in=ACTIVE, job_id__isnull=False)
-    since = uuid7_floor(time.time() - admission.MINUTE)
+    since = uuid7_floor(clock.seconds() - admission.MINUTE)
     counted = TeamUsage.objects.filter(team=team).values_list("stored_bytes", flat=True).first()
     ended = EndedRun.objects.filter(team=team).aggregate(bytes=Sum("bytes"))["bytes"]
     return {

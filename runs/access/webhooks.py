@@ -5,9 +5,9 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.utils import timezone
 
 from agui_project.errors import Conflict, Forbidden, NotFound
+from backends.postgres import clock
 from protocol.errors import Invalid
 from runs.lifecycle.webhooks import deliveries, signing
 from runs.models import DeliveryStatus, Webhook, WebhookDelivery
@@ -113,7 +113,7 @@ def rotate(principal: Principal, webhook_id: UUID) -> tuple[Webhook, str]:
     with members.holding(principal) as now:
         row, secret = _locked(now, webhook_id), signing.new()
         try:
-            row.secrets = signing.rotated(row.secrets, secret, timezone.now())
+            row.secrets = signing.rotated(row.secrets, secret, clock.now())
         except SecretUnreadable:
             row.secrets = signing.sealed(secret)
         row.save(update_fields=["secrets"])
@@ -128,7 +128,7 @@ def send_test(principal: Principal, webhook_id: UUID) -> WebhookDelivery:
         pending = WebhookDelivery.objects.filter(webhook=row, type=TEST)
         if pending.filter(status=DeliveryStatus.PENDING).exists():
             raise DeliveryPending
-        delivery = WebhookDelivery(team=now.team, webhook=row, type=TEST, due_at=timezone.now())
+        delivery = WebhookDelivery(team=now.team, webhook=row, type=TEST, due_at=clock.now())
         delivery.save(force_insert=True)
         audit.record(principal, now.team, "webhook.tested", str(row.pk))
     delivery.refresh_from_db()
@@ -154,7 +154,7 @@ def redeliver(principal: Principal, webhook_id: UUID, delivery_id: UUID) -> Webh
             raise NotFound("There is no such delivery.")
         ended = deliveries_of.exclude(status=DeliveryStatus.PENDING)
         if not ended.update(
-            status=DeliveryStatus.PENDING, tries=0, due_at=timezone.now(), ended_at=None
+            status=DeliveryStatus.PENDING, tries=0, due_at=clock.now(), ended_at=None
         ):
             raise DeliveryPending
         audit.record(

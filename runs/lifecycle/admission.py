@@ -20,7 +20,6 @@ last. The job's priority is the negative stamp. So a team with little to do goes
 of a busy one, and nobody saves up idle time.
 """
 
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -33,6 +32,7 @@ import structlog
 from django.db import DatabaseError, connection, transaction
 from psycopg.errors import LockNotAvailable
 
+from backends.postgres import clock
 from events.writer import FollowUp
 from events.writer.lease import Statement
 from protocol.ids import uuid7_floor, uuid7_seconds
@@ -102,7 +102,7 @@ def check_of(team_id: UUID, limits: Limits) -> dict[str, Any]:
         "team": team_id,
         "most_bytes": limits.stored_bytes,
         "most_runs": limits.runs_per_minute,
-        "since": uuid7_floor(time.time() - MINUTE),
+        "since": uuid7_floor(clock.seconds() - MINUTE),
     }
 
 
@@ -148,7 +148,7 @@ def _refusal(error: BaseException | None, limits: Limits) -> LimitReached | None
         return LimitReached.of("stored_bytes", limits.stored_bytes, after=3600)
     if error.sqlstate == TOO_MANY_STARTED:
         oldest = UUID(error.diag.message_detail)
-        after = uuid7_seconds(oldest) + MINUTE - time.time()
+        after = uuid7_seconds(oldest) + MINUTE - clock.seconds()
         return LimitReached.of("runs_per_minute", limits.runs_per_minute, after=after)
     return None
 

@@ -6,9 +6,7 @@ The run starts with the last answer that the newest questions of the thread wait
 import json
 from uuid import UUID
 
-from django.utils import timezone
-
-from backends.postgres import turns
+from backends.postgres import clock, turns
 from protocol.dialects.alpine_asking import KEY
 from protocol.input.run_agent_input import OnBusy, RunRequest, bare
 from runs.lifecycle import admission, interrupts, lifecycle, resume, thread_lock
@@ -42,7 +40,7 @@ def answer(interrupt: Interrupt, agent: Agent, entry: Answer, *, by: Acting) -> 
 def _take(key: UUID, entry: Answer, by: Acting, checked: Checked) -> Run | None:
     """Store the answer under the thread's lock; the run that brought the same one before."""
     row = Interrupt.objects.already_found().select_related("answering_run").get(pk=key)
-    if not resume.is_new(row, entry, timezone.now(), checked):
+    if not resume.is_new(row, entry, clock.now(), checked):
         return row.answering_run
     if row.answer is None:
         resume.store(row, entry, by)
@@ -54,7 +52,7 @@ def _complete(interrupt: Interrupt) -> ResumePlan | None:
 
     None, too, for a question of an earlier run: nothing waits for its answer any more.
     """
-    rows, now = list(interrupts.newest(interrupt.thread_id)), timezone.now()
+    rows, now = list(interrupts.newest(interrupt.thread_id)), clock.now()
     if any(row.missing(now) for row in rows) or interrupt not in rows:
         return None
     covered = [row for row in rows if row.answering_run is None]

@@ -13,9 +13,9 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q
-from django.utils import timezone
 
 from agui_project.errors import Conflict
+from backends.postgres import clock
 from events import announce, journal
 from events.journal import Batch, Claim
 from events.writer.lease import Also
@@ -99,7 +99,7 @@ def ended_by_cancel(run: Run, by: Acting | str) -> bool:
     running = Run.objects.already_found().filter(
         pk=run.pk, status=Status.RUNNING, cancel_requested_at=None
     )
-    if running.update(cancel_requested_at=timezone.now()):
+    if running.update(cancel_requested_at=clock.now()):
         run.refresh_from_db(fields=["job_id"])
         if run.parent_id is None:  # The job is the parent's, which looks after its children.
             jobs.abort(run)
@@ -139,7 +139,7 @@ def _end_unclaimed(run: Run) -> bool:
         # A worker that has claimed a run for its producer and not opened it yet will learn of it.
         here = Q(status=Status.QUEUED) | Q(status=Status.RUNNING, agent__kind=EXTERNAL)
         current = Run.objects.already_found().filter(here, pk=run.pk)
-        if claimed is None or not current.update(cancel_requested_at=timezone.now()):
+        if claimed is None or not current.update(cancel_requested_at=clock.now()):
             transaction.set_rollback(True)
             return False
         intake = intakes.restored(run) or _reopened(run, claimed)
@@ -150,7 +150,9 @@ def _end_unclaimed(run: Run) -> bool:
 def _reopened(run: Run, claimed: Claim) -> Intake:
     # The intake that ends a run; one that never began still echoes what its user said.
     echo = None if claimed.head else history.echo(run)
-    return Intake.reopened(run.thread.thread_id, run.run_id, head=claimed.head, input=echo)
+    return Intake.reopened(
+        run.thread.thread_id, run.run_id, head=claimed.head, input=echo, clock=clock.seconds
+    )
 
 
 def append(run: Run, claimed: Claim, records: Sequence[Record], intake: Intake) -> None:

@@ -10,9 +10,9 @@ from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import Max, Min
-from django.utils import timezone
 
 from agui_project.errors import BadCursor
+from backends.postgres import clock
 from events.journal import Purged
 from runs.models import FeedEntry, without_bodies
 
@@ -72,7 +72,7 @@ def place(team: UUID, cursor: int | None) -> int:
 def sweep() -> int:
     """Delete some entries that are older than ``KEPT``; returns how many."""
     rows = FeedEntry.objects.of_any_team()
-    old = rows.filter(at__lt=timezone.now() - KEPT).order_by("at").values_list("pk", flat=True)
+    old = rows.filter(at__lt=clock.now() - KEPT).order_by("at").values_list("pk", flat=True)
     return rows.filter(pk__in=list(old[:SWEPT])).delete()[0]
 
 

@@ -15,8 +15,8 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import QuerySet, Subquery
-from django.utils import timezone
 
+from backends.postgres import clock
 from protocol.strict_json import dumps
 from runs.models import ACTIVE, Interrupt, InterruptStatus, Run, Status
 from teams.models import Team
@@ -103,7 +103,7 @@ def outstanding(run: Run) -> list[Interrupt]:
 
 def to_repeat(run: Run) -> list[dict[str, Any]]:
     """The questions that ``run`` must end with instead of acting; called when it is claimed."""
-    standing, now = outstanding(run), timezone.now()
+    standing, now = outstanding(run), clock.now()
     expired = [row.pk for row in standing if row.late(now)]
     if expired:
         expire_rows(expired)
@@ -113,7 +113,7 @@ def to_repeat(run: Run) -> list[dict[str, Any]]:
 def expire() -> int:
     """Expire every open question whose time has passed; returns how many."""
     past = Interrupt.objects.of_any_team().filter(
-        status=InterruptStatus.OPEN, expires_at__lte=timezone.now()
+        status=InterruptStatus.OPEN, expires_at__lte=clock.now()
     )
     with transaction.atomic():
         # A locked row is being answered or asked again; the next sweep sees the outcome.

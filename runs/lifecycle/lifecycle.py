@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 
 from agui_project.errors import Conflict
-from backends.postgres import turns
+from backends.postgres import clock, turns
 from events.models import Journal
 from protocol.input.run_agent_input import OnBusy, RunRequest
 from protocol.strict_json import dumps
@@ -218,7 +218,7 @@ def insert(
     Call it in a transaction that has the thread's lock, after all that could refuse the run.
     """
     run = Run(
-        journal=Journal() if new_id is None else Journal(id=new_id),
+        journal=Journal(id=new_id or clock.new_id()),
         team=team,
         thread=thread,
         agent=agent,

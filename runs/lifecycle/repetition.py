@@ -18,7 +18,6 @@ from typing import Any
 from uuid import UUID
 
 import structlog
-import uuid6
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Case, OuterRef, Subquery, UUIDField, When
 
@@ -26,6 +25,7 @@ from backends.postgres import turns
 from protocol.errors import HostError
 from protocol.input.run_agent_input import OnBusy, RunRequest
 from runs.lifecycle import admission, ending, lifecycle, resume, thread_lock
+from runs.lifecycle.statements import new_run
 from runs.models import WORKER_GONE, Run, Status
 from teams.actors import Actor
 from teams.limits import LimitReached
@@ -90,23 +90,19 @@ def end_lost(run: Run) -> bool:
     lost one ends by itself, and ``sweep`` tries again. False if the run has ended already.
     """
     if run.agent.repeatable and run.tries < MOST_TRIES:
-        new_id = uuid6.uuid7()
         try:
-            if repeat(run.pk, partial(ending.ended_as_lost, run, new_id), new_id) is not None:
+            if repeat(run.pk, partial(ending.ended_as_lost, run)) is not None:
                 return True
         except (turns.NotYet, HostError, IntegrityError) as error:
             log.info("run.not_repeated", run=str(run.pk), reason=str(error))
     return lifecycle.end_lost(run)
 
 
-def repeat(
-    run_id: UUID, ends: Callable[[], bool] = lambda: True, new_id: UUID | None = None
-) -> Run | None:
+def repeat(run_id: UUID, ends: Callable[[UUID], bool] = lambda _: True) -> Run | None:
     """Start a lost run again; None if it should not, or no longer, be repeated.
 
-    ``ends`` is called under the thread's lock, to end the run if that is to happen with the new
-    start; nothing remains of it if the run is not repeated. ``new_id``: the id of the new run.
-    Raises turns.NotYet while another request starts a run in its thread, and as ``start``.
+    ``ends`` is called under the thread's lock with the id of the new run, to end the lost one if
+    that is to happen with the new start; nothing remains of it if the run is not repeated. Raises turns.NotYet while another request starts a run in its thread, and as ``start``.
     """
     rows = Run.objects.of_any_team()
     run: Run = rows.select_related("team", "agent", "thread").get(pk=run_id)
@@ -119,7 +115,8 @@ def repeat(
         thread_lock.take(run.thread)
         # Checked only under the lock that every start takes: nobody repeats it at the same time,
         # and no client continues the thread.
-        if not ends() or not is_due(run_id):
+        new_id = new_run.next_id(run.thread_id)
+        if not ends(new_id) or not is_due(run_id):
             transaction.set_rollback(True)
             return None
         starter = Actor(run.started_by, run.starter)

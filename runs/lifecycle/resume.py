@@ -13,9 +13,9 @@ from uuid import UUID
 
 import structlog
 from django.db.models import QuerySet
-from django.utils import timezone
 
 from agui_project.errors import Conflict
+from backends.postgres import clock
 from protocol.errors import Invalid
 from protocol.intake.response_schema import ResponseSchema, Unusable
 from protocol.strict_json import dumps
@@ -147,7 +147,7 @@ def plan(thread: Thread, resume: Sequence[Answer], checked: Checked) -> ResumePl
     """
     if not resume:
         return ResumePlan()
-    entries, now, newest = _by_id(resume), timezone.now(), list(interrupts.newest(thread.pk))
+    entries, now, newest = _by_id(resume), clock.now(), list(interrupts.newest(thread.pk))
     rows = Interrupt.objects.filter(thread=thread)
     known = _newest_by_name(rows, entries) | {row.interrupt_id: row for row in newest}
     if unknown := sorted(entries.keys() - known.keys()):
@@ -184,7 +184,7 @@ def store(row: Interrupt, entry: Answer, by: Acting) -> None:
             status=InterruptStatus.ANSWERED if resolved else InterruptStatus.CANCELLED,
             answer=dumps(entry),
             answered_by=by.label,
-            answered_at=timezone.now(),
+            answered_at=clock.now(),
         )
     )
     if not taken:

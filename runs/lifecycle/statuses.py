@@ -1,10 +1,10 @@
 """The status machine of a run: its transitions, and the status for each terminal event."""
 
-import time
 from typing import Any
 
 import structlog
 
+from backends.postgres import clock
 from protocol.errors import RunErrorCode
 from runs.models import Run, Status
 
@@ -58,7 +58,7 @@ def log_end(run: Run, terminal: dict[str, Any], events: int) -> None:
         agent=run.agent.slug if Run.agent.is_cached(run) else str(run.agent_id),
         team=str(run.team_id),
         status=status.value,
-        seconds=round(time.time() - run.started_at.timestamp(), 3) if run.started_at else None,
+        seconds=round(clock.seconds() - run.started_at.timestamp(), 3) if run.started_at else None,
         events=events,
         error=(code if code in OUR_CODES else "other") if status is Status.FAILED else None,
     )

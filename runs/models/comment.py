@@ -1,11 +1,11 @@
 """Comments on runs: comments at a place in the log, mentions, and ratings."""
 
-import uuid6
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from backends.postgres import clock
 from teams.actors import LONGEST
 from teams.tenancy import TeamOwned
 
@@ -16,7 +16,7 @@ class Comment(TeamOwned):
     ``author`` is a label to show, ``writer`` the ``actor_id`` that decides who owns it.
     """
 
-    id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
+    id = models.UUIDField(primary_key=True, default=clock.new_id, editable=False)
     run = models.ForeignKey("runs.Run", on_delete=models.CASCADE, related_name="comments")
     seq = models.PositiveIntegerField(null=True)
     text = models.TextField()

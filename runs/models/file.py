@@ -1,10 +1,10 @@
 """File: what a team has uploaded; FileReference: a thread whose messages refer to it."""
 
-import uuid6
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from backends.postgres import clock
 from runs.models.thread import Thread
 from teams.actors import LONGEST
 from teams.tenancy import TeamOwned
@@ -21,7 +21,7 @@ class File(TeamOwned):
     that). ``creator`` is the ``actor_id`` behind the label ``created_by``.
     """
 
-    id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
+    id = models.UUIDField(primary_key=True, default=clock.new_id, editable=False)
     name = models.CharField(max_length=LONGEST_NAME)
     media_type = models.CharField(max_length=127)
     size = models.BigIntegerField()

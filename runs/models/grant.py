@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping
 
-import uuid6
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
-from django.utils import timezone
 
+from backends.postgres import clock
 from teams.actors import LONGEST
 from teams.tenancy import TeamOwned
 
@@ -41,7 +40,7 @@ class Grant(TeamOwned):
     (``protocol/views/redaction.py``).
     """
 
-    id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
+    id = models.UUIDField(primary_key=True, default=clock.new_id, editable=False)
     thread = models.ForeignKey(
         "runs.Thread", on_delete=models.CASCADE, null=True, related_name="grants"
     )
@@ -112,7 +111,7 @@ class Grant(TeamOwned):
 
     def is_live(self) -> bool:
         """Whether the grant still opens anything: neither revoked nor expired."""
-        late = self.expires_at is not None and self.expires_at <= timezone.now()
+        late = self.expires_at is not None and self.expires_at <= clock.now()
         return self.revoked_at is None and not late
 
 

@@ -2,11 +2,11 @@
 
 from datetime import datetime
 
-import uuid6
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import MD5, Now
 
+from backends.postgres import clock
 from runs.models.run import Run
 from runs.models.thread import Thread
 from teams.tenancy import TeamOwned
@@ -30,7 +30,7 @@ class Interrupt(TeamOwned):
     for those to the other questions of its run.
     """
 
-    id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
+    id = models.UUIDField(primary_key=True, default=clock.new_id, editable=False)
     thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="interrupts")
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="interrupts")
     interrupt_id = models.TextField()

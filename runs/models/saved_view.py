@@ -1,10 +1,10 @@
 """SavedView: filters and columns of the runs list under a name."""
 
-import uuid6
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from backends.postgres import clock
 from teams.actors import LONGEST
 from teams.tenancy import TeamOwned
 
@@ -19,7 +19,7 @@ class SavedView(TeamOwned):
     behind the label ``created_by``.
     """
 
-    id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
+    id = models.UUIDField(primary_key=True, default=clock.new_id, editable=False)
     name = models.CharField(max_length=LONGEST_NAME)
     query = models.CharField(max_length=LONGEST_QUERY, blank=True)
     shared = models.BooleanField(default=False)

@@ -1,10 +1,10 @@
 """Schedule: starts runs of an agent at the times of a cron expression, or once."""
 
-import uuid6
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
+from backends.postgres import clock
 from protocol.input.run_agent_input import OnBusy
 from teams.actors import LONGEST
 from teams.tenancy import TeamOwned
@@ -48,7 +48,7 @@ class Schedule(TeamOwned):
     ``next_at`` only ever moves forward: so no tick starts two runs.
     """
 
-    id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
+    id = models.UUIDField(primary_key=True, default=clock.new_id, editable=False)
     name = models.CharField(max_length=120, blank=True, default="")
     agent = models.CharField(max_length=64)
     cron = models.CharField(max_length=200, blank=True, default="")

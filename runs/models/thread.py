@@ -1,11 +1,11 @@
 """Thread: a conversation, and the fold of its ended runs."""
 
-import uuid6
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from backends.postgres import clock
 from teams.actors import LONGEST
 from teams.tenancy import TeamOwned
 
@@ -25,7 +25,7 @@ class Thread(TeamOwned):
     purged or erased.
     """
 
-    id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
+    id = models.UUIDField(primary_key=True, default=clock.new_id, editable=False)
     thread_id = models.CharField(max_length=255)
     created_by = models.CharField(max_length=200, blank=True, default="")
     creator = models.CharField(max_length=LONGEST, blank=True, default="", db_default="")

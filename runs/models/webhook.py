@@ -1,11 +1,11 @@
 """Webhook: an address that is called about runs; WebhookDelivery: one such call."""
 
-import uuid6
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from backends.postgres import clock
 from runs.models.thread import Thread
 from security.secrets import SealedField
 from teams.actors import LONGEST
@@ -46,7 +46,7 @@ class Webhook(TeamOwned):
     are the token and the credentials to send along. It ends with the delivery of the task's end.
     """
 
-    id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
+    id = models.UUIDField(primary_key=True, default=clock.new_id, editable=False)
     url = models.CharField(max_length=2_000)
     events = ArrayField(models.CharField(max_length=30))
     agents = ArrayField(models.CharField(max_length=64), null=True)
@@ -117,7 +117,7 @@ class WebhookDelivery(TeamOwned):
     only, and may be erased meanwhile.
     """
 
-    id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
+    id = models.UUIDField(primary_key=True, default=clock.new_id, editable=False)
     # No constraint: its lock on the webhook could hold up the commit of the journal's writer.
     webhook = models.ForeignKey(
         Webhook,

@@ -12,9 +12,8 @@ import httpx
 import structlog
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
-from django.utils import timezone
 
-from backends.postgres import scope
+from backends.postgres import clock, scope
 from backends.postgres.bridge import db
 from runs.lifecycle.webhooks import deliveries
 from runs.lifecycle.webhooks.choice import Choice
@@ -86,7 +85,7 @@ class Deliverer:
         await db(deliveries.record, delivery, outcome)
 
     async def _post(self, call: Call) -> Outcome:
-        at, began = timezone.now(), time.monotonic()
+        at, began = clock.now(), time.monotonic()
         status, error = None, ""
         try:
             # httpx's timeouts are for each read, and an answer may come byte by byte.

@@ -18,7 +18,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, OperationalError
 
 from backends import metrics
-from backends.postgres import scope
+from backends.postgres import clock, scope
 from backends.postgres.bridge import db
 from events import findings, outlines
 from events.checkpoints import Checkpointer
@@ -347,7 +347,10 @@ class Execution:
         """The database stored everything but the last batch: end after what it stored."""
         self.lease.reopen()
         self.intake = Intake.reopened(
-            self.run.thread.thread_id, self.run.run_id, head=self.lease.head
+            self.run.thread.thread_id,
+            self.run.run_id,
+            head=self.lease.head,
+            clock=clock.seconds,
         )
         self._fail(RunErrorCode.INVALID_EVENT, "An event of the agent could not be stored.")
         await self._ended()

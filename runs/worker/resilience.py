@@ -10,7 +10,6 @@ import copy
 import logging
 import time
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
 from typing import Any
 
 import psycopg
@@ -24,6 +23,7 @@ from procrastinate.periodic import PeriodicDeferrer, PeriodicRegistry, PeriodicT
 from procrastinate.psycopg_connector import PsycopgConnector
 from procrastinate.worker import Worker
 
+from backends.postgres import clock
 from embedded.liveness import QUICK_GRACE
 from runs.lifecycle import jobs
 from runs.worker.taking import CLAIMS, Taking
@@ -191,7 +191,7 @@ class PatientWorker(Worker):
     async def _put_back(self, job_id: int) -> None:
         manager = self.app.job_manager
         try:
-            await manager.retry_job_by_id_async(job_id, datetime.now(UTC))
+            await manager.retry_job_by_id_async(job_id, clock.now())
         except UniqueViolation:  # the same periodic task is queued again already
             await manager.finish_job_by_id_async(job_id, Status.ABORTED, delete_job=True)
         self._taking.look_again()  # it notifies nobody

@@ -15,12 +15,12 @@ from uuid import UUID
 
 import structlog
 from django.db import Error, InterfaceError, OperationalError, connection
-from django.utils import timezone
 from procrastinate.connector import BaseConnector
 from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job, Status
 from procrastinate.manager import JobManager
 
+from backends.postgres import clock
 from backends.postgres.bridge import db
 from runs.lifecycle import jobs
 from runs.lifecycle.statements import claims
@@ -170,7 +170,7 @@ def _take(fetch: Fetch) -> list[Fetched]:
     If the database goes away in between, the jobs are this worker's, but not in its memory: then
     they are put back, and their runs, whose logs are empty, may be claimed again.
     """
-    at = timezone.now()
+    at = clock.now()
     with connection.cursor() as cursor:
         cursor.execute(FETCH, {**fetch._asdict(), "task": jobs.TASK, "at": at})
         names = [column.name for column in cursor.description]

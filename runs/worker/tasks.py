@@ -7,11 +7,11 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.utils import timezone
 from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
 from procrastinate.job_context import AbortReason
 
+from backends.postgres import clock
 from backends.postgres.bridge import db, db_read
 from backends.postgres.deadlines import LONGEST, allowing
 from events import outlines, partitions
@@ -46,7 +46,7 @@ async def execute_run(context: JobContext, run_id: str, traceparent: str | None 
     if claimed is not None:
         await execute(claimed, writer, lambda: _why(context), traceparent=traceparent)
         return
-    claim = functools.partial(db, lifecycle.claim, UUID(run_id), timezone.now(), begins=True)
+    claim = functools.partial(db, lifecycle.claim, UUID(run_id), clock.now(), begins=True)
     retry_seconds = settings.AGUI_WORKER_LOST_AFTER
     await execute_claim(
         claim,

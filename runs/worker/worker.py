@@ -13,6 +13,7 @@ from procrastinate.jobs import DeleteJobCondition
 
 from backends import interpreter, metrics
 from backends.postgres.base import queue_parameters
+from backends.postgres.clock_watch import ClockWatch
 from embedded.liveness import QUICK_GRACE
 from events.hub import hub
 from events.writer import JournalWriter
@@ -55,6 +56,7 @@ async def work(watchdog: Watchdog, queues: Sequence[str]) -> None:
         delivering = group.create_task(Deliverer().run(), name="webhooks")
         scheduling = group.create_task(Scheduler().run(), name="schedules")
         watching = group.create_task(metrics.watch_loop(), name="loop-lag")
+        comparing = group.create_task(ClockWatch().run(), name="clock")
         try:
             await worker.run()  # type: ignore[no-untyped-call]
         finally:
@@ -64,6 +66,7 @@ async def work(watchdog: Watchdog, queues: Sequence[str]) -> None:
             delivering.cancel()
             scheduling.cancel()
             watching.cancel()
+            comparing.cancel()
             await hub().close()  # Parents read their children through it.
             writer.close()
 

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import transaction
 
 from agui_project.errors import Forbidden, NotFound
+from backends.postgres import clock
 from protocol.errors import Invalid
 from runtimes.caller import Caller
 from runtimes.knowledge.documents import require_inside, room, storable
@@ -24,7 +25,7 @@ def wisdom(who: Caller) -> TeamQuerySet[Wisdom]:
 def write(who: Caller, text: str) -> Wisdom:
     """A new note. Raises Forbidden, Invalid, KnowledgeFull."""
     who.require("manage_agents")
-    note = Wisdom(team=who.team, text=_short(text), written_by=who.label)
+    note = Wisdom(id=clock.new_id(), team=who.team, text=_short(text), written_by=who.label)
     with transaction.atomic():
         room(who.team, Wisdom, settings.AGUI_WISDOM_MAX)
         note.save(force_insert=True)

@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.utils import timezone
 
 from agui_project.errors import Forbidden, NotFound, Unauthenticated
+from backends.postgres import clock
 from protocol.errors import Invalid
 from teams import keys
 from teams.access import members
@@ -128,5 +128,5 @@ def _latest(principal: Principal, maker: ApiKey | None) -> datetime | None:
     # The latest expiry of a key made now: with its maker, and by the team's rule.
     ends = [maker.expiry_date if maker else None]
     if principal.team.key_days is not None:
-        ends.append(timezone.now() + timedelta(days=principal.team.key_days))
+        ends.append(clock.now() + timedelta(days=principal.team.key_days))
     return min(filter(None, ends), default=None)

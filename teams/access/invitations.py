@@ -17,11 +17,10 @@ from django.core.mail import send_mail
 from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.template.loader import render_to_string
-from django.utils import timezone
 
 from agui_project.errors import Conflict, Forbidden, NotFound, Unavailable
 from agui_project.links import absolute
-from backends.postgres import scope
+from backends.postgres import clock, scope
 from protocol.errors import HostError
 from teams import audit
 from teams.access import members
@@ -96,7 +95,7 @@ def send(
 def _make(
     team: Team, email: str, role: Role, by: "Principal | str", days: int
 ) -> tuple[Invitation, str]:
-    now, token = timezone.now(), secrets.token_urlsafe(32)
+    now, token = clock.now(), secrets.token_urlsafe(32)
     # The team's row is the lock: of two at once for one address, the second ends the first.
     Team.objects.select_for_update(no_key=True).get(pk=team.pk)
     if not isinstance(by, str):
@@ -112,6 +111,7 @@ def _make(
         raise AlreadyMember
     theirs.filter(email=email, accepted_at=None, revoked_at=None).update(revoked_at=now)
     row = Invitation.objects.create(
+        id=clock.new_id(),
         team=team,
         email=email,
         role=role,
@@ -198,7 +198,7 @@ def pending(team: Team) -> QuerySet[Invitation]:
 def is_open(row: Invitation) -> bool:
     """Neither accepted nor revoked nor expired, and of a team that is not archived."""
     ended = row.accepted_at or row.revoked_at or row.team.archived_at
-    return not ended and row.expires_at > timezone.now()
+    return not ended and row.expires_at > clock.now()
 
 
 def is_for(row: Invitation, user: "User") -> bool:
@@ -215,7 +215,7 @@ def accept(row: Invitation, user: "User") -> Membership:
     """
     if not is_for(row, user):
         raise OtherAddress(details={"email": row.email})
-    now = timezone.now()
+    now = clock.now()
     mine = _open(Invitation.objects.for_team(row.team).filter(pk=row.pk))
     if not mine.update(accepted_at=now, accepted_by=user):
         raise InvitationGone
@@ -233,7 +233,7 @@ def revoke(principal: "Principal", key: UUID) -> Invitation:
     """Revoke an open invitation; an ended one stays as it is. Raises Forbidden, NotFound."""
     principal.require("manage_members")
     mine = Invitation.objects.for_team(principal.team).filter(pk=key)
-    if mine.filter(accepted_at=None, revoked_at=None).update(revoked_at=timezone.now()):
+    if mine.filter(accepted_at=None, revoked_at=None).update(revoked_at=clock.now()):
         audit.record(principal, principal.team, "invitation.revoked", str(key))
     row = mine.first()
     if row is None:
@@ -243,7 +243,7 @@ def revoke(principal: "Principal", key: UUID) -> Invitation:
 
 def _open(rows: QuerySet[Invitation]) -> QuerySet[Invitation]:
     return rows.filter(
-        accepted_at=None, revoked_at=None, team__archived_at=None, expires_at__gt=timezone.now()
+        accepted_at=None, revoked_at=None, team__archived_at=None, expires_at__gt=clock.now()
     )
 
 

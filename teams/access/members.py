@@ -7,9 +7,9 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.utils import timezone
 
 from agui_project.errors import Conflict, Forbidden, NotFound, Unauthenticated
+from backends.postgres import clock
 from teams import audit, authentication, keys, offboarding
 from teams.actors import Acting, key_id, user_id
 from teams.authentication import Principal
@@ -171,7 +171,7 @@ def archive(principal: Principal) -> None:
     """Archive the team: nobody can enter it, and its streams end. Operators can undo it."""
     with holding(principal) as now:
         now.require("manage_team")
-        Team.objects.filter(pk=now.team.pk).update(archived_at=timezone.now())
+        Team.objects.filter(pk=now.team.pk).update(archived_at=clock.now())
         audit.record(principal, now.team, "team.archived")
         revoked(now.team.pk)
 

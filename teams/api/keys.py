@@ -5,13 +5,13 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
-from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import generics, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from backends.postgres import clock
 from teams import keys
 from teams.access import api_keys
 from teams.api.bodies import Body, without_body
@@ -83,7 +83,7 @@ class CreateKeySerializer(Body):
 
     def validate_expires_at(self, value: Any) -> Any:
         """The end of the key's life. Raises ValidationError for a past one."""
-        if value is not None and value <= timezone.now():
+        if value is not None and value <= clock.now():
             raise serializers.ValidationError("This time is in the past.")
         return value
 

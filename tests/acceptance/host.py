@@ -78,10 +78,11 @@ class Host:
         self.wait_ready()
         return self
 
-    def spawn(self, job: supervisor.Job) -> None:
+    def spawn(self, job: supervisor.Job, **settings: str) -> None:
         """Start a job like the supervisor does, with its log in a file (``log_of``)."""
         with self._log(job).open("ab") as log:
-            env = {**self.env, "PGAPPNAME": job.name}  # so that PostgreSQL can say who asks
+            # The name is there so that PostgreSQL can say who asks.
+            env = {**self.env, "PGAPPNAME": job.name, **settings}
             job.process = child.spawn(job.command, death=job.death, env=env, cwd=ROOT, log=log)
 
     def log_of(self, job: supervisor.Job) -> str:

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.utils import timezone
 
+from backends.postgres import clock as database_clock
 from dashboard.templatetags import clock
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
@@ -12,7 +12,7 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
 
 @pytest.fixture(autouse=True)
 def stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timezone, "now", lambda: NOW)
+    monkeypatch.setattr(database_clock, "now", lambda: NOW)
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,18 @@ ONE_WAY = [
     ("the end of a reader's log", r"closed_at is not None and .*head", ("consumers/arriving.py",)),
     ("the end of trying again", r"no answer for", ("agui_client/backoff.py",)),
     ("times in ids", r"(<<|>>) 80\b", ("protocol/ids.py",)),
+    (
+        "the time",
+        r"timezone\.now\(|datetime\.now\(|\btime\.time\(\)",
+        (
+            "backends/postgres/clock.py",
+            # what nobody decides by: a cache's cursor, and what agents and seeds write
+            "protocol/dialects/durable_streams.py",
+            "runtimes/builtin/scripted.py",
+            "runtimes/context/log_lines.py",
+            "runs/management/commands/seed_demo.py",
+        ),
+    ),
     ("a reader of SSE", r"class \w*(SseParser|Decoder)\b", ("/sse.py",)),
     # It loses a cancellation that comes in the turn of its end (Python 3.11): asyncio.timeout.
     ("a deadline", r"asyncio\.wait_for\(", ()),

@@ -22,7 +22,7 @@ def made_in(month: date) -> Iterator[None]:
     """Journals made meanwhile have ids of that month, in the order they are made."""
     partitions.ensure_ahead(month, months=0)
 
-    def make() -> Journal:
+    def make(**_: object) -> Journal:
         return Journal(pk=UUID(int=partitions.first_id(month).int + next(_numbers)))
 
     with patch.object(lifecycle, "Journal", make):

@@ -7,8 +7,10 @@ import pytest
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries, Settings
 
+from backends.postgres import clock
 from teams import keys, recent_keys
 from teams.models import ApiKey, Role, Team
+from tests.runs import clocks
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -70,7 +72,7 @@ def test_it_expires_in_time(team: Team, monkeypatch: pytest.MonkeyPatch) -> None
     later = timezone.now() + timedelta(hours=1)
     row, text = keys.create_key(team, "a", Role.MEMBER, expires=later)
     assert recent_keys.find(text) == row
-    monkeypatch.setattr(timezone, "now", lambda: later + timedelta(seconds=1))
+    monkeypatch.setattr(clock, "latest", clocks.at(later + timedelta(seconds=1)))
     assert recent_keys.find(text) is None
 
 

@@ -1,6 +1,7 @@
 """/health asks nobody; /ready says what is missing, and 503 only when nothing works without it."""
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from backends import bell
+from backends.postgres.clock_watch import ClockWatch
 from tests.asgi import ask
 from web import health
 
@@ -59,6 +61,16 @@ def test_ready_with_everything(client: Client, worker: int) -> None:
     answer = client.get("/ready")
     assert answer.status_code == 200
     assert answer.json() == {"status": "ready", "database": "ok", "bell": "ok", "workers": 1}
+
+
+def test_a_wrong_clock_is_named(
+    client: Client, worker: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ClockWatch().run_once()
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() - 60)
+    answer = client.get("/ready").json()
+    assert (answer["status"], answer["clock"]) == ("ready", pytest.approx(-60, abs=1))
 
 
 def test_without_workers_runs_only_wait(client: Client) -> None:

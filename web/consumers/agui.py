@@ -2,8 +2,7 @@
 
 from functools import partial
 
-import uuid6
-
+from backends.postgres import clock
 from backends.postgres.bridge import db, db_read
 from events.hub import Reader, hub
 from protocol.dialects.tanstack import prelude_lines
@@ -34,7 +33,7 @@ async def agui(request: Request, send: Send) -> None:
     raw = cursors.raw(request.query)
     cursors.protocol(request.query)  # refused before anything is written
     async with opened(principal):
-        new_id = uuid6.uuid7()
+        new_id = clock.new_id()
         reader = await hub().expect(new_id)
         try:
             started = await db(

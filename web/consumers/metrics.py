@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connections
 from django.db.models import Count, Min
-from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily
@@ -15,6 +14,7 @@ from prometheus_client.registry import Collector
 
 from agui_project.errors import MethodNotAllowed, NotFound, Unauthenticated
 from backends import metrics
+from backends.postgres import clock
 from backends.postgres.bridge import db
 from runs.models import Run, Status
 from web.asgi_http import Request, answer, endpoint
@@ -45,7 +45,7 @@ def _queue() -> "Iterator[Metric]":
     )
     queued = Run.objects.of_any_team().filter(status=Status.QUEUED).values("team__slug")
     totals = queued.annotate(many=Count("pk"), oldest=Min("created_at")).order_by("-many")
-    now = timezone.now()
+    now = clock.now()
     for row in totals[:MOST_TEAMS]:
         depth.add_metric([row["team__slug"]], row["many"])
         age.add_metric([row["team__slug"]], (now - row["oldest"]).total_seconds())

@@ -5,7 +5,6 @@ A socket reads with its own rights only once there is a run that it has not seen
 
 import asyncio
 import contextvars
-import time
 from collections.abc import Mapping, Set
 from itertools import groupby
 from operator import itemgetter
@@ -16,13 +15,14 @@ from weakref import WeakKeyDictionary
 import structlog
 from django.conf import settings
 
+from backends.postgres import clock
 from backends.postgres.bridge import db
 from protocol.ids import uuid7_floor
 from runs.access import following
 
 log = structlog.get_logger(__name__)
 LATE = 60.0
-"""Seconds between the making of a run's id and its commit, at most; clocks may differ, too."""
+"""Seconds between the making of a run's id and its commit, at most."""
 
 Runs = Mapping[UUID, Set[UUID]]
 """Runs by thread."""
@@ -36,6 +36,11 @@ class Watcher(Protocol):
 
     def learn(self, runs: Runs) -> None:
         """These runs were made lately; the caller may not see all of them."""
+
+
+def floor() -> UUID:
+    """Runs whose ids are higher may still be new: the database's clock has made both."""
+    return uuid7_floor(clock.seconds() - LATE)
 
 
 class NewRuns:
@@ -66,7 +71,7 @@ class NewRuns:
             threads |= watcher.threads()
         if not threads:
             return
-        rows = sorted(await db(following.made_since, threads, uuid7_floor(time.time() - LATE)))
+        rows = sorted(await db(following.made_since, threads, floor()))
         runs = {thread: {run for _, run in pairs} for thread, pairs in groupby(rows, itemgetter(0))}
         if runs:
             for watcher in list(self._watchers):

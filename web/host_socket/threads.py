@@ -1,17 +1,15 @@
 """Offers new runs to a socket's subscriptions of threads, as far as its caller may see them."""
 
 import asyncio
-import time
 from collections.abc import Callable, Iterable, Set
 from itertools import groupby
 from operator import itemgetter
 from uuid import UUID
 
 from backends.postgres.bridge import db_read
-from protocol.ids import uuid7_floor
 from runs.access import following
 from teams.authentication import Principal
-from web.host_socket.new_runs import LATE, Runs, new_runs
+from web.host_socket.new_runs import Runs, floor, new_runs
 from web.host_socket.subscriptions import ThreadSubscription
 
 Subscriptions = Callable[[], Iterable[ThreadSubscription]]
@@ -59,15 +57,15 @@ class Threads:
 
     async def _look(self, ready: list[ThreadSubscription]) -> None:
         candidates, self._found = self._found, {}
-        floor = uuid7_floor(time.time() - LATE)
+        since = floor()
         threads = {each.thread for each in ready}
-        rows = await db_read(self._since, threads, floor)
+        rows = await db_read(self._since, threads, since)
         rows.sort()
         runs = {thread: [run for _, run in pairs] for thread, pairs in groupby(rows, itemgetter(0))}
         for each in ready:
             each.offer(runs.get(each.thread, ()))
             each.looked_for(candidates.get(each.thread, ()))
-            each.forget(floor)
+            each.forget(since)
 
     def _since(self, threads: set[UUID], floor: UUID) -> list[tuple[UUID, UUID]]:
         return following.since(self._standing(), threads, floor)

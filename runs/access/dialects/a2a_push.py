@@ -7,9 +7,8 @@ access, and a lost worker loses none.
 from collections.abc import Mapping
 from uuid import UUID
 
-from django.utils import timezone
-
 from agui_project.errors import Conflict, NotFound
+from backends.postgres import clock
 from protocol.dialects.a2a.push import PushConfig
 from runs.access import access
 from runs.access.dialects import a2a
@@ -73,7 +72,7 @@ def put(
         if status not in ACTIVE:
             WebhookDelivery(
                 team=now.team, webhook=row, type=f"run.{status}", thread=first.thread_id,
-                run=last.pk, due_at=timezone.now(),
+                run=last.pk, due_at=clock.now(),
             ).save(force_insert=True)  # fmt: skip
         audit.record(principal, now.team, "webhook.created", str(row.pk), task=str(first.pk))
     return _config(row), first.pk

@@ -6,9 +6,9 @@ from typing import Any
 from uuid import UUID
 
 import uuid6
-from django.utils import timezone
 
 from agui_project.errors import BadCursor, NotFound
+from backends.postgres import clock
 from events import journal
 from protocol.dialects.fold import PLACES
 from protocol.dialects.openai import items
@@ -149,8 +149,8 @@ def new_conversation(principal: Principal, body: Any) -> Json:
     """A name for a thread, which its first response makes."""
     access.require(principal, "run")
     metadata = body.get("metadata") if isinstance(body, dict) else None
-    now = int(timezone.now().timestamp())
-    return _conversation(CONVERSATION + uuid6.uuid7().hex, now, metadata or {})
+    now = int(clock.now().timestamp())
+    return _conversation(CONVERSATION + clock.new_id().hex, now, metadata or {})
 
 
 def conversation(principal: Principal, name: str) -> Json:

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any
 
-from django.utils import timezone
-
 from agui_project.errors import BadCursor, Conflict, NotFound
+from backends.postgres import clock
 from protocol.dialects import tanstack
 from protocol.dialects.room import MOST_CHARACTERS, shortened
 from protocol.errors import Invalid
@@ -95,7 +94,7 @@ def _brought(active: Run, before: list[Json]) -> list[Json]:
 
 
 def _questions(thread: Thread) -> Json | None:
-    now = timezone.now()
+    now = clock.now()
     rows = [row for row in interrupts.newest(thread.pk).select_related("run") if row.missing(now)]
     if not rows:
         return None

@@ -11,6 +11,7 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from agui_project.errors import Conflict, NotFound
+from backends.postgres import clock
 from protocol.errors import Invalid
 from runs.access import access, start
 from runs.lifecycle.schedules import due, template, ticks
@@ -118,7 +119,7 @@ def run_now(principal: Principal, schedule_id: UUID, *, key: str | None = None) 
     Raises NotFound, and as a start does.
     """
     schedule = find(principal, schedule_id)
-    request = template.request_of(schedule, timezone.now(), by_hand=True)
+    request = template.request_of(schedule, clock.now(), by_hand=True)
     return start.start_run(principal, request, key=key).run
 
 
@@ -156,7 +157,7 @@ def _set(principal: Principal, row: Schedule, values: Mapping[str, Any]) -> None
     if set(values) & set(WHEN):
         _set_times(row, values)
     _set_thread(principal, row, values)
-    template.request_of(row, timezone.now())  # raises what a start would raise
+    template.request_of(row, clock.now())  # raises what a start would raise
 
 
 def _set_times(row: Schedule, values: Mapping[str, Any]) -> None:
@@ -182,7 +183,7 @@ def _moment(run_at: datetime, own_zone: ZoneInfo) -> datetime:
         moment = aware.astimezone(UTC)
     except OverflowError:
         raise Invalid("run_at is not a valid time.", details={"path": "run_at"}) from None
-    if moment > timezone.now() + FARTHEST:
+    if moment > clock.now() + FARTHEST:
         raise Invalid("run_at is more than ten years away.", details={"path": "run_at"})
     return moment
 
@@ -204,7 +205,7 @@ def _resume_or_pause(row: Schedule, *, paused: bool) -> None:
         row.next_at, row.stopped = None, StopReason.PAUSED
         return
     # The clock of this machine may be behind that of the one that dealt with the last tick.
-    moment = max(filter(None, (timezone.now(), row.last_tick)))
+    moment = max(filter(None, (clock.now(), row.last_tick)))
     rule = ticks.rule_of(row)
     if rule is None and row.run_at is not None and row.run_at <= moment:
         raise Invalid("run_at has passed; set a later one.", details={"path": "run_at"})

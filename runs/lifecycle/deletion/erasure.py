@@ -6,10 +6,9 @@ are swept soon after (``events.purge``). Open streams are told to re-check acces
 
 import structlog
 from django.db import transaction
-from django.utils import timezone
 
 from agui_project.errors import Conflict
-from backends.postgres import scope
+from backends.postgres import clock, scope
 from events import purge
 from events.models import Journal
 from runs.lifecycle import admission, descendants, lifecycle
@@ -98,7 +97,7 @@ def erase_team(team: Team) -> None:
     runs have not ended. It is idempotent: call it again to resume.
     """
     _check_hold(team)
-    Team.objects.filter(pk=team.pk, archived_at=None).update(archived_at=timezone.now())
+    Team.objects.filter(pk=team.pk, archived_at=None).update(archived_at=clock.now())
     revoked(team.pk)
     for run in Run.objects.for_team(team).filter(status__in=ACTIVE).order_by("-pk"):
         lifecycle.cancel(run)

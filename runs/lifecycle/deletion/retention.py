@@ -16,9 +16,9 @@ from uuid import UUID
 
 import structlog
 from django.db import transaction
-from django.utils import timezone
 
 from agui_project.errors import Conflict
+from backends.postgres import clock
 from events import partitions, purge
 from protocol.fold.fold import Fold
 from protocol.ids import uuid7_floor
@@ -51,7 +51,7 @@ def run_once(seconds: float = 3000.0) -> None:
     until = time.monotonic() + seconds
     for team in Team.objects.filter(legal_hold=False).order_by("pk"):
         if days := limits_of(team).retention_days:
-            _expire(team, timezone.now() - timedelta(days=days), until)
+            _expire(team, clock.now() - timedelta(days=days), until)
     drop_months()
     while time.monotonic() < until and feed.sweep():
         pass
@@ -164,7 +164,7 @@ def _entomb(team_id: UUID, run_ids: list[UUID]) -> None:
     for model in contents:
         model.objects.already_found().filter(run__in=run_ids).delete()
     Run.objects.already_found().filter(pk__in=run_ids).update(
-        purged_at=timezone.now(),
+        purged_at=clock.now(),
         input="{}",
         context=None,
         result=None,

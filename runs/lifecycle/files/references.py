@@ -5,10 +5,10 @@ from uuid import UUID
 
 from django.db import connection
 from django.db.models import Q, QuerySet
-from django.utils import timezone
 
 from agui_project import links
 from agui_project.errors import NotFound
+from backends.postgres import clock
 from protocol.input import file_references
 from protocol.input.run_agent_input import RunRequest
 from runs.models import File, FileReference, Thread
@@ -51,7 +51,7 @@ def of_input(request: RunRequest) -> list[UUID]:
 
 def stored(team: Team) -> QuerySet[File]:
     """The team's files that are there: all of their bytes have come, and they have not expired."""
-    unexpired = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
+    unexpired = Q(expires_at=None) | Q(expires_at__gt=clock.now())
     return File.objects.for_team(team).filter(unexpired, stored_at__isnull=False)
 
 

@@ -8,10 +8,10 @@ import structlog
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Sum
-from django.utils import timezone
 
 from agui_project.errors import Conflict
 from backends.file_store import file_store
+from backends.postgres import clock
 from runs.models import File
 from teams.actors import Actor
 from teams.models import Team
@@ -47,7 +47,7 @@ def reserve(team: Team, by: Actor, name: str, size: int) -> File:
         size=size,
         created_by=by.label,
         creator=by.actor_id,
-        expires_at=timezone.now() + 2 * longest + SLACK,
+        expires_at=clock.now() + 2 * longest + SLACK,
     )
     file.save(force_insert=True)
     return file
@@ -55,7 +55,7 @@ def reserve(team: Team, by: Actor, name: str, size: int) -> File:
 
 def complete(file: File, name: str, media_type: str, size: int, sha256: str) -> bool:
     """Note that all bytes are stored; False if the reservation is over, with its team perhaps."""
-    now = timezone.now()
+    now = clock.now()
     unused = timedelta(hours=settings.AGUI_FILE_UNUSED_HOURS)
     rows = File.objects.already_found().filter(pk=file.pk, stored_at=None, expires_at__gt=now)
     return bool(
@@ -73,7 +73,7 @@ def complete(file: File, name: str, media_type: str, size: int, sha256: str) -> 
 def expire(file: File) -> None:
     """End a file in the caller's transaction: nobody sees it any more, and it is swept."""
     File.objects.already_found().filter(pk=file.pk).update(
-        stored_at=None, sha256="", expires_at=timezone.now()
+        stored_at=None, sha256="", expires_at=clock.now()
     )
 
 
@@ -89,9 +89,7 @@ def sweep() -> int:
     moment has the row's lock and keeps the file.
     """
     with transaction.atomic():
-        over = File.objects.of_any_team().filter(
-            expires_at__lt=timezone.now(), team__legal_hold=False
-        )
+        over = File.objects.of_any_team().filter(expires_at__lt=clock.now(), team__legal_hold=False)
         rows = list(
             over.select_for_update(skip_locked=True, no_key=True, of=("self",))
             .select_related(None)
@@ -104,7 +102,7 @@ def sweep() -> int:
 
 def erase(team: Team) -> None:
     """Delete all files of a team that is being erased. Raises OSError if the store refuses."""
-    File.objects.for_team(team).update(stored_at=None, sha256="", expires_at=timezone.now())
+    File.objects.for_team(team).update(stored_at=None, sha256="", expires_at=clock.now())
     for file in File.objects.for_team(team).iterator():
         asyncio.run(discard(file))
 

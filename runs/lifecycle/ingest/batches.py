@@ -15,10 +15,10 @@ import structlog
 from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from agui_project.errors import Conflict, MethodNotAllowed, Unavailable
 from backends import work
+from backends.postgres import clock
 from events import findings
 from events.journal import Claim
 from events.models import Journal
@@ -169,7 +169,7 @@ def _taken(
     limits = limits_of(run.team_id)
     wait = _pace(ingest, limits, len(events))
     intake = intakes.fed(run, ingest, stored)
-    if timezone.now() > ingest.ends_at:
+    if clock.now() > ingest.ends_at:
         records = intake.fail(RunErrorCode.TIMEOUT, "The run took longer than it may.")
         _append(run, Claim(run.pk, ingest.generation, stored.head), records, intake)
         return None
@@ -227,7 +227,7 @@ def _pace(ingest: Ingest, limits: Limits, events: int) -> float:
     """Count a batch against the team's events per second; the seconds it is ahead of them."""
     if not limits.events_per_second:
         return 0.0
-    now = timezone.now()
+    now = clock.now()
     ahead = (ingest.paced_until - now).total_seconds()
     if ahead > AHEAD:
         raise LimitReached.of("events_per_second", limits.events_per_second, after=ahead)

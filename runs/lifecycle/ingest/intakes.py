@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.conf import settings
 
+from backends.postgres import clock
 from events import journal
 from events.models import Journal
 from protocol.encoding import Record
@@ -45,6 +46,7 @@ def new(
         repair=run.agent.policy == Policy.REPAIR,
         states=True,
         history=messages,
+        clock=clock.seconds,
     )
 
 

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
+from backends.postgres import clock
 from protocol.errors import Invalid
 from runs.models import Missed, Schedule
 
@@ -93,7 +94,7 @@ def cron(expression: str, time_zone: str, shortest: float) -> Cron:
             ) from None
         raise _bad(f"is malformed: {str(error).lower()}") from None
     rule = Cron(expression, zone(time_zone))
-    now = datetime.now(UTC)
+    now = clock.now()
     until = rule.after(now) + LOOKED_AHEAD
     soon = takewhile(lambda tick: tick < until, rule.every(now))
     gaps = (later - earlier for earlier, later in pairwise(islice(soon, LOOKED_AT)))

@@ -7,10 +7,10 @@ the longer way (``lifecycle.start``): an existing thread, questions, files, agen
 from typing import Any
 from uuid import UUID
 
-import uuid6
 from django.db import connection
 
 from backends import tracing
+from backends.postgres import clock
 from events.models import Journal
 from protocol.input.run_agent_input import RunRequest
 from protocol.strict_json import dumps
@@ -56,7 +56,7 @@ def start(
         creator=starter.actor_id,
     )
     run = Run(
-        journal=Journal() if new_id is None else Journal(id=new_id),
+        journal=Journal(id=new_id or clock.new_id()),
         team=team,
         thread=thread,
         run_id=request.run_id,
@@ -96,7 +96,7 @@ def _values(run: Run, choice: AgentChoice, limits: Limits) -> dict[str, Any]:
         "digest": run.request_digest,
         "label": run.started_by,
         "actor": run.starter,
-        "line": uuid6.uuid7(),
+        "line": clock.new_id(),
         "address": ADDRESS.get(),
         "trace": tracing.traceparent(),
     }

@@ -10,8 +10,8 @@ from uuid import UUID, uuid4
 
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Exists, OuterRef
-from django.utils import timezone
 
+from backends.postgres import clock
 from backends.postgres.compiled import Compiled
 from events import journal
 from events.journal import Batch, Claim
@@ -79,7 +79,7 @@ def claim(run_id: UUID, at: datetime | None = None, *, begins: bool = False) -> 
     """
     run, is_first = _read(run_id)
     past = Fold() if is_first else history.current(run.thread_id, run.thread)
-    now = at or timezone.now()
+    now = at or clock.now()
     begins = begins and run.agent.kind != EXTERNAL
 
     def attempt() -> Claimed | None:

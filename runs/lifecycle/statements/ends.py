@@ -4,8 +4,8 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.utils import timezone
 
+from backends.postgres import clock
 from events.writer.lease import Statement
 from runs.lifecycle.statements import figures
 from runs.lifecycle.statuses import leading_to
@@ -43,6 +43,6 @@ def _values(run_id: UUID, status: Status, columns: dict[str, Any]) -> dict[str, 
         **columns,
         "run": run_id,
         "status": status.value,
-        "at": timezone.now(),
+        "at": clock.now(),
         "endable": leading_to(status),
     }

@@ -1,6 +1,10 @@
 """A new run in an existing thread: journal, run, audit line and its job, in one message.
 
 A message of several statements is one transaction, unless the caller has begun one.
+
+Here is the order of a thread's runs: the ids rise. The caller has the thread's lock, and a run is
+stored only with an id above those of all earlier ones, whatever clock has made them. Whatever
+compares runs of one thread compares their ids.
 """
 
 from functools import cache
@@ -10,15 +14,25 @@ from uuid import UUID
 from django.db import connection, models
 
 from backends import tracing
+from backends.postgres import clock
 from events.models import Journal
+from protocol.ids import above
 from runs.lifecycle import admission
 from runs.models import Run
 from teams.limits import Limits
 from teams.models import AuditEntry
 
+# No row, and then nothing by the following statements, if the thread has a run with a higher id.
 RUN = """
-with journal as ({insert_journal} values ({journal}))
-{insert_run} values ({run}) returning created_at
+with newest as (
+    select where not exists (
+        select from runs_run
+         where thread_id = %(run__thread_id)s and journal_id >= %(run__journal_id)s)),
+journal as ({insert_journal} select {journal} from newest)
+{insert_run} select {run} from newest returning created_at
+"""
+NEWEST = """
+select journal_id from runs_run where thread_id = %s order by journal_id desc limit 1
 """
 KNOWN = """
 select exists (select from runs_thread where team_id = %(team)s and thread_id = %(thread)s)
@@ -42,11 +56,28 @@ def knows_thread(team_id: UUID, thread_id: str) -> bool:
 
 
 def insert(run: Run, line: AuditEntry, limits: Limits | None) -> None:
-    """Insert ``run`` and its new journal.
+    """Insert ``run`` and its new journal; under its thread's lock.
 
     ``limits``: those by which it is admitted; None for a run that takes no place in the queue now.
-    Raises LimitReached if too many runs wait.
+    A newer run of the thread raises the id, in ``line`` too. Raises LimitReached if too many runs
+    wait.
     """
+    if not _insert(run, line, limits):
+        run.journal = Journal(id=next_id(run.thread_id))
+        line.target = str(run.pk)
+        _insert(run, line, limits)
+    for instance in (run, run.journal):
+        instance._state.adding, instance._state.db = False, connection.alias
+
+
+def next_id(thread_id: UUID) -> UUID:
+    """An id above those of all runs of a thread that has some; under the thread's lock."""
+    with connection.cursor() as cursor:
+        cursor.execute(NEWEST, [thread_id])
+        return max(clock.new_id(), above(cursor.fetchone()[0]))
+
+
+def _insert(run: Run, line: AuditEntry, limits: Limits | None) -> bool:
     statements = [_run(), _line()]
     values = _values("run", run) | _values("journal", run.journal) | _values("line", line)
     values["run"] = run.pk
@@ -58,13 +89,15 @@ def insert(run: Run, line: AuditEntry, limits: Limits | None) -> None:
             values["traceparent"] = traceparent
     with admission.refusing(limits), connection.cursor() as cursor:
         cursor.execute(";".join(statements), values)
-        run.created_at = cursor.fetchone()[0]
+        row = cursor.fetchone()
+        if row is None:
+            return False
+        run.created_at = row[0]
         if limits is not None:
             cursor.nextset()
             cursor.nextset()
             run.job_id = cursor.fetchone()[0]
-    for instance in (run, run.journal):
-        instance._state.adding, instance._state.db = False, connection.alias
+    return True
 
 
 @cache

@@ -15,8 +15,8 @@ import structlog
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Count
-from django.utils import timezone
 
+from backends.postgres import clock
 from runs.lifecycle.webhooks import payloads, pushes, signing
 from runs.lifecycle.webhooks.choice import Choice
 from runs.models import DeliveryStatus, Webhook, WebhookDelivery
@@ -72,7 +72,7 @@ def claim(busy: Sequence[WebhookDelivery], choice: Choice | None = None) -> list
     if not ids:
         return []
     with transaction.atomic():
-        now = timezone.now()
+        now = clock.now()
         rows = WebhookDelivery.objects.of_any_team().filter(pk__in=ids, due_at__lte=now)
         # What another worker has locked, it is claiming.
         free_rows = rows.filter(status=DeliveryStatus.PENDING).select_for_update(
@@ -88,7 +88,7 @@ def claim(busy: Sequence[WebhookDelivery], choice: Choice | None = None) -> list
 
 def call_of(delivery: WebhookDelivery) -> Call | Outcome:
     """What to post for a claimed delivery; an Outcome if there is nothing that could be posted."""
-    webhook, now = delivery.webhook, timezone.now()
+    webhook, now = delivery.webhook, clock.now()
     of_task = webhook.task is not None
     try:
         body = pushes.body(delivery) if of_task else payloads.body(delivery, webhook.contents)
@@ -124,7 +124,7 @@ def record(delivery: WebhookDelivery, outcome: Outcome) -> bool:
             tries=delivery.tries + 1,
             due_at=due_at,
             attempts=[*delivery.attempts, entry][-ATTEMPTS:],
-            ended_at=None if status == DeliveryStatus.PENDING else timezone.now(),
+            ended_at=None if status == DeliveryStatus.PENDING else clock.now(),
         )
         # The lease was over, and another worker tries by now: its outcome will count.
         if not stored:
@@ -153,7 +153,7 @@ def _next(delivery: WebhookDelivery, outcome: Outcome) -> tuple[datetime, Delive
         return first, DeliveryStatus.FAILED, delivery.due_at
     spread = random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311  (not for secrets)
     pause = timedelta(seconds=pauses[delivery.tries] * spread)
-    return first, DeliveryStatus.PENDING, timezone.now() + pause
+    return first, DeliveryStatus.PENDING, clock.now() + pause
 
 
 def _judge(delivery: WebhookDelivery, outcome: Outcome, first: datetime, *, gave_up: bool) -> None:
@@ -190,7 +190,7 @@ def _stop(rows: Any, reason: Stop, by: Acting | str) -> None:
 def sweep() -> int:
     """Delete some of what is older than AGUI_WEBHOOK_RETENTION_DAYS; returns how many."""
     rows = WebhookDelivery.objects.of_any_team()
-    before = timezone.now() - timedelta(days=settings.AGUI_WEBHOOK_RETENTION_DAYS)
+    before = clock.now() - timedelta(days=settings.AGUI_WEBHOOK_RETENTION_DAYS)
     old = rows.filter(created_at__lt=before).order_by("created_at").values_list("pk", flat=True)
     swept = rows.filter(pk__in=list(old[:SWEPT])).delete()[0]
     over = Webhook.objects.of_any_team().filter(thread__isnull=False, enabled=False)

@@ -1,6 +1,5 @@
 """Which runs contain all words of a text."""
 
-import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -9,6 +8,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import connection
 from django.db.models import BooleanField, F, Func, Q, QuerySet, UUIDField, Value
 
+from backends.postgres import clock
 from protocol.ids import uuid7_floor
 from runs.lifecycle.words import stretches
 from runs.lifecycle.words.cut import lexemes, words
@@ -67,7 +67,7 @@ def newest(team: UUID, text: str, below: UUID | None = None) -> Newest:
         "words": parts,
         "prefix": prefix,
         "query": _query(team, text),
-        "below": below or uuid7_floor(time.time() + AHEAD),
+        "below": below or uuid7_floor(clock.seconds() + AHEAD),
         "enough": ENOUGH,
         "top": stretches.LEVELS[-1],
     }

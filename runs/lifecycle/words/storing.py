@@ -16,6 +16,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import F, Func, TextField, Value
 
+from backends.postgres import clock
 from events import outlines
 from protocol.ids import uuid7_floor, uuid7_seconds
 from runs.lifecycle.words import contents, stretches
@@ -89,7 +90,10 @@ def mark() -> int:
     marks = RunWords.objects.of_any_team()
     newest = marks.order_by("-pk").values_list("pk", flat=True).first()
     oldest = marks.order_by("pk").values_list("pk", flat=True).first()
-    after = uuid7_floor(uuid7_seconds(newest) - LATEST) if newest else UUID(int=2**128 - 1)
+    after = UUID(int=2**128 - 1)
+    if newest:
+        # An id can be of the future: a clock that was ahead has made it, or one of its thread.
+        after = uuid7_floor(min(uuid7_seconds(newest), clock.seconds()) - LATEST)
     before = oldest or UUID(int=2**128 - 1)
     values = {"after": after, "before": before, "most": MARKED, "stale": STALE, "done": DONE}
     count = 0

@@ -5,8 +5,8 @@ from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.utils import timezone
 
+from backends.postgres import clock
 from protocol.errors import HostError
 from teams import keys
 from teams.models import Role, Scope, Team
@@ -31,7 +31,7 @@ class Command(BaseCommand):
         if team is None:
             raise CommandError(f"There is no team {options['team']!r}.")
         days: int | None = options["days"]
-        expires = None if days is None else timezone.now() + timedelta(days=days)
+        expires = None if days is None else clock.now() + timedelta(days=days)
         try:
             _, key = keys.create_key(
                 team, options["name"], Role(options["role"]), None, expires,

@@ -1,6 +1,5 @@
 """Who gets a job, and when: a team's limit, a thread's turn, and fairness between teams."""
 
-import time
 from functools import partial
 from typing import Any
 
@@ -15,6 +14,7 @@ from runs.worker import reaper
 from teams.limits import LimitReached
 from teams.models import TeamLimits
 from tests.cast import Actor, Cast, fresh, start
+from tests.runs import clocks
 from tests.together import frozen, together
 
 pytestmark = pytest.mark.django_db
@@ -178,12 +178,11 @@ class TestRefusals:
         start(cast.alice, key="k")  # the same run as before
         start(cast.charlie)
 
-    def test_the_minute_passes(self, cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_minute_passes(self, cast: Cast) -> None:
         limit(cast.alice, runs_per_minute=1)
         start(cast.alice)
-        now = time.time()
-        monkeypatch.setattr(time, "time", lambda: now + 61)
-        start(cast.alice)
+        with clocks.ahead(61):
+            start(cast.alice)
 
     def test_too_much_is_stored(self, cast: Cast) -> None:
         run = start(cast.alice)

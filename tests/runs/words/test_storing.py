@@ -15,6 +15,7 @@ from runs.lifecycle.deletion import erasure, retention
 from runs.lifecycle.words import contents, search, storing
 from runs.models import Run, RunWords
 from tests.cast import Actor, Cast, start
+from tests.runs import clocks
 from tests.runs.asking import end
 from tests.runs.lifecycle.test_retention import elsewhere
 from tests.runs.past import old_run
@@ -52,6 +53,16 @@ def in_thread(work: Callable[[], object]) -> threading.Thread:
 
 
 class TestWhen:
+    def test_an_id_of_the_future_hides_no_later_run(self, cast: Cast) -> None:
+        saying(cast.alice, "first", "a")
+        storing.run_once(10)
+        with clocks.ahead(2 * storing.LATEST):
+            saying(cast.alice, "early", "b")
+        storing.run_once(10)
+        run = saying(cast.alice, "refund", "c")
+        storing.run_once(10)
+        assert runs_with(cast, "refund") == {run.pk}
+
     def test_after_the_end_and_once(self, cast: Cast) -> None:
         run = saying(cast.alice, "refund")
         assert runs_with(cast, "refund") == set()
