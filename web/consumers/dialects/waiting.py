@@ -10,7 +10,7 @@ from events.follow import follow
 from events.frames import Frames
 from events.hub import hub
 from protocol.dialects.fold import Dialect
-from runs.access import access
+from runs.access import access, sight
 from runs.models import Run
 from teams import authentication
 from teams.authentication import Principal
@@ -51,15 +51,18 @@ def _reread(principal: Principal, run_id: UUID) -> Run:
     return access.find(now, run_id)
 
 
-async def feed(fold: Dialect, run_id: UUID) -> int:
-    """Feed a fold with the events that a log has now; returns the number of the last.
+async def feed(fold: Dialect, principal: Principal, run: Run) -> int:
+    """Feed a fold with the events of a log that the principal sees; the number of the last.
 
     Stretch by stretch: between two, others get the event loop and the database.
     """
     position, teller = 0, Teller(fold, None)
-    while (stretch := await hub().stretch(run_id, position)).payloads:
+    alone = None
+    if not sight.is_whole(principal, run):
+        alone = await db_read(sight.view, principal, run)
+    while (stretch := await hub().stretch(run.pk, position)).payloads:
         frames = Frames.of_stretch(stretch)
-        teller.pieces(frames)
+        teller.pieces(frames if alone is None else frames.seen(alone.see))
         position = frames.last
     return position
 
