@@ -31,7 +31,7 @@ class Frames:
         first, payloads = stretch.first, stretch.payloads
         return cls(first, first + len(payloads) - 1, payloads, final=stretch.final)
 
-    def seen(self, see: Callable[[bytes], bytes]) -> "Frames":
+    def through(self, see: Callable[[bytes], bytes]) -> "Frames":
         """The same stretch with each event as one reader sees it."""
         if self.payloads is None:
             return self

@@ -20,20 +20,21 @@ Wire = dict[str, Any]
 class Past:
     """What a thread had before a run: enough to tell the run's own messages from the others."""
 
-    __slots__ = ("_brought", "_has_state", "_ids", "_opens", "_texts")
+    __slots__ = ("_brought", "_calls", "_has_state", "_ids", "_opens", "_texts")
 
     def __init__(self, history: Iterable[Mapping[str, Any]], input: Mapping[str, Any]) -> None:
         """``history``: the thread's messages, including those that the run's ``input`` brought."""
         self._ids: set[str] = set()
+        self._calls: set[str] = set()
         self._texts: set[int] = set()
         self._brought = frozenset(message["id"] for message in input.get("messages") or ())
         self._has_state = self._opens = False
         for message in history:
             if message["id"] not in self._brought:
                 self._ids.add(message["id"])
-                content = message.get("content")
-                if content.__class__ is str and content:
-                    self._texts.add(hash(content))
+                self._calls.update(call["id"] for call in message.get("toolCalls") or ())
+                if text := _text(message):
+                    self._texts.add(hash(text))
 
     def expect_state(self) -> None:
         """The next STATE_SNAPSHOT is the host's, of the state that the run begins with."""
@@ -57,12 +58,19 @@ class Past:
         return event
 
     def _is_own(self, message: Mapping[str, Any]) -> bool:
-        # Some agents give all messages new ids whenever they send them.
         if message["id"] in self._brought:
             return True
-        content = message.get("content")
-        repeats = content.__class__ is str and hash(content) in self._texts
+        # Some agents give all messages new ids whenever they send them.
+        calls = {call["id"] for call in message.get("toolCalls") or ()}
+        repeats = hash(_text(message)) in self._texts or calls & self._calls
         return message["id"] not in self._ids and not repeats
+
+
+def _text(message: Mapping[str, Any]) -> str:
+    content = message.get("content")
+    if content.__class__ is list:
+        return "".join(part.get("text") or "" for part in content)
+    return content if content.__class__ is str else ""
 
 
 def marked(event: Wire, mark: Wire) -> Wire:

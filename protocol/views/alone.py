@@ -153,8 +153,8 @@ class Alone:
             yield from self._placed(keys, operation.get("value"), kind)
         elif kind in ("copy", "move"):
             source = steps(operation["from"])
-            found = self._found(source)
-            value = found if found is GONE else deep_copy(found)
+            there = self._found(source)
+            value = there if there is GONE else deep_copy(there)
             cut = {(*keys, *path) for path in self._cut_below(source)}
             if kind == "move":
                 yield from self._removed(source)

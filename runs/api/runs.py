@@ -212,8 +212,8 @@ def _page(run_id: UUID, after: int, query: Mapping[str, str], alone: Alone | Non
 
 def _shown(page: Page, types: Collection[str], alone: Alone) -> Page:
     """The page for a reader of the run alone, whose view needs the events of all types."""
-    seen = [(seq, kind, alone.see(stored.encode()).decode()) for seq, kind, stored in page.rows]
-    rows = [row for row in seen if row[1] in types]
+    visible = [(seq, kind, alone.see(stored.encode()).decode()) for seq, kind, stored in page.rows]
+    rows = [row for row in visible if row[1] in types]
     return page._replace(rows=rows, through=page.rows[-1][0] if page.rows else page.through)
 
 

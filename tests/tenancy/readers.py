@@ -33,8 +33,8 @@ class Reader(NamedTuple):
 def get(url: str, *, accept: str = "*/*", **more: str) -> Read:
     async def read(headers: Headers, run: Run, token: str) -> bytes:
         address = url.format(run=run.pk, hex=run.pk.hex, name=run.run_id, token=token)
-        asked = {**headers, "accept": accept, **more}
-        return (await ask("GET", address, asked)).body
+        outgoing = {**headers, "accept": accept, **more}
+        return (await ask("GET", address, outgoing)).body
 
     return read
 

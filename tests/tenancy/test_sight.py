@@ -89,8 +89,8 @@ async def house(cast: Cast, register: Register, writer: JournalWriter) -> House:
         return made
 
     await run("earlier", "SECRET question")
-    sent = {"deep": {"text": "SECRET sent", "n": 1}, "draft": "SECRET draft"}
-    runs = [await run("one", "OWN question"), await run("two", "OWN question", state=sent)]
+    from_client = {"deep": {"text": "SECRET sent", "n": 1}, "draft": "SECRET draft"}
+    runs = [await run("one", "OWN question"), await run("two", "OWN question", state=from_client)]
     return await db(_shared, cast, runs)
 
 

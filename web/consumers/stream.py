@@ -213,5 +213,5 @@ async def _alone(
 ) -> AsyncGenerator[Frames | None, None]:
     async with aclosing(frames):
         async for batch in frames:
-            yield batch and await viewing.make(batch.size, partial(batch.seen, alone.see))
+            yield batch and await viewing.make(batch.size, partial(batch.through, alone.see))
             del batch

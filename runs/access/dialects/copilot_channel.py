@@ -42,7 +42,7 @@ def active_run_id(principal: Principal, thread: UUID) -> str | None:
 
 def reading(principal: Principal, thread: UUID, params: dict[str, Any]) -> Reading:
     """What the parameters of a join ask for. Raises NotFound, Invalid, BadCursor, Purged."""
-    newest = _runs(principal, thread).first()
+    newest = _runs(principal, thread).defer("input", "context", "result").first()
     if newest is None or sight.of(principal, newest):
         raise NotFound("There is no such thread.")
     match params.get("stream_mode"), params.get("run_id"), params.get("last_seen_event_id"):

@@ -21,6 +21,15 @@ def test_messages_of_the_run_are_named() -> None:
     assert mark_of(event) == {"own": ["new", "a"]}
 
 
+def test_what_an_agent_sends_again_under_new_ids_is_older() -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    parts = {"id": "p", "role": "user", "content": [{"type": "text", "text": "in parts"}]}
+    calling = {"id": "q", "role": "assistant", "toolCalls": [call]}
+    past = Past([OLD, parts, calling], {})
+    event = past.mark(snapshot({**parts, "id": "1"}, {**calling, "id": "2"}))
+    assert mark_of(event) == {"own": []}
+
+
 def test_the_first_run_has_no_marks() -> None:
     event = snapshot(NEW)
     assert Past([NEW], {"messages": [NEW]}).mark(event) == snapshot(NEW)

@@ -39,7 +39,7 @@ def conversation(*ids: str, own: list[str] | None = None) -> Wire:
     return {"type": "MESSAGES_SNAPSHOT", "messages": messages, **more}
 
 
-def shown(*events: Wire, begins: bool = False) -> list[Wire]:
+def seen_by_reader(*events: Wire, begins: bool = False) -> list[Wire]:
     """Each event as the reader gets it, which is the same for its encoded form."""
     view, other = Alone(begins=begins), Alone(begins=begins)
     visible: list[Wire] = []
@@ -56,7 +56,7 @@ def shown(*events: Wire, begins: bool = False) -> list[Wire]:
 def state_after(*events: Wire, begins: bool = False) -> Any:
     """The state that a client holds."""
     state: Any = {}
-    for event in shown(*events, begins=begins):
+    for event in seen_by_reader(*events, begins=begins):
         match event["type"]:
             case "STATE_SNAPSHOT":
                 state = json.loads(json.dumps(event["snapshot"]))
@@ -66,7 +66,7 @@ def state_after(*events: Wire, begins: bool = False) -> Any:
 
 
 def test_the_state_of_the_input_is_left_out() -> None:
-    first, opening = shown(started(OLD, "u"), snapshot(OLD, **INHERITED), begins=True)
+    first, opening = seen_by_reader(started(OLD, "u"), snapshot(OLD, **INHERITED), begins=True)
     assert first["input"]["state"] == {}
     assert [message["id"] for message in first["input"]["messages"]] == ["u"]
     assert opening["snapshot"] == {}
@@ -109,7 +109,7 @@ def test_the_state_of_the_input_is_left_out() -> None:
 def test_deltas_show_what_the_run_has_set(operations: list[Wire], state: Any) -> None:
     log = [started(OLD), snapshot(OLD, **INHERITED), delta(*operations)]
     assert state_after(*log) == state
-    assert "SECRET" not in json.dumps(shown(*log))
+    assert "SECRET" not in json.dumps(seen_by_reader(*log))
 
 
 def test_a_snapshot_of_the_agent_shows_what_has_changed() -> None:
@@ -117,27 +117,31 @@ def test_a_snapshot_of_the_agent_shows_what_has_changed() -> None:
     assert state_after(*log) == {"mine": [1]}
     later = delta(op("add", "/mine/-", 2), op("replace", "/kept", "SECRET kept and more"))
     assert state_after(*log, later) == {"mine": [1, 2]}
-    assert "SECRET" not in json.dumps(shown(*log, later))
+    assert "SECRET" not in json.dumps(seen_by_reader(*log, later))
 
 
 def test_a_run_that_inherits_nothing_shows_all() -> None:
     log = [started({}), snapshot({"a": 1}), delta(op("add", "/b", 2)), conversation("m", "n")]
-    assert shown(*log, begins=True) == log
+    assert seen_by_reader(*log, begins=True) == log
     marked = [started({}), snapshot({"a": 1}, **{"agui-host": {"inherited": False}})]
-    assert shown(*marked) == marked
+    assert seen_by_reader(*marked) == marked
 
 
 def test_of_a_conversation_the_own_messages_remain() -> None:
     start = {"type": "TEXT_MESSAGE_START", "messageId": "streamed", "role": "assistant"}
     log = [started(None, "u"), start, conversation("old", "u", "streamed", "whole", own=["whole"])]
-    assert [each["id"] for each in shown(*log)[-1]["messages"]] == ["u", "streamed", "whole"]
+    assert [each["id"] for each in seen_by_reader(*log)[-1]["messages"]] == [
+        "u",
+        "streamed",
+        "whole",
+    ]
 
 
 def test_an_unmarked_log_shows_less() -> None:
     """A log from before the marks: its first snapshot counts as older, and unknown messages."""
     log = [started(None, "u"), snapshot(OLD), snapshot({**OLD, "mine": 1}), conversation("x", "u")]
     assert state_after(*log) == {"mine": 1}
-    assert [each["id"] for each in shown(*log)[-1]["messages"]] == ["u"]
+    assert [each["id"] for each in seen_by_reader(*log)[-1]["messages"]] == ["u"]
     bare = {"type": "RUN_STARTED", "threadId": "t", "runId": "r"}
     assert state_after(bare, snapshot(OLD), begins=True) == {}
     unknown = [started(), delta(op("add", "/a", {"b": "SECRET"}), op("add", "/c", 1))]
@@ -147,7 +151,7 @@ def test_an_unmarked_log_shows_less() -> None:
 def test_raw_events_are_empty() -> None:
     raw = {"type": "RAW", "event": {"messages": ["SECRET"]}, "source": "x", "timestamp": 1}
     text = {"type": "TEXT_MESSAGE_START", "messageId": "m", "rawEvent": "SECRET"}
-    assert shown(raw, text) == [
+    assert seen_by_reader(raw, text) == [
         {"type": "RAW", "event": {}, "timestamp": 1},
         {"type": "TEXT_MESSAGE_START", "messageId": "m"},
     ]
@@ -156,4 +160,4 @@ def test_raw_events_are_empty() -> None:
 def test_an_activity_that_may_be_an_earlier_runs_is_not_its_own() -> None:
     activity: Mapping[str, Any] = {"type": "ACTIVITY_SNAPSHOT", "messageId": "a", "content": {}}
     log = [dict(activity), {**activity, "messageId": "b", "replace": False}, conversation("a", "b")]
-    assert [each["id"] for each in shown(*log)[-1]["messages"]] == ["a"]
+    assert [each["id"] for each in seen_by_reader(*log)[-1]["messages"]] == ["a"]

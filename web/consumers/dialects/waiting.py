@@ -62,7 +62,7 @@ async def feed(fold: Dialect, principal: Principal, run: Run) -> int:
         alone = await db_read(sight.view, principal, run)
     while (stretch := await hub().stretch(run.pk, position)).payloads:
         frames = Frames.of_stretch(stretch)
-        teller.pieces(frames if alone is None else frames.seen(alone.see))
+        teller.pieces(frames if alone is None else frames.through(alone.see))
         position = frames.last
     return position
 
