@@ -7,7 +7,7 @@ STATE_SNAPSHOT of the agent, if the run began without a state, ``{"agui-host": {
 false}}``. The first run of a thread that brings no state has no marks.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 MARK = "agui-host"
@@ -27,7 +27,7 @@ class Past:
         self._ids: set[str] = set()
         self._calls: set[str] = set()
         self._texts: set[int] = set()
-        self._brought = frozenset(message["id"] for message in input.get("messages") or ())
+        self._brought = frozenset(_ids(input.get("messages")))
         self._has_state = self._opens = False
         for message in history:
             if message["id"] not in self._brought:
@@ -64,6 +64,13 @@ class Past:
         calls = {call["id"] for call in message.get("toolCalls") or ()}
         repeats = hash(_text(message)) in self._texts or calls & self._calls
         return message["id"] not in self._ids and not repeats
+
+
+def _ids(messages: Any) -> Iterator[str]:
+    # An input that cannot be echoed does not stop its run.
+    for message in messages if messages.__class__ is list else ():
+        if message.__class__ is dict and message.get("id").__class__ is str:
+            yield message["id"]
 
 
 def _text(message: Mapping[str, Any]) -> str:

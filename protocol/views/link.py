@@ -115,7 +115,7 @@ class LinkView:
         return [self._with(event, "snapshot", self._value(event["snapshot"], "state"))]
 
     def _state_delta(self, event: Event) -> Shown:
-        if self._state is _UNSET or not event["delta"]:
+        if self._state is _UNSET:
             return []  # the patch applies to the state of the input, which links do not show
         if not self.hidden:
             return [event]
