@@ -47,7 +47,7 @@ def view(principal: Principal, run: Run, after: int = 0) -> Alone | None:
 
 def is_whole(principal: Principal, run: Run) -> bool:
     """Whether the principal certainly sees all, without a query; if not, ``of`` decides."""
-    return access.is_own(principal, run)
+    return Run.thread.is_cached(run) and access.is_own(principal, run)
 
 
 def of_each(principal: Principal, run_ids: Collection[UUID], owner: UUID) -> dict[UUID, Sight]:
