@@ -38,15 +38,15 @@ def panel(principal: Principal, run: Run) -> Panel | None:
     details = failures.for_page(principal, run)
     if details is None:
         return None
-    rows = _before(run)
+    rows = _before(principal, run)
     sentence = _sentence(run.agent.slug, details["exception"], rows)
     return Panel(sentence, details, rows, failures.alike(principal, run))
 
 
-def _before(run: Run) -> list[Row]:
+def _before(principal: Principal, run: Run) -> list[Row]:
     since = max(0, run.journal.head - EVENTS)
     try:
-        part = outlines.read(run, {"since": str(since)}, seconds=SECONDS)
+        part = outlines.read(principal, run, {"since": str(since)}, seconds=SECONDS)
     except Purged:
         return []
     rows: list[Row] = [json.loads(row) for row in part.rows[-BEFORE - len(WHOLE) - 1 :]]

@@ -16,6 +16,7 @@ from protocol.fold.outline import STEP, SUBAGENT, TOOL
 from protocol.views.redaction import Redaction
 from runs.access.inspect import outlines
 from runs.models import Run
+from teams.authentication import Principal
 
 ROWS = 200
 """Rows in the page; more are one link away."""
@@ -53,12 +54,14 @@ class Panel:
         return _query(self.rows[-1]["n"]) if self.has_more else ""
 
 
-def panel(run: Run, query: QueryDict, url: str, redaction: Redaction | None = None) -> Panel | None:
+def panel(
+    principal: Principal, run: Run, query: QueryDict, url: str, redaction: Redaction | None = None
+) -> Panel | None:
     """The panel of a run that the visitor may view; None if the run was purged."""
     if not run.journal.head:
         return Panel(url, [], 0, 0, has_more=False)  # a run that waits costs no query
     try:
-        part, after = _read(run, query.get(PARAMETER, "0"), redaction)
+        part, after = _read(principal, run, query.get(PARAMETER, "0"), redaction)
     except Purged:
         return None
     rows = [json.loads(row) for row in part.rows]
@@ -68,13 +71,16 @@ def panel(run: Run, query: QueryDict, url: str, redaction: Redaction | None = No
     return Panel(url, rows[:ROWS], after, part.head, len(rows) > ROWS)
 
 
-def _read(run: Run, value: str, redaction: Redaction | None) -> tuple[Slice, int]:
+def _read(
+    principal: Principal, run: Run, value: str, redaction: Redaction | None
+) -> tuple[Slice, int]:
     limits = {"limit": str(ROWS + 1)}
     try:
-        part = outlines.read(run, {"after": value, **limits}, redaction, seconds=SECONDS)
+        query = {"after": value, **limits}
+        part = outlines.read(principal, run, query, redaction, seconds=SECONDS)
         return part, outlines.number({"after": value}, "after")
     except BadCursor:  # A page shows something for every address.
-        return outlines.read(run, limits, redaction, seconds=SECONDS), 0
+        return outlines.read(principal, run, limits, redaction, seconds=SECONDS), 0
 
 
 def took(row: dict[str, Any]) -> str:

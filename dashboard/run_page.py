@@ -43,7 +43,7 @@ def show(
         "levels": Level.choices,
         "imported": archives.imported(run) if run.status in ENDED else None,
         "may_archive": run.status in ENDED and access.sees_thread(principal, run),
-        "outline": panel(run, request.GET, reverse("api-run-outline", args=[run.pk])),
+        "outline": panel(principal, run, request.GET, reverse("api-run-outline", args=[run.pk])),
         "events_json": reverse("api-run-events", args=[run.pk]),
         "findings": findings.of(run, FINDINGS) if run.journal.head else [],
         "repeated_by": repetition.repeated_by(run),

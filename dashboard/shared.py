@@ -80,7 +80,7 @@ def _run(request: HttpRequest, opened: Opened, run_id: UUID) -> HttpResponse:
     context = {
         "opened": opened,
         "run": target,
-        "outline": panel(target, request.GET, f"{base}/outline", redaction),
+        "outline": panel(opened.principal, target, request.GET, f"{base}/outline", redaction),
         "active": listing.is_active(target),
         "events": f"{base}/events",
         "status": f"{base}/status",

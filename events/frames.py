@@ -1,7 +1,7 @@
 """Frames: a stretch of one journal as readers get it, encoded once and shared by all of them."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -30,6 +30,12 @@ class Frames:
         """From a stretch of at least one event."""
         first, payloads = stretch.first, stretch.payloads
         return cls(first, first + len(payloads) - 1, payloads, final=stretch.final)
+
+    def through(self, see: Callable[[bytes], bytes]) -> "Frames":
+        """The same stretch with each event as one reader sees it."""
+        if self.payloads is None:
+            return self
+        return Frames(self.first, self.last, list(map(see, self.payloads)), final=self.final)
 
     @cached_property
     def sse(self) -> bytes:

@@ -7,7 +7,7 @@ folded stays in the memory of its process for a while, so that the next one cont
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from json import loads
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ from protocol.patch import PatchFailed, apply
 from protocol.strict_json import dumps_any
 from protocol.violation import Event
 
+Show = Callable[[Event], Event]
 TYPES = ["STATE_SNAPSHOT", "STATE_DELTA"]
 STEP_EVENTS = 5_000
 MOST_CHANGES = 500
@@ -45,36 +46,48 @@ _folded: OrderedDict[UUID, StateAt] = OrderedDict()
 _lock = threading.Lock()
 
 
-def read(journal_id: UUID, seq: int, base: str, *, seconds: float = SECONDS) -> StateAt:
+def read(
+    journal_id: UUID, seq: int, base: str, *, seconds: float = SECONDS, show: Show | None = None
+) -> StateAt:
     """The state after the event ``seq``; ``base`` is that before the first, both as JSON text.
 
-    Of a log that takes longer than so many ``seconds``, ``at`` says how far this request came. The
-    caller has checked access.
+    ``show`` is how the reader sees each event, from the first; without it they see all. Of a log
+    that takes longer than so many ``seconds``, ``at`` says how far this request came. The caller
+    has checked access.
     """
-    start = _known(journal_id, seq) or StateAt(base, 0)
+    start = (_known(journal_id, seq) if show is None else None) or StateAt(base, 0)
     state, at = loads(start.state), start.at
     with _deadline(seconds) as until:
-        for reached, event in _events(journal_id, at, seq, until):
+        for reached, event in _events(journal_id, at, seq, until, show):
             at = reached
             if event is not None:
                 state = _after(state, event)
     result = StateAt(dumps_any(state), at)
-    _remember(journal_id, result)
+    if show is None:
+        _remember(journal_id, result)
     return result
 
 
 def history(
-    journal_id: UUID, path: str, after: int, last: int, base: str, *, seconds: float = SECONDS
+    journal_id: UUID,
+    path: str,
+    after: int,
+    last: int,
+    base: str,
+    *,
+    seconds: float = SECONDS,
+    show: Show | None = None,
 ) -> History:
     """The events after ``after``, up to ``last``, that set what is at ``path``, in order.
 
-    At most about ``MOST_CHANGES``, and those of so many ``seconds``. ``base`` is as for ``read``.
+    At most about ``MOST_CHANGES``, and those of so many ``seconds``. ``base`` and ``show`` are as
+    for ``read``; the events up to ``after`` must have been shown.
     """
     blame = Blame(path) if after else Blame(path, loads(base))
     changes: list[Change] = []
     reached = after
     with _deadline(seconds) as until:
-        for reached, event in _events(journal_id, after, last, until):
+        for reached, event in _events(journal_id, after, last, until, show):
             if event is not None:
                 changes += blame.feed(reached, event)
             if len(changes) >= MOST_CHANGES:
@@ -103,7 +116,7 @@ def _deadline(seconds: float) -> Iterator[float]:
 
 
 def _events(
-    journal_id: UUID, after: int, last: int, until: float
+    journal_id: UUID, after: int, last: int, until: float, show: Show | None
 ) -> Iterator[tuple[int, Event | None]]:
     """The events of the state, at least one step; without an event, how far a step came."""
     while after < last:
@@ -112,7 +125,8 @@ def _events(
             cursor.execute(READ, [journal_id, after, end, TYPES, STEP_BYTES])
             rows = cursor.fetchall()
         for after, payload in rows:
-            yield after, loads(payload)
+            event = loads(payload)
+            yield after, event if show is None else show(event)
             if time.monotonic() > until:
                 return
         # READ leaves out what is beyond a step's bytes.

@@ -19,7 +19,7 @@ from dashboard.inbox.indented import indented
 from dashboard.outline_panel import SECONDS, took
 from dashboard.pages import page
 from events.journal import Purged
-from runs.access import access
+from runs.access import access, sight
 from runs.access.inspect import outlines, states
 from runs.models import Run, Status
 from teams.authentication import Principal
@@ -57,11 +57,11 @@ def compare(request: HttpRequest, principal: Principal, run_id: Any) -> HttpResp
     context: dict[str, Any] = {"principal": principal, "run": run, "other": other}
     if other is not None:
         context |= {
-            "pairs": list(aligned(_rows(other), _rows(run))),
+            "pairs": list(aligned(_rows(principal, other), _rows(principal, run))),
             "most": ROWS,
             "differences": [
                 ("Input", _input_difference(principal, other, run)),
-                ("State at the end", _state_difference(other, run)),
+                ("State at the end", _state_difference(principal, other, run)),
             ],
             "sides": [("Before", other), ("This run", run)],
             "url": reverse("run", args=[run.pk]),
@@ -96,9 +96,9 @@ def _name(row: Row) -> tuple[str, str, int]:
     return row["kind"], row["name"], len(row["lane"])
 
 
-def _rows(run: Run) -> list[Row]:
+def _rows(principal: Principal, run: Run) -> list[Row]:
     try:
-        part = outlines.read(run, {"limit": str(ROWS)}, seconds=SECONDS)
+        part = outlines.read(principal, run, {"limit": str(ROWS)}, seconds=SECONDS)
     except Purged:
         return []
     rows: list[Row] = [json.loads(row) for row in part.rows]
@@ -107,23 +107,23 @@ def _rows(run: Run) -> list[Row]:
 
 def _input_difference(principal: Principal, before: Run, after: Run) -> list[str] | None:
     """The lines in which the inputs differ; None for a visitor who may not see both."""
-    if not all(access.sees_thread(principal, run) for run in (before, after)):
+    if any(sight.of(principal, run) for run in (before, after)):
         return None
     return _difference(_input(before), _input(after))
 
 
-def _state_difference(before: Run, after: Run) -> list[str] | None:
+def _state_difference(principal: Principal, before: Run, after: Run) -> list[str] | None:
     """The lines in which the states at the end differ; None if one is gone or takes too long."""
     try:
-        sides = [_state(run) for run in (before, after)]
+        sides = [_state(principal, run) for run in (before, after)]
     except Purged:
         return None
     left, right = sides
     return None if left is None or right is None else _difference(left, right)
 
 
-def _state(run: Run) -> list[str] | None:
-    result = states.read(run, {}, seconds=SECONDS)
+def _state(principal: Principal, run: Run) -> list[str] | None:
+    result = states.read(principal, run, {}, seconds=SECONDS)
     if result.at < run.journal.head:
         return None
     return indented(json.loads(result.state)).splitlines()[: 2 * LINES]

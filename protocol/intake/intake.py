@@ -13,12 +13,13 @@ stay on the client's messages.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any
 
 from protocol.encoding import Record, clean_delta, clean_text, encode, encode_delta, is_whole
 from protocol.errors import RunErrorCode, RunFailed
+from protocol.fold.inherited import Past
 from protocol.intake import response_schema
 from protocol.intake.chunks import Chunks
 from protocol.intake.endings import closings, finished, subagent_ending, subagent_error
@@ -47,10 +48,10 @@ _new = tuple.__new__  # makes a named tuple in a third of the time
 class Intake:
     """The intake of one run.
 
-    ``terminal`` is the terminal event once it was accepted, ``findings.new`` are those to take.
-    Methods return the records to append, in order; one that raises has recorded nothing and leaves
-    the intake usable. After the end the host's own methods return nothing and ``accept`` raises
-    RunFailed(INVALID_ORDER).
+    ``terminal`` is the terminal event once it was accepted, ``findings.new`` are those to take,
+    ``past`` marks what is older than the run. Methods return the records to append, in order; one
+    that raises has recorded nothing and leaves the intake usable. After the end the host's own
+    methods return nothing and ``accept`` raises RunFailed(INVALID_ORDER).
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class Intake:
         max_text: int = MAX_TEXT,
         repair: bool = True,
         states: bool = False,
-        history: Iterable[Mapping[str, Any]] = (),
+        history: Collection[Mapping[str, Any]] = (),
         clock: Callable[[], float] = time.time,
     ) -> None:
         """``input`` is echoed on RUN_STARTED; ``clock`` gives epoch seconds.
@@ -86,6 +87,7 @@ class Intake:
         continued = partial(self._find, "chunks", "continued") if repair else None
         self._chunks = Chunks(continued)
         self._early = Chunks(continued)
+        self.past = Past(history, input or {})
         self._reused = ReusedIds(
             self._ids["runId"], history, lambda: self._find("reused_id", "renamed")
         )
@@ -252,8 +254,8 @@ class Intake:
             raise
 
     def _batch(self, kind: str, clean: dict[str, Any]) -> Batch:
-        if kind == "RUN_ERROR":
-            # It may cut everything short, but a log with every part closed reads better.
+        clean = self.past.mark(clean)
+        if kind == "RUN_ERROR":  # a log with every part closed reads better
             return [*self._closings(subagent_error(clean["message"][:MAX_MESSAGE])), clean]
         if kind == "RUN_FINISHED":
             clean = finished(clean, self._verifier.parts)
@@ -394,7 +396,5 @@ class Intake:
 
     def _refuse_unknown_log(self) -> None:
         if self._lost:
-            raise RunFailed(
-                RunErrorCode.INVALID_ORDER,
-                "The parts that this run left open are unknown, so it can only fail.",
-            )
+            text = "The parts that this run left open are unknown, so it can only fail."
+            raise RunFailed(RunErrorCode.INVALID_ORDER, text)

@@ -14,6 +14,7 @@ from typing import Any
 
 from protocol.deep_copy import deep_copy
 from protocol.patch import PatchFailed, apply
+from protocol.views.alone import Alone
 from protocol.views.redaction import ANY, MASK, Redaction, looks_like_json, plain, touches
 
 Event = Mapping[str, Any]
@@ -67,8 +68,10 @@ class Buffer:
 class LinkView:
     """Feed it every event of a log from the first, in order; it returns what the reader gets."""
 
-    def __init__(self, redaction: Redaction) -> None:
+    def __init__(self, redaction: Redaction, alone: Alone | None = None) -> None:
+        """``alone``: a view of the run without what is older, for links that are to it only."""
         self.hidden = redaction
+        self._alone = alone
         self._state: Any = _UNSET
         self._state_shared = True
         self._own: set[str] = set()
@@ -80,7 +83,7 @@ class LinkView:
 
     def copy(self) -> "LinkView":
         """Another view at the same place of the log, for a reader who goes on alone."""
-        other = LinkView(self.hidden)
+        other = LinkView(self.hidden, self._alone and self._alone.copy())
         other._state = self._state if self._state is _UNSET else deep_copy(self._state)
         other._state_shared, other._own = self._state_shared, set(self._own)
         other._activities = {
@@ -94,6 +97,8 @@ class LinkView:
     def show(self, event: Event) -> Shown:
         """Zero, one or two events; the same object if nothing changes."""
         kind = event["type"]
+        if self._alone is not None:
+            event = self._alone.show(event)
         if kind in UNSEEN:
             return []
         if "rawEvent" in event or kind == "RUN_STARTED":

@@ -1,10 +1,19 @@
-"""The outline for readers who only have a link: it shows nothing that the link view hides."""
+"""The outline for readers of one run, and with a link: nothing that their view hides."""
 
 from typing import Any
 
 from protocol.fold.outline import ACTIVITY, INTERRUPT, QUEUE, STATE, STEP
 from protocol.fold.outline_row import FAILED, LONGEST_NAME, SUCCEEDED
 from protocol.views.redaction import MASK, Redaction
+
+
+def alone(row: dict[str, Any]) -> dict[str, Any]:
+    """A row as readers see it who do not see the run's thread.
+
+    The gist of a change of the state is names of its members, some of which are older than the run;
+    its size counts them.
+    """
+    return {**row, "gist": "", "bytes": None} if row["kind"] == STATE else row
 
 
 def linked(row: dict[str, Any], redaction: Redaction) -> dict[str, Any] | None:

@@ -154,7 +154,7 @@ def require_for(principal: Principal, action: str, run: Run) -> None:
 
     Cancelling another person's run takes more than cancelling one's own.
     """
-    own = run.team_id == principal.team.pk and _is_own(principal, run.thread)
+    own = is_own(principal, run)
     others = action == "cancel" and run.starter != principal.actor_id
     needed = [action, "cancel_others"] if others else [action]
     if own and all(map(principal.can, needed)):
@@ -178,8 +178,12 @@ def may(principal: Principal, action: str, run: Run) -> bool:
 
 def sees_thread(principal: Principal, run: Run) -> bool:
     """Whether the principal sees all of the run's thread; if not, it gets no history."""
-    own = run.team_id == principal.team.pk and _is_own(principal, run.thread)
-    return own or bool(_granted(principal, Q(thread=run.thread_id)))
+    return is_own(principal, run) or bool(_granted(principal, Q(thread=run.thread_id)))
+
+
+def is_own(principal: Principal, run: Run) -> bool:
+    """Whether the run's thread is visible without any grant; this takes no query."""
+    return run.team_id == principal.team.pk and _is_own(principal, run.thread)
 
 
 def is_creator(principal: Principal, thread: Thread) -> bool:
@@ -257,7 +261,7 @@ def _note_use(principal: Principal, run: Run) -> None:
     """Record in the team's log who viewed a run by a grant; links are logged when opened."""
     if principal.kind == "link":
         return
-    if run.team_id == principal.team.pk and _is_own(principal, run.thread):
+    if is_own(principal, run):
         return
     used = grants_to(principal).filter(Q(run=run) | Q(thread=run.thread_id))
     for grant in used.select_related("team"):

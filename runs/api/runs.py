@@ -1,6 +1,6 @@
 """The runs resource. A view validates, calls one verb, renders."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
@@ -20,7 +20,8 @@ from protocol.errors import Invalid
 from protocol.input.numbers import whole
 from protocol.schema import EVENTS
 from protocol.views import raw
-from runs.access import access, context, cursors, start
+from protocol.views.alone import Alone
+from runs.access import access, context, cursors, sight, start
 from runs.api import filters
 from runs.api.filters import RunFilter
 from runs.api.serializers import RunRowSerializer, RunSerializer, StartSerializer
@@ -178,13 +179,15 @@ class RunEvents(APIView):
     )
     def get(self, request: Request, run_id: UUID) -> HttpResponse:
         """A page of the log; with ``Accept: text/event-stream`` the same URL streams."""
-        run = access.find(principal_of(request), run_id)
+        principal = principal_of(request)
+        run = access.find(principal, run_id)
         cursor = cursors.from_request(
             {key.lower(): value for key, value in request.headers.items()},
             request.query_params.dict(),
         )
         after = cursors.place(run, cursor)
-        page = _page(run.pk, after, request.query_params.dict())
+        alone = sight.view(principal, run, after)
+        page = _page(run.pk, after, request.query_params.dict(), alone)
         # The stored payloads are sent unchanged: no event is parsed or encoded again.
         events = [(seq, payload) for seq, _, payload in page.rows]
         if not cursors.raw(request.query_params.dict()):
@@ -197,12 +200,21 @@ class RunEvents(APIView):
         return HttpResponse(body, content_type="application/json")
 
 
-def _page(run_id: UUID, after: int, query: Mapping[str, str]) -> Page:
+def _page(run_id: UUID, after: int, query: Mapping[str, str], alone: Alone | None) -> Page:
     limit, part = _limit(query.get("limit")), query.get("type", "").upper()
+    types = [name for name in EVENTS if part in name]
+    if alone is not None:
+        return _shown(journal.read_after(run_id, after, limit), types, alone)
     if not part:
         return journal.read_after(run_id, after, limit)
-    types = [name for name in EVENTS if part in name]
     return journal.search_after(run_id, after, types, limit)
+
+
+def _shown(page: Page, types: Collection[str], alone: Alone) -> Page:
+    """The page for a reader of the run alone, whose view needs the events of all types."""
+    visible = [(seq, kind, alone.see(stored.encode()).decode()) for seq, kind, stored in page.rows]
+    rows = [row for row in visible if row[1] in types]
+    return page._replace(rows=rows, through=page.rows[-1][0] if page.rows else page.through)
 
 
 def _limit(value: str | None) -> int:

@@ -102,7 +102,8 @@ def repeat(run_id: UUID, ends: Callable[[UUID], bool] = lambda _: True) -> Run |
     """Start a lost run again; None if it should not, or no longer, be repeated.
 
     ``ends`` is called under the thread's lock with the id of the new run, to end the lost one if
-    that is to happen with the new start; nothing remains of it if the run is not repeated. Raises turns.NotYet while another request starts a run in its thread, and as ``start``.
+    that is to happen with the new start; nothing remains of it if the run is not repeated. Raises
+    turns.NotYet while another request starts a run in its thread, and as ``start``.
     """
     rows = Run.objects.of_any_team()
     run: Run = rows.select_related("team", "agent", "thread").get(pk=run_id)

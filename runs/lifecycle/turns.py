@@ -69,8 +69,8 @@ def newest(thread_id: UUID, *, until: UUID | None = None) -> list[list[Run]]:
             break
         keys.append(key)
     turns: list[list[Run]] = []
-    along = runs.filter(pk__in=keys).select_related("journal", "agent").order_by("journal_id")
-    for run in along:
+    along = runs.filter(pk__in=keys).select_related("journal", "agent", "thread")
+    for run in along.order_by("journal_id"):
         if turns and continues(run):
             turns[-1].append(run)
         else:

@@ -269,10 +269,8 @@ class Execution:
             stream = self._chained(stream, ctx)
         async with aclosing(stream) as events:
             async for event in events:
-                if event.__class__ is LongEvent:
-                    records = await work.apart(partial(accept, event))
-                else:
-                    records = accept(event)
+                is_long = event.__class__ is LongEvent
+                records = await work.apart(partial(accept, event)) if is_long else accept(event)
                 self._append(records)
                 if self.intake.ended:
                     break
@@ -298,11 +296,8 @@ class Execution:
         # Events as middleware reads them: checked dicts in wire form, without chunks.
         async with aclosing(stream) as events:
             async for event in events:
-                if event.__class__ is LongEvent:
-                    for plain in await self.work.apart(partial(self.intake.plain, event)):
-                        yield plain
-                    continue
-                for plain in self.intake.plain(event):
+                is_long, read = event.__class__ is LongEvent, partial(self.intake.plain, event)
+                for plain in await self.work.apart(read) if is_long else read():
                     yield plain
 
     def _rest(self) -> None:

@@ -79,7 +79,7 @@ async def _follow(
         request,
         send,
         principal,
-        Logs.of(run),
+        Logs.of(principal, run),
         cut=cuts.pop(),  # It must not live as long as the stream.
         reads=cursors.protocol(request.query, declared),
         raw=raw,

@@ -49,7 +49,8 @@ async def connect(request: Request, send: Send) -> None:
     if not joined.runs:
         await _nothing(send)
         return
-    logs, reads = Logs(joined.runs, joined.owner), cursors.protocol(request.query, joined.declared)
+    reads = cursors.protocol(request.query, joined.declared)
+    logs = Logs(joined.runs, joined.owner, doubtful=[])  # the thread is visible
     cuts = [joined.cut]
     del joined  # A cut must not live as long as the stream.
     async with opened(principal):

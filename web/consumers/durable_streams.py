@@ -17,7 +17,7 @@ from teams import authentication
 from teams.authentication import Principal
 from web.asgi_http import Request, answer, endpoint
 from web.consumers import arriving, ingest
-from web.consumers.export.log import payloads
+from web.consumers.export.log import alone_of, payloads
 from web.consumers.opening import opened
 from web.consumers.stream import Logs, send_file, stream_run, while_allowed
 from web.scope import Send
@@ -134,7 +134,8 @@ async def _send_page(
 
     async def pieces() -> AsyncIterator[bytes]:
         separator = b"["
-        async for page in payloads(run.pk, after, run.journal.head):
+        alone = await alone_of(principal, run, after)
+        async for page in payloads(run.pk, after, run.journal.head, alone):
             yield separator + b",".join(page)
             separator = b","
         yield b"]"
@@ -160,7 +161,7 @@ async def _stream(request: Request, send: Send, principal: Principal, run: Run, 
         request,
         send,
         principal,
-        Logs.of(run),
+        Logs.of(principal, run),
         cut=Cut(after, opening),
         view=view,
         headers=[],

@@ -13,7 +13,7 @@ from backends.postgres.bridge import db, db_read
 from backends.postgres.shared_reads import SharedReads
 from events import journal
 from events.frames import Frames
-from runs.access import access, cursors
+from runs.access import access, cursors, sight
 from runs.lifecycle import joining
 from runs.lifecycle.joining import Cut
 from runs.models import Run
@@ -52,7 +52,7 @@ async def events(request: Request, send: Send) -> None:
         await _answer_rest(send, target.run.pk, target.rest, raw=raw)
         return
     async with opened(principal):
-        cuts, logs = [await _cut(request, arrival)], Logs.of(target.run)
+        cuts, logs = [await _cut(request, arrival)], Logs.of(principal, target.run)
         del target, arrival  # Rows and cuts must not live as long as the stream.
         await stream_run(request, send, principal, logs, cut=cuts.pop(), reads=reads, raw=raw)
 
@@ -90,7 +90,7 @@ def _finds(loop: asyncio.AbstractEventLoop) -> SharedReads[Target]:
 
 def _read(request: Request, principal: Principal) -> Target:
     run = access.find(principal, request.kwargs["run_id"])
-    if run.journal.closed_at is None:
+    if run.journal.closed_at is None or sight.of(principal, run) is not None:
         return Target(run, None)
     rest = journal.read_rest(run.journal, Arrival.at(request, principal, run).after)
     return Target(run, Frames.of_stretch(rest) if rest else None)
@@ -98,4 +98,4 @@ def _read(request: Request, principal: Principal) -> Target:
 
 def _join(principal: Principal, run: Run) -> Cut | None:
     # The prelude covers the whole thread, so a reader who sees only this run gets its log.
-    return joining.live(run) if access.sees_thread(principal, run) else Cut(0, b"")
+    return joining.live(run) if sight.of(principal, run) is None else Cut(0, b"")

@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from events.frames import Frames
+from protocol.views.alone import Alone
 from protocol.views.link import LinkView
 from protocol.views.redaction import Redaction
+from runs.access.sight import Sight
 from web import sse
 
 LOG_BYTES = 8_000_000
@@ -30,8 +32,8 @@ class LinkLog:
     leave before that ends.
     """
 
-    def __init__(self, redaction: Redaction) -> None:
-        self.view = LinkView(redaction)
+    def __init__(self, redaction: Redaction, alone: Alone | None) -> None:
+        self.view = LinkView(redaction, alone)
         self.pieces: list[bytes] = []
         self.lock = asyncio.Lock()
         self.in_thread = threading.Lock()
@@ -88,7 +90,7 @@ class LinkReader:
         return piece
 
 
-Key = tuple[UUID, tuple[str, ...]]
+Key = tuple[UUID, tuple[str, ...], Sight | None]
 
 
 class LinkLogs:
@@ -97,12 +99,14 @@ class LinkLogs:
     def __init__(self) -> None:
         self._logs: OrderedDict[Key, LinkLog] = OrderedDict()
 
-    def reader(self, run: UUID, redact: Sequence[str], after: int) -> LinkReader:
-        """A reader of a run under the redaction of its link."""
-        key = run, tuple(redact)
+    def reader(
+        self, run: UUID, redact: Sequence[str], after: int, alone: Sight | None = None
+    ) -> LinkReader:
+        """A reader of a run under the redaction of its link; ``alone`` for one to the run only."""
+        key = run, tuple(redact), alone
         log = self._logs.get(key)
         if log is None:
-            log = self._logs[key] = LinkLog(Redaction(redact))
+            log = self._logs[key] = LinkLog(Redaction(redact), alone and alone.view())
         self._logs.move_to_end(key)
         while len(self._logs) > LOGS:
             self._logs.popitem(last=False)

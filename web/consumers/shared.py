@@ -3,8 +3,9 @@
 from uuid import UUID
 
 from backends.postgres.bridge import db
-from runs.access import access, sharing
+from runs.access import access, sharing, sight
 from runs.access.sharing import Opened
+from runs.access.sight import Sight
 from runs.models import Run
 from teams import authentication
 from web.asgi_http import Request, answer, endpoint
@@ -28,25 +29,26 @@ async def shared_events(request: Request, send: Send) -> None:
 
 
 async def _stream(request: Request, send: Send) -> None:
-    opened, run = await db(_open, request)
+    opened, run, alone = await db(_open, request)
     arrival = Arrival.at(request, opened.principal, run)
     if arrival.has_all:
         await answer(send, 204)
         return
-    view = link_logs.reader(run.pk, opened.grant.redact, arrival.after)
+    view = link_logs.reader(run.pk, opened.grant.redact, arrival.after, alone)
     async with opening.opened(opened.principal):
         await stream_run(
             request,
             send,
             opened.principal,
-            Logs.of(run),
+            Logs([run.pk], run.team_id, doubtful=[]),  # The view is of the run alone, if need be.
             view=view,
             turn=view.log.lock,
             headers=[(b"referrer-policy", b"no-referrer")],
         )
 
 
-def _open(request: Request) -> tuple[Opened, Run]:
+def _open(request: Request) -> tuple[Opened, Run, Sight | None]:
     run_id: UUID = request.kwargs["run_id"]
     opened = sharing.open_link(request.kwargs["token"], authentication.person(request.cookies))
-    return opened, access.find(opened.principal, run_id)
+    run = access.find(opened.principal, run_id)
+    return opened, run, sight.of(opened.principal, run)

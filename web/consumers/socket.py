@@ -7,7 +7,6 @@ from typing import Any
 from django.conf import settings
 
 from backends.postgres.bridge import db
-from events.follow import follow
 from protocol.errors import BadRequest, Invalid
 from protocol.input.numbers import whole
 from protocol.strict_json import dumps
@@ -19,7 +18,7 @@ from web.asgi_http import Request
 from web.consumers import arriving
 from web.consumers.opening import opened
 from web.consumers.sockets import socket
-from web.consumers.stream import while_allowed
+from web.consumers.stream import Logs, followed, while_allowed
 from web.scope import Send
 from web.shares.pace import pace_of
 
@@ -45,7 +44,8 @@ async def run_socket(request: Request, send: Send) -> websocket.Close | None:
     async def sending() -> None:
         nonlocal code
         idle = heartbeat or settings.AGUI_SSE_HEARTBEAT
-        async with aclosing(follow(run.pk, after, idle=idle)) as frames:
+        log = await followed(principal, Logs.of(principal, run), after, idle=idle)
+        async with aclosing(log) as frames:
             code = await websocket.stream(
                 send_next,
                 frames,

@@ -15,8 +15,10 @@ from events import journal, recheck
 from events.follow import follow
 from events.frames import Frames
 from events.hub import Reader
+from protocol.views.alone import Alone
 from protocol.views.legacy import Older, Version
-from runs.access import access
+from runs.access import access, sight
+from runs.access.sight import Sight
 from runs.lifecycle.joining import Cut
 from runs.models import Run
 from teams import revocation
@@ -31,16 +33,19 @@ from web.shares.viewing import Viewing, payer_of
 class Logs(NamedTuple):
     """The runs that a stream sends, one after another, and the team that owns them.
 
-    Ids only: rows must not live as long as the stream.
+    ``doubtful`` are those that the reader may see alone, without their thread. Ids only: rows must
+    not live as long as the stream.
     """
 
     runs: Sequence[UUID]
     owner: UUID
+    doubtful: Sequence[UUID]
 
     @classmethod
-    def of(cls, *runs: Run) -> "Logs":
-        """The logs of these runs, which are all of one team."""
-        return cls([run.pk for run in runs], runs[0].team_id)
+    def of(cls, principal: Principal, *runs: Run) -> "Logs":
+        """The logs of these runs, which are all of one team, for this reader."""
+        doubtful = [run.pk for run in runs if not sight.is_whole(principal, run)]
+        return cls([run.pk for run in runs], runs[0].team_id, doubtful)
 
 
 def log_of(run_id: UUID) -> sse.Header:
@@ -73,7 +78,9 @@ async def stream_run(
     stream is framed, to which ``view`` must fit. ``reader``: one that has expected the first run.
     ``turn``: a lock of all readers whose views share a state.
     """
-    first = logs.runs[0]
+    first, sights = logs.runs[0], dict[UUID, Sight]()
+    if logs.doubtful:
+        sights = await db_read(sight.of_each, principal, logs.doubtful, logs.owner)
     position, opening = (cut.position, cut.opening) if cut else (0, b"")
     del cut  # Nothing of the opening must live as long as the stream.
     viewing = Viewing(payer_of(principal), turn)
@@ -88,7 +95,8 @@ async def stream_run(
         del opening
         await sse.begin(send, headers, wire)
         request.set_apart()
-        async with aclosing(_follow_each(logs.runs, position, reader)) as frames:
+        each = _follow_each(logs.runs, position, reader, sights, viewing)
+        async with aclosing(each) as frames:
             sending = sse.stream(
                 send,
                 frames,
@@ -167,12 +175,43 @@ async def while_allowed(
 
 
 async def _follow_each(
-    run_ids: Sequence[UUID], after: int, reader: Reader | None
+    run_ids: Sequence[UUID],
+    after: int,
+    reader: Reader | None,
+    sights: Mapping[UUID, Sight],
+    viewing: Viewing,
 ) -> AsyncGenerator[Frames | None, None]:
     idle = settings.AGUI_SSE_HEARTBEAT
     for run_id in run_ids:
-        async with aclosing(follow(run_id, after, idle=idle, reader=reader)) as frames:
+        frames = follow(run_id, after, idle=idle, reader=reader)
+        if run_id in sights:
+            alone = await db_read(sights[run_id].view, after)
+            frames = _alone(frames, alone, viewing)
+        async with aclosing(frames):
             async for batch in frames:
                 yield batch
                 del batch  # A stalled reader must not keep two pages alive.
         after, reader = 0, None
+
+
+async def followed(
+    principal: Principal, logs: Logs, after: int, *, idle: float
+) -> AsyncGenerator[Frames | None, None]:
+    """``follow`` of the first log, as the principal sees it."""
+    run_id = logs.runs[0]
+    frames = follow(run_id, after, idle=idle)
+    if logs.doubtful:
+        sights = await db_read(sight.of_each, principal, logs.doubtful, logs.owner)
+        if run_id in sights:
+            alone = await db_read(sights[run_id].view, after)
+            return _alone(frames, alone, Viewing(payer_of(principal)))
+    return frames
+
+
+async def _alone(
+    frames: AsyncGenerator[Frames | None, None], alone: Alone, viewing: Viewing
+) -> AsyncGenerator[Frames | None, None]:
+    async with aclosing(frames):
+        async for batch in frames:
+            yield batch and await viewing.make(batch.size, partial(batch.through, alone.see))
+            del batch

@@ -18,7 +18,6 @@ from agui_project.errors import NotFound
 from backends.held import Hold
 from backends.postgres.bridge import db, db_read
 from events import recheck
-from events.follow import follow
 from events.frames import Frames
 from protocol import strict_json
 from protocol.dialects.tanstack import envelope
@@ -37,7 +36,7 @@ from web.callers import of_team
 from web.consumers import arriving
 from web.consumers.opening import opened
 from web.consumers.sockets import socket
-from web.consumers.stream import while_allowed
+from web.consumers.stream import Logs, followed, while_allowed
 from web.scope import Send
 from web.shares import parsing
 from web.shares.pace import pace_of
@@ -83,7 +82,7 @@ async def _replay(request: Request, send: Send, principal: Principal) -> websock
 
     async def sending() -> None:
         nonlocal code
-        code = await _stream(send, run.pk, after)
+        code = await _stream(send, principal, run, after)
 
     async with opened(principal):
         refused = await while_allowed(
@@ -92,8 +91,10 @@ async def _replay(request: Request, send: Send, principal: Principal) -> websock
     return websocket.Close.REVOKED if refused else code
 
 
-async def _stream(send: Send, run: UUID, after: int) -> websocket.Close:
-    async with aclosing(follow(run, after, idle=settings.AGUI_SSE_HEARTBEAT)) as frames:
+async def _stream(send: Send, principal: Principal, run: Run, after: int) -> websocket.Close:
+    logs = Logs.of(principal, run)
+    log = await followed(principal, logs, after, idle=settings.AGUI_SSE_HEARTBEAT)
+    async with aclosing(log) as frames:
         return await websocket.stream(
             send, frames, stall=settings.AGUI_STALL_TIMEOUT, heartbeats=True, texts=enveloped
         )
@@ -190,7 +191,7 @@ class Conversation:
 
             async def sending() -> None:
                 nonlocal code
-                code = await _stream(self._send, run.pk, 0)
+                code = await _stream(self._send, self._principal, run, 0)
 
             if await sse.beside(sending(), _never(), self._until_refused(run)):
                 code = websocket.Close.REVOKED

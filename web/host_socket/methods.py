@@ -8,7 +8,7 @@ from agui_project.errors import BadCursor
 from backends.postgres.bridge import db
 from protocol.input.fields import wrong
 from protocol.input.members import known_members
-from runs.access import access, cursors, feed, following, start
+from runs.access import access, cursors, feed, following, sight, start
 from runs.access.following import Place
 from runs.api.interrupts import answered
 from runs.api.serializers import RunSerializer
@@ -61,9 +61,13 @@ async def start_run(room: Room, params: Params) -> Reply:
         room.give_back()
         raise
     room.threads.nudge()
-    subscription = RunSubscription(name, room.outgoing, window, place)
+    owner = room.principal.team.pk
+    subscription = RunSubscription(
+        name, room.outgoing, window, place,
+        principal=room.principal, owner=owner, is_whole=True,
+    )  # fmt: skip
     result = {"run": started, "subscription": name}
-    return Reply(result, Opening(subscription, room.principal.team.pk))
+    return Reply(result, Opening(subscription, owner))
 
 
 def _start(room: Room, params: Params, after: int | None) -> tuple[dict[str, Any], Place]:
@@ -99,17 +103,21 @@ async def subscribe_run(room: Room, params: Params) -> Reply:
     run_id, after = read.uuid(params, "run"), read.cursor(params.get("after"))
     window, name = read.window(params), room.take_place()
     try:
-        place, owner = await db(_place, room, run_id, after)
+        place, owner, is_whole = await db(_place, room, run_id, after)
     except BaseException:
         room.give_back()
         raise
-    subscription = RunSubscription(name, room.outgoing, window, place)
+    subscription = RunSubscription(
+        name, room.outgoing, window, place,
+        principal=room.principal, owner=owner, is_whole=is_whole,
+    )  # fmt: skip
     return Reply({"subscription": name}, Opening(subscription, owner))
 
 
-def _place(room: Room, run_id: UUID, after: int | None) -> tuple[Place, UUID]:
+def _place(room: Room, run_id: UUID, after: int | None) -> tuple[Place, UUID, bool]:
     run = access.find(room.standing(), run_id)
-    return Place(run.pk, cursors.place(run, after)), run.team_id
+    is_whole = sight.is_whole(room.principal, run)
+    return Place(run.pk, cursors.place(run, after)), run.team_id, is_whole
 
 
 async def subscribe_thread(room: Room, params: Params) -> Reply:
@@ -118,14 +126,20 @@ async def subscribe_thread(room: Room, params: Params) -> Reply:
     window, name = read.window(params), room.take_place()
     try:
         thread, place, begins = await db(_thread, room, thread_id, after)
+        is_whole = await db(_sees, room, thread_id)
     except BaseException:
         room.give_back()
         raise
     subscription = ThreadSubscription(
         name, room.outgoing, window, place,
         thread=thread, begins=begins, standing=room.standing,
+        principal=room.principal, is_whole=is_whole,
     )  # fmt: skip
     return Reply({"subscription": name}, Opening(subscription, room.principal.team.pk))
+
+
+def _sees(room: Room, thread_id: str) -> bool:
+    return access.find_thread(room.standing(), thread_id) is not None
 
 
 def _after(value: Any) -> Place | bool:

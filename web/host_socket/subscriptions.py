@@ -12,12 +12,12 @@ from django.conf import settings
 
 from backends.postgres.bridge import db_read
 from events import journal
-from events.follow import follow
 from events.frames import Frames
 from events.journal import Purged
 from runs.access import following
 from runs.access.following import Place
 from teams.authentication import Principal
+from web.consumers.stream import Logs, followed
 from web.host_socket import frames
 from web.host_socket.credit import Credit, RunCredit
 from web.host_socket.outgoing import Outgoing
@@ -64,12 +64,24 @@ class RunSubscription:
 
     run: UUID | None
 
-    def __init__(self, name: str, outgoing: Outgoing, window: int, place: Place) -> None:
+    def __init__(
+        self,
+        name: str,
+        outgoing: Outgoing,
+        window: int,
+        place: Place,
+        *,
+        principal: Principal,
+        owner: UUID,
+        is_whole: bool,
+    ) -> None:
+        """``owner`` is the runs' team; ``is_whole``: the reader certainly sees all of a thread."""
         self.name = name
         self.credit = RunCredit(window)
         self.run = self._first = place.run
         self._after = place.after
         self._outgoing = outgoing
+        self._principal, self._owner, self._is_whole = principal, owner, is_whole
 
     async def follow(self) -> End:
         """Send the events; returns why no more will come."""
@@ -99,7 +111,9 @@ class RunSubscription:
         A subscriber that stays without credit gives back its place and its batch, so that it costs
         no memory while it waits.
         """
-        async with aclosing(follow(run, position, idle=NEVER)) as batches:
+        logs = Logs([run], self._owner, doubtful=[] if self._is_whole else [run])
+        log = await followed(self._principal, logs, position, idle=NEVER)
+        async with aclosing(log) as batches:
             async for batch in batches:
                 if batch is None:
                     continue
@@ -154,13 +168,18 @@ class ThreadSubscription(RunSubscription):
         thread: UUID,
         begins: bool,
         standing: Callable[[], Principal],
+        principal: Principal,
+        is_whole: bool,
     ) -> None:
         """``begins``: the run of ``place`` is sent as well, not only those after it."""
-        super().__init__(name, outgoing, window, place)
+        owner = principal.team.pk
+        super().__init__(
+            name, outgoing, window, place, principal=principal, owner=owner, is_whole=is_whole
+        )
+        self._standing = standing
         self.thread = thread
         self.caught_up = False
         self._begins = begins
-        self._standing = standing
         self._seen: set[UUID] = set()
         self._next: deque[UUID] = deque()
         self._more = asyncio.Event()

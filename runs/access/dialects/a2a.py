@@ -188,7 +188,8 @@ def page(principal: Principal, slug: str | None, query: Any) -> tuple[list[list[
     total = rows.order_by()[:MOST_COUNTED].count()
     newest = list(_before(rows, query.get("pageToken")).order_by("-journal_id")[: size + 1])
     listed = [
-        turns.starting(run) if run.status == Status.INTERRUPTED else [run] for run in newest[:size]
+        tasks.of(principal, run) if run.status == Status.INTERRUPTED else [run]
+        for run in newest[:size]
     ]
     if query.get("includeArtifacts") == "true":
         listed = listed[: _number_that_fit(listed)]

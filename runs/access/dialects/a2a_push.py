@@ -10,7 +10,7 @@ from uuid import UUID
 from agui_project.errors import Conflict, NotFound
 from backends.postgres import clock
 from protocol.dialects.a2a.push import PushConfig
-from runs.access import access
+from runs.access import access, sight
 from runs.access.dialects import a2a
 from runs.lifecycle.webhooks import pushes
 from runs.models import ACTIVE, Run, Webhook, WebhookDelivery
@@ -114,9 +114,9 @@ def remove(principal: Principal, slug: str | None, task_id: str, name: str) -> N
 
 
 def _task(principal: Principal, slug: str | None, task_id: str, action: str = "view") -> list[Run]:
-    """The runs of a task of the caller's team: what others share is not told of."""
+    """The runs of a task whose thread the caller sees: what others share is not told of."""
     turn = a2a.find(principal, slug, task_id, action)
-    if turn[0].team_id != principal.team.pk:
+    if turn[0].team_id != principal.team.pk or sight.of(principal, turn[0]):
         raise a2a.UnsupportedOperation("Push notifications are for tasks of your own team.")
     return turn
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from agui_project.errors import BadCursor, NotFound
 from protocol.dialects import copilot_channel as wire
 from protocol.errors import Invalid
-from runs.access import access, cursors
+from runs.access import access, cursors, sight
 from runs.lifecycle import joining
 from runs.lifecycle.joining import Cut
 from runs.models import ACTIVE, Run, Thread
@@ -42,6 +42,9 @@ def active_run_id(principal: Principal, thread: UUID) -> str | None:
 
 def reading(principal: Principal, thread: UUID, params: dict[str, Any]) -> Reading:
     """What the parameters of a join ask for. Raises NotFound, Invalid, BadCursor, Purged."""
+    newest = _runs(principal, thread).defer("input", "context", "result").first()
+    if newest is None or sight.of(principal, newest):
+        raise NotFound("There is no such thread.")
     match params.get("stream_mode"), params.get("run_id"), params.get("last_seen_event_id"):
         case "run", str(run_id), _:
             run = _runs(principal, thread).filter(run_id=run_id).order_by("-attempt").first()

@@ -17,7 +17,7 @@ from protocol.dialects.openai.request import ChatCompletionRequest, ResponseRequ
 from protocol.dialects.openai.responses import PREFIX, Responses
 from protocol.ids import uuid7_seconds
 from protocol.input.numbers import whole
-from runs.access import access, start
+from runs.access import access, sight, start
 from runs.access.dialects import chats
 from runs.lifecycle import lifecycle
 from runs.lifecycle.deletion import erasure
@@ -123,10 +123,12 @@ def after(run: Run, text: str | None) -> int:
     return number
 
 
-def input_items(run: Run) -> list[Json]:
+def input_items(principal: Principal, run: Run) -> list[Json]:
     """What the run's request brought, newest first as in OpenAI's lists."""
     first = journal.read_after(run.pk, 0, 1).rows
     body = json.loads(first[0][2]).get("input") if first else None
+    if body is None and sight.of(principal, run) is not None:
+        return []  # Only the log tells which messages are new to the thread.
     messages = (body or json.loads(run.input))["messages"]
     return [item for message in reversed(messages) if (item := items.of_message(message))]
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.core.cache import cache
 
-from runs.access import access
+from runs.access import access, sight
 from runs.access.dialects import chats
 from runs.lifecycle import turns
 from runs.models import Run
@@ -32,10 +32,14 @@ def turn(principal: Principal, thread_id: str) -> list[Run]:
     active = chats.active(principal, thread_id)
     if active:
         _is_owed(active[0].pk)
-        return turns.of(active[0])
+        return _of(principal, active[0])
     runs = access.visible(principal).filter(thread__thread_id=thread_id, purged_at=None)
     last = runs.order_by("-journal_id").first()
-    return turns.of(last) if last is not None and _is_owed(last.pk) else []
+    return _of(principal, last) if last is not None and _is_owed(last.pk) else []
+
+
+def _of(principal: Principal, run: Run) -> list[Run]:
+    return [run] if sight.of(principal, run) else turns.of(run)
 
 
 def _is_owed(run_id: UUID) -> bool:

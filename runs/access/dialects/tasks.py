@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from agui_project.errors import NotFound
-from runs.access import access, start
+from runs.access import access, sight, start
 from runs.access.dialects import chats
 from runs.lifecycle import interrupts, turns
 from runs.models import InterruptStatus, Run
@@ -28,9 +28,14 @@ def find(principal: Principal, task_id: str, action: str = "view") -> list[Run]:
         raise TaskNotFound from None
     if run.purged_at is not None:
         raise TaskNotFound
-    turn = turns.starting(run) if access.sees_thread(principal, run) else [run]
+    turn = of(principal, run)
     access.require_for(principal, action, turn[-1])
     return turn
+
+
+def of(principal: Principal, run: Run) -> list[Run]:
+    """The runs of the task that begins with ``run``, as far as the principal sees them."""
+    return [run] if sight.of(principal, run) else turns.starting(run)
 
 
 def questions(run: Run) -> list[Json]:

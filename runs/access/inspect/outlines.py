@@ -9,15 +9,22 @@ from events.outlines import Slice
 from protocol.errors import Invalid
 from protocol.input.numbers import whole
 from protocol.strict_json import dumps
-from protocol.views.outline import linked
+from protocol.views.outline import alone, linked
 from protocol.views.redaction import Redaction
-from runs.access import cursors
+from runs.access import cursors, sight
 from runs.models import Run
+from teams.authentication import Principal
 
 _MOST = 10**9 - 1
 
 
+def of_run_alone(row: str) -> str:
+    """A row, as JSON, for a reader who does not see the run's thread."""
+    return dumps(alone(json.loads(row)))
+
+
 def read(
+    principal: Principal,
     run: Run,
     query: Mapping[str, str],
     redaction: Redaction | None = None,
@@ -26,8 +33,8 @@ def read(
 ) -> Slice:
     """The rows that a request asks for by ``after``, ``since`` and ``limit``.
 
-    ``run`` is one that the caller may view; with ``redaction``, by a link. ``seconds`` is how long
-    to fold a long log. Raises BadCursor, Invalid, and Purged.
+    ``run`` is one that the ``principal`` may view; with ``redaction``, by a link. ``seconds`` is
+    how long to fold a long log. Raises BadCursor, Invalid, and Purged.
     """
     cursors.place(run, None)
     since = cursors.check(number(query, "since"), run.journal.head)
@@ -35,7 +42,11 @@ def read(
     if not 1 <= limit <= outlines.MOST_ROWS:
         raise Invalid(f"limit must be 1 to {outlines.MOST_ROWS}.", details={"path": "limit"})
 
+    is_alone = sight.of(principal, run) is not None
+
     def show(row: str) -> str | None:
+        if is_alone:
+            row = of_run_alone(row)
         if redaction is None:
             return row
         visible = linked(json.loads(row), redaction)

@@ -8,14 +8,18 @@ from events.outlines import SECONDS
 from events.states import History, StateAt
 from protocol.errors import Invalid
 from protocol.strict_json import dumps_any
-from runs.access import cursors
+from runs.access import cursors, sight
 from runs.access.inspect.outlines import number
 from runs.models import Run
+from teams.authentication import Principal
 
 LONGEST_PATH = 2_000
+NOTHING = "{}"
 
 
-def read(run: Run, query: Mapping[str, str], *, seconds: float = SECONDS) -> StateAt:
+def read(
+    principal: Principal, run: Run, query: Mapping[str, str], *, seconds: float = SECONDS
+) -> StateAt:
     """The state after the event ``at``, by default the newest, of a run that the caller may view.
 
     ``seconds`` is how long to fold a long log. Raises BadCursor, and Purged.
@@ -23,10 +27,13 @@ def read(run: Run, query: Mapping[str, str], *, seconds: float = SECONDS) -> Sta
     cursors.place(run, None)
     head = run.journal.head
     seq = cursors.check(number(query, "at", head), head)
+    alone = sight.view(principal, run, after=1)
+    if alone is not None:
+        return states.read(run.pk, seq, NOTHING, seconds=seconds, show=alone.show)
     return states.read(run.pk, seq, _base(run), seconds=seconds)
 
 
-def history(run: Run, query: Mapping[str, str]) -> History:
+def history(principal: Principal, run: Run, query: Mapping[str, str]) -> History:
     """The events that set what is at ``path``, of a run that the caller may view.
 
     ``after`` and ``at`` bound them. Raises BadCursor, Invalid, and Purged.
@@ -41,6 +48,9 @@ def history(run: Run, query: Mapping[str, str]) -> History:
         raise Invalid(message, details={"path": "path"})
     after = cursors.check(number(query, "after"), head)
     last = cursors.check(number(query, "at", head), head)
+    alone = sight.view(principal, run, after=max(after, 1))
+    if alone is not None:
+        return states.history(run.pk, path, after, last, NOTHING, show=alone.show)
     return states.history(run.pk, path, after, last, _base(run))
 
 

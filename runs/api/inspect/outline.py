@@ -70,8 +70,9 @@ class RunOutline(APIView):
     )
     def get(self, request: Request, run_id: UUID) -> HttpResponse:
         """The messages, tool calls, steps, subagents and so on of a run, in order."""
-        run = access.find(principal_of(request), run_id)
-        return answer(rows.read(run, request.query_params.dict()))
+        principal = principal_of(request)
+        run = access.find(principal, run_id)
+        return answer(rows.read(principal, run, request.query_params.dict()))
 
 
 @extend_schema(exclude=True)
@@ -85,7 +86,7 @@ class SharedOutline(APIView):
         principal = principal_of(request)
         run = access.find(principal, run_id)
         redaction = Redaction(sharing.grant_of(principal).redact)
-        return answer(rows.read(run, request.query_params.dict(), redaction))
+        return answer(rows.read(principal, run, request.query_params.dict(), redaction))
 
 
 def answer(part: Slice) -> HttpResponse:

@@ -42,8 +42,9 @@ class RunState(APIView):
     @extend_schema(parameters=[AT], responses={200: StateSerializer})
     def get(self, request: Request, run_id: UUID) -> HttpResponse:
         """The state of a run after one of its events."""
-        run = access.find(principal_of(request), run_id)
-        result = states.read(run, request.query_params.dict())
+        principal = principal_of(request)
+        run = access.find(principal, run_id)
+        result = states.read(principal, run, request.query_params.dict())
         body = f'{{"state":{result.state},"at":{result.at}}}'
         return HttpResponse(body, content_type="application/json")
 
@@ -59,7 +60,8 @@ class RunStateHistory(APIView):
     )
     def get(self, request: Request, run_id: UUID) -> Response:
         """The events that set what is at one place in the state, oldest first."""
-        run = access.find(principal_of(request), run_id)
-        changes, through = states.history(run, request.query_params.dict())
+        principal = principal_of(request)
+        run = access.find(principal, run_id)
+        changes, through = states.history(principal, run, request.query_params.dict())
         rows = [change._asdict() for change in changes]
         return Response({"changes": rows, "through": through})

@@ -2,7 +2,7 @@
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from threading import Lock
 from typing import Any, TypeVar
 from uuid import UUID
@@ -31,7 +31,7 @@ def new(
     run: Run,
     limits: Limits,
     echo: Mapping[str, Any],
-    messages: Iterable[Mapping[str, Any]],
+    messages: Collection[Mapping[str, Any]],
 ) -> I:
     """The intake of a run that begins; ``messages`` are its thread's so far."""
     return kind(
@@ -54,6 +54,7 @@ def opening(intake: Intake, state: Any) -> list[Record]:
     """RUN_STARTED and the state: a client may hold an older one, but deltas need this one."""
     records = intake.start()
     if state not in (None, {}):
+        intake.past.expect_state()
         records += intake.accept({"type": "STATE_SNAPSHOT", "snapshot": state})
     return records
 
@@ -90,8 +91,9 @@ def keep(run_id: UUID, intake: FedIntake, size: int) -> None:
 def _from_the_start(run: Run) -> FedIntake:
     body = json.loads(run.input)
     past = history.current(run.thread_id).messages
-    messages = [*past, *history.merge(past, body["messages"]).fresh]
-    return new(FedIntake, run, limits_of(run.team_id), {"state": body["state"]}, messages)
+    fresh = history.merge(past, body["messages"]).fresh
+    echo = {"state": body["state"], "messages": fresh}
+    return new(FedIntake, run, limits_of(run.team_id), echo, [*past, *fresh])
 
 
 class _Recent:

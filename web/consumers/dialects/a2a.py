@@ -96,7 +96,7 @@ async def send_message(request: Request, send: Send, principal: Principal) -> No
         if not message.immediately:
             await waiting.until_end(request, principal, turn[-1])
             await waiting.reread(principal, turn[-1].pk)
-        task, _ = await _folded(turn)
+        task, _ = await _folded(principal, turn)
     await answer_json(send, 200, {"task": _shortened(task.wire, message.history)}, JSON)
 
 
@@ -108,21 +108,21 @@ async def stream_message(request: Request, send: Send, principal: Principal) -> 
         turn = await db(_begin, principal, agent_of(request), message, key)
         del message  # It must not live as long as the stream.
         # However quick the agent is, what it says comes in pieces, not with the task.
-        await _stream(request, send, principal, turn, await _folded(turn, newest=False))
+        await _stream(request, send, principal, turn, await _folded(principal, turn, newest=False))
 
 
 async def subscribe(request: Request, send: Send, principal: Principal) -> None:
     """POST, GET …/tasks/{id}:subscribe: the task so far, then what follows."""
     turn = await db_read(a2a.running, principal, agent_of(request), request.kwargs["task"])
     async with opened(principal):
-        await _stream(request, send, principal, turn, await _folded(turn))
+        await _stream(request, send, principal, turn, await _folded(principal, turn))
 
 
 async def get(request: Request, send: Send, principal: Principal) -> None:
     """GET …/tasks/{id}."""
     most = length(request.query.get("historyLength"))
     turn = await db_read(a2a.find, principal, agent_of(request), request.kwargs["task"])
-    task, _ = await _folded(turn)
+    task, _ = await _folded(principal, turn)
     await answer_json(send, 200, _shortened(task.wire, most), JSON)
 
 
@@ -131,7 +131,7 @@ async def cancel(request: Request, send: Send, principal: Principal) -> None:
     turn = await db(a2a.cancel, principal, agent_of(request), request.kwargs["task"])
     await waiting.until_cancelled(request, turn[-1])
     await waiting.reread(principal, turn[-1].pk)
-    task, _ = await _folded(turn)
+    task, _ = await _folded(principal, turn)
     await answer_json(send, 200, task.wire, JSON)
 
 
@@ -141,7 +141,7 @@ async def tasks(request: Request, send: Send, principal: Principal) -> None:
     page, following = await db_read(a2a.page, principal, agent_of(request), request.query)
     whole = request.query.get("includeArtifacts") == "true"
     listed = [
-        _shortened((await _folded(turn))[0].wire, most) if whole else a2a.summary(turn)
+        _shortened((await _folded(principal, turn))[0].wire, most) if whole else a2a.summary(turn)
         for turn in page
     ]
     state = request.query.get("status")
@@ -171,7 +171,7 @@ async def _stream(
         request,
         send,
         principal,
-        Logs.of(run),
+        Logs.of(principal, run),
         cut=Cut(position, _framed(0, {"type": "task", "task": task.wire})),
         view=Teller(task, _framed),
         headers=[],
@@ -179,14 +179,16 @@ async def _stream(
     )
 
 
-async def _folded(turn: list[Run], *, newest: bool = True) -> tuple[Task, int]:
+async def _folded(
+    principal: Principal, turn: list[Run], *, newest: bool = True
+) -> tuple[Task, int]:
     """A task so far, and the position of its newest run; without ``newest``, at its start."""
     task, position = a2a.fold(turn), 0
     for run in turn:
         if run is not turn[0]:
             task.next_run()
         if newest or run is not turn[-1]:
-            position = await waiting.feed(task, run)
+            position = await waiting.feed(task, principal, run)
     return task, position if newest else 0
 
 

@@ -71,7 +71,7 @@ async def _stream(
         request,
         send,
         principal,
-        Logs.of(*runs),
+        Logs.of(principal, *runs),
         view=Teller(fold, _framed, runs=len(runs), farewell=DONE),
         headers=[VERSION],
     )

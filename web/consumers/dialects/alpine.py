@@ -51,7 +51,7 @@ async def alpine(request: Request, send: Send) -> None:
             request,
             send,
             principal,
-            Logs.of(run),
+            Logs.of(principal, run),
             # Never send an empty piece of body: some servers take that for the end.
             view=lambda batch: teller.tell(batch) or sse.HEARTBEAT,
             headers=[(name, value.encode()) for name, value in headers_out],

@@ -145,12 +145,12 @@ async def _call(call: Call) -> Frame:
             return {"resultType": "task", **mcp.task(turn)}
         await waiting.until_end(call.request, call.principal, turn[-1])
         await waiting.reread(call.principal, turn[-1].pk)
-        return await _result(turn)
+        return await _result(call.principal, turn)
 
 
-async def _result(turn: list[Run]) -> Frame:
+async def _result(principal: Principal, turn: list[Run]) -> Frame:
     fold = CallResult(str(turn[0].pk))
-    await waiting.feed(fold, turn[-1])
+    await waiting.feed(fold, principal, turn[-1])
     result = fold.result
     if result.get("resultType") == INPUT_REQUIRED:
         result = {**result, "requestState": str(turn[0].pk)}
@@ -163,7 +163,7 @@ async def _task(call: Call) -> Frame:
     task = mcp.task(turn)
     if task["status"] in ("working", "cancelled"):
         return task
-    result = await _result(turn)
+    result = await _result(call.principal, turn)
     if task["status"] == INPUT_REQUIRED:
         return {**task, "inputRequests": result["inputRequests"]}
     return {**task, "result": result}
@@ -201,7 +201,7 @@ async def _read(call: Call) -> Frame:
     contents = await db_read(mcp.resource, call.principal, call.params.get("uri"))
     if isinstance(contents, Run):
         fold = CallResult(str(contents.pk))
-        await waiting.feed(fold, contents)
+        await waiting.feed(fold, call.principal, contents)
         address = {"uri": f"{mcp.RUN}{contents.pk}", "mimeType": "text/plain"}
         contents = {**address, "text": "\n\n".join(fold.texts)}
     return {"contents": [contents], **UNCACHED}

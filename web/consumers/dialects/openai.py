@@ -59,7 +59,7 @@ async def create(request: Request, send: Send, principal: Principal) -> None:
     key = request.headers.get("idempotency-key")
     if body.background and not body.stream:
         run = await db(openai.begin, principal, body, key)
-        await answer_json(send, 200, await _response(run))
+        await answer_json(send, 200, await _response(principal, run))
         return
     async with opened(principal):
         run = await db(openai.begin, principal, body, key)
@@ -67,14 +67,16 @@ async def create(request: Request, send: Send, principal: Principal) -> None:
             await _stream_response(request, send, principal, run, -1)
             return
         await waiting.until_end(request, principal, run)
-    await answer_json(send, 200, await _response(await waiting.reread(principal, run.pk)))
+    await answer_json(
+        send, 200, await _response(principal, await waiting.reread(principal, run.pk))
+    )
 
 
 async def retrieve(request: Request, send: Send, principal: Principal) -> None:
     """GET /v1/responses/{id}, as it is now or as a stream from ``starting_after``."""
     run = await db(openai.find, principal, request.kwargs["response"])
     if request.query.get("stream") != "true":
-        await answer_json(send, 200, await _response(run))
+        await answer_json(send, 200, await _response(principal, run))
         return
     after = openai.after(run, request.query.get("starting_after"))
     async with opened(principal):
@@ -85,7 +87,9 @@ async def cancel(request: Request, send: Send, principal: Principal) -> None:
     """POST /v1/responses/{id}/cancel; answers with the ended response, if it ends in time."""
     run = await db(openai.cancel, principal, request.kwargs["response"])
     await waiting.until_cancelled(request, run)
-    await answer_json(send, 200, await _response(await waiting.reread(principal, run.pk)))
+    await answer_json(
+        send, 200, await _response(principal, await waiting.reread(principal, run.pk))
+    )
 
 
 async def delete(request: Request, send: Send, principal: Principal) -> None:
@@ -97,7 +101,7 @@ async def delete(request: Request, send: Send, principal: Principal) -> None:
 async def input_items(request: Request, send: Send, principal: Principal) -> None:
     """GET /v1/responses/{id}/input_items."""
     run = await db(openai.find, principal, request.kwargs["response"])
-    await answer_json(send, 200, _list(await db_read(openai.input_items, run)))
+    await answer_json(send, 200, _list(await db_read(openai.input_items, principal, run)))
 
 
 async def complete(request: Request, send: Send, principal: Principal) -> None:
@@ -112,8 +116,9 @@ async def complete(request: Request, send: Send, principal: Principal) -> None:
             await _stream(request, send, principal, run, view)
             return
         await waiting.until_end(request, principal, run)
-    made = openai.chat(await waiting.reread(principal, run.pk))
-    await waiting.feed(made, run)
+    run = await waiting.reread(principal, run.pk)
+    made = openai.chat(run)
+    await waiting.feed(made, principal, run)
     if made.error:
         await answer_json(send, 500, {"error": made.error}, {"x-should-retry": "false"})
     else:
@@ -146,10 +151,10 @@ async def conversation(request: Request, send: Send, principal: Principal) -> No
     await answer_json(send, 200, await db_read(openai.conversation, principal, name))
 
 
-async def _response(run: Run) -> Frame:
+async def _response(principal: Principal, run: Run) -> Frame:
     """The response as far as it has come."""
     made = await db_read(openai.fold, run)
-    await waiting.feed(made, run)
+    await waiting.feed(made, principal, run)
     return made.response
 
 
@@ -168,7 +173,7 @@ async def _stream(
         request,
         send,
         principal,
-        Logs.of(run),
+        Logs.of(principal, run),
         view=view,
         headers=[],
         wire=sse.WITHOUT_RETRY,

@@ -83,7 +83,7 @@ async def _replay(request: Request, send: Send, principal: Principal, slug: str)
             request,
             send,
             principal,
-            Logs.of(run),
+            Logs.of(principal, run),
             cut=Cut(after, b""),
             raw=with_raw,
             view=view,

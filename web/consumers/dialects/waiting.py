@@ -12,7 +12,7 @@ from events.follow import follow
 from events.frames import Frames
 from events.hub import hub
 from protocol.dialects.fold import Dialect
-from runs.access import access
+from runs.access import access, sight
 from runs.models import Run
 from teams import authentication
 from teams.authentication import Principal
@@ -53,19 +53,26 @@ def _reread(principal: Principal, run_id: UUID) -> Run:
     return access.find(now, run_id)
 
 
-async def feed(fold: Dialect, run: Run) -> int:
-    """Feed a fold with the events that a log has now; returns the number of the last.
+async def feed(fold: Dialect, principal: Principal, run: Run) -> int:
+    """Feed a fold with the events of a log that the principal sees; the number of the last.
 
     Stretch by stretch: between two, others get the event loop and the database.
     """
     position, teller = 0, Teller(fold, None)
+    alone = None
+    if not sight.is_whole(principal, run):
+        alone = await db_read(sight.view, principal, run)
+
+    def fed(frames: Frames) -> None:
+        teller.pieces(frames if alone is None else frames.through(alone.see))
+
     while (stretch := await hub().stretch(run.pk, position)).payloads:
         frames = Frames.of_stretch(stretch)
         if frames.size <= apart.SMALL:
-            teller.pieces(frames)
+            fed(frames)
         else:
             work.charge(run.team_id, "fold", frames.size // work.BYTES)
-            await apart.to_its_end(run.team_id, partial(teller.pieces, frames))
+            await apart.to_its_end(run.team_id, partial(fed, frames))
         position = frames.last
     return position
 

@@ -9,6 +9,7 @@ from backends.held import Held, Hold
 from backends.postgres.bridge import db, db_read
 from protocol.dialects.tanstack import LINES
 from protocol.errors import Invalid
+from protocol.views.alone import Alone
 from runs.access import access, cursors
 from runs.access.inspect import archives, outlines
 from runs.models import Run
@@ -18,7 +19,7 @@ from web.asgi_http import Request, endpoint
 from web.consumers import arriving
 from web.consumers.export.archive import archive
 from web.consumers.export.conversation import messages
-from web.consumers.export.log import ndjson
+from web.consumers.export.log import alone_of, ndjson
 from web.consumers.export.page import page
 from web.consumers.export.trace import trace
 from web.consumers.opening import opened
@@ -35,11 +36,13 @@ FOLD = 2
 """Memory of a folded log, as a multiple of its bytes."""
 
 
-def _of(pieces: Callable[[Run], Pieces]) -> Callable[[Principal, Run], Awaitable[Pieces]]:
-    """For what everybody may have who may view the run."""
+def _of(
+    pieces: Callable[[Run, Alone | None], Pieces],
+) -> Callable[[Principal, Run], Awaitable[Pieces]]:
+    """For what everybody may have who may view the run, as far as they see it."""
 
     async def made(principal: Principal, run: Run) -> Pieces:
-        return pieces(run)
+        return pieces(run, await alone_of(principal, run))
 
     return made
 

@@ -5,18 +5,35 @@ from uuid import UUID
 
 from backends.postgres.bridge import db_read
 from events import journal
+from protocol.views.alone import Alone
+from runs.access import sight
 from runs.models import Run
+from teams.authentication import Principal
 
 
-async def payloads(run_id: UUID, after: int, last: int) -> AsyncIterator[list[bytes]]:
-    """The stored events behind ``after`` up to ``last``. Raises Purged."""
+async def alone_of(principal: Principal, run: Run, after: int = 0) -> Alone | None:
+    """The view of a reader who sees the run alone, after that event; None for any other."""
+    if sight.is_whole(principal, run):
+        return None
+    return await db_read(sight.view, principal, run, after)
+
+
+async def payloads(
+    run_id: UUID, after: int, last: int, alone: Alone | None
+) -> AsyncIterator[list[bytes]]:
+    """The events behind ``after`` up to ``last``, as the reader sees them. Raises Purged."""
     while after < last:
-        stretch = await db_read(journal.read_stretch, run_id, after, last)
-        after += len(stretch.payloads)
-        yield stretch.payloads
+        page = await db_read(_page, run_id, after, last, alone)
+        after += len(page)
+        yield page
 
 
-async def ndjson(run: Run) -> AsyncIterator[bytes]:
-    """One event per line, each byte by byte as it is stored."""
-    async for page in payloads(run.pk, 0, run.journal.head):
+def _page(run_id: UUID, after: int, last: int, alone: Alone | None) -> list[bytes]:
+    stored = journal.read_stretch(run_id, after, last).payloads
+    return stored if alone is None else list(map(alone.see, stored))
+
+
+async def ndjson(run: Run, alone: Alone | None = None) -> AsyncIterator[bytes]:
+    """One event per line, for readers of all of it byte by byte as it is stored."""
+    async for page in payloads(run.pk, 0, run.journal.head, alone):
         yield b"\n".join(page) + b"\n"

@@ -5,16 +5,17 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 from protocol.strict_json import dumps
+from protocol.views.alone import Alone
 from protocol.views.chrome_trace import ChromeTrace
 from runs.models import Run
 from web.consumers.export.rows import outline
 
 
-async def trace(run: Run) -> AsyncIterator[bytes]:
+async def trace(run: Run, alone: Alone | None) -> AsyncIterator[bytes]:
     """The trace, a piece for each page of the outline."""
     view = ChromeTrace()
     yield b'{"displayTimeUnit":"ms","traceEvents":[' + _joined(view.opening(run.run_id))
-    async for rows in outline(run):
+    async for rows in outline(run, alone):
         yield b"," + _joined(view.events([json.loads(row) for row in rows]))
     yield b"]}"
 

@@ -1,0 +1,58 @@
+"""How much of a run's log a reader sees: all of it, or only the run alone.
+
+A reader of the thread gets the whole log. A reader with a grant or a link for one run gets it
+without what is older than the run (``protocol/views/alone.py``). Only this module decides it.
+"""
+
+from collections.abc import Collection
+from typing import NamedTuple
+from uuid import UUID
+
+from backends.postgres import scope
+from events import journal
+from protocol.views.alone import REMEMBERED, Alone
+from runs.access import access
+from runs.models import Run
+from teams.authentication import Principal
+
+
+class Sight(NamedTuple):
+    """The sight of one run alone. ``begins``: it is the first of its thread."""
+
+    run: UUID
+    begins: bool
+
+    def view(self, after: int = 0) -> Alone:
+        """The view of the run's log for a reader who continues after the event ``after``."""
+        view = Alone(begins=self.begins)
+        for payload in journal.of_types(self.run, REMEMBERED, after) if after else ():
+            view.see(payload.encode())
+        return view
+
+
+def of(principal: Principal, run: Run) -> Sight | None:
+    """The sight of a run that the principal may view; None for its whole log."""
+    if access.sees_thread(principal, run):
+        return None
+    scope.reach(run.team_id)
+    earlier = Run.objects.of_one_thread().filter(thread_id=run.thread_id, journal_id__lt=run.pk)
+    return Sight(run.pk, not earlier.exists())
+
+
+def view(principal: Principal, run: Run, after: int = 0) -> Alone | None:
+    """``Sight.view``; None for a reader of the whole log."""
+    sight = of(principal, run)
+    return None if sight is None else sight.view(after)
+
+
+def is_whole(principal: Principal, run: Run) -> bool:
+    """Whether the principal certainly sees all, without a query; if not, ``of`` decides."""
+    return Run.thread.is_cached(run) and access.is_own(principal, run)
+
+
+def of_each(principal: Principal, run_ids: Collection[UUID], owner: UUID) -> dict[UUID, Sight]:
+    """The sights of those of these runs of one team that the principal sees alone."""
+    scope.reach(owner)
+    runs = Run.objects.already_found().select_related("thread").defer("input", "context", "result")
+    sights = (of(principal, run) for run in runs.filter(pk__in=run_ids))
+    return {sight.run: sight for sight in sights if sight is not None}
