@@ -14,8 +14,8 @@ from dashboard.inbox.indented import LONGEST, indented
 from dashboard.inbox.parts import Option, choice_of, parts_of
 from protocol.strict_json import dumps_any
 from runs.access import access
-from runs.access.short import is_long, short, value
 from runs.models import Interrupt, InterruptStatus, Run
+from runs.models.short import is_long, short, value
 from teams.authentication import Principal
 
 MOST = 50

@@ -14,9 +14,9 @@ from rest_framework.views import APIView
 
 from agui_project.kinds import starts
 from runs.access import access, inbox, start
-from runs.access.short import is_long, short, value
 from runs.api.serializers import RunSerializer
 from runs.models import Interrupt, InterruptStatus
+from runs.models.short import is_long, short, value
 from teams.api.bodies import Body
 from teams.api.pages import NewestFirst
 from teams.authentication import Principal, principal_of

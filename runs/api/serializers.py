@@ -8,9 +8,9 @@ from django.db.models.functions import Left, Length
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from runs.access.short import SHORT, is_long, short, value
 from runs.lifecycle import repetition
 from runs.models import Run, without_bodies
+from runs.models.short import SHORT, is_long, short, value
 from runtimes.models import ON_BUSY
 
 

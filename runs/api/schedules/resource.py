@@ -11,7 +11,6 @@ from rest_framework.views import APIView
 
 from agui_project.kinds import starts
 from runs.access.schedules import manage
-from runs.access.short import short
 from runs.api.schedules.serializers import (
     ScheduleChangeSerializer,
     ScheduleFieldsSerializer,
@@ -20,6 +19,7 @@ from runs.api.schedules.serializers import (
 )
 from runs.api.serializers import RunSerializer
 from runs.models import Schedule
+from runs.models.short import short
 from teams.api.bodies import without_body
 from teams.api.pages import NewestFirst
 from teams.authentication import principal_of

@@ -9,9 +9,9 @@ from rest_framework import serializers
 
 from protocol.input.run_agent_input import MAX_ID
 from runs.access.schedules import manage
-from runs.access.short import is_long, value
 from runs.lifecycle.schedules import ticks
 from runs.models import Missed, Schedule, StopReason, ThreadPolicy
+from runs.models.short import is_long, value
 from runtimes.models import ON_BUSY
 from teams.api.bodies import Body
 

@@ -9,8 +9,8 @@ from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
 
 from backends.postgres.bridge import db
-from runs.access.short import SHORT, is_long, short, value
 from runs.models import Comment, Failure, Feedback, Interrupt, Run, Schedule, ThreadHistory
+from runs.models.short import SHORT, is_long, short, value
 from runtimes.models import Document
 from tests.asgi import ask, ask_now
 from tests.cast import Cast, bell, cast, register
