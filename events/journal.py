@@ -16,6 +16,7 @@ from django.db import DatabaseError, connection, transaction
 from psycopg.errors import LockNotAvailable
 
 from backends.postgres import clock, roles, scope
+from backends.postgres.long_waits import NOT_FOR_A_STANDBY
 from events.models import Journal
 from protocol.encoding import Record
 from protocol.errors import HostError
@@ -80,8 +81,10 @@ select seq, type, payload from (
 OF_TYPES = "select payload from agui_events(%s, 0, %s, %s)"
 STATE = "select head, closed_at is not null from events_journal where id = %s"
 HEADS = "select id, head from events_journal where id = any(%s)"
+# The message makes this transaction wait for its synchronous standby, as any that has written: the
+# lost commit may not have waited to its end.
 CONFIRM = """
-select j.id from events_journal j
+select j.id, pg_logical_emit_message(true, 'agui', '') from events_journal j
   join unnest(%s::uuid[], %s::int4[], %s::int4[]) as v(id, generation, last)
     on j.id = v.id and j.writer = v.generation and j.head = v.last
 """
@@ -92,11 +95,11 @@ update events_journal set writer = writer + 1
 set local lock_timeout to default
 """
 # While a transaction is updating a row, the row's xmax is that transaction.
-TERMINATE_WRITER = """
+TERMINATE_WRITER = f"""
 select pg_terminate_backend(a.pid)
   from events_journal j join pg_stat_activity a on a.backend_xid::text = j.xmax::text
- where j.id = %s and a.application_name = %s
-"""
+ where j.id = %s and a.application_name = %s and {NOT_FOR_A_STANDBY}
+"""  # noqa: S608
 
 _HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _TRAILER = b"\xff\xff"

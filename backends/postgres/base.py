@@ -14,14 +14,15 @@ from procrastinate.contrib.django.utils import connector_params
 from psycopg.pq import Format
 
 from backends.postgres import clock, cursors, deadlines, roles
+from backends.postgres.long_waits import NOT_FOR_A_STANDBY
 
 log = structlog.get_logger(__name__)
 
 TRANSACTION_TIMEOUT_SINCE = 170_000
-PREDECESSOR = """
+PREDECESSOR = f"""
 select pg_terminate_backend(pid) from pg_stat_activity
- where pid = %s and application_name = %s and usename = session_user
-"""
+ where pid = %s and application_name = %s and usename = session_user and {NOT_FOR_A_STANDBY}
+"""  # noqa: S608
 
 
 class SchemaEditor(DatabaseSchemaEditor):

@@ -10,7 +10,7 @@ import asyncio
 import select
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -18,21 +18,23 @@ import psycopg
 import structlog
 from django.conf import settings
 from psycopg import waiting
-from psycopg.errors import ReadOnlySqlTransaction, _WaitTimeout
+from psycopg.errors import Diagnostic, ReadOnlySqlTransaction, _WaitTimeout
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool
 
+from backends.postgres import long_waits
 from backends.postgres.long_waits import NotWorking, watched
 
 log = structlog.get_logger(__name__)
 
 PING = 3.0
 QUEUE = 5.0
-CANCEL = 2.0
 LONGEST = 600.0  # for nightly work and management commands
 FRESH = 2.0
 """Seconds after an answer in which a pool takes a silent connection to be alive."""
 INTERVAL = 0.1  # seconds between two checks for a Ctrl-C, as in psycopg
+WAIT_FOR_STANDBY = "SyncRepWaitForLSN"
+"""The server's function that warns of a commit whose wait for the standby was cancelled."""
 _UNSET = -1.0
 _allowed: ContextVar[float | None] = ContextVar("deadline", default=_UNSET)
 
@@ -64,10 +66,17 @@ class Connection(psycopg.Connection[Any]):
     drained_at = answered_at = 0.0
     role: str | None = None  # what it became, if not what it logged in as (``roles``)
     restricted = False  # whether the policies ask it for its scope
+    is_unreplicated = False  # whether a commit stopped waiting for its standby
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.opened_at = time.monotonic()
+        self.add_notice_handler(self._notice)
+
+    def _notice(self, notice: Diagnostic) -> None:
+        # Its words depend on the server's language, and its code says nothing.
+        if notice.source_function == WAIT_FOR_STANDBY:
+            self.is_unreplicated = True
 
     def wait(self, gen: Any, interval: float = INTERVAL, timeout: float | None = None) -> Any:
         """Wait for the server until the deadline. Raises OperationalError after it."""
@@ -78,6 +87,9 @@ class Connection(psycopg.Connection[Any]):
         try:
             answer = super().wait(gen, interval, seconds if timeout is None else timeout)
             self.answered_at = time.monotonic()
+            if self.is_unreplicated:
+                self._renew_pool()
+                raise _unreplicated(self)
             return answer
         except ReadOnlySqlTransaction as error:
             self._renew_pool()
@@ -89,8 +101,7 @@ class Connection(psycopg.Connection[Any]):
             if timeout is not None or seconds is None:
                 raise
             # If only this statement is slow, the server should stop working on it.
-            with suppress(Exception):
-                self.cancel_safe(timeout=CANCEL)
+            long_waits.stop(self)
             self._renew_pool()
             raise _given_up(self, seconds) from None
 
@@ -165,6 +176,13 @@ def _given_up(connection: Connection | AsyncConnection, seconds: float) -> psyco
     connection.pgconn.finish()
     log.warning("database.silent", seconds=seconds)
     return psycopg.OperationalError(f"PostgreSQL did not answer within {seconds:g} s")
+
+
+def _unreplicated(connection: Connection) -> psycopg.OperationalError:
+    # Somebody has cancelled the wait of a commit, which is not safe: the standby may lack it.
+    connection.pgconn.finish()
+    log.warning("database.unreplicated")
+    return psycopg.OperationalError("A commit has not waited for its standby")
 
 
 def _demoted(connection: Connection | AsyncConnection) -> Demoted:

@@ -1,11 +1,12 @@
-"""Whether PostgreSQL still works on a statement that may take minutes.
+"""What another session can tell of, and do to, a statement whose answer has not come.
 
-After a failover without resets nobody will answer it, and its deadline is far away. Another session
-can tell: the server lists what each of its sessions does.
+Whether PostgreSQL still works on it: after a failover without resets nobody will answer a statement
+that may take minutes, and its deadline is far away. And that it should not work on it any longer.
 """
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
@@ -16,6 +17,19 @@ ANSWER = 3.0
 """Seconds for an answer that is under way, and for that to the question itself."""
 STATE = "select state from pg_stat_activity where pid = %s"
 IDLE = frozenset({"idle", "idle in transaction", "idle in transaction (aborted)"})
+
+
+CANCEL = 2
+"""Seconds to stop a statement, and to connect for that."""
+NOT_FOR_A_STANDBY = "wait_event is distinct from 'SyncRep'"
+"""Which sessions of ``pg_stat_activity`` may be cancelled or ended.
+
+A commit that waits for its synchronous standby is on this server's disk already. If its wait is
+cancelled, or its session ended, everybody sees what the standby may not have.
+"""
+STOP = f"""
+select pg_cancel_backend(pid) from pg_stat_activity where pid = %s and {NOT_FOR_A_STANDBY}
+"""  # noqa: S608
 
 
 class NotWorking(psycopg.OperationalError):
@@ -48,13 +62,32 @@ def watched(
         return end.value
 
 
+def stop(connection: psycopg.Connection[Any]) -> None:
+    """Have the server cancel what the connection waits for, unless that is its standby.
+
+    Behind a pooler, or without another session, it goes on until its end.
+    """
+    with suppress(psycopg.Error), _another(connection, CANCEL) as other:
+        other.execute(STOP, [connection.info.backend_pid])
+
+
+@contextmanager
+def _another(
+    connection: psycopg.Connection[Any], seconds: float
+) -> Iterator[psycopg.Connection[Any]]:
+    """Another session of the same server. Raises OperationalError behind a pooler."""
+    values = connector_params() | {"connect_timeout": CANCEL}
+    with type(connection).connect(**values, autocommit=True) as other:
+        other.deadline = seconds  # type: ignore[attr-defined]
+        if other.execute("select pg_backend_pid()").fetchone() != (other.info.backend_pid,):
+            raise psycopg.OperationalError("a pooler makes numbers of its own")
+        yield other
+
+
 def _is_idle(connection: psycopg.Connection[Any]) -> bool:
     """Whether its session is gone or waits for a statement. False if that cannot be said."""
     try:
-        with type(connection).connect(**connector_params(), autocommit=True) as other:
-            other.deadline = ANSWER  # type: ignore[attr-defined]
-            if other.execute("select pg_backend_pid()").fetchone() != (other.info.backend_pid,):
-                return False  # a pooler is in between, which makes numbers of its own
+        with _another(connection, ANSWER) as other:
             row = other.execute(STATE, [connection.info.backend_pid]).fetchone()
     except psycopg.Error:
         return False

@@ -32,7 +32,7 @@ def hasty() -> Iterator[Host]:
 
 
 def dial(host: Host, text: str) -> socket.socket:
-    peer = socket.create_connection(("127.0.0.1", host.port), timeout=30)
+    peer = socket.create_connection(("127.0.0.1", host.port), timeout=90)
     peer.sendall(text.encode())
     return peer
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 
@@ -11,7 +11,8 @@ from events import journal
 from events.hub import hub
 from events.journal import STRETCH_EVENTS
 from protocol.dialects.fold import Event, Frame
-from runs.models import Run
+from runs.models import Run, Thread
+from tests.cast import Cast
 from tests.events.records import whole_log
 from web.consumers.dialects import waiting
 
@@ -45,12 +46,13 @@ def stored() -> UUID:
     return row.pk
 
 
-async def test_no_turn_of_the_loop_takes_more_than_a_stretch() -> None:
+async def test_no_turn_of_the_loop_takes_more_than_a_stretch(cast: Cast) -> None:
     fold = Noting()
-    run = Run(journal_id=await db(stored), team_id=uuid4())
+    thread = Thread(team=cast.team)
+    run = Run(journal_id=await db(stored), team=cast.team, thread=thread)
     ticking = asyncio.create_task(fold.tick())
     try:
-        assert await waiting.feed(fold, run) == PAGES * STRETCH_EVENTS
+        assert await waiting.feed(fold, cast.alice.principal, run) == PAGES * STRETCH_EVENTS
     finally:
         ticking.cancel()
         await hub().close()
