@@ -67,6 +67,7 @@ class Connection(psycopg.Connection[Any]):
     role: str | None = None  # what it became, if not what it logged in as (``roles``)
     restricted = False  # whether the policies ask it for its scope
     is_unreplicated = False  # whether a commit stopped waiting for its standby
+    asks = False  # whether it only asks the server about another connection
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -101,7 +102,8 @@ class Connection(psycopg.Connection[Any]):
             if timeout is not None or seconds is None:
                 raise
             # If only this statement is slow, the server should stop working on it.
-            long_waits.stop(self)
+            if not self.asks:  # or two would ask about each other for ever
+                long_waits.stop(self, seconds)
             self._renew_pool()
             raise _given_up(self, seconds) from None
 

@@ -27,9 +27,14 @@ NOT_FOR_A_STANDBY = "wait_event is distinct from 'SyncRep'"
 A commit that waits for its synchronous standby is on this server's disk already. If its wait is
 cancelled, or its session ended, everybody sees what the standby may not have.
 """
+# Another server, after a failover, may have given the number to another session.
 STOP = f"""
-select pg_cancel_backend(pid) from pg_stat_activity where pid = %s and {NOT_FOR_A_STANDBY}
+select pg_cancel_backend(pid) from pg_stat_activity
+ where pid = %s and usename = session_user and {NOT_FOR_A_STANDBY}
+   and query_start < now() - make_interval(secs => %s)
 """  # noqa: S608
+SLACK = 0.5
+"""The part of a statement's time here that it has certainly taken there, too."""
 
 
 class NotWorking(psycopg.OperationalError):
@@ -62,13 +67,14 @@ def watched(
         return end.value
 
 
-def stop(connection: psycopg.Connection[Any]) -> None:
+def stop(connection: psycopg.Connection[Any], seconds: float) -> None:
     """Have the server cancel what the connection waits for, unless that is its standby.
 
-    Behind a pooler, or without another session, it goes on until its end.
+    ``seconds``: how long it has waited. Behind a pooler, or without another session, the statement
+    runs to its end.
     """
     with suppress(psycopg.Error), _another(connection, CANCEL) as other:
-        other.execute(STOP, [connection.info.backend_pid])
+        other.execute(STOP, [connection.info.backend_pid, seconds * SLACK])
 
 
 @contextmanager
@@ -78,7 +84,7 @@ def _another(
     """Another session of the same server. Raises OperationalError behind a pooler."""
     values = connector_params() | {"connect_timeout": CANCEL}
     with type(connection).connect(**values, autocommit=True) as other:
-        other.deadline = seconds  # type: ignore[attr-defined]
+        other.deadline, other.asks = seconds, True  # type: ignore[attr-defined]
         if other.execute("select pg_backend_pid()").fetchone() != (other.info.backend_pid,):
             raise psycopg.OperationalError("a pooler makes numbers of its own")
         yield other

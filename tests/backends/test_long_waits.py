@@ -1,5 +1,6 @@
 """A statement that may take minutes is given up once PostgreSQL does not work on it any more."""
 
+import re
 import time
 from collections.abc import Iterator
 
@@ -10,10 +11,12 @@ from procrastinate.contrib.django.utils import connector_params
 
 from backends.postgres import deadlines, long_waits
 from backends.postgres.deadlines import Connection, allowing
+from tests.house import repository
 from tests.proxy import Proxy, embedded_postgres
 
 pytestmark = pytest.mark.django_db
 LONG = 60.0
+ENDING = re.compile(r'"""[^"]*pg_(?:cancel|terminate)_backend[^"]*"""')
 
 
 @pytest.fixture(autouse=True)
@@ -91,3 +94,60 @@ def test_usual_statements_are_not_watched(monkeypatch: pytest.MonkeyPatch, proxy
     monkeypatch.setattr(deadlines, "watched", None)
     with connect(proxy) as raw:
         assert raw.execute("select 1").fetchone() == (1,)
+
+
+def test_what_missed_its_deadline_is_stopped(proxy: Proxy) -> None:
+    """Or slow statements would pile up in the server, each without a client."""
+    raw = connect(proxy)
+    raw.deadline, pid = 0.5, raw.info.backend_pid
+    with pytest.raises(psycopg.OperationalError, match="did not answer"):
+        raw.execute("select pg_sleep(60)")
+    until = time.monotonic() + 30
+    while _is_sleeping(pid):
+        assert time.monotonic() < until, "it sleeps on"
+
+
+def _is_sleeping(pid: int) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("select pg_stat_clear_snapshot()")
+        cursor.execute("select wait_event from pg_stat_activity where pid = %s", [pid])
+        return cursor.fetchone() == ("PgSleep",)
+
+
+def test_a_session_that_asks_is_not_asked_for(
+    proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that answers nobody is asked once, not by one session for the other for ever."""
+    stops = []
+
+    def noted(raw: Connection, seconds: float) -> None:
+        stops.append(raw)
+        stop(raw, seconds)
+
+    stop = long_waits.stop
+    monkeypatch.setattr(long_waits, "stop", noted)
+    monkeypatch.setattr(long_waits, "STOP", "select pg_sleep(60) where %s > 0 and %s > 0")
+    raw = connect(proxy)
+    raw.deadline = 0.5
+    with pytest.raises(psycopg.OperationalError, match="did not answer"):
+        raw.execute("select pg_sleep(60)")
+    assert stops == [raw]
+    with connection.cursor() as cursor:  # or the test database could not be dropped
+        cursor.execute(
+            "select pg_terminate_backend(pid, 10000) from pg_stat_activity"
+            " where wait_event = 'PgSleep' and datname = current_database()"
+        )
+        assert cursor.fetchall() == [(True,), (True,)]
+
+
+def test_no_session_that_waits_for_a_standby_is_ended() -> None:
+    """Each statement that cancels or ends sessions leaves them out, or is about idle ones."""
+    statements = [
+        statement
+        for path in repository.files()
+        if path.suffix == ".py" and path.parts[0] in repository.PACKAGES
+        for statement in ENDING.findall((repository.ROOT / path).read_text())
+    ]
+    assert len(statements) >= 4
+    for statement in statements:
+        assert "{NOT_FOR_A_STANDBY}" in statement or "state like 'idle" in statement, statement

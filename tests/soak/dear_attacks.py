@@ -21,32 +21,6 @@ async def _played(attacker: Attacker, *script: dict[str, Any]) -> Any:
     return answer.status_code
 
 
-async def copied_arrays(attacker: Attacker) -> Any:
-    """600 patches of 90 bytes, each of which copies an array of many values."""
-    delta = [{"op": "copy", "from": "/a", "path": "/b"}]
-    return await _played(
-        attacker,
-        {"emit": {"type": "STATE_SNAPSHOT", "snapshot": {"a": [0] * 300_000, "b": 0}}},
-        *[{"emit": {"type": "STATE_DELTA", "delta": delta}}] * 600,
-    )
-
-
-async def shifted_arrays(attacker: Attacker) -> Any:
-    """Patches that insert and remove at the beginning of a long array."""
-    pair = [{"op": "add", "path": "/a/0", "value": 0}, {"op": "remove", "path": "/a/0"}]
-    patch = {"emit": {"type": "STATE_DELTA", "delta": pair * 124}}
-    return await _played(
-        attacker,
-        {"emit": {"type": "STATE_SNAPSHOT", "snapshot": {"a": [0] * 100_000}}},
-        *([patch, {"sleep": 0.05}] * 40),
-    )
-
-
-async def empty_values(attacker: Attacker) -> Any:
-    """A state of nothing but empty arrays: 3 bytes each on the wire, 60 in memory."""
-    return await _played(attacker, {"emit": {"type": "STATE_SNAPSHOT", "snapshot": [[]] * 400_000}})
-
-
 async def large_results(attacker: Attacker) -> Any:
     """Lists of runs whose results have megabytes."""
     await _played(attacker, {"result": "r" * 900_000})
@@ -187,9 +161,6 @@ async def searches(attacker: Attacker) -> Any:
 
 
 ATTACKS: dict[str, tuple[Round, int]] = {
-    "copied arrays": (copied_arrays, 2),
-    "shifted arrays": (shifted_arrays, 2),
-    "empty values": (empty_values, 2),
     "large results": (large_results, 2),
     "large frames": (large_frames, 4),
     "large bodies": (large_bodies, 2),

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.host import ROOT, Host
+from tests.soak.attacks import SEED
 from tests.soak.cost.clock import slowness
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -31,6 +32,7 @@ def test_no_callback_is_long(new_host: Callable[..., Host], tmp_path: Path) -> N
         AGUI_LIMIT_RUNS_PER_MINUTE="0",
         AGUI_OUTBOUND_ALLOW="127.0.0.1",
     )
+    host.python(SEED)
     _attacked(host, FIRST)
     before = len(_read(notes))
     answers, slow = _attacked(host, EACH)

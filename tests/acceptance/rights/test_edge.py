@@ -23,8 +23,9 @@ def hasty() -> Iterator[Host]:
             data,
             AGUI_BODY_TIMEOUT="1",
             AGUI_MAX_BODY_BYTES="100000",
-            GRANIAN_HTTP1_HEADER_READ_TIMEOUT="1000",
         )
+        command = host.web.command
+        command[command.index("--http1-header-read-timeout") + 1] = "1000"
         try:
             yield host.start()
         finally:
@@ -32,7 +33,7 @@ def hasty() -> Iterator[Host]:
 
 
 def dial(host: Host, text: str) -> socket.socket:
-    peer = socket.create_connection(("127.0.0.1", host.port), timeout=90)
+    peer = socket.create_connection(("127.0.0.1", host.port), timeout=30)
     peer.sendall(text.encode())
     return peer
 
