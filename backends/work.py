@@ -26,6 +26,18 @@ REMEMBERED = 10_000
 """Teams with a bucket; the one charged longest ago is forgotten, and starts with a full bucket."""
 
 
+def values_of(text: bytes | str) -> int:
+    """About how many values a JSON text holds; separators in strings count, too."""
+    if isinstance(text, bytes):
+        return text.count(b",") + text.count(b"[") + text.count(b"{")
+    return text.count(",") + text.count("[") + text.count("{")
+
+
+def of_json(text: bytes | str) -> int:
+    """The units for reading, or writing, a JSON text once."""
+    return values_of(text) + len(text) // BYTES
+
+
 class Buckets:
     """The buckets of the teams that this process has worked for lately. Safe in threads."""
 

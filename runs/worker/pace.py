@@ -12,6 +12,8 @@ T = TypeVar("T")
 
 EVENT = 20
 """Units of work for each event, in addition to its text."""
+TIMES = 3
+"""How often the values of a long event are gone through: it is parsed, checked and written."""
 LUMP = 20_000
 """Units that are charged at once: some milliseconds, after which other runs get their turn."""
 
@@ -57,7 +59,11 @@ class Work:
         """Count ``records`` and ``more`` units; True if it is time to ``settle``."""
         self.units += more
         for record in records:
-            self.units += EVENT + len(record.payload) // work.BYTES
+            size = len(record.payload)
+            if size <= apart.SMALL:
+                self.units += EVENT + size // work.BYTES
+            else:
+                self.units += TIMES * work.of_json(record.payload)
         return self.units > LUMP
 
     def charge(self) -> None:

@@ -46,7 +46,7 @@ def _feed(
     events: list[Any] = []
     if body.strip():
         refuse_work(run.team_id)
-        work.charge(run.team_id, "parse", len(body) // work.BYTES + body.count(b","))
+        work.charge(run.team_id, "parse", work.of_json(body))
         events = _events(request, body, closes)
     if place is None and (events or not closes):
         raise BadRequest(

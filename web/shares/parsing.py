@@ -29,8 +29,7 @@ async def body(request: Request, team: UUID, read: Callable[[Any], T], *, empty:
     data = await request.body() or empty
 
     def parsed() -> T:
-        values = data.count(b",") + data.count(b"[") + data.count(b"{")
-        work.charge(team, "parse", values + len(data) // work.BYTES)
+        work.charge(team, "parse", work.of_json(data))
         return read(strict_json.loads(data))
 
     return parsed() if len(data) <= apart.SMALL else await apart.in_turn(team, parsed)
@@ -59,10 +58,9 @@ async def in_turn(team: UUID, text: str, parse: Callable[[], T], hold: Hold) -> 
     """The result of ``parse``, charged to the team; a large text is parsed in a thread."""
 
     def parsed() -> T:
-        values = text.count(",") + text.count("[") + text.count("{")
-        work.charge(team, "parse", values + len(text) // work.BYTES)
+        work.charge(team, "parse", work.of_json(text))
         result = parse()
-        hold.add(values * VALUE_BYTES)
+        hold.add(work.values_of(text) * VALUE_BYTES)
         return result
 
     return parsed() if len(text) <= apart.SMALL else await apart.in_turn(team, parsed)
