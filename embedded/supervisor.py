@@ -28,6 +28,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.2, 4.0
 STEADY = 30.0
 WEB_GRACE = 2
 HEADER_BYTES = 32 * 1024  # the buffer in which a request's headers must fit
+HEADER_VARIABLE = "GRANIAN_HTTP1_HEADER_READ_TIMEOUT"  # granian's own: the operator decides
 HEADER_MILLISECONDS = 60_000  # in which they must arrive; as long, proxies keep idle connections
 START_UP = 60.0  # seconds that a process may take to its first sign of life
 LONGEST_LOOK = 1.0  # seconds of silence that count between two checks
@@ -181,7 +182,7 @@ def web(port: int, host: str = "127.0.0.1") -> Job:
         # With HTTP/2, 120 KB of HPACK are 15 MB of headers, decoded before the app is asked.
         "--http": "1",
         "--http1-buffer-size": str(HEADER_BYTES),
-        "--http1-header-read-timeout": str(HEADER_MILLISECONDS),
+        "--http1-header-read-timeout": os.environ.get(HEADER_VARIABLE, str(HEADER_MILLISECONDS)),
         "--workers-kill-timeout": str(WEB_GRACE),
         "--backpressure": "16384",
         "--log-level": "warning",

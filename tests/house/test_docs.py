@@ -145,6 +145,18 @@ def test_every_link_leads_somewhere() -> None:
             check_link(link, (ROOT / page).parent / link.split("#")[0], f"{page}: {link}", page)
 
 
+def test_every_file_of_the_product_that_a_page_names_exists() -> None:
+    named = {
+        (page, path)
+        for page, text in repository.pages().items()
+        if not page.startswith("docs/adr/")  # a decision names the files of its day
+        for path in repository.CODE.findall(text)
+        if not path.startswith("docs/")  # may be a page of another project
+    }
+    assert len(named) > 200
+    assert {(page, path) for page, path in named if not (ROOT / path).is_file()} == set()
+
+
 def test_every_make_target_that_a_page_names_exists() -> None:
     targets = set(re.findall(r"^([a-z][\w-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for page, text in repository.pages().items():
