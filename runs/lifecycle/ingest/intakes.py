@@ -62,7 +62,7 @@ def opening(intake: Intake, state: Any) -> list[Record]:
 def fed(run: Run, ingest: Ingest, log: Journal) -> FedIntake:
     """The intake of a run at the head of its ``log``, for the holder of the ingest's lock.
 
-    Takes it out of the recent ones: a batch that is refused leaves it unusable.
+    Takes it out of the recent ones: a batch that is not committed, nor refused, leaves it unusable.
     """
     intake = _recent.pop(run.pk)
     if intake is None or intake.head > log.head:
@@ -84,7 +84,7 @@ def restored(run: Run) -> FedIntake | None:
 
 
 def keep(run_id: UUID, intake: FedIntake, size: int) -> None:
-    """Keep an intake whose batch was committed; ``size`` is its log's in bytes."""
+    """Keep an intake whose batch was committed or refused; ``size`` is its log's in bytes."""
     _recent.put(run_id, intake, size)
 
 

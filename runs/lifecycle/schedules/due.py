@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection
@@ -38,7 +38,7 @@ def due(busy: Collection[UUID], most: int, served: Collection[UUID] = ()) -> lis
 
     ``served`` are the teams that had a turn lately, the last one last.
     """
-    values = {"busy": list(busy), "most": most, "served": list(served)}
+    values: dict[str, Any] = {"busy": list(busy), "most": most, "served": list(served)}
     with connection.cursor() as cursor:
         cursor.execute(DUE, values)
         return [Due(*row) for row in cursor.fetchall()]
