@@ -176,7 +176,7 @@ def _taken(
     try:
         records = intake.take(events, ends=closes)
     except EventRefused:
-        intakes.keep(run.pk, intake, stored.bytes)
+        intakes.keep(run, intake, stored.bytes)
         raise
     finally:
         # A refused batch costs as much.
@@ -194,7 +194,7 @@ def _taken(
     _append(run, Claim(run.pk, ingest.generation, stored.head), records, intake)
     if not intake.ended:
         size = stored.bytes + sum(len(record.payload) for record in records)
-        transaction.on_commit(lambda: intakes.keep(run.pk, intake, size))
+        transaction.on_commit(lambda: intakes.keep(run, intake, size))
     return Fed(True, here, intake.head, intake.ended, wait)
 
 
