@@ -45,6 +45,7 @@ async def _stream(request: Request, send: Send) -> None:
             Logs([run.pk], run.team_id, doubtful=[]),  # The view is of the run alone, if need be.
             view=view,
             turn=view.log.lock,
+            whole=alone is None,
             headers=[(b"referrer-policy", b"no-referrer")],
         )
 
