@@ -86,6 +86,7 @@ class FeedSubscription:
     """A team's feed from a position on; it never ends by itself."""
 
     run: UUID | None = None
+    in_full: bool = False
 
     def __init__(
         self,

@@ -49,6 +49,8 @@ class Subscription(Protocol):
     name: str
     run: UUID | None
     """The run whose readers may read this; None where only the credential counts."""
+    in_full: bool
+    """Whether it shows more than that run alone."""
 
     @property
     def credit(self) -> Credit:
@@ -74,10 +76,15 @@ class RunSubscription:
         principal: Principal,
         owner: UUID,
         is_whole: bool,
+        in_full: bool | None = None,
     ) -> None:
-        """``owner`` is the runs' team; ``is_whole``: the reader certainly sees all of a thread."""
+        """``owner`` is the runs' team; ``is_whole``: the reader certainly sees all of a thread.
+
+        ``in_full``: the reader sees more than the run alone, certainly or by a grant.
+        """
         self.name = name
         self.credit = RunCredit(window)
+        self.in_full = is_whole if in_full is None else in_full
         self.run = self._first = place.run
         self._after = place.after
         self._outgoing = outgoing
