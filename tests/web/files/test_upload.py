@@ -206,6 +206,14 @@ async def test_what_is_no_form(cast: Cast, body: bytes, header: str) -> None:
     assert on_disk(cast.team) == []
 
 
+async def test_a_form_without_a_file_reserves_nothing(cast: Cast) -> None:
+    """Such a request costs one look at its key, however many of them a client sends."""
+    body = b'--x\r\ncontent-disposition: form-data; name="file"\r\n\r\n\r\n' * 1_000
+    answer = await ask("POST", "/api/v1/files", {**cast.alice.headers, **FORM}, body=body)
+    assert answer.status == 400, answer.body
+    assert not await db(File.objects.for_team(cast.team).exists)
+
+
 async def test_a_form_with_another_field_stores_nothing(cast: Cast) -> None:
     field = b'--x\r\ncontent-disposition: form-data; name="expires"\r\n\r\n1\r\n'
     for body in (field + form(b"x"), form(b"x")[: -len(b"--x--\r\n")] + field + b"--x--\r\n"):

@@ -79,9 +79,10 @@ async def upload(request: Request, send: Send) -> None:
 async def _stored(principal: Principal, request: Request) -> File:
     team = principal.team.pk
     upload = Upload(request, team)
+    request.release()  # From here on it is the client's pace that counts.
+    await upload.begin()
     async with request.readmitted(of_team(team), "write"):
         reserved = await db(files.reserve, principal, upload.name, upload.most)
-    request.release()  # From here on it is the client's pace that counts.
     try:
         try:
             async with asyncio.timeout(settings.AGUI_UPLOAD_TIMEOUT):
@@ -135,16 +136,26 @@ class Upload:
         if declared > limit + (LONGEST_FIELDS if self._form else 0):
             raise _too_large()
         self.most = min(declared, limit)
+        self._stream = self._pieces()
+        self._ahead = b""
 
     @property
     def sha256(self) -> str:
         """Of the whole file, in hexadecimal."""
         return self._hash.hexdigest()
 
+    async def begin(self) -> None:
+        """Read until the file begins: a form without one costs no row. Raises HostError."""
+        while not self._ahead:
+            try:
+                self._ahead = await anext(self._stream)
+            except StopAsyncIteration:
+                return
+
     async def blocks(self) -> AsyncIterator[bytes]:
         """The file in blocks, checked as they come. Raises HostError."""
         block, is_first = bytearray(), True
-        async for piece in self._pieces():
+        async for piece in self._whole():
             self.size += len(piece)
             if self.size > self.most:
                 raise _too_large()
@@ -180,6 +191,12 @@ class Upload:
         if self._arrived >= PACE_BYTES:
             self._waited, self._arrived = 0.0, 0
         return message
+
+    async def _whole(self) -> AsyncIterator[bytes]:
+        yield self._ahead
+        self._ahead = b""
+        async for piece in self._stream:
+            yield piece
 
     async def _pieces(self) -> AsyncIterator[bytes]:
         while True:
