@@ -94,10 +94,9 @@ async def rest(client: Any) -> None:
     """Close idle connections; the client opens new ones when it is used again."""
     with suppress(*ERRORS):
         if isinstance(client, redis.asyncio.cluster.RedisCluster):
-            await client.aclose()
-            # Where its last start failed, aclose() does nothing.
-            for nodes_of in ("nodes_cache", "startup_nodes"):
-                await client.nodes_manager.aclose(nodes_of)
+            # Not aclose(): it forgets the slots, and learning them takes tens of milliseconds.
+            for node in client.get_nodes():
+                await node.disconnect_free_connections()
         else:
             await client.connection_pool.disconnect(inuse_connections=False)
 
@@ -109,7 +108,11 @@ async def renew(client: Any, url: str, seconds: float) -> Any:
     """
     if not isinstance(client, redis.asyncio.cluster.RedisCluster):
         return client
-    await rest(client)
+    with suppress(*ERRORS):
+        await client.aclose()
+        # Where its last start failed, aclose() does nothing.
+        for nodes_of in ("nodes_cache", "startup_nodes"):
+            await client.nodes_manager.aclose(nodes_of)
     return async_client(url, seconds)
 
 

@@ -53,6 +53,8 @@ async def test_a_replica_takes_over(cluster: Cluster, settings: Settings) -> Non
         async with other.taken(owner, 2) as elsewhere:
             assert elsewhere is False, "another process counts the same"
         assert await asyncio.to_thread(stream_limit.count, owner) == 2
+    forget()
+    assert await uses(url, settings) == {"bell": True, "cache": True, "seats": True}, "started now"
 
 
 async def test_one_node_of_the_url_is_enough(cluster: Cluster, settings: Settings) -> None:

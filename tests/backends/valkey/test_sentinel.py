@@ -1,6 +1,7 @@
 """Sentinels name the primary: bell, cache and seats follow it when a replica takes over."""
 
 import asyncio
+import signal
 import uuid
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, suppress
@@ -57,6 +58,8 @@ async def test_a_replica_takes_over(watched: Watched, settings: Settings) -> Non
         async with other.taken(owner, 2) as elsewhere:
             assert elsewhere is False, "another process counts the same"
         assert await asyncio.to_thread(stream_limit.count, owner) == 2
+    forget()
+    assert await uses(url, settings) == {"bell": True, "cache": True, "seats": True}, "started now"
 
 
 async def test_clients_leave_a_primary_that_was_demoted(watched: Watched) -> None:
@@ -76,6 +79,26 @@ async def test_clients_leave_a_primary_that_was_demoted(watched: Watched) -> Non
                 break
     await valkey.rest(seats)
     client.close()
+
+
+async def test_a_machine_freezes_with_its_sentinel(watched: Watched, settings: Settings) -> None:
+    """No connection closes, and the first sentinel of the URL never answers again."""
+    url = settings.REDIS_URL = valkey.address(watched.url)
+    cache, key, owner = ForgivingCache(url, {}), uuid.uuid4().hex, uuid.uuid4()
+    await asyncio.to_thread(cache.set, key, 1, 60)
+    async with Ears(url) as ears, process() as here, here.taken(owner, 1):
+        await ears.hears()
+        for port in (watched.primary, watched.sentinels[0]):
+            watched.running[port].send_signal(signal.SIGSTOP)
+        assert await asyncio.to_thread(cache.get, key) == 1, "from its own memory"
+        await until(watched.is_promoted)
+        await ears.hears()
+        await until(lambda: valkey.state(url) == "ok")
+        ForgivingCache.resting_until, here._down_until = 0.0, 0.0
+        await asyncio.to_thread(cache.set, key, 2, 60)
+        await here.renew()
+        assert not ForgivingCache.resting_until
+        assert await asyncio.to_thread(stream_limit.count, owner) == 1
 
 
 def test_a_name_that_no_sentinel_has(watched: Watched) -> None:

@@ -44,6 +44,7 @@ async def process() -> AsyncIterator[stream_limit.Seats]:
         if seats._tending:
             seats._tending.cancel()
         await valkey.rest(seats._redis)
+        await valkey.renew(seats._redis, seats._url, seats._seconds)  # closes a cluster's all
 
 
 class Ears:
@@ -71,6 +72,7 @@ class Ears:
                 with suppress(*ERRORS):
                     async with asyncio.timeout(SECONDS):
                         await self.far.group_send_many([(self.group, message)])
+                await self.near.hang_up_on_silence()  # as the hub's tick does
                 await asyncio.wait([hearing], timeout=0.2)
 
     async def _next(self, message: dict[str, Any]) -> None:
