@@ -4,7 +4,8 @@ Each stream has a member of the owner's sorted set whose score is its expiry; th
 own while they are open. So a crashed process's seats free themselves within ``LEASE`` seconds, and
 a Valkey that lost everything learns of them again. Without Valkey nobody is counted and nobody
 refused: a limit is not worth an outage. A Valkey that answers with a refusal (a cluster, a replica,
-a user without rights, a full server) is a mistake that stays: each process then keeps the limit.
+a user without rights, a full server) is a mistake that stays: each process then keeps the limit. So
+it does while a replica takes over from a dead server, which takes seconds.
 
 Near the limit Valkey decides about each seat. Far below it the process takes and leaves seats
 without a call, and tells Valkey within a second.
@@ -16,12 +17,9 @@ import itertools
 import secrets
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Any, NamedTuple
 from uuid import UUID
 
-import redis
-import redis.asyncio
 import structlog
 from django.conf import settings
 
@@ -38,7 +36,8 @@ TELL = 0.8
 SHARE = 16
 """A process takes at most ``most // SHARE`` seats on its own: eight processes take half of them."""
 TIMEOUT = 0.25
-TIMEOUTS: Any = {"socket_timeout": TIMEOUT, "socket_connect_timeout": TIMEOUT}
+TO_FIND = 4
+"""Times as long if several servers are named: a new client looks for the right one first."""
 PAUSE = 5.0
 """Seconds in which Valkey is not asked again after it failed: each stream would wait for it."""
 
@@ -172,10 +171,12 @@ class Seats:
         self._name = secrets.token_hex(8)
         self._numbers = itertools.count(1)
         self._users = 0
-        self._redis = redis.asyncio.Redis.from_url(settings.REDIS_URL, **TIMEOUTS)
+        self._url = settings.REDIS_URL
+        self._seconds = TIMEOUT * (TO_FIND if valkey.has_replicas(self._url) else 1)
+        self._redis = valkey.async_client(self._url, self._seconds)
         self._tending: asyncio.Task[None] | None = None
         self._down_until = 0.0
-        self._refused = False  # by an answer, not by silence
+        self._refused = False  # by an answer, or by a server whose replica takes over
 
     def taken(self, owner: UUID | str, most: int) -> Seat:
         """Take one of the owner's ``most`` seats (0: no limit); False if none is free."""
@@ -262,8 +263,7 @@ class Seats:
         finally:
             self._tending = None
             if not self._users:
-                with suppress(redis.RedisError, OSError):
-                    await self._redis.connection_pool.disconnect(inuse_connections=False)
+                await valkey.rest(self._redis)
 
     async def _exchange(self, owner: OwnerSeats) -> None:
         """Wait for a call that has yet to begin; all who wait meanwhile share it.
@@ -304,7 +304,8 @@ class Seats:
         departures, members = len(report.departures), len(report.arrivals) + len(report.renewals)
         names = [f"{self._name}:{seat}" for seats in report for seat in seats]
         numbers: list[Any] = [LEASE, owner.most or 2**53, departures, members]
-        return self._redis.eval(EXCHANGE, 1, owner.key, *numbers, *names)
+        call: Awaitable[Any] = self._redis.eval(EXCHANGE, 1, owner.key, *numbers, *names)
+        return call
 
     def _is_down(self) -> bool:
         return time.monotonic() < self._down_until
@@ -314,12 +315,13 @@ class Seats:
         if self._is_down():
             return None
         try:
-            async with asyncio.timeout(2 * TIMEOUT):
+            async with asyncio.timeout(2 * self._seconds):
                 answer = await command()
-        except (redis.RedisError, OSError) as error:  # TimeoutError is an OSError
+        except valkey.ERRORS as error:  # TimeoutError is an OSError
             self._down_until = time.monotonic() + PAUSE
-            self._refused = valkey.refusal(error) is not None
+            self._refused = valkey.refusal(error) is not None or valkey.has_replicas(self._url)
             log.warning("seats.not_counted", error=type(error).__name__)
+            self._redis = await valkey.renew(self._redis, self._url, self._seconds)
             return None
         self._refused = False
         return answer
@@ -340,10 +342,11 @@ def count(owner: UUID | str) -> int | None:
 
     Seats taken or left within the last second may be missing.
     """
-    client = redis.Redis.from_url(settings.REDIS_URL, **TIMEOUTS)
     try:
-        return int(client.eval(COUNT, 1, _key(owner)))
-    except (redis.RedisError, OSError):
+        client = valkey.client(settings.REDIS_URL, TIMEOUT)
+        try:
+            return int(client.eval(COUNT, 1, _key(owner)))
+        finally:
+            client.close()
+    except valkey.ERRORS:
         return None
-    finally:
-        client.close()
