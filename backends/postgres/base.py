@@ -7,6 +7,7 @@ import psycopg
 import structlog
 from django.conf import settings
 from django.db import connection, connections
+from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
 from django.db.backends.postgresql.psycopg_any import register_tzloader
 from django.db.backends.postgresql.schema import DatabaseSchemaEditor
@@ -15,6 +16,7 @@ from psycopg.pq import Format
 
 from backends.postgres import clock, cursors, deadlines, roles
 from backends.postgres.long_waits import NOT_FOR_A_STANDBY
+from backends.postgres.servers.pools import QuickAsyncPool, QuickPool
 
 log = structlog.get_logger(__name__)
 
@@ -51,12 +53,31 @@ class DatabaseWrapper(base.DatabaseWrapper):
     lock_timeout: str | None = None
     part: str = roles.APPLICATION
     _backend: int | None = None
+    _connection_pools: dict[str, Any]  # Django's
 
     def get_connection_params(self) -> dict[str, Any]:
         """The parameters of Django, with our cursors and the login of this process's role."""
         params: dict[str, Any] = super().get_connection_params()
         params["cursor_factory"] = cursors.ScopedCursor
         return params | roles.credentials(params.get("dbname", ""))
+
+    @property
+    def pool(self) -> QuickPool | None:
+        """Django's pool of this alias, as one that tries again soon."""
+        options = self.settings_dict["OPTIONS"].get("pool")
+        if self.alias == NO_DB_ALIAS or not options:
+            return None
+        if self.alias not in self._connection_pools:
+            pool = QuickPool(
+                kwargs=self.get_connection_params() | {"autocommit": True},
+                open=False,  # Django opens it
+                configure=self._configure_connection,  # type: ignore[arg-type]
+                check=QuickPool.check_connection,
+                **options,
+            )
+            self._connection_pools.setdefault(self.alias, pool)
+        made: QuickPool = self._connection_pools[self.alias]
+        return made
 
     def _configure_connection(self, connection: Any) -> bool:
         commit = bool(super()._configure_connection(connection))  # type: ignore[misc]
@@ -137,7 +158,7 @@ def serve() -> None:
     if not roles.process.logs_in:
         return
     try:
-        psycopg.connect(**connector_params()).close()
+        deadlines.Connection.connect(**connector_params()).close()
     except psycopg.OperationalError as error:
         # Not migrated yet, or away: then it takes the role when it is connected.
         roles.process.logs_in = False
@@ -149,6 +170,7 @@ def queue_parameters() -> dict[str, Any]:
     return {
         "kwargs": connector_params(),
         "connection_class": deadlines.AsyncConnection,
+        "pool_factory": QuickAsyncPool,
         "configure": _without_transactions,
     }
 

@@ -14,6 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 from procrastinate.contrib.django.utils import connector_params
 
 from backends.postgres.address import CLIENT, LIBPQ
+from backends.postgres.deadlines import Connection
 
 SECONDS_PER_HOST = 3
 OLDEST = 150_000
@@ -85,7 +86,7 @@ def _attempt(parameters: dict[str, Any], seconds: float) -> int | psycopg.Error:
 
     def connect() -> None:
         try:
-            with psycopg.connect(**parameters) as connection:
+            with Connection.connect(**parameters) as connection:
                 outcome.append(connection.info.server_version)
         except psycopg.Error as error:
             outcome.append(error)
