@@ -49,6 +49,15 @@ def database(url: str) -> dict[str, Any]:
     return {**place, "OPTIONS": with_defaults(options)}
 
 
+def direct(url: str) -> dict[str, Any]:
+    """The same for DATABASE_DIRECT_URL, with its name in what is wrong with it."""
+    try:
+        return database(url)
+    except ImproperlyConfigured as error:
+        text = str(error).replace("DATABASE_URL", "DATABASE_DIRECT_URL")
+        raise ImproperlyConfigured(text) from None
+
+
 def with_defaults(options: dict[str, Any]) -> dict[str, Any]:
     """libpq's parameters, with the deadlines of this host as defaults."""
     own = str(options.get("options", ""))

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from procrastinate.contrib.django.utils import connector_params
 
+from backends.postgres import roles
 from backends.postgres.address import CLIENT, LIBPQ
 from backends.postgres.deadlines import Connection
 
@@ -40,6 +41,8 @@ REMEDIES = [
     (r"does not support SSL", "it does not offer TLS", "set that up, or lower sslmode"),
     (r"no pg_hba.conf entry", "it does not accept user {user} from this machine",
      "add a line to pg_hba.conf"),
+    (r"unsupported startup parameter", "it is PgBouncer, which refuses options",
+     "add options to its ignore_startup_parameters"),
     (r"too many (?:clients|connections)", "it accepts no more connections",
      "raise max_connections, or lower AGUI_DB_POOL"),
 ]  # fmt: skip
@@ -64,10 +67,16 @@ def reach() -> str:
         raise ImproperlyConfigured(_diagnosis(outcome, parameters)) from None
     if outcome < OLDEST:
         raise ImproperlyConfigured(
-            f"DATABASE_URL: PostgreSQL at {place(parameters)} is version {outcome // 10_000}; "
+            f"{setting()}: PostgreSQL at {place(parameters)} is version {outcome // 10_000}; "
             "this host needs 15 or newer."
         )
     return f"{outcome // 10_000}.{outcome % 10_000} at {place(parameters)}"
+
+
+def setting() -> str:
+    """The name of the setting that this process takes its address from."""
+    direct = settings.AGUI_DATABASE_DIRECT and not roles.process.shares
+    return "DATABASE_DIRECT_URL" if direct else "DATABASE_URL"
 
 
 def place(parameters: dict[str, Any]) -> str:
@@ -109,5 +118,5 @@ def _diagnosis(error: psycopg.Error, parameters: dict[str, Any]) -> str:
     for pattern, why, remedy in REMEDIES:
         if re.search(pattern, text, re.IGNORECASE):
             why, remedy = why.format(**names), remedy.format(**names)
-            return f"DATABASE_URL: PostgreSQL at {place(parameters)}: {why}; {remedy}."
-    return f"DATABASE_URL: PostgreSQL at {place(parameters)} cannot be used: {text}"
+            return f"{setting()}: PostgreSQL at {place(parameters)}: {why}; {remedy}."
+    return f"{setting()}: PostgreSQL at {place(parameters)} cannot be used: {text}"
