@@ -15,7 +15,7 @@ from procrastinate.contrib.django.utils import connector_params
 
 from backends.postgres import roles
 from backends.postgres.address import CLIENT, LIBPQ
-from backends.postgres.deadlines import Connection
+from backends.postgres.deadlines import LOOK, Connection
 
 SECONDS_PER_HOST = 3
 OLDEST = 150_000
@@ -62,7 +62,8 @@ def reach() -> str:
     seconds = parameters.get("connect_timeout")
     if seconds == CLIENT["connect_timeout"]:  # not the address's own
         parameters["connect_timeout"] = seconds = SECONDS_PER_HOST
-    outcome = _attempt(parameters, float(seconds or SECONDS_PER_HOST) * len(hosts) + 0.5)
+    each = float(seconds or SECONDS_PER_HOST) + (float(LOOK) if len(hosts) > 1 else 0.0)
+    outcome = _attempt(parameters, each * len(hosts) + 0.5)
     if isinstance(outcome, psycopg.Error):
         raise ImproperlyConfigured(_diagnosis(outcome, parameters)) from None
     if outcome < OLDEST:
