@@ -9,6 +9,7 @@ from agui_project import cli
 from backends import valkey
 from backends.postgres import roles
 from backends.postgres.reach import reach
+from backends.postgres.servers import pooler
 
 log = structlog.get_logger(__name__)
 
@@ -16,7 +17,8 @@ log = structlog.get_logger(__name__)
 def announce(process: str, agents: Iterable[str], **values: int | str) -> None:
     """Log the version, the servers that this process uses and the ``agents`` it has code for.
 
-    Raises ImproperlyConfigured if the database, or the server in REDIS_URL, refuses us.
+    Raises ImproperlyConfigured if the database, or the server in REDIS_URL, refuses us, and Shared
+    if sessions of the database do not last as long as this process needs them.
     """
     for name, likely in settings.AGUI_MISSPELT.items():
         log.warning("setting.unknown", name=name, did_you_mean=likely)
@@ -25,6 +27,7 @@ def announce(process: str, agents: Iterable[str], **values: int | str) -> None:
             "database.role_can_be_left", setting="AGUI_DATABASE_APP_PASSWORD", see=roles.SEE
         )
     database = reach()
+    pooler.check()
     bell = valkey.place(settings.REDIS_URL) if valkey.reach(settings.REDIS_URL) else "unreachable"
     log.info(
         f"{process}.started",

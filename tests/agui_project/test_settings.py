@@ -44,6 +44,10 @@ WRONG: dict[str, tuple[str | tuple[str, dict[str, str]], ...]] = {
         f"postgres://ann:{SECRET}@db.example/app?sslmod=require", "postgres://[::1/app",
         "postgres://db.example/app?sslmode=verify-full&sslrootcert=/nowhere", "postgres://a/%zz",
     ),
+    "DATABASE_DIRECT_URL": (
+        "db.example/app", f"mysql://ann:{SECRET}@db.example/app",
+        f"postgres://ann:{SECRET}@db.example:port/app", f"postgres://ann:{SECRET}@db.example/app",
+    ),
     "REDIS_URL": (
         "cache.example:6379", f"http://:{SECRET}@cache.example", "redis:/cache.example",
         f"redis://:{SECRET}@cache.example:port/0", "redis://cache.example:0", "redis://[::1",
