@@ -13,6 +13,7 @@ from django.db.backends.postgresql.schema import DatabaseSchemaEditor
 from procrastinate.contrib.django.utils import connector_params
 from psycopg.pq import Format
 
+from backends import epochs
 from backends.postgres import clock, cursors, deadlines, roles
 from backends.postgres.long_waits import NOT_FOR_A_STANDBY
 
@@ -60,6 +61,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _configure_connection(self, connection: Any) -> bool:
         commit = bool(super()._configure_connection(connection))  # type: ignore[misc]
+        epochs.read(connection)
         roles.take(connection, self.part)
         return commit
 
