@@ -107,9 +107,13 @@ async def stream_run(
                 wire=wire,
                 ends_with_log=len(logs.runs) == 1,
             )
-            refused = await while_allowed(
-                sending, request, principal, first, logs.owner, leaving="http.disconnect"
-            )
+            try:
+                refused = await while_allowed(
+                    sending, request, principal, first, logs.owner, leaving="http.disconnect"
+                )
+            except journal.Reset as error:
+                await sse.reset(send, error.details, wire)
+                return
     if refused:
         await sse.refuse(send, wire)
 

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import aclosing
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 from uuid import UUID
 
 from django.conf import settings
@@ -13,7 +13,7 @@ from django.conf import settings
 from backends.postgres.bridge import db_read
 from events import journal
 from events.frames import Frames
-from events.journal import Purged
+from events.journal import Purged, Reset
 from runs.access import following
 from runs.access.following import Place
 from teams.authentication import Principal
@@ -37,6 +37,7 @@ class End(StrEnum):
     REVOKED = "revoked"
     PURGED = "purged"
     SLOW = "slow"
+    RESET = "reset"
 
 
 class Slow(Exception):
@@ -49,6 +50,8 @@ class Subscription(Protocol):
     name: str
     run: UUID | None
     """The run whose readers may read this; None where only the credential counts."""
+    details: dict[str, Any]
+    """What is told about its end besides the reason."""
 
     @property
     def credit(self) -> Credit:
@@ -76,7 +79,7 @@ class RunSubscription:
         is_whole: bool,
     ) -> None:
         """``owner`` is the runs' team; ``is_whole``: the reader certainly sees all of a thread."""
-        self.name = name
+        self.name, self.details = name, dict[str, Any]()
         self.credit = RunCredit(window)
         self.run = self._first = place.run
         self._after = place.after
@@ -89,6 +92,9 @@ class RunSubscription:
             await self._send_all()
         except Purged:
             return End.PURGED
+        except Reset as error:
+            self.details = error.details
+            return End.RESET
         except Slow:
             return End.SLOW
         return End.FINISHED
