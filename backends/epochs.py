@@ -9,6 +9,8 @@ from typing import Any
 import psycopg
 from django.db import connection, transaction
 
+from protocol.errors import HostError
+
 FIRST = 1
 READ = """
 do $$ begin
@@ -31,6 +33,19 @@ select pg_terminate_backend(pid) from pg_stat_activity
 """
 
 latest = FIRST
+
+
+class Reset(HostError):
+    """The database lost the newest events that you have: start again from the log as it is now."""
+
+    code = "reset"
+    status = 410
+    close = 4411
+
+    @classmethod
+    def to(cls, head: int) -> "Reset":
+        """``head`` is the newest ``seq`` of the log as it is now."""
+        return cls(details={"epoch": latest, "head": head})
 
 
 def read(raw: "psycopg.Connection[Any]") -> int:

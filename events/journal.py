@@ -15,7 +15,7 @@ from uuid import UUID
 from django.db import DatabaseError, connection, transaction
 from psycopg.errors import LockNotAvailable
 
-from backends import epochs
+from backends.epochs import Reset
 from backends.postgres import clock, roles, scope
 from backends.postgres.long_waits import NOT_FOR_A_STANDBY
 from events.models import Journal
@@ -121,19 +121,6 @@ class Purged(HostError):
     def below(cls, lowest: int) -> "Purged":
         """``lowest`` is the first ``seq`` that still exists."""
         return cls(details={"lowest": lowest})
-
-
-class Reset(HostError):
-    """The database lost the newest events that you have: start again from the log as it is now."""
-
-    code = "reset"
-    status = 410
-    close = 4411
-
-    @classmethod
-    def to(cls, head: int) -> "Reset":
-        """``head`` is the newest ``seq`` of the log as it is now."""
-        return cls(details={"epoch": epochs.latest, "head": head})
 
 
 class Claim(NamedTuple):

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 
 from agui_project.errors import BadCursor
 from backends import epochs
-from events.journal import Purged, Reset
+from backends.epochs import Reset
+from events.journal import Purged
 from protocol.errors import Invalid
 from protocol.input.numbers import whole
 from protocol.schema import PROTOCOL_VERSION

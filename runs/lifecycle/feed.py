@@ -13,8 +13,9 @@ from django.db.models import Max, Min
 
 from agui_project.errors import BadCursor
 from backends import epochs
+from backends.epochs import Reset
 from backends.postgres import clock
-from events.journal import Purged, Reset
+from events.journal import Purged
 from runs.models import FeedEntry, without_bodies
 
 PAGE = 200

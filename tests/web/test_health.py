@@ -60,9 +60,9 @@ async def test_health_asks_nobody() -> None:
 def test_ready_with_everything(client: Client, worker: int) -> None:
     answer = client.get("/ready")
     assert answer.status_code == 200
-    said = answer.json()
-    assert said.pop("epoch") == epochs.latest
-    assert said == {"status": "ready", "database": "ok", "bell": "ok", "workers": 1}
+    body = answer.json()
+    assert body.pop("epoch") == epochs.latest
+    assert body == {"status": "ready", "database": "ok", "bell": "ok", "workers": 1}
 
 
 def test_a_wrong_clock_is_named(

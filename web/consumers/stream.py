@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.conf import settings
 
+from backends.epochs import Reset
 from backends.postgres.bridge import db_read
 from events import journal, recheck
 from events.follow import follow
@@ -111,7 +112,7 @@ async def stream_run(
                 refused = await while_allowed(
                     sending, request, principal, first, logs.owner, leaving="http.disconnect"
                 )
-            except journal.Reset as error:
+            except Reset as error:
                 await sse.reset(send, error.details, wire)
                 return
     if refused:

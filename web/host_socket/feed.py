@@ -12,8 +12,8 @@ import structlog
 from django.conf import settings
 
 from agui_project.errors import Forbidden
+from backends.epochs import Reset
 from backends.postgres.bridge import db, db_read
-from events.journal import Reset
 from runs.access import feed as access_feed
 from runs.access.feed import News
 from runs.lifecycle import feed

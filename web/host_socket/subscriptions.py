@@ -10,10 +10,11 @@ from uuid import UUID
 
 from django.conf import settings
 
+from backends.epochs import Reset
 from backends.postgres.bridge import db_read
 from events import journal
 from events.frames import Frames
-from events.journal import Purged, Reset
+from events.journal import Purged
 from runs.access import following
 from runs.access.following import Place
 from teams.authentication import Principal
@@ -51,7 +52,7 @@ class Subscription(Protocol):
     run: UUID | None
     """The run whose readers may read this; None where only the credential counts."""
     details: dict[str, Any]
-    """What is told about its end besides the reason."""
+    """Members of its end notification, in addition to the reason."""
 
     @property
     def credit(self) -> Credit:
