@@ -16,6 +16,7 @@ from django.db.backends.postgresql.schema import DatabaseSchemaEditor
 from procrastinate.contrib.django.utils import connector_params
 from psycopg.pq import Format
 
+from backends import epochs
 from backends.postgres import clock, cursors, deadlines, roles
 from backends.postgres.long_waits import NOT_FOR_A_STANDBY
 from backends.postgres.servers.pools import QuickAsyncPool, QuickPool
@@ -98,6 +99,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _configure_connection(self, connection: Any) -> bool:
         commit = bool(super()._configure_connection(connection))  # type: ignore[misc]
+        epochs.read(connection)
         roles.take(connection, self.part)
         return commit
 

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.conf import settings
 
+from backends.epochs import Reset
 from backends.postgres.bridge import db_read
 from events import journal, recheck
 from events.follow import follow
@@ -109,15 +110,19 @@ async def stream_run(
                 wire=wire,
                 ends_with_log=len(logs.runs) == 1,
             )
-            refused = await while_allowed(
-                sending,
-                request,
-                principal,
-                first,
-                logs.owner,
-                leaving="http.disconnect",
-                whole=first not in sights if whole is None else whole,
-            )
+            try:
+                refused = await while_allowed(
+                    sending,
+                    request,
+                    principal,
+                    first,
+                    logs.owner,
+                    leaving="http.disconnect",
+                    whole=first not in sights if whole is None else whole,
+                )
+            except Reset as error:
+                await sse.reset(send, error.details, wire)
+                return
     if refused:
         await sse.refuse(send, wire)
 

@@ -1,7 +1,8 @@
 """One open socket: its caller, its subscriptions, and the checks of what it may still read."""
 
 import asyncio
-from collections.abc import Coroutine, Set
+from collections.abc import Coroutine, Mapping, Set
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -110,10 +111,13 @@ class Room:
         except Unauthenticated:
             reason = End.REVOKED
         self._forget(subscription.name)
-        await self._announce_end(subscription.name, reason)
+        await self._announce_end(subscription.name, reason, subscription.details)
 
-    async def _announce_end(self, name: str, reason: End) -> None:
-        await self.outgoing.answer(frames.notification("end", subscription=name, reason=reason))
+    async def _announce_end(
+        self, name: str, reason: End, details: Mapping[str, Any] = MappingProxyType({})
+    ) -> None:
+        notification = frames.notification("end", subscription=name, reason=reason, **details)
+        await self.outgoing.answer(notification)
 
     async def _stop(self, name: str) -> None:
         task = self._following.get(name)

@@ -5,11 +5,12 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import aclosing
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 from uuid import UUID
 
 from django.conf import settings
 
+from backends.epochs import Reset
 from backends.postgres.bridge import db_read
 from events import journal
 from events.frames import Frames
@@ -37,6 +38,7 @@ class End(StrEnum):
     REVOKED = "revoked"
     PURGED = "purged"
     SLOW = "slow"
+    RESET = "reset"
 
 
 class Slow(Exception):
@@ -51,6 +53,8 @@ class Subscription(Protocol):
     """The run whose readers may read this; None where only the credential counts."""
     in_full: bool
     """Whether it shows more than that run alone."""
+    details: dict[str, Any]
+    """Members of its end notification, in addition to the reason."""
 
     @property
     def credit(self) -> Credit:
@@ -82,7 +86,7 @@ class RunSubscription:
 
         ``in_full``: the reader sees more than the run alone, certainly or by a grant.
         """
-        self.name = name
+        self.name, self.details = name, dict[str, Any]()
         self.credit = RunCredit(window)
         self.in_full = is_whole if in_full is None else in_full
         self.run = self._first = place.run
@@ -96,6 +100,9 @@ class RunSubscription:
             await self._send_all()
         except Purged:
             return End.PURGED
+        except Reset as error:
+            self.details = error.details
+            return End.RESET
         except Slow:
             return End.SLOW
         return End.FINISHED
