@@ -27,7 +27,7 @@ export PIP_ROOT_USER_ACTION := ignore
 test test-quick test-postgres-15: export PYTHONDONTWRITEBYTECODE :=
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run client test test-quick test-postgres-15 soak judges check bench bench-quick bench-peers audit lock counts vendor picture screenshot screenshots
+.PHONY: help run client test test-quick test-postgres-15 soak histories judges check bench bench-quick bench-peers audit lock counts vendor picture screenshot screenshots
 
 help:
 	@echo "make run          start everything on http://127.0.0.1:8000 (PORT=…, ARGS=--reload)"
@@ -35,6 +35,7 @@ help:
 	@echo "make test-quick   the tests that take less than three minutes together"
 	@echo "make test-postgres-15  those that a PostgreSQL's version matters to, on Debian's 15"
 	@echo "make soak         the long ones"
+	@echo "make histories    what clients receive while a host is hurt for 10 minutes (HISTORIES_SECONDS=)"
 	@echo "make judges       every foreign client and verifier, and a line for each"
 	@echo "make check        ruff, mypy, import contracts, migrations, file sizes"
 	@echo "make bench        the benchmarks, one script per promise"
@@ -69,6 +70,9 @@ test-postgres-15: .venv/dev.stamp
 
 soak: .venv/dev.stamp node
 	$(BIN)/python -m pytest -m soak -rP $(ARGS)
+
+histories: .venv/dev.stamp
+	$(BIN)/python -m tests.histories $(ARGS)
 
 judges: .venv/dev.stamp node
 	$(BIN)/python -m tests.conformance.judges $(ARGS)

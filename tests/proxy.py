@@ -16,6 +16,8 @@ from django.conf import settings
 
 Direction = Literal["to_server", "to_client"]
 Address = str | tuple[str, int]
+DIAL = 5.0
+"""Seconds in which a target with a port must accept a connection."""
 
 
 @dataclass
@@ -49,10 +51,12 @@ class Proxy:
         self.delay = 0.0  # seconds before anything is passed on
         self.refusing = False  # new connections are closed at once
         self.fired = 0
+        self.dialling = 0  # clients for whom the target has not accepted yet
         self.passed: dict[Direction, int] = {"to_server": 0, "to_client": 0}
         self._lock = threading.Lock()
         self._links: set[_Link] = set()
         self._cut: _Cut | None = None
+        self._closed = threading.Event()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.host, self.port = self._listener.getsockname()[:2]
 
@@ -96,6 +100,9 @@ class Proxy:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
+        self._closed.set()
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
         self._listener.close()
         with self._lock:
             links = list(self._links)
@@ -104,29 +111,44 @@ class Proxy:
             link.close()
 
     def _accept(self) -> None:
-        while True:
+        while not self._closed.is_set():
             try:
                 client, _ = self._listener.accept()
             except OSError:
-                return
+                self._closed.wait(0.05)  # no file descriptor was free, for example
+                continue
             if self.refusing:
                 client.close()
                 continue
-            try:
-                link = _Link(client, self._dial())
-            except OSError:
-                client.close()
-                continue
+            threading.Thread(target=self._connect, args=(client,), daemon=True).start()
+
+    def _connect(self, client: socket.socket) -> None:
+        """In a thread for each client: a target that is frozen keeps no other client waiting."""
+        with self._lock:
+            self.dialling += 1
+        try:
+            link = _Link(client, self._dial())
+        except OSError:
+            client.close()
+            return
+        finally:
             with self._lock:
-                self._links.add(link)
-            for direction in ("to_server", "to_client"):
-                threading.Thread(target=self._pass, args=(link, direction), daemon=True).start()
+                self.dialling -= 1
+        with self._lock:
+            self._links.add(link)
+        if self._closed.is_set():
+            link.close()
+        threading.Thread(target=self._pass, args=(link, "to_server"), daemon=True).start()
+        self._pass(link, "to_client")
 
     def _dial(self) -> socket.socket:
         if isinstance(self.target, tuple):
-            return socket.create_connection(self.target)
+            server = socket.create_connection(self.target, DIAL)
+            server.settimeout(None)
+            return server
         server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
+            # Without a timeout: with one, a full queue would be an error at once.
             server.connect(self.target)
         except OSError:
             server.close()

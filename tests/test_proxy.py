@@ -1,12 +1,16 @@
 """The proxy that other tests put in front of PostgreSQL does what they order."""
 
+import socket
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 from django.conf import settings
 
+from tests.acceptance.host import wait_for
 from tests.proxy import Proxy, embedded_postgres
 
 
@@ -61,3 +65,27 @@ def test_a_black_hole_takes_old_connections_and_leaves_new_ones(proxy: Proxy) ->
         assert proxy.fired == 1
         assert proxy.passed["to_client"] > passed_before
         old.pgconn.finish()
+
+
+def test_a_target_that_accepts_nobody_keeps_no_other_client_waiting(
+    proxy: Proxy, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "full")
+    with ExitStack() as stack:
+        full = stack.enter_context(socket.socket(socket.AF_UNIX))
+        full.bind(path)
+        full.listen(0)
+        with suppress(BlockingIOError):
+            while True:
+                waiting = stack.enter_context(socket.socket(socket.AF_UNIX))
+                waiting.setblocking(False)
+                waiting.connect(path)
+        works, proxy.target = proxy.target, path
+        stuck = stack.enter_context(socket.create_connection((proxy.host, proxy.port)))
+        wait_for(lambda: proxy.dialling > 0, "the proxy to dial")
+        proxy.target = works
+        with link(proxy) as other:
+            assert other.execute("select 1").fetchone() == (1,)
+        stuck.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            stuck.recv(1)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from tests.acceptance.host import Host
+from tests.acceptance.supervised import FAST, Supervised
 from tests.histories.checker import Violation, check, read
 from tests.histories.load import resting
 from tests.histories.load.clients import Clients
@@ -35,12 +35,13 @@ class Verdict:
     counts: Counter[str]
     faults: Counter[str]
     refused: list[str]
+    transports: Counter[str]
     statuses: Counter[str] = field(default_factory=Counter)
 
 
 @contextmanager
-def a_host(data: Path) -> Iterator[Host]:
-    host = Host(data, **SETTINGS)
+def a_host(data: Path) -> Iterator[Supervised]:
+    host = Supervised(data, **FAST | SETTINGS)
     try:
         yield host.start()
     finally:
@@ -48,7 +49,7 @@ def a_host(data: Path) -> Iterator[Host]:
 
 
 def play(
-    host: Host,
+    host: Supervised,
     path: Path,
     *,
     seed: int,
@@ -56,6 +57,7 @@ def play(
     size: Size,
     faults: list[str],
     pause: tuple[float, float] = (1.0, 4.0),
+    patience: float = 120.0,
 ) -> Verdict:
     """Load and nemesis for some seconds, then rest; the history is in ``path``."""
     with Recording(path) as recording, Proxy(("127.0.0.1", host.port)) as proxy:
@@ -63,7 +65,7 @@ def play(
         url = f"http://127.0.0.1:{proxy.port}"
         clients = Clients(url, {"ann": host.key}, recording, random.Random(seed))
         load = Load(clients, size)
-        nemesis = Nemesis(proxy, recording, random.Random(seed + 1))
+        nemesis = Nemesis(host, proxy, recording, random.Random(seed + 1))
         errors: list[BaseException] = []
 
         def hurt() -> None:
@@ -74,7 +76,7 @@ def play(
 
         hurting = threading.Thread(target=hurt, name="nemesis", daemon=True)
         hurting.start()
-        asyncio.run(load.work(seconds))
+        asyncio.run(load.work(seconds, patience))
         hurting.join(60)
         if errors:
             raise errors[0]
@@ -84,4 +86,5 @@ def play(
         runs = resting.rest(host, recording)
     violations, counts = check(partial(read, path))
     statuses = Counter(run["status"] for run in runs)
-    return Verdict(violations, counts, nemesis.fired, clients.refused, statuses)
+    transports = Counter(line["transport"] for line in read(path) if line["kind"] == "open")
+    return Verdict(violations, counts, nemesis.fired, clients.refused, transports, statuses)

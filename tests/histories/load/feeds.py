@@ -6,7 +6,7 @@ from typing import Any
 
 import websockets
 
-from tests.histories.load.clients import GONE, Clients
+from tests.histories.load.clients import BUSY, GONE, Clients
 from tests.histories.load.one_socket import call
 from tests.histories.load.readers import SILENT
 
@@ -42,6 +42,10 @@ class Feed:
         params = {} if self.after is None else {"after": self.after}
         await socket.send(call("team.subscribe", params, id=1))
         answer = json.loads(await socket.recv())
+        if "error" in answer:
+            if answer["error"]["code"] not in BUSY:
+                self.clients.refused.append(f"{self.name}: {answer}")
+            return False
         if self.after is None:
             self.after = answer["result"]["cursor"]
         self.clients.recording.write("watch", reader=self.name, after=self.after)

@@ -6,7 +6,7 @@ from typing import Any
 
 import websockets
 
-from tests.histories.load.clients import GONE, Clients
+from tests.histories.load.clients import BUSY, GONE, Clients
 from tests.histories.load.readers import SILENT, Reader
 
 
@@ -81,7 +81,8 @@ class OneSocket:
                 case {"result": {"subscription": subscription}}:
                     self._runs[subscription] = frame["id"]
                 case {"error": error}:
-                    self.clients.refused.append(f"one-socket of {frame['id']}: {error}")
+                    if error["code"] not in BUSY:
+                        self.clients.refused.append(f"one-socket of {frame['id']}: {error}")
                     await self._again(str(frame["id"]))
                 case {"method": "end"}:
                     run = self._runs[params["subscription"]]

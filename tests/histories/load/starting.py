@@ -75,6 +75,14 @@ class Posted(Sse):
         self.started: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     async def read(self) -> None:
+        try:
+            await self._begin()
+        finally:
+            if not self.started.done():
+                self.started.set_exception(TimeoutError("it was never started"))
+        await super().read()
+
+    async def _begin(self) -> None:
         with contextlib.suppress(*GONE):
             await self._post(whole=True)
         while not self.run:
@@ -82,7 +90,6 @@ class Posted(Sse):
             with contextlib.suppress(*GONE):
                 # This one joins a run that may be there already: only its name counts.
                 await self._post(whole=False)
-        await super().read()
 
     async def _post(self, *, whole: bool) -> None:
         path = f"/agui/agent/{self.clients.agent}/run"
