@@ -9,6 +9,7 @@ from agui_project import cli
 from backends import valkey
 from backends.postgres import roles
 from backends.postgres.reach import reach
+from backends.without_valkey import reach as without_valkey
 
 log = structlog.get_logger(__name__)
 
@@ -16,7 +17,8 @@ log = structlog.get_logger(__name__)
 def announce(process: str, agents: Iterable[str], **values: int | str) -> None:
     """Log the version, the servers that this process uses and the ``agents`` it has code for.
 
-    Raises ImproperlyConfigured if the database, or the server in REDIS_URL, refuses us.
+    Raises ImproperlyConfigured if the database, or the server in REDIS_URL, refuses us; without
+    Valkey, if PostgreSQL's notifications do not arrive.
     """
     for name, likely in settings.AGUI_MISSPELT.items():
         log.warning("setting.unknown", name=name, did_you_mean=likely)
@@ -25,7 +27,13 @@ def announce(process: str, agents: Iterable[str], **values: int | str) -> None:
             "database.role_can_be_left", setting="AGUI_DATABASE_APP_PASSWORD", see=roles.SEE
         )
     database = reach()
-    bell = valkey.place(settings.REDIS_URL) if valkey.reach(settings.REDIS_URL) else "unreachable"
+    if not settings.REDIS_URL:
+        without_valkey.reach()
+        bell = "none"
+    else:
+        bell = (
+            valkey.place(settings.REDIS_URL) if valkey.reach(settings.REDIS_URL) else "unreachable"
+        )
     log.info(
         f"{process}.started",
         version=cli.version(),

@@ -1,4 +1,4 @@
-"""Seats: counts an owner's open streams over all web processes, in Valkey.
+"""Seats: counts an owner's open streams over all web processes, in Valkey (or ``seat_table``).
 
 Each stream has a member of the owner's sorted set whose score is its expiry; the process renews its
 own while they are open. So a crashed process's seats free themselves within ``LEASE`` seconds, and
@@ -26,6 +26,7 @@ import structlog
 from django.conf import settings
 
 from backends import valkey
+from backends.without_valkey import seat_table
 
 log = structlog.get_logger(__name__)
 
@@ -172,7 +173,7 @@ class Seats:
         self._name = secrets.token_hex(8)
         self._numbers = itertools.count(1)
         self._users = 0
-        self._redis = redis.asyncio.Redis.from_url(settings.REDIS_URL, **TIMEOUTS)
+        self._redis: Any = _client() if settings.REDIS_URL else None
         self._tending: asyncio.Task[None] | None = None
         self._down_until = 0.0
         self._refused = False  # by an answer, not by silence
@@ -261,7 +262,7 @@ class Seats:
                     return
         finally:
             self._tending = None
-            if not self._users:
+            if not self._users and self._redis is not None:
                 with suppress(redis.RedisError, OSError):
                     await self._redis.connection_pool.disconnect(inuse_connections=False)
 
@@ -302,9 +303,25 @@ class Seats:
 
     def _eval(self, owner: OwnerSeats, report: Report) -> Awaitable[Any]:
         departures, members = len(report.departures), len(report.arrivals) + len(report.renewals)
+        if self._redis is None:
+            return self._exchange_in_table(owner, report)
         names = [f"{self._name}:{seat}" for seats in report for seat in seats]
         numbers: list[Any] = [LEASE, owner.most or 2**53, departures, members]
-        return self._redis.eval(EXCHANGE, 1, owner.key, *numbers, *names)
+        answer: Awaitable[Any] = self._redis.eval(EXCHANGE, 1, owner.key, *numbers, *names)
+        return answer
+
+    def _exchange_in_table(self, owner: OwnerSeats, report: Report) -> Awaitable[Any]:
+        departures, arrivals, renewals, requests = (
+            [f"{self._name}:{seat}" for seat in seats] for seats in report
+        )
+        return seat_table.exchange(
+            owner.key,
+            lease=LEASE,
+            most=owner.most or 2**53,
+            departures=departures,
+            members=arrivals + renewals,
+            requests=requests,
+        )
 
     def _is_down(self) -> bool:
         return time.monotonic() < self._down_until
@@ -325,6 +342,10 @@ class Seats:
         return answer
 
 
+def _client() -> redis.asyncio.Redis:
+    return redis.asyncio.Redis.from_url(settings.REDIS_URL, **TIMEOUTS)
+
+
 @functools.cache
 def _seats_of(loop: asyncio.AbstractEventLoop) -> Seats:
     return Seats()
@@ -340,6 +361,8 @@ def count(owner: UUID | str) -> int | None:
 
     Seats taken or left within the last second may be missing.
     """
+    if not settings.REDIS_URL:
+        return seat_table.count(_key(owner))
     client = redis.Redis.from_url(settings.REDIS_URL, **TIMEOUTS)
     try:
         return int(client.eval(COUNT, 1, _key(owner)))

@@ -89,7 +89,7 @@ def ready(request: HttpRequest) -> JsonResponse:
 
 def _bell() -> str:
     """A server that passes messages on and refuses to count is not fit for work, either."""
-    state = valkey.state(settings.REDIS_URL)
+    state = valkey.state(settings.REDIS_URL) if settings.REDIS_URL else "ok"
     return state if state != "ok" or bell.reachable() else "down"
 
 

@@ -46,6 +46,20 @@ def database(url: str) -> dict[str, Any]:
     return {**place, "OPTIONS": with_defaults(options)}
 
 
+def direct(url: str) -> dict[str, Any]:
+    """libpq's parameters of the address of PostgreSQL itself; only those that the URL names.
+
+    Raises ImproperlyConfigured as ``database`` does.
+    """
+    try:
+        database(url)
+    except ImproperlyConfigured as error:
+        line = str(error).replace("DATABASE_URL", "AGUI_DATABASE_DIRECT_URL")
+        raise ImproperlyConfigured(line) from None
+    options = _parse(url)
+    return with_defaults(options) if "options" in options else options
+
+
 def with_defaults(options: dict[str, Any]) -> dict[str, Any]:
     """libpq's parameters, with the deadlines of this host as defaults."""
     own = str(options.get("options", ""))

@@ -15,6 +15,7 @@ from psycopg.pq import Format
 
 from backends.postgres import clock, cursors, deadlines, roles
 from backends.postgres.long_waits import NOT_FOR_A_STANDBY
+from backends.postgres.reach import direct_parameters
 
 log = structlog.get_logger(__name__)
 
@@ -147,7 +148,7 @@ def serve() -> None:
 def queue_parameters() -> dict[str, Any]:
     """Keyword arguments of Procrastinate's pool: the same address, the same TLS, deadlines."""
     return {
-        "kwargs": connector_params(),
+        "kwargs": direct_parameters(),
         "connection_class": deadlines.AsyncConnection,
         "configure": _without_transactions,
     }

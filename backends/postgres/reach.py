@@ -13,6 +13,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from procrastinate.contrib.django.utils import connector_params
 
+from backends.postgres import roles
 from backends.postgres.address import CLIENT, LIBPQ
 
 SECONDS_PER_HOST = 3
@@ -46,6 +47,12 @@ NO_EMBEDDED = (
     "DATABASE_URL is not set, and no PostgreSQL of AGUI_DATA_DIR={data} runs: "
     "start `up` there first, or set DATABASE_URL."
 )
+
+
+def direct_parameters() -> dict[str, Any]:
+    """psycopg's parameters for a session that listens: ``AGUI_DATABASE_DIRECT_URL`` wins."""
+    parameters = connector_params() | settings.AGUI_DATABASE_DIRECT
+    return parameters | roles.credentials(str(parameters.get("dbname") or ""))
 
 
 def reach() -> str:

@@ -33,7 +33,7 @@ class Command(BaseCommand):
             port = ports.claim(port, host)
             if ours["postgres"]:
                 reach()
-        if not ours["valkey"]:
+        if settings.REDIS_URL and not ours["valkey"]:
             valkey.reach(settings.REDIS_URL)
         worker = supervisor.worker(settings.AGUI_WORKER_GRACE, settings.AGUI_CANCEL_GRACE)
         supervised = supervisor.Supervisor(

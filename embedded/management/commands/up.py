@@ -56,11 +56,13 @@ class Command(BaseCommand):
             self.say(f"{name} is not a setting; did you mean {likely}?")
         if foreign := ownership.problem(data):
             raise CommandError(foreign)
-        if not ours["valkey"]:
+        if settings.REDIS_URL and not ours["valkey"]:
             valkey.reach(settings.REDIS_URL)
         try:
             with Progress(self.say) as progress:
-                progress.step("starting PostgreSQL and Valkey")
+                progress.step(
+                    "starting PostgreSQL and Valkey" if ours["valkey"] else "starting PostgreSQL"
+                )
                 engines = embedded.start(data, **ours)
                 self.supervisor = self.supervise(port, engines, options)
                 try:
