@@ -19,9 +19,8 @@ DATABASES: dict[str, dict[str, Any]] = {
         secret=True,
     )
 }
-AGUI_DATABASE_DIRECT: dict[str, Any] = env.parsed(
-    "AGUI_DATABASE_DIRECT_URL", address.direct, default={}, secret=True
-)
+DIRECT_URL = env.text("AGUI_DATABASE_DIRECT_URL", rule=address.direct, secret=True)
+AGUI_DATABASE_DIRECT: dict[str, Any] = address.direct(DIRECT_URL) if DIRECT_URL else {}
 """PostgreSQL itself, if DATABASE_URL leads to a pooler: for sessions that listen."""
 # Without the pool, 54 of 300 concurrent POSTs got 500 and CONN_MAX_AGE leaked connections.
 DATABASES["default"] |= {
