@@ -15,6 +15,7 @@ ELSEWHERE = {
     "agui_project/openapi.py": "tests/web/description/test_operations.py",
     "agui_project/settings/*": "tests/agui_project/test_settings.py",
     "backends/file_store/*": "tests/backends/test_file_store.py",
+    "backends/without_valkey/*": "tests/backends/without_valkey/test_line.py",
     "backends/postgres/cursors.py": "tests/tenancy/test_row_security.py",
     "dashboard/account/adapters.py": "tests/dashboard/test_signing_up.py",
     "dashboard/account/sessions.py": "tests/dashboard/test_account_events.py",
