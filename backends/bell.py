@@ -14,7 +14,7 @@ from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
 from channels_redis.pubsub import RedisPubSubChannelLayer
 
-from backends import metrics
+from backends import metrics, valkey
 
 log = structlog.get_logger(__name__)
 TIMEOUT = 1.0
@@ -35,7 +35,7 @@ class BellLayer(RedisPubSubChannelLayer):  # type: ignore[misc]  # the library s
 
     def __init__(self, hosts: Iterable[str], **options: Any) -> None:
         connection = {"health_check_interval": PING_EVERY, "socket_connect_timeout": CONNECTING}
-        super().__init__(hosts=[{"address": url, **connection} for url in hosts], **options)
+        super().__init__(hosts=valkey.hosts(list(hosts), connection), **options)
 
     async def group_send_many(self, items: Iterable[tuple[str, Message]]) -> None:
         """Publish each ``(group, message)``; one round trip per Valkey host."""

@@ -11,7 +11,8 @@ class Held:
         self.process, self.team = process, team
         self._by_team: Counter[str] = Counter()
         self._all = 0
-        self._lock = threading.Lock()
+        # A hold can be closed by the end of its owner, at any moment.
+        self._lock = threading.RLock()
 
     @property
     def bytes(self) -> int:

@@ -13,15 +13,27 @@ class Places:
     """``most`` places; one team leaves at least one of them to others."""
 
     def __init__(self, most: int) -> None:
-        self._free, self._share = most, max(1, most - 1)
+        self.free, self._share = most, max(1, most - 1)
         self._held: Counter[str] = Counter()
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
 
+    def taken_by(self, team: str) -> int:
+        """The places that the team holds."""
+        return self._held[team]
+
+    def waiting(self, team: str) -> int:
+        """How many of the team wait for a place."""
+        return sum(not turn.done() for turn in self._waiting.get(team, ()))
+
+    def has_room(self, team: str) -> bool:
+        """Whether the team can take a place now."""
+        return self.free > 0 and (team == HOST or self.taken_by(team) < self._share)
+
     @asynccontextmanager
-    async def taken(self) -> AsyncIterator[None]:
-        """Hold a place, once it is the current team's turn."""
-        team = scope.lane()
-        if self._has_room(team) and team not in self._waiting:
+    async def taken(self, team: str | None = None) -> AsyncIterator[None]:
+        """Hold a place, once it is the turn of the team, by default the current one."""
+        team = scope.lane() if team is None else team
+        if self.has_room(team) and team not in self._waiting:
             self._take(team)
         else:
             await self._turn(team)
@@ -40,15 +52,12 @@ class Places:
                 self._leave(team)
             raise
 
-    def _has_room(self, team: str) -> bool:
-        return self._free > 0 and (team == HOST or self._held[team] < self._share)
-
     def _take(self, team: str) -> None:
-        self._free -= 1
+        self.free -= 1
         self._held[team] += 1
 
     def _leave(self, team: str) -> None:
-        self._free += 1
+        self.free += 1
         self._held[team] -= 1
         if not self._held[team]:
             del self._held[team]
@@ -62,7 +71,7 @@ class Places:
                 turns.popleft()  # Its task was cancelled.
             if not turns:
                 del self._waiting[team]
-            elif self._has_room(team):
+            elif self.has_room(team):
                 self._take(team)
                 turns.popleft().set_result(None)
                 self._waiting.move_to_end(team)

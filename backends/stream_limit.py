@@ -1,10 +1,11 @@
-"""Seats: counts an owner's open streams over all web processes, in Valkey (or ``seat_table``).
+"""Seats: counts an owner's open streams over all web processes, in Valkey or PostgreSQL.
 
 Each stream has a member of the owner's sorted set whose score is its expiry; the process renews its
 own while they are open. So a crashed process's seats free themselves within ``LEASE`` seconds, and
 a Valkey that lost everything learns of them again. Without Valkey nobody is counted and nobody
 refused: a limit is not worth an outage. A Valkey that answers with a refusal (a cluster, a replica,
-a user without rights, a full server) is a mistake that stays: each process then keeps the limit.
+a user without rights, a full server) is a mistake that stays: each process then keeps the limit. So
+it does while a replica takes over from a dead server, which takes seconds.
 
 Near the limit Valkey decides about each seat. Far below it the process takes and leaves seats
 without a call, and tells Valkey within a second.
@@ -16,17 +17,12 @@ import itertools
 import secrets
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Any, NamedTuple
 from uuid import UUID
 
-import redis
-import redis.asyncio
 import structlog
-from django.conf import settings
 
-from backends import valkey
-from backends.without_valkey import seat_table
+from backends import ringer, valkey
 
 log = structlog.get_logger(__name__)
 
@@ -38,30 +34,8 @@ TELL = 0.8
 """Seconds between two reports to Valkey; below FRESH, so a busy owner's total stays fresh."""
 SHARE = 16
 """A process takes at most ``most // SHARE`` seats on its own: eight processes take half of them."""
-TIMEOUT = 0.25
-TIMEOUTS: Any = {"socket_timeout": TIMEOUT, "socket_connect_timeout": TIMEOUT}
 PAUSE = 5.0
 """Seconds in which Valkey is not asked again after it failed: each stream would wait for it."""
-
-# Valkey's own clock, so that the clocks of the web processes need not agree.
-# ARGV: lease, limit, number of departures, number of members; then these, then the requests.
-EXCHANGE = """
-local now = tonumber(redis.call('TIME')[1])
-local till, limit = now + ARGV[1], tonumber(ARGV[2])
-local members = 5 + ARGV[3]
-local requests = members + ARGV[4]
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-for i = 5, members - 1 do redis.call('ZREM', KEYS[1], ARGV[i]) end
-for i = members, requests - 1 do redis.call('ZADD', KEYS[1], till, ARGV[i]) end
-local total, free = redis.call('ZCARD', KEYS[1]), 0
-for i = requests, math.min(#ARGV, requests - 1 + limit - total) do
-  redis.call('ZADD', KEYS[1], till, ARGV[i])
-  free = free + 1
-end
-redis.call('EXPIRE', KEYS[1], ARGV[1])
-return {total + free, free}
-"""
-COUNT = "return redis.call('ZCOUNT', KEYS[1], '(' .. redis.call('TIME')[1], '+inf')"
 
 
 def _key(owner: UUID | str) -> str:
@@ -173,10 +147,10 @@ class Seats:
         self._name = secrets.token_hex(8)
         self._numbers = itertools.count(1)
         self._users = 0
-        self._redis: Any = _client() if settings.REDIS_URL else None
+        self._store = ringer.seat_store()
         self._tending: asyncio.Task[None] | None = None
         self._down_until = 0.0
-        self._refused = False  # by an answer, not by silence
+        self._refused = False  # by an answer, or by a server whose replica takes over
 
     def taken(self, owner: UUID | str, most: int) -> Seat:
         """Take one of the owner's ``most`` seats (0: no limit); False if none is free."""
@@ -262,9 +236,8 @@ class Seats:
                     return
         finally:
             self._tending = None
-            if not self._users and self._redis is not None:
-                with suppress(redis.RedisError, OSError):
-                    await self._redis.connection_pool.disconnect(inuse_connections=False)
+            if not self._users:
+                await self._store.rest()
 
     async def _exchange(self, owner: OwnerSeats) -> None:
         """Wait for a call that has yet to begin; all who wait meanwhile share it.
@@ -302,19 +275,10 @@ class Seats:
             self._changes.discard(owner)
 
     def _eval(self, owner: OwnerSeats, report: Report) -> Awaitable[Any]:
-        departures, members = len(report.departures), len(report.arrivals) + len(report.renewals)
-        if self._redis is None:
-            return self._exchange_in_table(owner, report)
-        names = [f"{self._name}:{seat}" for seats in report for seat in seats]
-        numbers: list[Any] = [LEASE, owner.most or 2**53, departures, members]
-        answer: Awaitable[Any] = self._redis.eval(EXCHANGE, 1, owner.key, *numbers, *names)
-        return answer
-
-    def _exchange_in_table(self, owner: OwnerSeats, report: Report) -> Awaitable[Any]:
         departures, arrivals, renewals, requests = (
             [f"{self._name}:{seat}" for seat in seats] for seats in report
         )
-        return seat_table.exchange(
+        return self._store.exchange(
             owner.key,
             lease=LEASE,
             most=owner.most or 2**53,
@@ -331,19 +295,16 @@ class Seats:
         if self._is_down():
             return None
         try:
-            async with asyncio.timeout(2 * TIMEOUT):
+            async with asyncio.timeout(2 * self._store.seconds):
                 answer = await command()
-        except (redis.RedisError, OSError) as error:  # TimeoutError is an OSError
+        except valkey.ERRORS as error:  # TimeoutError is an OSError
             self._down_until = time.monotonic() + PAUSE
-            self._refused = valkey.refusal(error) is not None
+            self._refused = valkey.refusal(error) is not None or self._store.has_replicas
             log.warning("seats.not_counted", error=type(error).__name__)
+            await self._store.renew()
             return None
         self._refused = False
         return answer
-
-
-def _client() -> redis.asyncio.Redis:
-    return redis.asyncio.Redis.from_url(settings.REDIS_URL, **TIMEOUTS)
 
 
 @functools.cache
@@ -361,12 +322,4 @@ def count(owner: UUID | str) -> int | None:
 
     Seats taken or left within the last second may be missing.
     """
-    if not settings.REDIS_URL:
-        return seat_table.count(_key(owner))
-    client = redis.Redis.from_url(settings.REDIS_URL, **TIMEOUTS)
-    try:
-        return int(client.eval(COUNT, 1, _key(owner)))
-    except (redis.RedisError, OSError):
-        return None
-    finally:
-        client.close()
+    return ringer.seat_count(_key(owner))

@@ -240,11 +240,15 @@ class Hub:
             if now >= reader.idle_at:
                 reader.wake.set()
         if self.readers:
+            # Before the heads are read: a reader may pass them meanwhile.
+            before = {r: r.position for readers in self.readers.values() for r in readers}
             heads = await db(journal.heads, list(self.readers))
             for journal_id, readers in self.readers.items():
                 known = self._seen.get(journal_id, 0)
                 for reader in readers:
-                    if reader.position < known and not reader.queue and not reader.missed:
+                    if before.get(reader, 0) > heads.get(journal_id, reader.position):
+                        reader.send_to_journal()  # The database lost events: the read tells.
+                    elif reader.position < known and not reader.queue and not reader.missed:
                         self.counters["nudged"] += 1
                         reader.send_to_journal()
             self._seen = heads

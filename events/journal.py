@@ -15,6 +15,7 @@ from uuid import UUID
 from django.db import DatabaseError, connection, transaction
 from psycopg.errors import LockNotAvailable
 
+from backends.epochs import Reset
 from backends.postgres import clock, roles, scope
 from backends.postgres.long_waits import NOT_FOR_A_STANDBY
 from events.models import Journal
@@ -318,16 +319,19 @@ def read_after(journal_id: UUID, after: int, limit: int = PAGE_ROWS) -> Page:
 
 
 def read_stretch(journal_id: UUID, after: int, last: int | None = None) -> Stretch:
-    """What follows ``after``, up to ``last`` at most; as ``read_after``. Raises Purged."""
+    """What follows ``after``, up to ``last`` at most; as ``read_after``. Raises Purged, Reset."""
     upto = after + STRETCH_EVENTS if last is None else min(after + STRETCH_EVENTS, last)
     with connection.cursor() as cursor:
         range_: list[Any] = [journal_id, _TERMINAL, journal_id, after, upto, PAGE_BYTES]
         cursor.execute(f"{STATE}; {STRETCH}", range_)
-        head, closed = cursor.fetchone() or (0, True)
+        state = cursor.fetchone()
+        head, closed = state or (0, True)
         cursor.nextset()
         first, final, text = cursor.fetchone() or (None, None, None)
     if head > after and first != after + 1:
         raise Purged.below(first or head + 1)
+    if state and head < after:
+        raise Reset.to(head)
     payloads = text.encode().split(b"\x1e") if text else []
     return Stretch(after + 1, payloads, bool(final), head, closed)
 

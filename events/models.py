@@ -1,9 +1,10 @@
 """Journal, Event, Finding, Checkpoint, OutlinePage: the log of a run, and records about it.
 
-Doomed: erased logs whose rows have yet to be deleted.
+Doomed: erased logs whose rows have yet to be deleted. Epoch: the database's histories.
 """
 
 import uuid6
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
@@ -13,7 +14,8 @@ class Journal(models.Model):
 
     A claim, a cancel or the reaper raises the generation; an older writer's batch then updates no
     row. The batch with the terminal event sets ``closed_at``. ``bytes`` is the size of all
-    payloads.
+    payloads. ``epoch`` is the database's at its creation, ``marks`` are pairs of a ``seq`` and the
+    epoch in which it and those that follow were written: a trigger notes them.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
@@ -21,6 +23,8 @@ class Journal(models.Model):
     writer = models.IntegerField(default=0, editable=False)
     bytes = models.BigIntegerField(default=0, db_default=0, editable=False)
     closed_at = models.DateTimeField(null=True, editable=False)
+    epoch = models.BigIntegerField(db_default=1, editable=False)
+    marks = ArrayField(models.BigIntegerField(), null=True, editable=False)
 
     class Meta:
         constraints = [
@@ -132,3 +136,17 @@ class Doomed(models.Model):
 
     def __str__(self) -> str:
         return f"{self.journal_id}: {self.swept} of {self.last} gone"
+
+
+class Epoch(models.Model):
+    """One history of the database: it begins with a promotion, or ``migrate --restored``.
+
+    ``timeline`` is PostgreSQL's. Only ``agui_epoch`` and ``agui_begin_epoch`` write it.
+    """
+
+    number = models.BigIntegerField(primary_key=True)
+    timeline = models.BigIntegerField(null=True)
+    began_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return str(self.number)

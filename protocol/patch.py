@@ -49,14 +49,18 @@ def apply(document: Any, operations: Iterable[Mapping[str, Any]]) -> Any:
 
 
 def grown(
-    document: Any, operations: Iterable[Mapping[str, Any]], kind: type = object
+    document: Any,
+    operations: Iterable[Mapping[str, Any]],
+    kind: type = object,
+    undo: Undo | None = None,
 ) -> tuple[Any, int, int]:
     """Like ``apply``; also returns the growth and the work.
 
     The growth is the number of characters of JSON that ``copy`` operations added, the work the
     number of values copied, plus a unit for each 64 array elements shifted and for each operation.
 
-    A patch that makes the root anything but a ``kind`` fails.
+    A patch that makes the root anything but a ``kind`` fails. The way back is added to ``undo``:
+    calls to make in reverse order.
     """
     patch = _Patch()
     try:
@@ -70,6 +74,8 @@ def grown(
         refusal = failed if isinstance(failed, PatchFailed) else PatchFailed("nested too deep")
         refusal.work = 2 * patch.work
         raise refusal from None
+    if undo is not None:
+        undo += patch.undo
     return document, patch.growth, patch.work
 
 

@@ -4,7 +4,9 @@
 stays: a row remembers the values that the code gave it, and follows the code while it has them.
 """
 
+import importlib.util
 import json
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from uuid import UUID
 
@@ -28,9 +30,10 @@ FIELDS = ("name", "description", "queue")
 def bring(queues: Sequence[str] | None = None) -> None:
     """Give every team that has this host's agents the new ones, and what has changed of the others.
 
-    An agent that is no longer in the code is disabled, if it belongs to one of ``queues`` (by
-    default AGUI_WORKER_QUEUES: workers of other queues can have other code). It is enabled again
-    when it returns, unless a person has disabled it.
+    An agent that is no longer in the code is disabled, if it belongs to one of ``queues``: workers
+    of other queues can have other code. Without ``queues`` (``migrate``) that is so for those of
+    AGUI_WORKER_QUEUES, and for agents of any queue whose module this process has, without them. It
+    is enabled again when it returns, unless a person has disabled it.
     """
     with scope.everywhere(), transaction.atomic():
         with connection.cursor() as cursor:
@@ -40,6 +43,8 @@ def bring(queues: Sequence[str] | None = None) -> None:
             _update(entry)
             _add(entry)
         _withdraw(settings.AGUI_WORKER_QUEUES if queues is None else queues)
+        if queues is None:
+            _withdraw_of_known_modules()
 
 
 def _provided() -> TeamQuerySet[Agent]:
@@ -90,7 +95,7 @@ def _add(entry: Registered) -> None:
         rows = [
             Agent(
                 team_id=team, slug=entry.slug, target=entry.slug, repeatable=entry.repeatable,
-                is_tool=True, provided=entry.provided, **entry.provided,
+                is_tool=True, provided=entry.provided, **entry.values,
             )
             for team in some
         ]  # fmt: skip
@@ -104,5 +109,22 @@ def _batches(keys: Iterable[UUID]) -> Iterator[list[UUID]]:
 
 
 def _withdraw(queues: Sequence[str]) -> None:
-    gone = _provided().filter(enabled=True, queue__in=queues).exclude(slug__in=registry.all())
-    gone.update(enabled=False, withdrawn=True)
+    _gone().filter(queue__in=queues).update(enabled=False, withdrawn=True)
+
+
+def _withdraw_of_known_modules() -> None:
+    modules = _gone().values_list("provided__module", flat=True).distinct().order_by()
+    known = [module for module in modules if module and _is_known(module)]
+    _gone().filter(provided__module__in=known).update(enabled=False, withdrawn=True)
+
+
+def _gone() -> TeamQuerySet[Agent]:
+    return _provided().filter(enabled=True).exclude(slug__in=registry.all())
+
+
+def _is_known(module: str) -> bool:
+    """Whether this process has the code of a module, or has its package without the module."""
+    package = module.rpartition(".")[0]
+    return module in sys.modules or (
+        package in sys.modules and importlib.util.find_spec(module) is None
+    )

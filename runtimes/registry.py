@@ -42,15 +42,23 @@ class Registered:
     queue: str = "default"
 
     @property
-    def provided(self) -> dict[str, str]:
+    def values(self) -> dict[str, str]:
         """What a team's row takes from the code, and follows until the team changes it."""
         return {"name": self.name, "description": self.description, "queue": self.queue}
 
     @property
+    def provided(self) -> dict[str, str]:
+        """The ``values`` and their module, as a team's row remembers them."""
+        return {**self.values, "module": self._named.__module__}
+
+    @property
     def origin(self) -> str:
         """Where it was written, as ``module.name``."""
-        named = self.target if hasattr(self.target, "__qualname__") else type(self.target)
-        return f"{named.__module__}.{named.__qualname__}"
+        return f"{self._named.__module__}.{self._named.__qualname__}"
+
+    @property
+    def _named(self) -> Any:
+        return self.target if hasattr(self.target, "__qualname__") else type(self.target)
 
 
 def agent(
@@ -172,7 +180,7 @@ def provision(team: "Team") -> "list[Agent]":
             team=team,
             slug=entry.slug,
             defaults={
-                **entry.provided,
+                **entry.values,
                 "provided": entry.provided,
                 "target": entry.slug,
                 "repeatable": entry.repeatable,

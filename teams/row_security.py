@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from django.apps import apps
 from django.conf import settings
+from django.core.management.base import CommandError
 from django.db import connection, transaction
 from django.db.models import ForeignKey, Model
 from django.db.utils import DatabaseError, ProgrammingError
@@ -18,9 +19,9 @@ from backends.postgres.roles import APPLICATION, WRITER, has_login, membership, 
 from teams.models import AuditEntry, Team
 
 OURS = ("teams", "runtimes", "events", "runs")
-TEAMS = "(select current_setting('agui.teams', true))"
-EVERYWHERE = f"{TEAMS} = '*'"
-LISTED = "(select string_to_array(nullif(current_setting('agui.teams', true), '*'), ','))::uuid[]"
+# Each in a subselect, which PostgreSQL evaluates once for a statement.
+EVERYWHERE = "(select agui_reaches_all())"
+LISTED = "(select agui_reached())::uuid[]"
 EVENTS = "events_event"
 """Closed to the application's role but for ``agui_events``: COPY refuses a table with a policy."""
 WRITES = {
@@ -53,6 +54,16 @@ select p.oid::regprocedure::text, p.prosecdef, p.proname ~ '^procrastinate_',
 """
 """Ours: signature, whether it has its owner's rights, whether it is the queue's, whether PUBLIC may
 execute it, which PostgreSQL allows for every new function."""
+FOREIGN = """
+select p.oid::regprocedure::text, pg_get_userbyid(p.proowner)
+  from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+ where n.nspname = current_schema() and not pg_has_role(p.proowner, 'member')
+   and (p.proname ~ '^(agui|events|runs|runtimes|teams)_'
+        or p.prosecdef and p.proname ~ '^procrastinate_')
+   and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
+ order by 1
+"""
+"""Functions with our names that belong to another role: we can neither revoke nor grant them."""
 TABLES = """
 select c.relname, c.relrowsecurity from pg_class c join pg_namespace n on n.oid = c.relnamespace
  where n.nspname = current_schema() and c.relkind in ('r', 'p') and not c.relispartition
@@ -86,6 +97,10 @@ class Policy(NamedTuple):
         )
 
 
+class ForeignFunctions(CommandError):
+    """Functions with our names belong to a role whose rights we do not have."""
+
+
 def owned() -> list[type[Model]]:
     """The models whose rows a policy scopes: all of this host's own but Event."""
     models = (model for app in OURS for model in apps.get_app_config(app).get_models())
@@ -102,6 +117,7 @@ def apply() -> str | None:
         cursor.execute("select current_database()")
         database = cursor.fetchone()[0]
     roles = name(database, APPLICATION), name(database, WRITER)
+    refuse_foreign_functions()
     with transaction.atomic():
         _close_functions()
     try:
@@ -112,10 +128,27 @@ def apply() -> str | None:
     with transaction.atomic():
         if has_login():
             _let_in(roles[0])
-        _grant(*roles)
-        for model in owned():
+        _grant_functions(*roles)  # Policies call them.
+    for model in owned():
+        # One at a time: a policy that changes locks its table.
+        with transaction.atomic():
             _protect(model, *roles)
+    with transaction.atomic():
+        _grant(*roles)
     return None
+
+
+def refuse_foreign_functions() -> None:
+    """Raises ForeignFunctions: PUBLIC may execute such a function, and we could not end that."""
+    with connection.cursor() as cursor:
+        cursor.execute(FOREIGN)
+        rows = cursor.fetchall()
+    if rows:
+        names = ", ".join(f"{function} of {owner}" for function, owner in rows)
+        raise ForeignFunctions(
+            f"These functions belong to another role: {names}. As that role, or as a superuser, "
+            "change their owner (alter function … owner to …) or drop them, and migrate again."
+        )
 
 
 def policies(model: type[Model], application: str, writer: str) -> Iterator[Policy]:
@@ -212,6 +245,15 @@ def _let_in(role: str) -> None:
                 raise
 
 
+def _grant_functions(application: str, writer: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(FUNCTIONS)
+        for function, has_owners_rights, is_of_queue, _ in cursor.fetchall():
+            if not is_of_queue:
+                to = f'"{application}"' if has_owners_rights else f'"{application}", "{writer}"'
+                cursor.execute(f"grant execute on function {function} to {to}")
+
+
 def _grant(application: str, writer: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute("select quote_ident(current_schema())")
@@ -236,11 +278,6 @@ def _grant(application: str, writer: str) -> None:
         cursor.execute(VIEWS)
         for (view,) in cursor.fetchall():
             cursor.execute(f'grant select on "{view}" to "{application}"')
-        cursor.execute(FUNCTIONS)
-        for function, has_owners_rights, is_of_queue, _ in cursor.fetchall():
-            if not is_of_queue:
-                to = f'"{application}"' if has_owners_rights else both
-                cursor.execute(f"grant execute on function {function} to {to}")
 
 
 def _close_functions() -> None:

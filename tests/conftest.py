@@ -34,7 +34,8 @@ SLOW = (
     "tests/acceptance/", "tests/agui_client/", "tests/api/", "tests/clients/", "tests/conformance/",
     "tests/tenancy/", "tests/bounds/", "tests/house/",  # `make check` runs it
     "tests/embedded/test_embedded", "tests/agui_project/test_safe_by_default",
-    "tests/backends/test_tls_engines",
+    "tests/backends/test_tls_engines", "tests/backends/valkey/test_cluster",
+    "tests/backends/valkey/test_rights", "tests/backends/valkey/test_sentinel",
     "tests/dashboard/test_openid_connect", "tests/runs/api/test_bad_requests",
     "tests/runs/agents/test_citations_example", "tests/web/test_connect",
     "tests/runs/lifecycle/test_long_logs", "tests/runs/worker/test_lost_connections",

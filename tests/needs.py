@@ -87,4 +87,5 @@ FINDERS: dict[str, Callable[[], Path | None]] = {
     "caddy": _program("caddy"),
     "systemd-analyze": _program("systemd-analyze"),
     "libfaketime": _libfaketime,
+    "pgbouncer": _program("pgbouncer"),
 }

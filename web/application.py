@@ -31,7 +31,7 @@ def application() -> Any:
         sys.exit(f"{error}")
     from backends.postgres.base import serve
 
-    serve()
+    serve(shares=True)
     _announce()
     return application
 
@@ -40,10 +40,13 @@ def _announce() -> None:
     from django.conf import settings
 
     from agui_project import startup
+    from backends.postgres.servers.pooler import Shared
     from runtimes import file_directory, registry
 
     try:
         startup.announce("web", registry.offered(), request_slots=settings.AGUI_REQUEST_SLOTS)
+    except Shared as error:
+        sys.exit(f"{error}")
     except ImproperlyConfigured as error:
         # It serves what needs no database, reports the outage at /ready, and recovers by itself.
         log.error("web.not_ready", reason=f"{error}")

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 
 from agui_project.errors import MethodNotAllowed
-from backends import bell, valkey
+from backends import bell, epochs, ringer
 from backends.postgres import clock
 from embedded import embedded, paths
 from embedded.liveness import LEAVING
@@ -68,7 +68,8 @@ def ready(request: HttpRequest) -> JsonResponse:
 
     Without the bell readers are served by polling; without workers runs wait in the queue. On a
     full disk nothing can start, and PostgreSQL may be down for that reason. ``clock`` is there if
-    that of this process is wrong: by so many seconds it is ahead of the database's.
+    that of this process is wrong: by so many seconds it is ahead of the database's. ``epoch`` is
+    that of the database's history.
     """
     workers = _live_workers()
     full = embedded.own_engines()["postgres"] and paths.disk_is_full(
@@ -78,6 +79,7 @@ def ready(request: HttpRequest) -> JsonResponse:
         "database": "disk full" if full else "ok" if workers is not None else "down",
         "bell": _bell(),
         "workers": workers or 0,
+        "epoch": epochs.latest,
     }
     if (ahead := clock.ahead()) is not None:
         checks["clock"] = ahead
@@ -89,7 +91,7 @@ def ready(request: HttpRequest) -> JsonResponse:
 
 def _bell() -> str:
     """A server that passes messages on and refuses to count is not fit for work, either."""
-    state = valkey.state(settings.REDIS_URL) if settings.REDIS_URL else "ok"
+    state = ringer.state()
     return state if state != "ok" or bell.reachable() else "down"
 
 
@@ -97,6 +99,8 @@ def _live_workers() -> int | None:
     try:
         with connection.cursor() as cursor:
             cursor.execute(WORKERS, [settings.AGUI_WORKER_LOST_AFTER, LEAVING])
-            return int(cursor.fetchone()[0])
+            workers = int(cursor.fetchone()[0])
+        epochs.read(connection.connection)
+        return workers
     except (DatabaseError, InterfaceError):
         return None

@@ -6,11 +6,12 @@ notice disconnects while it streams.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from events.frames import Frames
+from protocol.strict_json import dumps
 from web.scope import Receive, Send
 
 Header = tuple[bytes, bytes]
@@ -113,6 +114,15 @@ async def refuse(send: Send, wire: Wire = EVENTS) -> None:
     with suppress(TimeoutError):
         await piece(send, wire.revoked, FAREWELL)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def reset(send: Send, details: Mapping[str, Any], wire: Wire = EVENTS) -> None:
+    """End a stream whose reader has events that the database has lost."""
+    body = wire.heartbeat
+    if wire.media_type == EVENTS.media_type:
+        body = b"event: reset\ndata: %b\n\n" % dumps({"reset": True, **details}).encode()
+    with suppress(TimeoutError):
+        await piece(send, body, FAREWELL, more=False)
 
 
 async def piece(send: Send, body: bytes, stall: float, *, more: bool = True) -> None:

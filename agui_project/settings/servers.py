@@ -19,9 +19,13 @@ DATABASES: dict[str, dict[str, Any]] = {
         secret=True,
     )
 }
-DIRECT_URL = env.text("AGUI_DATABASE_DIRECT_URL", rule=address.direct, secret=True)
-AGUI_DATABASE_DIRECT: dict[str, Any] = address.direct(DIRECT_URL) if DIRECT_URL else {}
-"""PostgreSQL itself, if DATABASE_URL leads to a pooler: for sessions that listen."""
+NO_ADDRESS: dict[str, Any] = {}
+AGUI_DATABASE_DIRECT: dict[str, Any] = env.parsed(
+    "DATABASE_DIRECT_URL", address.direct, default=NO_ADDRESS, secret=True
+)
+"""The address that workers and commands use where DATABASE_URL leads to a connection pooler."""
+if AGUI_DATABASE_DIRECT and AGUI_EMBEDDED["postgres"]:
+    env.problem("DATABASE_DIRECT_URL", "DATABASE_URL is empty; set both or neither")
 # Without the pool, 54 of 300 concurrent POSTs got 500 and CONN_MAX_AGE leaked connections.
 DATABASES["default"] |= {
     "ENGINE": "backends.postgres",

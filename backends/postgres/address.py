@@ -33,9 +33,12 @@ def database(url: str) -> dict[str, Any]:
     """The part of Django's DATABASES that the URL decides: host, user, and options.
 
     libpq reads the URL, so several hosts, sockets and options mean what PostgreSQL's manual says.
+    Of several hosts the host uses one that accepts commits, unless the URL names something else.
     Raises ImproperlyConfigured for an option that is unknown or would have no effect.
     """
     options = _parse(url)
+    if "," in str(options.get("host", "")) + str(options.get("hostaddr", "")):
+        options.setdefault("target_session_attrs", "read-write")
     for port in filter(None, str(options.get("port", "")).split(",")):
         if not port.isdecimal() or not 0 < int(port) < 2**16:
             raise ImproperlyConfigured(
@@ -47,17 +50,12 @@ def database(url: str) -> dict[str, Any]:
 
 
 def direct(url: str) -> dict[str, Any]:
-    """libpq's parameters of the address of PostgreSQL itself; only those that the URL names.
-
-    Raises ImproperlyConfigured as ``database`` does.
-    """
+    """The same for DATABASE_DIRECT_URL, with its name in what is wrong with it."""
     try:
-        database(url)
+        return database(url)
     except ImproperlyConfigured as error:
-        line = str(error).replace("DATABASE_URL", "AGUI_DATABASE_DIRECT_URL")
-        raise ImproperlyConfigured(line) from None
-    options = _parse(url)
-    return with_defaults(options) if "options" in options else options
+        text = str(error).replace("DATABASE_URL", "DATABASE_DIRECT_URL")
+        raise ImproperlyConfigured(text) from None
 
 
 def with_defaults(options: dict[str, Any]) -> dict[str, Any]:

@@ -1,25 +1,31 @@
 """Django's PostgreSQL engine with deadlines, and with connections of a thread's own."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import psycopg
 import structlog
 from django.conf import settings
 from django.db import connection, connections
+from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
 from django.db.backends.postgresql.psycopg_any import register_tzloader
 from django.db.backends.postgresql.schema import DatabaseSchemaEditor
 from procrastinate.contrib.django.utils import connector_params
 from psycopg.pq import Format
 
+from backends import epochs
 from backends.postgres import clock, cursors, deadlines, roles
 from backends.postgres.long_waits import NOT_FOR_A_STANDBY
-from backends.postgres.reach import direct_parameters
+from backends.postgres.servers.pools import QuickAsyncPool, QuickPool
 
 log = structlog.get_logger(__name__)
 
 TRANSACTION_TIMEOUT_SINCE = 170_000
+OWN_OPTIONS = ("pool", "application_name")
+"""Options that the host sets by itself, whatever the address."""
 PREDECESSOR = f"""
 select pg_terminate_backend(pid) from pg_stat_activity
  where pid = %s and application_name = %s and usename = session_user and {NOT_FOR_A_STANDBY}
@@ -52,17 +58,67 @@ class DatabaseWrapper(base.DatabaseWrapper):
     lock_timeout: str | None = None
     part: str = roles.APPLICATION
     _backend: int | None = None
+    _connection_pools: dict[str, Any]  # Django's
 
     def get_connection_params(self) -> dict[str, Any]:
         """The parameters of Django, with our cursors and the login of this process's role."""
-        params: dict[str, Any] = super().get_connection_params()
+        return self._params(self.settings_dict if roles.process.shares else self._direct())
+
+    def session_params(self) -> dict[str, Any]:
+        """The same for a session that lasts, also in a process that may share a pooler's."""
+        return self._params(self._direct())
+
+    def _params(self, address: dict[str, Any]) -> dict[str, Any]:
+        shared, self.settings_dict = self.settings_dict, dict(address)
+        try:
+            params: dict[str, Any] = super().get_connection_params()
+        finally:
+            self.settings_dict = shared
         params["cursor_factory"] = cursors.ScopedCursor
         return params | roles.credentials(params.get("dbname", ""))
 
+    def _direct(self) -> dict[str, Any]:
+        """Django's settings, with DATABASE_DIRECT_URL in them."""
+        direct = settings.AGUI_DATABASE_DIRECT
+        if not direct:
+            return self.settings_dict
+        options = self.settings_dict["OPTIONS"]
+        ours = {name: options[name] for name in OWN_OPTIONS if name in options}
+        return {**self.settings_dict, **direct, "OPTIONS": {**direct["OPTIONS"], **ours}}
+
+    @property
+    def pool(self) -> QuickPool | None:
+        """Django's pool of this alias, as one that tries again soon."""
+        options = self.settings_dict["OPTIONS"].get("pool")
+        if self.alias == NO_DB_ALIAS or not options:
+            return None
+        if self.alias not in self._connection_pools:
+            pool = QuickPool(
+                kwargs=self.get_connection_params() | {"autocommit": True},
+                open=False,  # Django opens it
+                configure=self._configure_connection,  # type: ignore[arg-type]
+                check=QuickPool.check_connection,
+                **options,
+            )
+            self._connection_pools.setdefault(self.alias, pool)
+        made: QuickPool = self._connection_pools[self.alias]
+        return made
+
     def _configure_connection(self, connection: Any) -> bool:
         commit = bool(super()._configure_connection(connection))  # type: ignore[misc]
+        epochs.read(connection)
         roles.take(connection, self.part)
         return commit
+
+    def chunked_cursor(self) -> Any:
+        """A cursor that fetches piece by piece, if all pieces come from the same session.
+
+        Behind a pooler a cursor that outlives its transaction would stay on somebody's session.
+        """
+        self.ensure_connection()
+        if self.connection.is_pooled and self.get_autocommit():
+            return self.cursor()
+        return super().chunked_cursor()
 
     def create_cursor(self, name: str | None = None) -> Any:
         """A cursor that sends the current team's scope along with each statement."""
@@ -131,25 +187,50 @@ def own_connection(
     connections["default"] = own
 
 
-def serve() -> None:
-    """From here on this process uses the database as the application, not as its owner."""
+def serve(*, shares: bool = False) -> None:
+    """From here on this process uses the database as the application, not as its owner.
+
+    ``shares``: whether its connections may be a pooler's.
+    """
+    roles.process.shares = shares
     roles.process.serves = settings.AGUI_DATABASE_ROLES
     roles.process.logs_in = roles.has_login()
     if not roles.process.logs_in:
         return
     try:
-        psycopg.connect(**connector_params()).close()
+        deadlines.Connection.connect(**connector_params()).close()
     except psycopg.OperationalError as error:
         # Not migrated yet, or away: then it takes the role when it is connected.
         roles.process.logs_in = False
         log.warning("database.no_application_login", reason=" ".join(str(error).split()))
 
 
+@contextmanager
+def apart() -> Iterator[psycopg.Connection[Any]]:
+    """Another connection for this block, in a transaction, while this thread uses its own one."""
+    connection.ensure_connection()
+    pool = getattr(connection, "pool", None)
+    opened = (
+        pool.connection()
+        if pool
+        else deadlines.Connection.connect(**connector_params(), autocommit=True)
+    )
+    with opened as other, other.transaction():
+        yield other
+
+
+def session_parameters() -> dict[str, Any]:
+    """psycopg's parameters of a session that lasts: at PostgreSQL itself, never at a pooler."""
+    params = cast("DatabaseWrapper", connections["default"]).session_params()
+    return {name: params[name] for name in params.keys() - {"cursor_factory", "context"}}
+
+
 def queue_parameters() -> dict[str, Any]:
     """Keyword arguments of Procrastinate's pool: the same address, the same TLS, deadlines."""
     return {
-        "kwargs": direct_parameters(),
+        "kwargs": connector_params(),
         "connection_class": deadlines.AsyncConnection,
+        "pool_factory": QuickAsyncPool,
         "configure": _without_transactions,
     }
 

@@ -5,9 +5,11 @@ from contextlib import suppress
 
 import structlog
 from django.db import connection
+from procrastinate.contrib.django.utils import connector_params
 
 from backends.postgres import clock
 from backends.postgres.bridge import db
+from backends.postgres.deadlines import look_around
 
 log = structlog.get_logger(__name__)
 
@@ -29,7 +31,12 @@ class ClockWatch:
             await asyncio.sleep(EVERY)
 
     def run_once(self) -> None:
-        """Read the database's clock; log it if this process's differs now, or agrees again."""
+        """Read the database's clock; log it if this process's differs now, or agrees again.
+
+        Where the address names several hosts, a promotion is noticed as well, also by a process
+        whose connections to the old primary still work.
+        """
+        look_around(connector_params())
         connection.ensure_connection()
         clock.read(connection.connection)
         ahead, reported = clock.ahead(), self._reported

@@ -10,25 +10,40 @@ import asyncio
 import select
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Self
 
 import psycopg
 import structlog
 from django.conf import settings
 from psycopg import waiting
-from psycopg.errors import Diagnostic, ReadOnlySqlTransaction, _WaitTimeout
-from psycopg.pq import TransactionStatus
+from psycopg.errors import (
+    Diagnostic,
+    FeatureNotSupported,
+    InsufficientPrivilege,
+    ReadOnlySqlTransaction,
+    UndefinedFunction,
+    _WaitTimeout,
+)
+from psycopg.pq import ConnStatus, TransactionStatus
+from psycopg.rows import tuple_row
 from psycopg_pool import ConnectionPool
 
 from backends.postgres import long_waits
 from backends.postgres.long_waits import NotWorking, watched
+from backends.postgres.servers import hosts, primary
+from backends.postgres.servers.primary import Server
 
 log = structlog.get_logger(__name__)
 
 PING = 3.0
 QUEUE = 5.0
+GREETING = 5.0
+"""Seconds in which a new connection must have told which server it leads to."""
+LOOK = "2"
+"""The connect_timeout of a question to a host that is not the first choice."""
+HIDDEN = (FeatureNotSupported, InsufficientPrivilege, UndefinedFunction)
 LONGEST = 600.0  # for nightly work and management commands
 FRESH = 2.0
 """Seconds after an answer in which a pool takes a silent connection to be alive."""
@@ -59,14 +74,38 @@ class Demoted(psycopg.OperationalError):
     """The server is read-only now: after a failover that left its sessions alive."""
 
 
-class Connection(psycopg.Connection[Any]):
+class Noticing:
+    """What both kinds of connections remember: their server, and commits that were cut short."""
+
+    server: Server | None = None  # what it leads to; ``primary``
+    is_unreplicated = False  # whether a commit stopped waiting for its standby
+    answered_at = 0.0
+
+    def _notice(self, notice: Diagnostic) -> None:
+        # Its words depend on the server's language, and its code says nothing.
+        if notice.source_function == WAIT_FOR_STANDBY:
+            self.is_unreplicated = True
+
+    def _broke(self) -> None:
+        # There may be a new primary now.
+        if self.pgconn.status == ConnStatus.BAD:  # type: ignore[attr-defined]
+            primary.suspect()
+
+    @property
+    def is_pooled(self) -> bool:
+        """Whether a connection pooler is in between, which numbers sessions by itself."""
+        return self.server is not None and (
+            self.server.backend != self.info.backend_pid  # type: ignore[attr-defined]
+        )
+
+
+class Connection(Noticing, psycopg.Connection[Any]):
     """A connection with a deadline for each answer: its own, or the one of ``current``."""
 
     deadline: float | None = None
-    drained_at = answered_at = 0.0
+    drained_at = 0.0
     role: str | None = None  # what it became, if not what it logged in as (``roles``)
     restricted = False  # whether the policies ask it for its scope
-    is_unreplicated = False  # whether a commit stopped waiting for its standby
     asks = False  # whether it only asks the server about another connection
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -74,13 +113,51 @@ class Connection(psycopg.Connection[Any]):
         self.opened_at = time.monotonic()
         self.add_notice_handler(self._notice)
 
-    def _notice(self, notice: Diagnostic) -> None:
-        # Its words depend on the server's language, and its code says nothing.
-        if notice.source_function == WAIT_FOR_STANDBY:
-            self.is_unreplicated = True
+    @classmethod
+    def connect(cls, conninfo: str = "", **kwargs: Any) -> Self:
+        """As psycopg's, at the first host that is a primary of the newest timeline."""
+        parameters = hosts.merged(conninfo, kwargs)
+        look_around(parameters)
+        errors: list[psycopg.OperationalError] = []
+        for place in hosts.places(parameters):
+            try:
+                raw = cls._greeted(conninfo, **{**kwargs, **place})
+            except psycopg.OperationalError as error:
+                primary.suspect()
+                errors.append(error)
+            else:
+                hosts.connected(parameters, place)
+                return raw
+        raise _all_of(errors)
+
+    @classmethod
+    def _greeted(cls, conninfo: str = "", autocommit: bool = False, **kwargs: Any) -> Self:
+        raw = super().connect(conninfo, autocommit=True, **kwargs)
+        raw.deadline = GREETING
+        try:
+            primary.note(raw._ask(), primary.name_of(raw))
+        except BaseException:
+            raw.close()
+            raise
+        raw.deadline = None
+        raw.autocommit = autocommit
+        return raw
+
+    def _ask(self) -> Server:
+        with psycopg.Cursor(self, row_factory=tuple_row) as cursor:
+            try:
+                row = cursor.execute(primary.query()).fetchone()
+            except HIDDEN as error:
+                primary.hidden(error)
+                row = cursor.execute(primary.query()).fetchone()
+        assert row is not None  # noqa: S101  for mypy
+        self.server = Server(*row)
+        return self.server
 
     def wait(self, gen: Any, interval: float = INTERVAL, timeout: float | None = None) -> Any:
         """Wait for the server until the deadline. Raises OperationalError after it."""
+        if primary.is_outdated(self.server):
+            raise _outdated(self)
         seconds = self.deadline or current()
         began = time.monotonic()
         if timeout is None and self.deadline is None and _allowed.get() != _UNSET:
@@ -106,6 +183,9 @@ class Connection(psycopg.Connection[Any]):
                 long_waits.stop(self, seconds)
             self._renew_pool()
             raise _given_up(self, seconds) from None
+        except psycopg.OperationalError:
+            self._broke()
+            raise
 
     def execute(self, query: Any, *args: Any, **kwargs: Any) -> Any:
         """Run a query; a pool's empty one is skipped while the connection is surely alive."""
@@ -129,17 +209,62 @@ class Connection(psycopg.Connection[Any]):
             pool.drain()
 
 
-class AsyncConnection(psycopg.AsyncConnection[Any]):
+class AsyncConnection(Noticing, psycopg.AsyncConnection[Any]):
     """The same for the job queue, whose statements are short."""
 
-    answered_at = 0.0
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.add_notice_handler(self._notice)
+
+    @classmethod
+    async def connect(cls, conninfo: str = "", **kwargs: Any) -> Self:
+        """As psycopg's, at the first host that is a primary of the newest timeline."""
+        parameters = hosts.merged(conninfo, kwargs)
+        await asyncio.to_thread(look_around, parameters)
+        errors: list[psycopg.OperationalError] = []
+        for place in hosts.places(parameters):
+            try:
+                raw = await cls._greeted(conninfo, **{**kwargs, **place})
+            except psycopg.OperationalError as error:
+                primary.suspect()
+                errors.append(error)
+            else:
+                hosts.connected(parameters, place)
+                return raw
+        raise _all_of(errors)
+
+    @classmethod
+    async def _greeted(cls, conninfo: str = "", autocommit: bool = False, **kwargs: Any) -> Self:
+        raw = await super().connect(conninfo, autocommit=True, **kwargs)
+        try:
+            primary.note(await raw._ask(), primary.name_of(raw))
+        except BaseException:
+            await raw.close()
+            raise
+        await raw.set_autocommit(autocommit)
+        return raw
+
+    async def _ask(self) -> Server:
+        async with psycopg.AsyncCursor(self, row_factory=tuple_row) as cursor:
+            try:
+                row = await (await cursor.execute(primary.query())).fetchone()
+            except HIDDEN as error:
+                primary.hidden(error)
+                row = await (await cursor.execute(primary.query())).fetchone()
+        assert row is not None  # noqa: S101  for mypy
+        self.server = Server(*row)
+        return self.server
 
     async def wait(self, gen: Any, interval: float = INTERVAL, timeout: float | None = None) -> Any:
         """Wait for the server for as long as a queue may take. Raises OperationalError after it."""
+        if primary.is_outdated(self.server):
+            raise _outdated(self)
         try:
             seconds = QUEUE if timeout is None else timeout
             answer = await waiting.wait_async(gen, self.pgconn.socket, interval, seconds)
             self.answered_at = time.monotonic()
+            if self.is_unreplicated:
+                raise _unreplicated(self)
             return answer
         except ReadOnlySqlTransaction as error:
             raise _demoted(self) from error
@@ -147,6 +272,9 @@ class AsyncConnection(psycopg.AsyncConnection[Any]):
             if timeout is not None:
                 raise
             raise _given_up(self, QUEUE) from None
+        except psycopg.OperationalError:
+            self._broke()
+            raise
         except asyncio.CancelledError:
             # psycopg would ask the server to cancel, and wait for its answer indefinitely.
             if self.pgconn.transaction_status == TransactionStatus.ACTIVE:
@@ -180,7 +308,34 @@ def _given_up(connection: Connection | AsyncConnection, seconds: float) -> psyco
     return psycopg.OperationalError(f"PostgreSQL did not answer within {seconds:g} s")
 
 
-def _unreplicated(connection: Connection) -> psycopg.OperationalError:
+def look_around(parameters: dict[str, Any]) -> None:
+    """Ask each of several hosts for its timeline, if it is time: a failover may have been missed.
+
+    So a process that begins now does not take an old primary for the only one.
+    """
+    places = hosts.places(parameters)
+    if len(places) == 1 or not primary.should_look_around():
+        return
+    for place in places:
+        with suppress(psycopg.Error):
+            Connection._greeted(**{**parameters, **place, "connect_timeout": LOOK}).close()
+
+
+def _all_of(errors: list[psycopg.OperationalError]) -> psycopg.OperationalError:
+    """The last error, with the words of all."""
+    if len(errors) == 1:
+        return errors[0].with_traceback(None)
+    text = "; ".join(" ".join(str(error).split()) for error in errors)
+    return type(errors[-1])(text)
+
+
+def _outdated(connection: Connection | AsyncConnection) -> primary.Outdated:
+    # Whatever it was asked to do: its server is no longer the primary.
+    connection.pgconn.finish()
+    return primary.Outdated("PostgreSQL has a newer primary than the one of this connection")
+
+
+def _unreplicated(connection: Connection | AsyncConnection) -> psycopg.OperationalError:
     # Somebody has cancelled the wait of a commit, which is not safe: the standby may lack it.
     connection.pgconn.finish()
     log.warning("database.unreplicated")

@@ -2,10 +2,13 @@
 
 Calls of one lane start in order. A lane gets another thread only while more threads are free than
 it holds, so teams whose calls are stuck leave room: of eight threads the first such team holds
-four, the next two, the next one. The lane of the host itself holds as many as it needs.
+four, the next two, the next one. While other teams call, too, a lane holds a quarter at most: more
+calls at once take no less time, but the processors from the event loops that deliver to others. The
+lane of the host itself holds as many as it needs.
 """
 
 import threading
+import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,6 +16,8 @@ from typing import Any
 
 HOST = ""
 """The lane of calls that belong to no team and no address."""
+LATELY = 1.0
+"""Seconds for which a lane that called is one of the others."""
 
 
 class _Call:
@@ -31,7 +36,9 @@ class Lanes:
     def __init__(self, size: int, name: str, initializer: Callable[[], Any] | None = None) -> None:
         self._threads = ThreadPoolExecutor(size, thread_name_prefix=name, initializer=initializer)
         self._free = size
+        self._quarter = max(1, size // 4)
         self._held: dict[str, int] = {}
+        self._lately: OrderedDict[str, float] = OrderedDict()
         self._waiting: OrderedDict[str, deque[_Call]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -39,6 +46,7 @@ class Lanes:
         """The future result of ``fn``, which is called in a thread when it is its lane's turn."""
         call = _Call(lane, fn)
         with self._lock:
+            self._note(lane)
             if lane in self._waiting or not self._has_room(lane):
                 self._waiting.setdefault(lane, deque()).append(call)
                 return call.future
@@ -50,8 +58,20 @@ class Lanes:
         """Wait for the calls that are under way, and end the threads."""
         self._threads.shutdown()
 
+    def _note(self, lane: str) -> None:
+        """Note that it calls, and forget those that have not called lately."""
+        now = time.monotonic()
+        if lane != HOST:
+            self._lately[lane] = now
+            self._lately.move_to_end(lane)
+        while self._lately and next(iter(self._lately.values())) < now - LATELY:
+            self._lately.popitem(last=False)
+
     def _has_room(self, lane: str) -> bool:
-        return self._free > (0 if lane == HOST else self._held.get(lane, 0))
+        if lane == HOST:
+            return self._free > 0
+        threads = self._held.get(lane, 0)
+        return self._free > threads and (len(self._lately) < 2 or threads < self._quarter)
 
     def _take(self, lane: str) -> None:
         self._free -= 1

@@ -15,6 +15,7 @@ from procrastinate.contrib.django.utils import connector_params
 
 from backends.postgres import roles
 from backends.postgres.address import CLIENT, LIBPQ
+from backends.postgres.deadlines import LOOK, Connection
 
 SECONDS_PER_HOST = 3
 OLDEST = 150_000
@@ -40,6 +41,8 @@ REMEDIES = [
     (r"does not support SSL", "it does not offer TLS", "set that up, or lower sslmode"),
     (r"no pg_hba.conf entry", "it does not accept user {user} from this machine",
      "add a line to pg_hba.conf"),
+    (r"unsupported startup parameter", "it is PgBouncer, which refuses options",
+     "add options to its ignore_startup_parameters"),
     (r"too many (?:clients|connections)", "it accepts no more connections",
      "raise max_connections, or lower AGUI_DB_POOL"),
 ]  # fmt: skip
@@ -47,12 +50,6 @@ NO_EMBEDDED = (
     "DATABASE_URL is not set, and no PostgreSQL of AGUI_DATA_DIR={data} runs: "
     "start `up` there first, or set DATABASE_URL."
 )
-
-
-def direct_parameters() -> dict[str, Any]:
-    """psycopg's parameters for a session that listens: ``AGUI_DATABASE_DIRECT_URL`` wins."""
-    parameters = connector_params() | settings.AGUI_DATABASE_DIRECT
-    return parameters | roles.credentials(str(parameters.get("dbname") or ""))
 
 
 def reach() -> str:
@@ -65,15 +62,22 @@ def reach() -> str:
     seconds = parameters.get("connect_timeout")
     if seconds == CLIENT["connect_timeout"]:  # not the address's own
         parameters["connect_timeout"] = seconds = SECONDS_PER_HOST
-    outcome = _attempt(parameters, float(seconds or SECONDS_PER_HOST) * len(hosts) + 0.5)
+    each = float(seconds or SECONDS_PER_HOST) + (float(LOOK) if len(hosts) > 1 else 0.0)
+    outcome = _attempt(parameters, each * len(hosts) + 0.5)
     if isinstance(outcome, psycopg.Error):
         raise ImproperlyConfigured(_diagnosis(outcome, parameters)) from None
     if outcome < OLDEST:
         raise ImproperlyConfigured(
-            f"DATABASE_URL: PostgreSQL at {place(parameters)} is version {outcome // 10_000}; "
+            f"{setting()}: PostgreSQL at {place(parameters)} is version {outcome // 10_000}; "
             "this host needs 15 or newer."
         )
     return f"{outcome // 10_000}.{outcome % 10_000} at {place(parameters)}"
+
+
+def setting() -> str:
+    """The name of the setting that this process takes its address from."""
+    direct = settings.AGUI_DATABASE_DIRECT and not roles.process.shares
+    return "DATABASE_DIRECT_URL" if direct else "DATABASE_URL"
 
 
 def place(parameters: dict[str, Any]) -> str:
@@ -92,7 +96,7 @@ def _attempt(parameters: dict[str, Any], seconds: float) -> int | psycopg.Error:
 
     def connect() -> None:
         try:
-            with psycopg.connect(**parameters) as connection:
+            with Connection.connect(**parameters) as connection:
                 outcome.append(connection.info.server_version)
         except psycopg.Error as error:
             outcome.append(error)
@@ -115,5 +119,5 @@ def _diagnosis(error: psycopg.Error, parameters: dict[str, Any]) -> str:
     for pattern, why, remedy in REMEDIES:
         if re.search(pattern, text, re.IGNORECASE):
             why, remedy = why.format(**names), remedy.format(**names)
-            return f"DATABASE_URL: PostgreSQL at {place(parameters)}: {why}; {remedy}."
-    return f"DATABASE_URL: PostgreSQL at {place(parameters)} cannot be used: {text}"
+            return f"{setting()}: PostgreSQL at {place(parameters)}: {why}; {remedy}."
+    return f"{setting()}: PostgreSQL at {place(parameters)} cannot be used: {text}"

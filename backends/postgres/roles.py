@@ -36,11 +36,13 @@ class Process:
     """What this process is: one that ``serves`` requests or executes runs, or a command.
 
     ``logs_in`` says that it may connect as the application's role from the start, so that there
-    is no other role to go back to.
+    is no other role to go back to. ``shares`` says that its connections may lead to a pooler, which
+    gives each transaction another session: a web process's. Others need sessions of their own.
     """
 
     serves = False
     logs_in = False
+    shares = False
 
 
 process = Process()
@@ -90,6 +92,8 @@ def take(raw: Any, part: str) -> None:
     """
     own_role = name(raw.info.dbname, part) if process.serves else ""
     raw.restricted = False
+    if raw.is_pooled and own_role and part == APPLICATION and _is_already(raw, own_role):
+        return
     row = raw.execute(BECOME, ["" if own_role else scope.ALL, own_role, membership(raw)]).fetchone()
     raw.role = row[1]
     raw.restricted = row[1] is not None and part == APPLICATION
@@ -98,6 +102,20 @@ def take(raw: Any, part: str) -> None:
         sparingly(log.warning, "database.row_security_off", missing=own_role, see=SEE)
     if not raw.autocommit:
         raw.commit()
+
+
+def _is_already(raw: Any, own_role: str) -> bool:
+    """Whether a pooler's sessions have the role by their login: then nothing is set on them.
+
+    What is set on a session stays there for the pooler's other clients.
+    """
+    (user,) = raw.execute("select current_user").fetchone()
+    if user != own_role:
+        return False
+    raw.role, raw.restricted = user, True
+    if not raw.autocommit:
+        raw.commit()
+    return True
 
 
 def membership(raw: Any) -> str:

@@ -15,8 +15,8 @@ import psycopg
 import structlog
 from psycopg.pq import ConnStatus
 
+from backends.postgres.base import session_parameters
 from backends.postgres.deadlines import Connection
-from backends.postgres.reach import direct_parameters
 from backends.without_valkey.payloads import LOOK, MOST
 
 log = structlog.get_logger(__name__)
@@ -30,7 +30,7 @@ PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)  # seconds between tries to connect
 
 def connect(name: str) -> Connection:
     """A session of PostgreSQL itself, whose commits need not reach the disk."""
-    values = {**direct_parameters(), "application_name": name}
+    values = {**session_parameters(), "application_name": name}
     connection: Connection = Connection.connect(**values, autocommit=True)
     connection.deadline, connection.asks = DEADLINE, True
     connection.execute("set synchronous_commit = off")

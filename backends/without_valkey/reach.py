@@ -10,12 +10,12 @@ from backends.without_valkey.line import connect
 NAME = "agui-bell-probe"
 SECONDS = 2.0
 REFUSED = (
-    "AGUI_DATABASE_DIRECT_URL: without Valkey (REDIS_URL is empty) the host needs LISTEN, and a"
+    "DATABASE_DIRECT_URL: without Valkey (REDIS_URL is empty) the host needs LISTEN, and a"
     " notification did not arrive at the address in use, as behind PgBouncer in transaction mode;"
     " write the address of PostgreSQL itself, or set REDIS_URL."
 )
 UNREACHABLE = (
-    "AGUI_DATABASE_DIRECT_URL: PostgreSQL cannot be used at the address for LISTEN ({reason});"
+    "DATABASE_DIRECT_URL: PostgreSQL cannot be used at the address for LISTEN ({reason});"
     " write the address of PostgreSQL itself, or set REDIS_URL."
 )
 

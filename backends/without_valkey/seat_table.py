@@ -27,34 +27,48 @@ with taken as (
 select total + (select count(*) from free), (select count(*) from free) from taken
 """
 COUNT = "select count(*) from agui_seat where owner = %(key)s and until > clock_timestamp()"
+SECONDS = 0.25
 _thread = ThreadPoolExecutor(1, "seats")
 
 
-async def exchange(
-    key: str,
-    *,
-    lease: int,
-    most: int,
-    departures: Sequence[str],
-    members: Sequence[str],
-    requests: Sequence[str],
-) -> tuple[int, int]:
-    """The seats taken after these changes, and how many of the requests have one.
+class TableSeats:
+    """The rows of seats, in ``ValkeySeats``' form."""
 
-    Raises ConnectionError without PostgreSQL.
-    """
-    values = {
-        "key": key,
-        "lease": lease,
-        "most": most,
-        "departures": list(departures),
-        "members": list(members),
-        "requests": list(requests),
-    }
-    loop = asyncio.get_running_loop()
-    rows = await loop.run_in_executor(_thread, session.rows, EXCHANGE, values)
-    total, free = rows[0]
-    return total, free
+    has_replicas = False
+    seconds = SECONDS
+
+    async def exchange(
+        self,
+        key: str,
+        *,
+        lease: int,
+        most: int,
+        departures: Sequence[str],
+        members: Sequence[str],
+        requests: Sequence[str],
+    ) -> tuple[int, int]:
+        """The seats taken after these changes, and how many of the requests have one.
+
+        Raises ConnectionError without PostgreSQL.
+        """
+        values = {
+            "key": key,
+            "lease": lease,
+            "most": most,
+            "departures": list(departures),
+            "members": list(members),
+            "requests": list(requests),
+        }
+        loop = asyncio.get_running_loop()
+        rows = await loop.run_in_executor(_thread, session.rows, EXCHANGE, values)
+        total, free = rows[0]
+        return total, free
+
+    async def rest(self) -> None:
+        """Nothing to close: the session counts attempts to sign in as well."""
+
+    async def renew(self) -> None:
+        """Nothing to make: the session connects again by itself."""
 
 
 def count(key: str) -> int | None:

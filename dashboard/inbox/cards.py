@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 from django.db.models import QuerySet
 from django.db.models.functions import Left
@@ -20,8 +21,10 @@ from teams.authentication import Principal
 
 MOST = 50
 MOST_ENTRIES = 30
-LONG = ("question", "response_schema")
+LONG = ("question", "response_schema", "answer")
 """Columns of which a list shows short values only."""
+MOST_BYTES = 1_000_000
+"""Bytes of open questions that the page of their run shows whole, and the first one in any case."""
 CUT = ("message", "reason")
 BEGINNING = 4_001
 """Characters of a message that a list reads: one more than a card shows."""
@@ -63,7 +66,7 @@ class Card:
 
 def card(principal: Principal, question: Interrupt, form: AnswerForm | None = None) -> Card:
     """``form``: one that was sent and comes back with its errors."""
-    state = InterruptStatus.EXPIRED if question.late(clock.now()) else question.status
+    state = _state(question)
     shape = Card(question, state, _shorten(question))
     if shape.is_long:
         return shape
@@ -84,8 +87,13 @@ def light(rows: QuerySet[Interrupt]) -> QuerySet[Interrupt]:
 def of_run(
     principal: Principal, run: Run, form: AnswerForm | None = None, problem: str = ""
 ) -> list[Card]:
-    """The questions that a run ended with; of one that another run has asked again, none."""
-    return of_rows(principal, access.run_interrupts(run)[:MOST], form, problem)
+    """The questions that a run ended with; of one that another run has asked again, none.
+
+    Open ones are whole, so that they can be answered, within ``MOST_BYTES``.
+    """
+    rows = list(light(access.run_interrupts(run))[:MOST])
+    whole = {row.pk: row for row in access.run_interrupts(run).filter(pk__in=_whole(rows))}
+    return of_rows(principal, [whole.get(row.pk, row) for row in rows], form, problem)
 
 
 def of_rows(
@@ -93,6 +101,7 @@ def of_rows(
 ) -> list[Card]:
     """A card for each question; that of ``form`` shows it and its ``problem``."""
     own = form.question.pk if form else None
+    rows = [form.question if form and row.pk == own and _is_cut(row) else row for row in rows]
     cards = [card(principal, row, form if row.pk == own else None) for row in rows]
     for each in cards:
         if each.question.pk == own:
@@ -105,6 +114,34 @@ def stamp(cards: Iterable[Card]) -> str:
     return ".".join(f"{each.state}{each.question.answering_run_id or ''}" for each in cards)
 
 
+def stamp_of(run: Run) -> str:
+    """The stamp of a run's questions now, without reading them."""
+    values = access.run_interrupts(run).values("status", "expires_at", "answering_run_id")[:MOST]
+    rows = (Interrupt(**row) for row in values)
+    return ".".join(f"{_state(row)}{row.answering_run_id or ''}" for row in rows)
+
+
+def _state(question: Interrupt) -> str:
+    return InterruptStatus.EXPIRED if question.late(clock.now()) else question.status
+
+
+def _whole(rows: Iterable[Any]) -> list[UUID]:
+    """The open questions that are long, and shown whole on the page of their run."""
+    chosen: list[UUID] = []
+    total = 0
+    for row in rows:
+        if row.status == InterruptStatus.OPEN and _is_cut(row):
+            total += sum(getattr(row, f"{name}_bytes") or 0 for name in LONG)
+            if chosen and total > MOST_BYTES:
+                break
+            chosen.append(row.pk)
+    return chosen
+
+
+def _is_cut(row: Any) -> bool:
+    return hasattr(row, "short_question") and any(is_long(row, name) for name in LONG)
+
+
 def _shorten(question: Any) -> bool:
     """Give a question of ``light`` what a card shows of it; whether that is not all."""
     if not hasattr(question, "short_question"):
@@ -112,8 +149,8 @@ def _shorten(question: Any) -> bool:
     for name in CUT:
         setattr(question, name, getattr(question, f"beginning_of_{name}"))
     question.question = value(question, "question") or "{}"
-    question.response_schema, question.answer = value(question, "response_schema"), None
-    return any(is_long(question, name) for name in LONG)
+    question.response_schema, question.answer = (value(question, name) for name in LONG[1:])
+    return _is_cut(question)
 
 
 def _outcome(question: Interrupt) -> tuple[str, list[tuple[str, str]]]:

@@ -129,6 +129,19 @@ class OpenParts:
             self.open[kind].update(parts)
         self.steps, self.subagents = mark.steps, mark.subagents
 
+    def tables(self) -> list[dict[Any, Any] | set[str]]:
+        """All that events change, in a fixed order."""
+        owners = self.owners
+        known = [owners.messages, owners.calls, owners.reasoning, owners.activities]
+        return [
+            *self.open.values(),
+            self.steps,
+            self.subagents,
+            *known,
+            self._calls,
+            self._answered,
+        ]
+
     def owner(self, kind: str, part: str) -> Owner:
         """The owner of a part, which its START may leave out."""
         return self.owners_of(kind).get(part)

@@ -2,15 +2,20 @@
 
 The log brings back most of it: what is open, the state, who owns what. The rest, what the log does
 not tell, is ``memory``: a few ids, stored with each batch. A process that has the intake of an
-earlier batch catches up with what others have appended since.
+earlier batch catches up with what others have appended since. A refused batch is undone, so that
+the next one does not read the log again.
 """
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any
+from copy import copy
+from typing import Any, NamedTuple
 
 from protocol.encoding import DELTA_IDS, Record, clean_text
 from protocol.errors import HostError, RunErrorCode, RunFailed
+from protocol.fold.inherited import Past
+from protocol.intake import replicas
+from protocol.intake.findings import Finding
 from protocol.intake.intake import Intake
 from protocol.intake.replicas import NO_TEXT
 from protocol.intake.tally import Tally
@@ -37,8 +42,22 @@ class EventRefused(HostError):
         return cls(f"Event {index} of the batch: {failed.message}", details=details)
 
 
+class Mark(NamedTuple):
+    """An intake between two batches."""
+
+    tables: list[Any]
+    ends: tuple[dict[str, str] | None, str | None, dict[str, Any] | None]
+    replicas: replicas.Mark
+    past: Past
+    place: tuple[int, int, bool]
+    memory: str
+    findings: list[Finding]
+
+
 class FedIntake(Intake):
-    """An intake with a ``head`` and a ``memory``. After EventRefused it must not be used again."""
+    """An intake with a ``head`` and a ``memory``. After EventRefused it is as before the batch."""
+
+    _remembered: str | None = None
 
     @property
     def head(self) -> int:
@@ -46,7 +65,21 @@ class FedIntake(Intake):
         return self._head
 
     def take(self, events: Sequence[Any], *, ends: bool = False) -> list[Record]:
-        """The records of a batch; with ``ends`` the run's end, too. Raises EventRefused."""
+        """The records of a batch; with ``ends`` the run's end, too.
+
+        Raises EventRefused, with the intake as it was. The cost of that is the batch's.
+        """
+        mark = self._mark()
+        try:
+            records = self._taken(events)
+        except EventRefused:
+            self._restore(mark)
+            raise
+        self.replicas.settle()
+        self._remembered = None
+        return [*records, *self.finish()] if ends else records
+
+    def _taken(self, events: Sequence[Any]) -> list[Record]:
         records: list[Record] = []
         most = self.replicas.work + MAX_WORK
         for index, event in enumerate(events):
@@ -62,7 +95,31 @@ class FedIntake(Intake):
         if len(self.memory) > MAX_MEMORY:
             much = RunFailed(RunErrorCode.EVENT_TOO_LARGE, "Too many parts come in chunks.")
             raise EventRefused.at(len(events) - 1, much)
-        return [*records, *self.finish()] if ends else records
+        return records
+
+    def _mark(self) -> Mark:
+        verifier = self._verifier
+        return Mark(
+            [table.copy() for table in verifier.tables()],
+            (verifier.ids, verifier.ended, self.terminal),
+            self.replicas.mark(),
+            copy(self.past),
+            (self._head, self._room, self._agent_started),
+            self.memory if self._remembered is None else self._remembered,
+            self.findings.new.copy(),
+        )
+
+    def _restore(self, mark: Mark) -> None:
+        verifier = self._verifier
+        for table, before in zip(verifier.tables(), mark.tables, strict=True):
+            table.clear()
+            table.update(before)
+        verifier.ids, verifier.ended, self.terminal = mark.ends
+        self.replicas.restore(mark.replicas)
+        self.past = mark.past
+        self._head, self._room, self._agent_started = mark.place
+        self.remember(mark.memory)
+        self.findings.new = mark.findings
 
     def replay(self, payloads: Iterable[str]) -> None:
         """Follow events that the log has."""
@@ -97,6 +154,7 @@ class FedIntake(Intake):
 
     def remember(self, memory: str) -> None:
         """Take over the ``memory`` that was stored with the log's last event."""
+        self._remembered = memory
         stored = json.loads(memory)
         self._chunks.load(stored["chunks"])
         self._reused.load(stored["reused"])

@@ -1,11 +1,11 @@
 """Replicas: the JSON that a run's patches change: its state, and the contents of activities."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from protocol.deep_copy import deep_copy
 from protocol.errors import RunErrorCode, RunFailed
-from protocol.patch import PatchFailed, grown
+from protocol.patch import PatchFailed, Undo, grown
 from protocol.sizes import CONTAINER_BYTES
 from protocol.strict_json import size_of
 from protocol.violation import Event, Violation
@@ -19,6 +19,15 @@ NO_TEXT = frozenset(
     | {"MESSAGES_SNAPSHOT"}
 )
 """Events that add no text to what readers hold, or replace it."""
+
+
+class Mark(NamedTuple):
+    """The replicas of one moment; patches that follow change the state and the contents in it."""
+
+    state: Any
+    activities: dict[str, Any]
+    sizes: tuple[int, int, int]
+    flags: tuple[bool, bool, bool]
 
 
 class Replicas:
@@ -39,6 +48,7 @@ class Replicas:
         "_most",
         "_restated",
         "_rules",
+        "_undo",
         "_unstated",
         "changed",
         "state",
@@ -57,6 +67,7 @@ class Replicas:
         self.changed = True
         self._borrowed = True
         self._unstated = unstated
+        self._undo: Undo | None = None
         self._activities: dict[str, Any] = {}
         self._rules: dict[str, Callable[[Event], None]] = {
             "STATE_SNAPSHOT": self._state_snapshot,
@@ -106,6 +117,26 @@ class Replicas:
         self._restated += self._known + self._added
         return {"type": "STATE_SNAPSHOT", "snapshot": self.state}
 
+    def mark(self) -> Mark:
+        """The replicas of now. The way back is kept until ``restore`` or ``settle``."""
+        self._undo = []
+        sizes = self._known, self._added, self._restated
+        flags = self._borrowed, self._unstated, self.changed
+        return Mark(self.state, self._activities.copy(), sizes, flags)
+
+    def restore(self, mark: Mark) -> None:
+        """Undo what happened since ``mark``; the work stays counted."""
+        for reverse, arguments in reversed(self._undo or ()):
+            reverse(*arguments)
+        self.state, self._activities = mark.state, mark.activities
+        self._known, self._added, self._restated = mark.sizes
+        self._borrowed, self._unstated, self.changed = mark.flags
+        self._undo = None
+
+    def settle(self) -> None:
+        """Drop the way back."""
+        self._undo = None
+
     def _measure(self) -> None:
         self._known = sum(map(_weight_of, (self.state, *self._activities.values())))
         self.work += self._known // WEIGHT_PER_UNIT
@@ -149,7 +180,7 @@ class Replicas:
         self, event: Event, document: Any, patch: Iterable[Event], kind: type = object
     ) -> Any:
         try:
-            document, growth, work = grown(document, patch, kind)
+            document, growth, work = grown(document, patch, kind, self._undo)
         except PatchFailed as failed:
             self.work += failed.work
             raise Violation("patch", f"{event['type']}: {str(failed)[:200]}.") from None

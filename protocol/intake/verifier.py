@@ -7,7 +7,7 @@ follows a terminal event, not even a late RUN_ERROR (V3).
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from protocol.fold.open_parts import CALL, ENDS, KEYS, SPAN, TEXT, THOUGHT, OpenParts
 from protocol.part_kinds import STREAMED
@@ -96,6 +96,10 @@ class Verifier:
             self._open(bracket, event)
         elif (rule := self._others.get(kind)) is not None:
             rule(event)
+
+    def tables(self) -> list[dict[Any, Any] | set[str]]:
+        """All that events change, in a fixed order, but for ``ids`` and ``ended``."""
+        return [*self.parts.tables(), self.calls]
 
     def _open(self, bracket: Bracket, event: Event) -> None:
         kind, part = event["type"], event[bracket.key]

@@ -7,6 +7,8 @@ And which part of it a reader wants: ``raw=false`` leaves out RAW events and eve
 from collections.abc import Mapping
 
 from agui_project.errors import BadCursor
+from backends import epochs
+from backends.epochs import Reset
 from events.journal import Purged
 from protocol.errors import Invalid
 from protocol.input.numbers import whole
@@ -43,7 +45,12 @@ def check(cursor: int | None, head: int) -> int:
 
 
 def place(run: Run, cursor: int | None) -> int:
-    """The position to read a run's log from. Raises BadCursor, and Purged for purged events."""
+    """The position to read a run's log from. Raises BadCursor, and Purged for purged events.
+
+    Raises Reset beyond the head if the database's epoch is newer than the run.
+    """
+    if cursor is not None and cursor > run.journal.head and run.journal.epoch < epochs.latest:
+        raise Reset.to(run.journal.head)
     after, head = check(cursor, run.journal.head), run.journal.head
     if run.purged_at is not None and after < head:
         raise Purged.below(head + 1)

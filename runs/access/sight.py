@@ -50,6 +50,23 @@ def is_whole(principal: Principal, run: Run) -> bool:
     return Run.thread.is_cached(run) and access.is_own(principal, run)
 
 
+def seen_whole(principal: Principal, run_ids: Collection[UUID]) -> set[UUID]:
+    """Those of these runs whose whole logs the principal sees now."""
+    runs = Run.objects.already_found().filter(pk__in=run_ids).select_related("thread")
+    columns = ("team_id", "thread__team_id", "thread__visibility", "thread__creator")
+    return {run.pk for run in runs.only(*columns) if access.sees_thread(principal, run)}
+
+
+def remains(principal: Principal, run_id: UUID, *, whole: bool) -> bool:
+    """Checked while a stream is open: the run is readable, and its ``whole`` log if that is sent.
+
+    A reader who may see more than before gets it with the next stream.
+    """
+    if not access.still_readable(principal, run_id):
+        return False
+    return not whole or bool(seen_whole(principal, [run_id]))
+
+
 def of_each(principal: Principal, run_ids: Collection[UUID], owner: UUID) -> dict[UUID, Sight]:
     """The sights of those of these runs of one team that the principal sees alone."""
     scope.reach(owner)

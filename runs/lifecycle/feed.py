@@ -12,6 +12,8 @@ from django.db import connection, transaction
 from django.db.models import Max, Min
 
 from agui_project.errors import BadCursor
+from backends import epochs
+from backends.epochs import Reset
 from backends.postgres import clock
 from events.journal import Purged
 from runs.models import FeedEntry, without_bodies
@@ -56,7 +58,8 @@ def bounds(team: UUID) -> Bounds:
 def place(team: UUID, cursor: int | None) -> int:
     """The position to read from; absent means from now on, 0 from the oldest entry.
 
-    Raises BadCursor beyond the newest entry, Purged for one that is no longer there.
+    Raises BadCursor beyond the newest entry (Reset if the database has begun a new epoch since its
+    first), Purged for an entry that is no longer there.
     """
     number(team)
     oldest, newest = bounds(team)
@@ -65,6 +68,8 @@ def place(team: UUID, cursor: int | None) -> int:
     if 0 < cursor < oldest or (cursor and not newest):
         raise Purged.below(oldest)
     if cursor > newest:
+        if epochs.latest > epochs.FIRST:
+            raise Reset.to(newest)
         raise BadCursor("The cursor is beyond the feed's newest entry.", details={"newest": newest})
     return cursor
 

@@ -7,7 +7,6 @@ from uuid import UUID
 
 from django.db import connection
 from procrastinate.contrib.django import app
-from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.jobs import Status as JobStatus
 
 from events import outlines
@@ -18,10 +17,20 @@ QUEUE = "runs"
 """Procrastinate's queue of the host's own tasks, and of the runs of agents in the default queue."""
 TASK = "runs.tasks.execute_run"
 OUTLINE = "runs.tasks.store_outline"
-LAST = -(2**31)
-"""The priority of outlines: no run waits behind them."""
+LAST, LEVELS = -(2**31), 1_000_000
+"""The lowest priority, and how many of the lowest are for outlines: no run waits behind them."""
 MOST_OUTLINES = 50
 """Outlines that wait, one behind the other: each fetch of jobs looks at them all."""
+# A team is told apart from the others by the run of each job; other teams' runs cannot be read.
+OUTLINES = """
+select waiting.priority, exists (
+           select from runs_run other join runs_run this on this.team_id = other.team_id
+            where other.journal_id = (waiting.args->>'journal_id')::uuid
+              and this.journal_id = %(run)s)
+  from (select priority, args from procrastinate_jobs
+         where status = 'todo' and priority <= %(first)s
+         order by priority desc, id limit %(most)s) waiting
+"""
 
 
 def queue_of(name: str) -> str:
@@ -55,11 +64,20 @@ def fail(run: Run) -> None:
 def store_outline(run_id: UUID, events: int) -> None:
     """Let a worker store the outline of a run that ended with so many events, if it is long.
 
-    If many wait already, the first reader of the run stores it.
+    The teams take turns: each further outline of a team waits a level lower, so the first one of
+    another team overtakes it. A team has room for another one only while more places are free than
+    it holds. Without room the first reader of the run stores its outline.
     """
     if events < outlines.WORTH_STORING:
         return
-    waiting = ProcrastinateJob.objects.filter(priority=LAST, status=JobStatus.TODO.value)
-    if len(waiting.values("pk")[:MOST_OUTLINES]) < MOST_OUTLINES:
-        job = app.configure_task(OUTLINE, queue=QUEUE, lock=OUTLINE, priority=LAST)
-        job.defer(journal_id=str(run_id))
+    first = LAST + LEVELS
+    with connection.cursor() as cursor:
+        cursor.execute(OUTLINES, {"run": run_id, "first": first, "most": MOST_OUTLINES})
+        waiting = cursor.fetchall()
+    own = [priority for priority, is_own in waiting if is_own]
+    if MOST_OUTLINES - len(waiting) <= len(own):
+        return
+    served = max((priority for priority, _ in waiting), default=first)
+    level = min(served, min(own, default=served + 1) - 1)
+    job = app.configure_task(OUTLINE, queue=QUEUE, lock=OUTLINE, priority=max(LAST, level))
+    job.defer(journal_id=str(run_id))

@@ -42,7 +42,9 @@ def live(run: Run) -> Cut | None:
     if not _is_active(run):
         return None
     opening = prelude_frames(fold, position)
-    return Cut(0, b"") if opening is None else Cut(*preludes.keep(run.pk, Kept(position, opening)))
+    if opening is None:
+        return Cut(0, b"")
+    return Cut(*preludes.keep(run.pk, Kept(position, opening), run.team_id))
 
 
 def again(run: Run) -> Cut:

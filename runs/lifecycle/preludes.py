@@ -3,14 +3,14 @@
 A prelude at an earlier position is as good as a new one: the log continues from there.
 """
 
-import threading
-from collections import OrderedDict
 from typing import NamedTuple
 from uuid import UUID
 
+from backends.shelf import Shelf
+
 LARGE = 64 * 1024
 """Bytes from which a prelude is kept; a smaller one is made as fast as it is found."""
-MOST_BYTES = 32_000_000
+MOST_BYTES, OF_A_TEAM = 32_000_000, 16_000_000
 NEAR = 500
 """Events after a kept prelude with which it is still used."""
 
@@ -23,39 +23,24 @@ class Kept(NamedTuple):
 
 
 class Preludes:
-    """The newest prelude of each run, within ``MOST_BYTES``. Safe in threads."""
+    """The newest prelude of each run, until it is not used for some minutes. Safe in threads."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[UUID, Kept] = OrderedDict()
-        self._bytes = 0
-        self._lock = threading.Lock()
+        self._kept: Shelf[UUID, Kept] = Shelf(process=MOST_BYTES, team=OF_A_TEAM)
 
     def near(self, run: UUID, position: int) -> Kept | None:
         """A kept prelude from which a reader who joins at ``position`` can continue."""
-        with self._lock:
-            near = self._kept.get(run)
-            if near is None or not 0 <= position - near.position <= NEAR:
-                return None
-            self._kept.move_to_end(run)
-            return near
+        near = self._kept.get(run)
+        return near if near is not None and 0 <= position - near.position <= NEAR else None
 
-    def keep(self, run: UUID, made: Kept) -> Kept:
+    def keep(self, run: UUID, made: Kept, team: UUID) -> Kept:
         """Keep a prelude; the one to use, which another thread may have kept just now."""
         if len(made.opening) < LARGE:
             return made
         if (near := self.near(run, made.position)) is not None:
             return near
-        with self._lock:
-            self._drop(run)
-            self._kept[run] = made
-            self._bytes += len(made.opening)
-            while self._bytes > MOST_BYTES:
-                self._drop(next(iter(self._kept)))
+        self._kept.put(run, made, team, len(made.opening))
         return made
-
-    def _drop(self, run: UUID) -> None:
-        if (near := self._kept.pop(run, None)) is not None:
-            self._bytes -= len(near.opening)
 
 
 preludes = Preludes()

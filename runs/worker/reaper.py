@@ -12,12 +12,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from uuid import UUID
 
+import psycopg
 import structlog
 from django.conf import settings
 from django.db import connection
 from django.db.backends.utils import CursorWrapper
 
-from backends.postgres import roles
+from backends.postgres.base import apart
 from backends.postgres.bridge import db
 from runs.lifecycle import admission, jobs, repetition
 from runs.lifecycle.ingest import batches
@@ -48,13 +49,15 @@ select procrastinate_finish_job_v1(job.id, 'failed', true)
  where job.status = 'doing' and run.ended_at < now() - make_interval(secs => %(since)s)
    and (worker.id is null or worker.last_heartbeat < now() - make_interval(secs => %(lost)s))
 """
-# The lock of a frozen or suddenly disconnected process: its session stays, and idles.
-FREE_LOCK = """
-select pg_terminate_backend(pid) from pg_locks join pg_stat_activity using (pid)
- where locktype = 'advisory' and classid = 0 and objid = %(lock)s and objsubid = 1 and granted
-   and state like 'idle%%' and state_change < now() - make_interval(secs => %(idle)s)
-"""
 IDLE = 5
+"""Seconds after which PostgreSQL takes the lock back from a transaction that does nothing: its
+process is frozen, was cut off, or takes long for one run. Then two processes look at once, and the
+lock of each run lets one of them through."""
+# A transaction's, not a session's: behind a connection pooler a session is everybody's.
+ALONE = """
+select set_config('idle_in_transaction_session_timeout', %(idle)s, true),
+       pg_try_advisory_xact_lock(%(lock)s)
+"""
 PRUNE = "select * from procrastinate_prune_stalled_workers_v1(%(lost)s)"
 # A periodic task whose worker died would keep its lock, and none after it would ever run.
 LEFT_CHORES = """
@@ -86,22 +89,27 @@ def run_once(may_judge: Callable[[], bool] = lambda: True) -> list[UUID]:
     """End every orphan; the ids of the runs that ended here.
 
     ``may_judge`` is called when the database has answered, and tells whether old heartbeats count.
+    The lock has a connection of its own, since each run is ended in a transaction of its own.
     """
+    ended: list[UUID] = []
+    try:
+        with apart() as other:
+            row = other.execute(ALONE, {"lock": LOCK, "idle": f"{IDLE}s"}).fetchone()
+            judges = may_judge()
+            if row is not None and row[1]:
+                ended = _look(judges)
+    except psycopg.Error as error:  # of the other connection: ours raises those of Django
+        log.warning("reaper.lock_lost", error=str(error))
+    return ended
+
+
+def _look(judges: bool) -> list[UUID]:
     with connection.cursor() as cursor:
-        cursor.execute("select pg_try_advisory_lock(%s)", [LOCK])
-        is_ours, judges = cursor.fetchone()[0], may_judge()
-        if not is_ours:
-            free = roles.as_login(connection.connection, FREE_LOCK)
-            cursor.execute(free, {"lock": LOCK, "idle": IDLE})
-            return []
-        try:
-            ended = _judge(cursor) if judges else []
-            repetition.sweep()
-            if missed := admission.sweep():
-                log.info("admission.swept", runs=missed)
-            return ended
-        finally:
-            cursor.execute("select pg_advisory_unlock(%s)", [LOCK])
+        ended = _judge(cursor) if judges else []
+    repetition.sweep()
+    if missed := admission.sweep():
+        log.info("admission.swept", runs=missed)
+    return ended
 
 
 def bury(worker_id: int) -> list[UUID]:

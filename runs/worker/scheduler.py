@@ -2,10 +2,11 @@
 
 So a tick becomes a run in time while workers restart, or while an agent blocks a worker's loop.
 The first to lock a schedule fires it (``runs/access/schedules/firing.py``). Here one schedule of a
-team is fired at a time, so no team waits for the thread of another.
+team is fired at a time, and the teams take turns, so no team waits for the backlog of others.
 """
 
 import asyncio
+from collections import OrderedDict
 from contextlib import suppress
 from uuid import UUID
 
@@ -21,6 +22,8 @@ log = structlog.get_logger(__name__)
 POLL = 0.5
 LOST = 0.1
 AT_ONCE = 4
+REMEMBERED = 1_000
+"""Teams whose last turns are remembered; the ones before are treated as new."""
 
 
 class Scheduler:
@@ -28,6 +31,7 @@ class Scheduler:
 
     def __init__(self) -> None:
         self._busy: dict[asyncio.Task[None], UUID] = {}
+        self._served: OrderedDict[UUID, None] = OrderedDict()
         self._more = asyncio.Event()
 
     async def run(self) -> None:
@@ -53,7 +57,9 @@ class Scheduler:
     async def fill(self) -> float:
         """Begin to fire what is due; the seconds after which to look again."""
         if len(self._busy) < AT_ONCE:
-            for occasion in await db(due.due, set(self._busy.values()), AT_ONCE - len(self._busy)):
+            busy, most = set(self._busy.values()), AT_ONCE - len(self._busy)
+            for occasion in await db(due.due, busy, most, list(self._served)):
+                self._serve(occasion.team)
                 task = asyncio.create_task(self._fire(occasion), name="schedule")
                 self._busy[task] = occasion.team
                 task.add_done_callback(self._done)
@@ -61,6 +67,12 @@ class Scheduler:
             return POLL
         seconds = await db(due.seconds_to_next)
         return POLL if seconds is None else min(POLL, max(0.0, seconds))
+
+    def _serve(self, team: UUID) -> None:
+        self._served[team] = None
+        self._served.move_to_end(team)
+        if len(self._served) > REMEMBERED:
+            self._served.popitem(last=False)
 
     async def _fire(self, occasion: Due) -> None:
         try:

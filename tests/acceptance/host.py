@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -227,6 +228,7 @@ def cpu_and_memory(pid: int) -> tuple[float, int]:
 def child_pids(pid: int) -> list[str]:
     pids: list[str] = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        for kid in task.read_text().split():
-            pids += [kid, *child_pids(int(kid))]
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+            for kid in task.read_text().split():
+                pids += [kid, *child_pids(int(kid))]
     return pids

@@ -44,8 +44,9 @@ WRONG: dict[str, tuple[str | tuple[str, dict[str, str]], ...]] = {
         f"postgres://ann:{SECRET}@db.example/app?sslmod=require", "postgres://[::1/app",
         "postgres://db.example/app?sslmode=verify-full&sslrootcert=/nowhere", "postgres://a/%zz",
     ),
-    "AGUI_DATABASE_DIRECT_URL": (
-        f"mysql://ann:{SECRET}@db.example/app", f"postgres://ann:{SECRET}@db:70000/app",
+    "DATABASE_DIRECT_URL": (
+        "db.example/app", f"mysql://ann:{SECRET}@db.example/app",
+        f"postgres://ann:{SECRET}@db.example:port/app", f"postgres://ann:{SECRET}@db.example/app",
     ),
     "REDIS_URL": (
         "cache.example:6379", f"http://:{SECRET}@cache.example", "redis:/cache.example",

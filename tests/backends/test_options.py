@@ -10,6 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from backends import valkey
 from backends.postgres import address
+from backends.valkey import addresses
 
 HERE = str(Path(__file__))
 POSTGRES = "postgres://ann:se%20cret@db.example:5433/app"
@@ -64,11 +65,41 @@ def test_postgres_options_that_would_not_hold_are_refused(url: str, why: str) ->
         ("rediss://cache?ssl_ca_certs=/nowhere", "cannot be read"),
         ("rediss://cache?ssl_cert_reqs=yes", "one of none"),
         ("http://cache", "must begin with"),
+        ("redis+sentinel://one:1,two:2", "name of the primary is missing"),
+        ("redis+sentinel://one:1,two:x/main", "port is invalid"),
+        ("redis+sentinel://one:1,:2/main", "host is missing"),
+        ("redis+sentinel://one:1/main/zero", "not a database number"),
+        ("redis+sentinel://one/main?ssl_cert_reqs=none", r"use rediss\+sentinel://"),
+        ("redis+cluster://one:1,two:2/3", "only the database 0"),
+        ("redis+cluster://one?sentinel_password=x", "unknown option sentinel_password"),
+        ("rediss+cluster://one?ssl_password=x", "unknown option ssl_password"),
     ],
 )
 def test_valkey_options_that_would_not_hold_are_refused(url: str, why: str) -> None:
     with pytest.raises(ImproperlyConfigured, match=why):
         valkey.address(url)
+
+
+def test_several_servers_and_their_options_arrive() -> None:
+    url = valkey.address(
+        f"rediss+sentinel://ann:se%40cr%2Fet@one:1,[::1]:2,three/main/4?ssl_ca_certs={HERE}"
+    )
+    assert addresses.parse(url) == (
+        "sentinel",
+        (("one", 1), ("::1", 2), ("three", 26379)),
+        "main",
+        {"username": "ann", "password": "se@cr/et", "db": 4, "ssl": True, "ssl_ca_certs": HERE},
+        {"username": "ann", "password": "se@cr/et"},
+    )
+    assert valkey.place(url) == "one:1,[::1]:2,three:26379/main"
+    cluster = valkey.address("redis+cluster://:pass@one,two:7000")
+    assert addresses.parse(cluster)[1:4] == (
+        (("one", 6379), ("two", 7000)),
+        "",
+        {"password": "pass"},
+    )
+    apart = addresses.parse(f"{url}&sentinel_password=other")
+    assert (apart.credentials, apart.options["password"]) == ({"password": "other"}, "se@cr/et")
 
 
 @pytest.mark.parametrize(

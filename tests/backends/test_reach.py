@@ -85,7 +85,7 @@ def test_a_resolver_that_hangs(
         raise psycopg.OperationalError("too late")
 
     monkeypatch.setattr(reach, "SECONDS_PER_HOST", 0.2)
-    monkeypatch.setattr(reach.psycopg, "connect", connect)
+    monkeypatch.setattr(reach.Connection, "connect", connect)
     assert "db.example:5432: nothing answers" in refusal("postgres://ann@db.example/app")
     assert lookups == [True]
     ended.set()
@@ -209,6 +209,7 @@ def test_a_role_that_web_and_worker_could_leave_is_named(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(startup, "reach", lambda: "18.4 at db.example:5432")
+    monkeypatch.setattr(startup.pooler, "check", lambda: None)
     for name, value in {"USER": user, "NAME": "agui"}.items():
         monkeypatch.setitem(django_settings.DATABASES["default"], name, value)
     settings.AGUI_EMBEDDED, settings.AGUI_DATABASE_ROLES = {"postgres": False}, True

@@ -198,9 +198,6 @@ async def test_bell_cache_and_seats_work_over_tls(
     places = ((stream_limit, "TIMEOUT"), (cache, "COMMAND_SECONDS"), (bell, "CONNECTING"))
     for module, name in places:
         monkeypatch.setattr(module, name, 10.0)  # certificates are judged here, not time
-    monkeypatch.setattr(
-        stream_limit, "TIMEOUTS", {"socket_timeout": 10, "socket_connect_timeout": 10}
-    )
     with redis_server(data_dir, authority) as port:
         url = f"rediss://127.0.0.1:{port}?ssl_ca_certs={authority.ca}"
         assert await _uses(url, settings) == {"bell": True, "cache": True, "seats": True}

@@ -5,6 +5,7 @@ import re
 import yaml
 
 from agui_project.errors import BadCursor, NotFound, Unauthenticated, Unavailable
+from backends.epochs import Reset
 from protocol.errors import HostError
 from teams.limits import LimitReached
 from tests.house.repository import ROOT
@@ -23,6 +24,6 @@ def test_it_describes_every_socket() -> None:
     sockets = {str(route.pattern) for route in routing.websocket().routes} - {""}
     addresses = {channel["address"] for channel in description["channels"].values()}
     assert addresses == set(map(address, sockets))
-    refusals = (BadCursor, HostError, LimitReached, NotFound, Unauthenticated, Unavailable)
+    refusals = (BadCursor, HostError, LimitReached, NotFound, Reset, Unauthenticated, Unavailable)
     closes = {error.close for error in refusals}
     assert set(description["x-close-codes"]) == closes | set(Close)

@@ -40,6 +40,38 @@ def test_every_proof_that_a_page_names_exists(page: Path) -> None:
             assert bool(long) == is_long(path, node), f"{path}{names}: say ' (soak)' if it is one"
 
 
+SECURITY = (DOCS / "security.md").read_text()
+"""Each row of its tables of attacks, ways back in and faults ends with its tests."""
+SHORT = re.compile(r"`(test_\w+\.py)?(?:::)?((?:[Tt]est\w*)?(?:::\w+)*)`")
+
+
+def defined() -> dict[str, set[str]]:
+    """The tests and their classes, by the name of their file."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    names: dict[str, set[str]] = {}
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        nodes = ast.walk(ast.parse(path.read_text()))
+        names.setdefault(path.name, set()).update(
+            node.name for node in nodes if isinstance(node, kinds) and node.name.startswith(TESTS)
+        )
+    return names
+
+
+def test_every_row_of_the_page_about_security_has_a_test_that_exists() -> None:
+    files = defined()
+    every = set[str]().union(*files.values())
+    tables = re.findall(r"^\|.*\| test \|\n\| --.*\n((?:\|.*\n)+)", SECURITY, re.MULTILINE)
+    cells = [row[-1] for table in tables for row in rows(table)]
+    assert len(cells) > 80
+    for cell in cells:
+        proofs = SHORT.findall(cell)
+        assert proofs or PROOF.search(cell), f"no test: {cell}"
+        for file, name in proofs:
+            known = files.get(file, set()) if file else every
+            assert not file or file in files, cell
+            assert not name or name.split("::")[-1] in known, f"{cell}: {file}::{name}"
+
+
 CLIENTS_PAGE = (DOCS / "clients.md").read_text()
 """Its matrix has a test or a reason in each cell."""
 SITUATIONS = [
@@ -53,6 +85,7 @@ CLIENTS = {
     "CopilotKit Intelligence", "MCP, npm", "MCP, PyPI", "A2A",
 }  # fmt: skip
 REASON = "— "
+TESTS = ("test_", "Test")
 
 
 def rows(text: str) -> list[list[str]]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.strict_json import MAX_DEPTH, MAX_INTEGER, BadJson, dumps, loads
+from protocol.strict_json import MAX_DEPTH, MAX_INTEGER, BadJson, careful, dumps, loads
 
 
 def nested(depth: int) -> bytes:
@@ -128,3 +128,18 @@ def test_what_is_read_survives_storage_and_javascript(value: Any) -> None:
     text.encode()  # no lone surrogate is left
     assert "\x00" not in text
     assert loads(text.encode()) == read
+
+
+NUMBER = r"-?(0|[1-9][0-9]{0,18})(\.[0-9]{1,18})?([eE][+-]?[0-9]{1,4})?"
+
+
+@given(st.from_regex(NUMBER, fullmatch=True))
+def test_numbers_are_read_in_the_same_way_at_either_speed(number: str) -> None:
+    """``loads`` asks Python about each number only in a text with one that may be too large."""
+    try:
+        expected = careful.decode(f"[{number}]")
+    except BadJson:
+        with pytest.raises(BadJson):
+            loads(f"[{number}]".encode())
+    else:
+        assert repr(loads(f"[{number}]".encode())) == repr(expected)

@@ -86,6 +86,32 @@ def test_an_agent_that_left_is_disabled_until_it_returns(teams: list[Team]) -> N
     assert [row(team, "passing").enabled for team in teams] == [False, True]
 
 
+@pytest.mark.parametrize(
+    ("module", "is_known"),
+    [
+        (__name__, True),
+        ("tests.runtimes.an_agent_of_before", True),
+        ("agents_of_another_image", False),
+        ("another_image.agents", False),
+    ],
+)
+def test_migrate_decides_about_agents_of_modules_that_it_has(
+    teams: list[Team], module: str, is_known: bool
+) -> None:
+    """Whatever their queue; a worker of other queues decides nothing about them."""
+    code("gpu", queue="gpu")
+    registry.get("gpu").target.__module__ = module
+    provisioning.bring()
+    registry._agents.pop("gpu")  # type: ignore[attr-defined]
+    provisioning.bring(["default"])
+    assert row(teams[0], "gpu").enabled
+    call_command("migrate", verbosity=0)
+    assert [row(team, "gpu").enabled for team in teams] == [not is_known] * 2
+    code("gpu", queue="gpu")
+    provisioning.bring(["gpu"])
+    assert row(teams[0], "gpu").enabled
+
+
 def test_a_team_has_the_last_word_about_a_withdrawn_agent(cast: Cast) -> None:
     registry.provision(cast.team)
     code("passing")

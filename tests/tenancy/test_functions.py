@@ -6,6 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.core.management.base import CommandError
 from django.db import DatabaseError, connection, transaction
 from psycopg.errors import InsufficientPrivilege
 
@@ -79,6 +80,33 @@ def test_a_function_that_comes_later_is_closed_by_the_next_migrate() -> None:
     assert any(is_public for _, name, *_, is_public in ask(OURS) if name == "agui_later")
     assert row_security.apply() is None
     test_public_may_execute_none_of_ours()
+
+
+def test_functions_of_ours_that_another_role_owns_stop_a_migration() -> None:
+    """What we cannot revoke is named, with its owner and a remedy."""
+    ask("create role stranger")
+    ask("create role owner_of_the_host")
+    ask("create function agui_late() returns integer language sql as 'select 1'")
+    for signature, *_ in ask(OURS):
+        ask(f"alter function {signature} owner to owner_of_the_host")
+    ask("alter function agui_late() owner to stranger")
+    with transaction.atomic():
+        ask("set local role owner_of_the_host")
+        with pytest.raises(CommandError, match=r"agui_late\(\) of stranger\. .*owner to"):
+            row_security.apply()
+        transaction.set_rollback(True)
+
+
+def test_the_scope_is_read_in_one_place() -> None:
+    """Policies, views and functions ask the functions of teams/migrations/0004_scope.py."""
+    readers = [(name,) for name in ("agui_reached", "agui_reaches_all")]
+    setting = "%agui.teams%"
+    of_functions = "select proname from pg_proc where prosrc like %s order by 1"
+    assert ask(of_functions, setting) == readers
+    assert ask("select viewname from pg_views where definition like %s", setting) == []
+    of_policies = "select policyname, tablename from pg_policies where concat(qual, with_check)"
+    assert ask(f"{of_policies} like %s", setting) == []
+    assert len(ask(f"{of_policies} like %s", "%agui_reaches_all()%")) > 20
 
 
 @pytest.mark.parametrize("scope", [None, "*"])

@@ -4,6 +4,8 @@ The secrets stand in the messages and the state of an earlier run, and in the st
 sends. The agent repeats them in snapshots of the state and of the messages, and in a RAW event.
 """
 
+import asyncio
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,13 +18,27 @@ from events.writer import JournalWriter
 from runs.access import sharing
 from runs.access.sharing import Terms, To
 from runs.models import Run, Thread, Visibility
+from tests.asgi import Exchange
 from tests.cast import Cast, Register, fresh, perform, start
-from tests.tenancy.readers import ACTS, API, BY_LINK, READERS, SHARED, TELLS, Reader, get
+from tests.tenancy.readers import (
+    ACTS,
+    API,
+    BY_LINK,
+    READERS,
+    RUN,
+    SHARED,
+    STREAM,
+    TELLS,
+    Reader,
+    get,
+)
 from tests.tenancy.routes import asgi_routes, django_routes, http_router
 from web import routing
 from web.consumers.export.exports import FORMATS
 
 SECRET = b"SECRET"
+END = b"OWN end"
+MESSAGE = {"id": "user-live", "role": "user", "content": "OWN question"}
 EARLIER = {"deep": {"text": "SECRET state", "n": 1}, "list": ["SECRET item"], "same": 1}
 
 
@@ -132,6 +148,56 @@ async def test_one_run_is_shown_alone(house: House, reader: Reader) -> None:
 def _around(text: bytes, word: bytes) -> bytes:
     place = text.index(word)
     return text[max(0, place - 500) : place + 100]
+
+
+LIVE = {
+    "joined": f"/{API}/events",
+    "from the start": f"/{API}/events?after=0",
+    "translated": f"/{API}/events?after=0&protocol=0.0.39",
+    "durable": f"/{API}/stream?offset=-1&live=sse",
+    "alpine": f"/{RUN}/events",
+    "link": f"/{SHARED}/events",
+}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("url", LIVE.values(), ids=LIVE)
+async def test_a_live_run_is_shown_alone(
+    house: House, register: Register, writer: JournalWriter, bell: None, url: str
+) -> None:
+    """While its agent works, to all who see the run alone, and not to the others."""
+    may_end = asyncio.Event()
+
+    async def talk_on(ctx: Any) -> AsyncIterator[Any]:
+        async for event in talk(ctx):
+            yield event
+        yield {"type": "CUSTOM", "name": "x", "value": END.decode()}
+        await may_end.wait()
+
+    def shared(run: Run) -> list[str]:
+        owner, team = house.cast.alice.principal, house.cast.other_team.pk
+        to = (To(member="charlie", team=team), To(team=team), To(member="bob"), To())
+        return [sharing.share(owner, run, each, Terms())[1] for each in to]
+
+    agent = await db(register, "talk-on", talk_on)
+    body = {"threadId": "t", "runId": "live", "messages": [MESSAGE], "state": EARLIER}
+    run = await db(lambda: start(house.cast.alice, agent, **body))
+    working = asyncio.create_task(perform(run, writer))
+    try:
+        token = (await db(shared, run))[-1]
+        address = re.sub(r"<[^>]*>", "%s", url)
+        address = address % ((token, run.pk) if "token" in url else run.pk)
+        joins = url == LIVE["joined"]  # Who sees the thread gets snapshots, then what follows.
+        readers = house.readers | ({} if "token" in url else house.whole)
+        for name, headers in readers.items():
+            accept = headers | {"accept": STREAM}
+            async with asyncio.timeout(30), Exchange("GET", address, accept) as stream:
+                text = await stream.until(b"OWN words" if joins and name in house.whole else END)
+            assert (SECRET in text) == (name in house.whole), (name, text[:3000])
+            assert b"OWN words" in text
+    finally:
+        may_end.set()
+        await working
 
 
 @pytest.mark.django_db(transaction=True)

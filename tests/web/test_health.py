@@ -10,7 +10,7 @@ from django.db import OperationalError, connection
 from django.test import Client
 from pytest_django import Settings
 
-from backends import bell
+from backends import bell, epochs
 from backends.postgres.clock_watch import ClockWatch
 from tests.asgi import ask
 from web import health
@@ -60,7 +60,9 @@ async def test_health_asks_nobody() -> None:
 def test_ready_with_everything(client: Client, worker: int) -> None:
     answer = client.get("/ready")
     assert answer.status_code == 200
-    assert answer.json() == {"status": "ready", "database": "ok", "bell": "ok", "workers": 1}
+    body = answer.json()
+    assert body.pop("epoch") == epochs.latest
+    assert body == {"status": "ready", "database": "ok", "bell": "ok", "workers": 1}
 
 
 def test_a_wrong_clock_is_named(

@@ -6,10 +6,12 @@ readers of one run under one redaction share the view and what it has shown.
 
 import asyncio
 import threading
-from collections import OrderedDict
+import weakref
 from collections.abc import Sequence
 from uuid import UUID
 
+from backends.held import Held, Hold
+from backends.shelf import Shelf
 from events.frames import Frames
 from protocol.views.alone import Alone
 from protocol.views.link import LinkView
@@ -20,7 +22,9 @@ from web import sse
 LOG_BYTES = 8_000_000
 """Shown bytes that are kept of one log; what follows each reader folds on its own."""
 LOGS = 8
-"""Logs that are kept without a reader."""
+"""Logs that are kept without a reader, until that is so for some minutes."""
+ledger = Held(process=64_000_000, team=24_000_000)
+"""Shown bytes of all logs, those that are being read included."""
 PIECE_BYTES = 100
 """Memory of a piece in addition to its bytes."""
 
@@ -32,22 +36,22 @@ class LinkLog:
     leave before that ends.
     """
 
-    def __init__(self, redaction: Redaction, alone: Alone | None) -> None:
+    def __init__(self, team: UUID, redaction: Redaction, alone: Alone | None) -> None:
         self.view = LinkView(redaction, alone)
         self.pieces: list[bytes] = []
         self.lock = asyncio.Lock()
         self.in_thread = threading.Lock()
-        self._bytes = 0
-
-    @property
-    def is_full(self) -> bool:
-        """Whether it keeps nothing more."""
-        return self._bytes >= LOG_BYTES
+        self.is_full = False
+        self._bytes, self._hold = 0, Hold(ledger, team)
+        weakref.finalize(self, self._hold.close)
 
     def add(self, piece: bytes) -> None:
         """Keep what is shown of the next event."""
         self.pieces.append(piece)
-        self._bytes += len(piece) + PIECE_BYTES
+        size = len(piece) + PIECE_BYTES
+        self._bytes += size
+        # It ends with this piece, so that each reader continues from the same view.
+        self.is_full = not self._hold.take(size) or self._bytes >= LOG_BYTES
 
 
 class LinkReader:
@@ -97,19 +101,23 @@ class LinkLogs:
     """The logs that were read last."""
 
     def __init__(self) -> None:
-        self._logs: OrderedDict[Key, LinkLog] = OrderedDict()
+        self._logs: Shelf[Key, LinkLog] = Shelf(process=0, team=0, most=LOGS)
 
     def reader(
-        self, run: UUID, redact: Sequence[str], after: int, alone: Sight | None = None
+        self,
+        run: UUID,
+        redact: Sequence[str],
+        after: int,
+        *,
+        team: UUID,
+        alone: Sight | None = None,
     ) -> LinkReader:
         """A reader of a run under the redaction of its link; ``alone`` for one to the run only."""
         key = run, tuple(redact), alone
         log = self._logs.get(key)
         if log is None:
-            log = self._logs[key] = LinkLog(Redaction(redact), alone and alone.view())
-        self._logs.move_to_end(key)
-        while len(self._logs) > LOGS:
-            self._logs.popitem(last=False)
+            log = LinkLog(team, Redaction(redact), alone and alone.view())
+            self._logs.put(key, log, team)
         return LinkReader(log, after)
 
 

@@ -34,7 +34,9 @@ async def _stream(request: Request, send: Send) -> None:
     if arrival.has_all:
         await answer(send, 204)
         return
-    view = link_logs.reader(run.pk, opened.grant.redact, arrival.after, alone)
+    view = link_logs.reader(
+        run.pk, opened.grant.redact, arrival.after, team=run.team_id, alone=alone
+    )
     async with opening.opened(opened.principal):
         await stream_run(
             request,
@@ -43,6 +45,7 @@ async def _stream(request: Request, send: Send) -> None:
             Logs([run.pk], run.team_id, doubtful=[]),  # The view is of the run alone, if need be.
             view=view,
             turn=view.log.lock,
+            whole=alone is None,
             headers=[(b"referrer-policy", b"no-referrer")],
         )
 

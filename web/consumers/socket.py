@@ -10,7 +10,7 @@ from backends.postgres.bridge import db
 from protocol.errors import BadRequest, Invalid
 from protocol.input.numbers import whole
 from protocol.strict_json import dumps
-from runs.access import access, cursors
+from runs.access import access, cursors, sight
 from runs.models import Run
 from teams.authentication import Principal
 from web import websocket
@@ -66,6 +66,7 @@ async def run_socket(request: Request, send: Send) -> websocket.Close | None:
             run.team_id,
             leaving="websocket.disconnect",
             answer=answer,
+            whole=sight.is_whole(principal, run) or None,
         )
     return websocket.Close.REVOKED if refused else code
 

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.conf import settings
 
+from backends.epochs import Reset
 from backends.postgres.bridge import db_read
 from events import journal, recheck
 from events.follow import follow
@@ -17,7 +18,7 @@ from events.frames import Frames
 from events.hub import Reader
 from protocol.views.alone import Alone
 from protocol.views.legacy import Older, Version
-from runs.access import access, sight
+from runs.access import sight
 from runs.access.sight import Sight
 from runs.lifecycle.joining import Cut
 from runs.models import Run
@@ -68,6 +69,7 @@ async def stream_run(
     wire: sse.Wire = sse.EVENTS,
     reader: Reader | None = None,
     turn: asyncio.Lock | None = None,
+    whole: bool | None = None,
 ) -> None:
     """Send runs one after another, each up to its stored end.
 
@@ -76,7 +78,8 @@ async def stream_run(
     without one, ``reads`` is the version of a reader of AG-UI 0.x, and without ``raw`` RAW and
     ``rawEvent`` are left out. ``stall``: seconds a reader may accept nothing. ``wire``: how the
     stream is framed, to which ``view`` must fit. ``reader``: one that has expected the first run.
-    ``turn``: a lock of all readers whose views share a state.
+    ``turn``: a lock of all readers whose views share a state. ``whole``: whether ``view`` shows
+    more than the run alone, if it decides that.
     """
     first, sights = logs.runs[0], dict[UUID, Sight]()
     if logs.doubtful:
@@ -107,9 +110,19 @@ async def stream_run(
                 wire=wire,
                 ends_with_log=len(logs.runs) == 1,
             )
-            refused = await while_allowed(
-                sending, request, principal, first, logs.owner, leaving="http.disconnect"
-            )
+            try:
+                refused = await while_allowed(
+                    sending,
+                    request,
+                    principal,
+                    first,
+                    logs.owner,
+                    leaving="http.disconnect",
+                    whole=first not in sights if whole is None else whole,
+                )
+            except Reset as error:
+                await sse.reset(send, error.details, wire)
+                return
     if refused:
         await sse.refuse(send, wire)
 
@@ -121,6 +134,8 @@ async def send_file(
     run: Run,
     headers: Mapping[str, str],
     pieces: AsyncIterator[bytes],
+    *,
+    whole: bool | None = None,
 ) -> None:
     """Answer 200 with these pieces, each made when the one before is sent: size costs no memory.
 
@@ -135,7 +150,7 @@ async def send_file(
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     await while_allowed(
-        sending(), request, principal, run.pk, run.team_id, leaving="http.disconnect"
+        sending(), request, principal, run.pk, run.team_id, leaving="http.disconnect", whole=whole
     )
 
 
@@ -154,21 +169,25 @@ async def while_allowed(
     *,
     leaving: str,
     answer: Callable[[], Awaitable[None]] | None = None,
+    whole: bool | None = None,
 ) -> bool:
     """Run ``sending`` until it ends, the reader leaves, or loses access to the run (True).
 
-    ``answer`` is called for each message that is not ``leaving``.
+    ``answer`` is called for each message that is not ``leaving``. ``whole``: whether more than the
+    run alone is sent, which also ends with the right to it; None if ``sending`` decides it, later.
 
     Two teams can take that access away: the principal's own, and the run's ``owner``. From here on
     the request holds no slot of the gate.
     """
     request.release()
+    if whole is None:
+        whole = bool(await db_read(sight.seen_whole, principal, [run_id]))
     return await sse.beside(
         sending,
         sse.until_disconnect(request.receive, leaving, answer=answer),
         recheck.until_refused(
             {revocation.group(team) for team in (principal.team.pk, owner)},
-            partial(db_read, access.still_readable, principal, run_id),
+            partial(db_read, sight.remains, principal, run_id, whole=whole),
             settings.AGUI_SSE_HEARTBEAT,
         ),
     )

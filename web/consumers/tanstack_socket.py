@@ -23,7 +23,7 @@ from protocol import strict_json
 from protocol.dialects.tanstack import envelope
 from protocol.errors import BadRequest
 from protocol.strict_json import dumps
-from runs.access import access, cursors, start
+from runs.access import access, cursors, sight, start
 from runs.access.dialects import tanstack
 from runs.lifecycle import lifecycle
 from runs.models import Run
@@ -86,7 +86,13 @@ async def _replay(request: Request, send: Send, principal: Principal) -> websock
 
     async with opened(principal):
         refused = await while_allowed(
-            sending(), request, principal, run.pk, run.team_id, leaving="websocket.disconnect"
+            sending(),
+            request,
+            principal,
+            run.pk,
+            run.team_id,
+            leaving="websocket.disconnect",
+            whole=sight.is_whole(principal, run) or None,
         )
     return websocket.Close.REVOKED if refused else code
 
@@ -193,7 +199,8 @@ class Conversation:
                 nonlocal code
                 code = await _stream(self._send, self._principal, run, 0)
 
-            if await sse.beside(sending(), _never(), self._until_refused(run)):
+            whole = bool(await db_read(sight.seen_whole, self._principal, [run.pk]))
+            if await sse.beside(sending(), _never(), self._until_refused(run, whole)):
                 code = websocket.Close.REVOKED
             if code != websocket.Close.FINISHED and not self._over.done():
                 self._over.set_result(code)
@@ -221,10 +228,10 @@ class Conversation:
     def _still_here(self) -> bool:
         return authentication.refreshed(self._principal) is not None
 
-    async def _until_refused(self, run: Run) -> None:
+    async def _until_refused(self, run: Run, whole: bool) -> None:
         await recheck.until_refused(
             {revocation.group(self._principal.team.pk)},
-            partial(db_read, access.still_readable, self._principal, run.pk),
+            partial(db_read, sight.remains, self._principal, run.pk, whole=whole),
             settings.AGUI_SSE_HEARTBEAT,
         )
 

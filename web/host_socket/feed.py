@@ -12,6 +12,7 @@ import structlog
 from django.conf import settings
 
 from agui_project.errors import Forbidden
+from backends.epochs import Reset
 from backends.postgres.bridge import db, db_read
 from runs.access import feed as access_feed
 from runs.access.feed import News
@@ -86,6 +87,7 @@ class FeedSubscription:
     """A team's feed from a position on; it never ends by itself."""
 
     run: UUID | None = None
+    in_full: bool = False
 
     def __init__(
         self,
@@ -97,7 +99,7 @@ class FeedSubscription:
         team: UUID,
         standing: Callable[[], Principal],
     ) -> None:
-        self.name = name
+        self.name, self.details = name, dict[str, Any]()
         self.credit = FeedCredit(window)
         self._outgoing = outgoing
         self._position = position
@@ -116,6 +118,9 @@ class FeedSubscription:
             return End.SLOW
         except Forbidden:
             return End.REVOKED
+        except Reset as error:
+            self.details = error.details
+            return End.RESET
 
     async def _send_all(self) -> None:
         while (page := await db_read(self._page)).position > self._position:
@@ -129,7 +134,12 @@ class FeedSubscription:
             self._position = page.position
 
     def _page(self) -> News:
-        return access_feed.page(self._standing(), self._position)
+        page = access_feed.page(self._standing(), self._position)
+        if page.position == self._position:
+            newest = feed.bounds(self._team).newest
+            if 0 < newest < self._position:  # old entries are swept, so 0 is no loss
+                raise Reset.to(newest)
+        return page
 
     async def _send(self, entries: list[dict[str, Any]]) -> None:
         self.credit.spend(entry["cursor"] for entry in entries)

@@ -103,21 +103,22 @@ async def subscribe_run(room: Room, params: Params) -> Reply:
     run_id, after = read.uuid(params, "run"), read.cursor(params.get("after"))
     window, name = read.window(params), room.take_place()
     try:
-        place, owner, is_whole = await db(_place, room, run_id, after)
+        place, owner, is_whole, in_full = await db(_place, room, run_id, after)
     except BaseException:
         room.give_back()
         raise
     subscription = RunSubscription(
         name, room.outgoing, window, place,
-        principal=room.principal, owner=owner, is_whole=is_whole,
+        principal=room.principal, owner=owner, is_whole=is_whole, in_full=in_full,
     )  # fmt: skip
     return Reply({"subscription": name}, Opening(subscription, owner))
 
 
-def _place(room: Room, run_id: UUID, after: int | None) -> tuple[Place, UUID, bool]:
+def _place(room: Room, run_id: UUID, after: int | None) -> tuple[Place, UUID, bool, bool]:
     run = access.find(room.standing(), run_id)
     is_whole = sight.is_whole(room.principal, run)
-    return Place(run.pk, cursors.place(run, after)), run.team_id, is_whole
+    in_full = is_whole or access.sees_thread(room.principal, run)
+    return Place(run.pk, cursors.place(run, after)), run.team_id, is_whole, in_full
 
 
 async def subscribe_thread(room: Room, params: Params) -> Reply:

@@ -1,7 +1,8 @@
 """One open socket: its caller, its subscriptions, and the checks of what it may still read."""
 
 import asyncio
-from collections.abc import Coroutine, Set
+from collections.abc import Coroutine, Mapping, Set
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -9,7 +10,7 @@ from agui_project.errors import NotFound, Unauthenticated
 from backends.postgres.bridge import db_read
 from events import recheck
 from protocol.input.numbers import whole
-from runs.access import access
+from runs.access import access, sight
 from teams import authentication, revocation
 from teams.authentication import Principal
 from teams.limits import LimitReached
@@ -110,10 +111,13 @@ class Room:
         except Unauthenticated:
             reason = End.REVOKED
         self._forget(subscription.name)
-        await self._announce_end(subscription.name, reason)
+        await self._announce_end(subscription.name, reason, subscription.details)
 
-    async def _announce_end(self, name: str, reason: End) -> None:
-        await self.outgoing.answer(frames.notification("end", subscription=name, reason=reason))
+    async def _announce_end(
+        self, name: str, reason: End, details: Mapping[str, Any] = MappingProxyType({})
+    ) -> None:
+        notification = frames.notification("end", subscription=name, reason=reason, **details)
+        await self.outgoing.answer(notification)
 
     async def _stop(self, name: str) -> None:
         task = self._following.get(name)
@@ -147,7 +151,8 @@ class Room:
     async def _check(self) -> bool:
         """End the subscriptions that the caller may no longer read; False without a credential."""
         runs = {name: each.run for name, each in self._subscriptions.items() if each.run}
-        readable = await db_read(self._readable, set(runs.values()))
+        in_full = {run for name, run in runs.items() if self._subscriptions[name].in_full}
+        readable = await db_read(self._readable, set(runs.values()), in_full)
         if readable is None:
             lost = list(self._subscriptions)
         else:
@@ -158,10 +163,13 @@ class Room:
                 await self._announce_end(name, End.REVOKED)
         return readable is not None
 
-    def _readable(self, runs: Set[UUID]) -> set[UUID] | None:
+    def _readable(self, runs: Set[UUID], in_full: Set[UUID]) -> set[UUID] | None:
+        """Those of the runs that may still be sent as they are, some ``in_full``."""
         if authentication.refreshed(self.principal) is None:
             return None
-        return access.readable(self.principal, runs)
+        readable = access.readable(self.principal, runs)
+        lost = in_full - sight.seen_whole(self.principal, in_full) if in_full else set()
+        return readable - lost
 
     # --- tasks
 

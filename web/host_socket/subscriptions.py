@@ -5,11 +5,12 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import aclosing
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 from uuid import UUID
 
 from django.conf import settings
 
+from backends.epochs import Reset
 from backends.postgres.bridge import db_read
 from events import journal
 from events.frames import Frames
@@ -37,6 +38,7 @@ class End(StrEnum):
     REVOKED = "revoked"
     PURGED = "purged"
     SLOW = "slow"
+    RESET = "reset"
 
 
 class Slow(Exception):
@@ -49,6 +51,10 @@ class Subscription(Protocol):
     name: str
     run: UUID | None
     """The run whose readers may read this; None where only the credential counts."""
+    in_full: bool
+    """Whether it shows more than that run alone."""
+    details: dict[str, Any]
+    """Members of its end notification, in addition to the reason."""
 
     @property
     def credit(self) -> Credit:
@@ -74,10 +80,15 @@ class RunSubscription:
         principal: Principal,
         owner: UUID,
         is_whole: bool,
+        in_full: bool | None = None,
     ) -> None:
-        """``owner`` is the runs' team; ``is_whole``: the reader certainly sees all of a thread."""
-        self.name = name
+        """``owner`` is the runs' team; ``is_whole``: the reader certainly sees all of a thread.
+
+        ``in_full``: the reader sees more than the run alone, certainly or by a grant.
+        """
+        self.name, self.details = name, dict[str, Any]()
         self.credit = RunCredit(window)
+        self.in_full = is_whole if in_full is None else in_full
         self.run = self._first = place.run
         self._after = place.after
         self._outgoing = outgoing
@@ -89,6 +100,9 @@ class RunSubscription:
             await self._send_all()
         except Purged:
             return End.PURGED
+        except Reset as error:
+            self.details = error.details
+            return End.RESET
         except Slow:
             return End.SLOW
         return End.FINISHED

@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from backends import valkey
+from backends import ringer
 from backends.postgres.reach import reach
 from embedded import embedded, ports, supervisor, systemd
 from embedded.management import deaths
@@ -33,8 +33,8 @@ class Command(BaseCommand):
             port = ports.claim(port, host)
             if ours["postgres"]:
                 reach()
-        if settings.REDIS_URL and not ours["valkey"]:
-            valkey.reach(settings.REDIS_URL)
+        if not ours["valkey"]:
+            ringer.reach_valkey()
         worker = supervisor.worker(settings.AGUI_WORKER_GRACE, settings.AGUI_CANCEL_GRACE)
         supervised = supervisor.Supervisor(
             [worker if process == "worker" else supervisor.web(port, host)],

@@ -14,7 +14,7 @@ from django.db import connection
 from django.db.backends.postgresql.base import DatabaseWrapper
 
 from agui_project import folders
-from backends import valkey
+from backends import ringer
 from embedded import abandoned, embedded, ownership, paths, ports, supervisor
 from embedded.liveness import QUICK_GRACE, health
 from embedded.management import deaths
@@ -56,8 +56,8 @@ class Command(BaseCommand):
             self.say(f"{name} is not a setting; did you mean {likely}?")
         if foreign := ownership.problem(data):
             raise CommandError(foreign)
-        if settings.REDIS_URL and not ours["valkey"]:
-            valkey.reach(settings.REDIS_URL)
+        if not ours["valkey"]:
+            ringer.reach_valkey()
         try:
             with Progress(self.say) as progress:
                 progress.step(

@@ -24,7 +24,7 @@ from events.journal import Claim
 from events.models import Journal
 from protocol.encoding import Record
 from protocol.errors import BadRequest, RunErrorCode
-from protocol.intake.fed import FedIntake
+from protocol.intake.fed import EventRefused, FedIntake
 from runs.lifecycle import admission, ending, jobs, lifecycle, repetition
 from runs.lifecycle.ending import IllegalTransition
 from runs.lifecycle.ingest import intakes, producers
@@ -175,8 +175,11 @@ def _taken(
         return None
     try:
         records = intake.take(events, ends=closes)
+    except EventRefused:
+        intakes.keep(run, intake, stored.bytes)
+        raise
     finally:
-        # A refused batch costs as much, and the next one has to read the log again.
+        # A refused batch costs as much.
         work.charge(run.team_id, "fold", intake.replicas.work + EVENT * len(events))
         intake.replicas.work = 0
     here = place or here
@@ -191,7 +194,7 @@ def _taken(
     _append(run, Claim(run.pk, ingest.generation, stored.head), records, intake)
     if not intake.ended:
         size = stored.bytes + sum(len(record.payload) for record in records)
-        transaction.on_commit(lambda: intakes.keep(run.pk, intake, size))
+        transaction.on_commit(lambda: intakes.keep(run, intake, size))
     return Fed(True, here, intake.head, intake.ended, wait)
 
 

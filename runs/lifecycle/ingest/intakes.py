@@ -1,15 +1,14 @@
 """Intakes of runs: of one that was just claimed, and of one that is fed batch by batch."""
 
 import json
-from collections import OrderedDict
 from collections.abc import Collection, Mapping
-from threading import Lock
 from typing import Any, TypeVar
 from uuid import UUID
 
 from django.conf import settings
 
 from backends.postgres import clock
+from backends.shelf import Shelf
 from events import journal
 from events.models import Journal
 from protocol.encoding import Record
@@ -22,8 +21,8 @@ from teams.limits import Limits, limits_of
 
 I = TypeVar("I", bound=Intake)  # noqa: E741
 
-MOST_INTAKES, MOST_BYTES = 200, 128 * 1024 * 1024
-"""Intakes that a process keeps between batches, and the logs that they stand for together."""
+MOST_INTAKES, MOST_BYTES, OF_A_TEAM = 200, 128 * 1024 * 1024, 64 * 1024 * 1024
+"""Intakes that a process keeps between batches; the bytes of their logs, in all and of a team."""
 
 
 def new(
@@ -62,7 +61,7 @@ def opening(intake: Intake, state: Any) -> list[Record]:
 def fed(run: Run, ingest: Ingest, log: Journal) -> FedIntake:
     """The intake of a run at the head of its ``log``, for the holder of the ingest's lock.
 
-    Takes it out of the recent ones: a batch that is refused leaves it unusable.
+    Takes it out of the recent ones: a batch that is not committed, nor refused, leaves it unusable.
     """
     intake = _recent.pop(run.pk)
     if intake is None or intake.head > log.head:
@@ -83,9 +82,9 @@ def restored(run: Run) -> FedIntake | None:
     return fed(full, ingest, Journal.objects.get(pk=run.pk))
 
 
-def keep(run_id: UUID, intake: FedIntake, size: int) -> None:
-    """Keep an intake whose batch was committed; ``size`` is its log's in bytes."""
-    _recent.put(run_id, intake, size)
+def keep(run: Run, intake: FedIntake, size: int) -> None:
+    """Keep an intake whose batch was committed or refused; ``size`` is its log's in bytes."""
+    _recent.put(run.pk, intake, run.team_id, size)
 
 
 def _from_the_start(run: Run) -> FedIntake:
@@ -96,28 +95,4 @@ def _from_the_start(run: Run) -> FedIntake:
     return new(FedIntake, run, limits_of(run.team_id), echo, [*past, *fresh])
 
 
-class _Recent:
-    """The intakes used last, within ``MOST_INTAKES`` and ``MOST_BYTES``; for all threads."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._intakes: OrderedDict[UUID, tuple[FedIntake, int]] = OrderedDict()
-        self._bytes = 0
-
-    def pop(self, run_id: UUID) -> FedIntake | None:
-        with self._lock:
-            intake, size = self._intakes.pop(run_id, (None, 0))
-            self._bytes -= size
-            return intake
-
-    def put(self, run_id: UUID, intake: FedIntake, size: int) -> None:
-        with self._lock:
-            self._bytes += size - self._intakes.pop(run_id, (None, 0))[1]
-            self._intakes[run_id] = intake, size
-            while len(self._intakes) > 1 and (
-                len(self._intakes) > MOST_INTAKES or self._bytes > MOST_BYTES
-            ):
-                self._bytes -= self._intakes.popitem(last=False)[1][1]
-
-
-_recent = _Recent()
+_recent: Shelf[UUID, FedIntake] = Shelf(process=MOST_BYTES, team=OF_A_TEAM, most=MOST_INTAKES)

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection
@@ -11,15 +11,16 @@ from runs.models import Schedule, StopReason
 from teams import audit
 from teams.actors import Acting
 
-# One schedule of each team at a time, the longest due: no team's ticks hold up another's. The
-# clock is the database's, so it does not matter which process looks.
+# One schedule of each team at a time, its longest due. The teams take turns: the team that was
+# served last comes last, however long its ticks have been due. The clock is the database's, so it
+# does not matter which process looks.
 DUE = """
 select id, team_id, now() from (
     select distinct on (s.team_id) s.id, s.team_id, s.next_at
       from runs_schedule s join teams_team team on team.id = s.team_id
      where s.next_at <= now() and team.archived_at is null and s.team_id <> all (%(busy)s)
      order by s.team_id, s.next_at, s.id) oldest
- order by next_at limit %(most)s
+ order by array_position(%(served)s::uuid[], team_id) nulls first, next_at limit %(most)s
 """
 NEXT = "select extract(epoch from min(next_at) - now()) from runs_schedule where next_at > now()"
 
@@ -32,10 +33,14 @@ class Due(NamedTuple):
     now: datetime
 
 
-def due(busy: Collection[UUID], most: int) -> list[Due]:
-    """A due schedule of each team but the ``busy`` ones, at most ``most``."""
+def due(busy: Collection[UUID], most: int, served: Collection[UUID] = ()) -> list[Due]:
+    """A due schedule of each team but the ``busy`` ones, at most ``most``.
+
+    ``served`` are the teams that had a turn lately, the last one last.
+    """
+    values: dict[str, Any] = {"busy": list(busy), "most": most, "served": list(served)}
     with connection.cursor() as cursor:
-        cursor.execute(DUE, {"busy": list(busy), "most": most})
+        cursor.execute(DUE, values)
         return [Due(*row) for row in cursor.fetchall()]
 
 

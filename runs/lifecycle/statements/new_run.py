@@ -45,7 +45,7 @@ update procrastinate_jobs
    set args = args || jsonb_build_object('traceparent', %(traceparent)s::text)
  where id = (select job_id from runs_run where journal_id = %(run)s)
 """
-BY_THE_DATABASE = frozenset({"created_at", "at"})
+BY_THE_DATABASE = frozenset({"created_at", "at", "epoch", "marks"})
 
 
 def knows_thread(team_id: UUID, thread_id: str) -> bool:

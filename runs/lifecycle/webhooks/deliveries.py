@@ -30,7 +30,7 @@ log = structlog.get_logger(__name__)
 MARGIN = 5.0
 """Seconds that a try may take beyond AGUI_WEBHOOK_TIMEOUT: a database that is slow."""
 JITTER = 0.1
-ATTEMPTS = 50
+ATTEMPTS, LONGEST_ERROR = 50, 200
 """How many outcomes a delivery remembers."""
 SWEPT = 1_000
 GONE = 410
@@ -112,7 +112,7 @@ def record(delivery: WebhookDelivery, outcome: Outcome) -> bool:
     entry = {
         "at": outcome.at.isoformat(),
         "status": outcome.status,
-        "error": outcome.error,
+        "error": outcome.error[:LONGEST_ERROR],
         "ms": outcome.ms,
     }
     with transaction.atomic():

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 from django.core.management.commands import migrate
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
+from backends import epochs
 from teams import row_security
 
 AFTER: list[Callable[[], object]] = []
@@ -21,9 +22,17 @@ TOO_OLD = (
 
 
 class Command(migrate.Command):
-    """Django's own, with one more step."""
+    """Django's own, with one more step, and what an operator has to say after a restore."""
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--restored",
+            action="store_true",
+            help="begin a new epoch: this database is a restored backup, so readers start again",
+        )
+
+    def handle(self, *args: Any, restored: bool = False, **options: Any) -> None:
         if _is_too_old(options["database"]):
             raise CommandError(TOO_OLD)
         super().handle(*args, **options)
@@ -37,6 +46,8 @@ class Command(migrate.Command):
         if options["database"] == DEFAULT_DB_ALIAS and not options["app_label"]:
             for step in AFTER:
                 step()
+        if restored:
+            self.stdout.write(f"The database's history has a new epoch: {epochs.begin()}.")
 
 
 def _is_too_old(alias: str) -> bool:

@@ -57,6 +57,15 @@ def test_stuck_teams_leave_room_for_a_quiet_one(lanes: Lanes, never: threading.E
         assert lanes.submit("quiet", lambda: 7).result(SOON) == 7
 
 
+def test_beside_others_a_team_holds_a_quarter(lanes: Lanes, never: threading.Event) -> None:
+    lanes.submit("quiet", int).result(SOON)
+    stuck = Stuck(never)
+    for _ in range(20):
+        lanes.submit("loud", stuck)
+    stuck.wait_for(SIZE // 4)
+    assert not stuck.begun.acquire(blocking=False)
+
+
 def test_the_host_uses_all_threads(lanes: Lanes, never: threading.Event) -> None:
     stuck = Stuck(never)
     for _ in range(SIZE):

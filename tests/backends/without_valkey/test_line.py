@@ -1,21 +1,26 @@
 """Bell, cache and seats in PostgreSQL: what one process does."""
 
 import asyncio
-import re
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import psycopg
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from procrastinate.contrib.django.utils import connector_params
 from pytest_django import Settings
 
-from backends.postgres.reach import direct_parameters
+from backends.postgres import address, roles
+from backends.postgres.base import session_parameters
 from backends.stream_limit import Seats, count
 from backends.without_valkey import payloads, reach, tables
 from backends.without_valkey.cache import PostgresCache
 from backends.without_valkey.layer import PostgresLayer
+from embedded import paths
+from tests.backends.servers.bouncer import PgBouncer
+from tests.backends.servers.test_pooler import connected_to
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -96,7 +101,7 @@ async def test_after_a_break_every_group_looks(
     layer, key = new_layer(), uuid.uuid4()
     channel = await layer.new_channel()
     await layer.group_add(f"journal.{key}", channel)
-    with psycopg.connect(**direct_parameters(), autocommit=True) as admin:
+    with psycopg.connect(**session_parameters(), autocommit=True) as admin:
         assert admin.execute(SESSION, ["agui-bell"]).fetchall()
     async with asyncio.timeout(10):
         message = await layer.receive(channel)
@@ -123,7 +128,7 @@ def test_the_cache_does_what_the_host_asks(cache: PostgresCache) -> None:
 
 def test_a_session_that_was_ended_is_made_again(cache: PostgresCache) -> None:
     cache.set("k", 1, 60)
-    with psycopg.connect(**direct_parameters(), autocommit=True) as admin:
+    with psycopg.connect(**session_parameters(), autocommit=True) as admin:
         assert admin.execute(SESSION, [tables.NAME]).fetchall()
     assert cache.get("k") == 1
 
@@ -142,33 +147,21 @@ async def test_two_processes_share_an_owners_seats(settings: Settings) -> None:
         assert again is True
 
 
-def test_a_start_proves_that_notifications_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_web_process_behind_a_pooler_needs_the_direct_address(
+    data_dir: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     reach.reach()
-    connect = reach.connect
-
-    def through_a_pooler(name: str) -> object:
-        """A session that loses its LISTEN, as that of a pooler between two transactions."""
-        session = connect(name)
-        execute = session.execute
-
-        def forgetful(query: str, *values: object) -> object:
-            answer = execute(query, *values)
-            if query.startswith("listen"):
-                execute("unlisten *")
-            return answer
-
-        monkeypatch.setattr(session, "execute", forgetful)
-        return session
-
-    monkeypatch.setattr(reach, "SECONDS", 0.2)
-    monkeypatch.setattr(reach, "connect", through_a_pooler)
-    with pytest.raises(ImproperlyConfigured, match=re.escape("AGUI_DATABASE_DIRECT_URL")):
+    sockets = paths.socket_dir(settings.AGUI_DATA_DIR)
+    own = session_parameters()
+    monkeypatch.setattr(roles.process, "shares", True)
+    with (
+        PgBouncer(data_dir / "bouncer", sockets) as bouncer,
+        connected_to({"HOST": "127.0.0.1", "PORT": str(bouncer.port)}),
+    ):
+        with pytest.raises(ImproperlyConfigured, match=r"^DATABASE_DIRECT_URL: without Valkey"):
+            reach.reach()
+        url = f"postgres://{own['user']}@/{own['dbname']}?host={sockets}"
+        settings.AGUI_DATABASE_DIRECT = address.direct(url)
         reach.reach()
-
-
-def test_the_direct_address_wins_over_the_poolers(settings: Settings) -> None:
-    before = direct_parameters()
-    settings.AGUI_DATABASE_DIRECT = {"host": "db.example", "port": "5433"}
-    after = direct_parameters()
-    assert (after["host"], after["port"]) == ("db.example", "5433")
-    assert after["dbname"] == before["dbname"]
+        assert session_parameters()["host"] == str(sockets)
+        assert connector_params()["host"] == "127.0.0.1", "requests use the pooler"

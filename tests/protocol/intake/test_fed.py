@@ -1,5 +1,6 @@
 """FedIntake: brought back from the log and its memory at any point, it is the same intake."""
 
+import json
 from collections.abc import Callable
 from itertools import count
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from protocol.deep_copy import deep_copy
 from protocol.errors import RunFailed
 from protocol.intake import chunks
 from protocol.intake.fed import EventRefused, FedIntake
@@ -67,6 +69,87 @@ def test_it_continues_as_if_nothing_had_happened(
 
     numbered(monkeypatch)
     assert payloads(current[0], events, again) == plain
+
+
+def accepted(intake: FedIntake, batches: list[list[Event]]) -> list[list[str] | dict[str, Any]]:
+    """The records of each batch, or the details of its refusal."""
+    outcomes: list[list[str] | dict[str, Any]] = []
+    for batch in batches:
+        try:
+            outcomes.append([record.payload.decode() for record in intake.take(batch)])
+        except EventRefused as refused:
+            outcomes.append(refused.details)
+    return outcomes
+
+
+BROKEN = {"type": "TEXT_MESSAGE_START"}
+
+
+@FAST
+@given(events=st.one_of(streams(), damaged()), repair=st.booleans(), data=st.data())
+def test_a_refused_batch_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch, events: list[Event], repair: bool, data: st.DataObject
+) -> None:
+    """Whatever it did before its broken event: what follows is as without it."""
+    batches = [[event] for event in events]
+    size = data.draw(st.integers(1, 5))
+    tried = [events[at : at + size] for at in range(len(events))]
+    outcomes = []
+    for broken in (False, True):
+        intake = FedIntake("t", "r", **options(repair))
+        intake.start()
+        outcomes.append([])
+        for batch, trial in zip(batches, tried, strict=True):
+            numbered(monkeypatch)
+            if broken:
+                assert isinstance(accepted(intake, [deep_copy([*trial, BROKEN])])[0], dict)
+            numbered(monkeypatch)
+            outcomes[-1] += accepted(intake, deep_copy([batch]))
+            outcomes[-1] += [
+                intake.memory,
+                intake.replicas.state,
+                dict(intake.replicas._activities),
+                [list(table) for table in intake._verifier.tables()],
+                intake.findings.new,
+                intake.head,
+                intake.ended,
+            ]
+            outcomes[-1] = json.loads(json.dumps(outcomes[-1], default=str))
+    assert outcomes[0] == outcomes[1]
+
+
+def op(kind: str, path: str, **more: Any) -> Event:
+    return {"op": kind, "path": path, **more}
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        [op("add", "/list/0", value={"x": 1}), op("remove", "/a")],
+        [op("move", "/a/moved", **{"from": "/list/1"}), op("remove", "/list/0")],
+        [op("copy", "/a/b/c", **{"from": "/a"}), op("replace", "/a/b", value=0)],
+        [op("replace", "", value={"list": [0]}), op("remove", "/list/0")],
+        [op("remove", "/list/0"), op("remove", "/no")],
+    ],
+)
+@pytest.mark.parametrize("brought", [False, True])
+def test_patches_of_a_refused_batch_are_undone(patch: list[Event], brought: bool) -> None:
+    value = {"a": {"b": {"c": [1, 2]}}, "list": [1, {"two": 2}, 3]}
+    intake = FedIntake("t", "r", input={"state": deep_copy(value) if brought else {}})
+    intake.start()
+    snapshot = {"type": "STATE_SNAPSHOT", "snapshot": deep_copy(value)}
+    activity = {"type": "ACTIVITY_SNAPSHOT", "messageId": "a", "activityType": "x"}
+    intake.take([*([] if brought else [snapshot]), activity | {"content": deep_copy(value)}])
+    changes = [
+        {"type": "STATE_DELTA", "delta": patch},
+        {"type": "ACTIVITY_DELTA", "messageId": "a", "activityType": "x", "patch": patch},
+    ]
+    for more in ([snapshot, *changes], [activity | {"content": {"list": [5, 6], "a": {}}}], []):
+        with pytest.raises(EventRefused):
+            intake.take(deep_copy([*changes, *more, *changes, BROKEN]))
+        assert intake.replicas.state == value
+        assert intake.replicas._activities == {"a": value}
+    assert intake.take(deep_copy(changes))
 
 
 def test_a_batch_is_taken_whole_or_refused_by_the_number_of_its_event() -> None:

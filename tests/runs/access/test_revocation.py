@@ -13,7 +13,7 @@ from backends.bell import BellLayer
 from backends.postgres.bridge import db
 from events import recheck
 from events.writer import JournalWriter
-from runs.access import sharing
+from runs.access import sharing, threads
 from runs.access.sharing import Terms, To
 from teams import keys
 from teams.access import members
@@ -57,6 +57,27 @@ async def by_key(scene: Scene) -> tuple[dict[str, str], End]:
     return scene.cast.bob.headers, lambda scene: keys.revoke(key, scene.cast.alice.principal)
 
 
+async def by_less(scene: Scene) -> tuple[dict[str, str], End]:
+    """Another team reads the thread; then its run alone, by another grant."""
+    cast, run = scene.cast, scene.live.run
+    to, owner = To(team=cast.other_team.pk), cast.alice.principal
+    of_thread, _ = await db(lambda: sharing.share(owner, run.thread, to, Terms()))
+    await db(sharing.share, owner, run, to, Terms())
+    return cast.charlie.headers, lambda scene: sharing.revoke(owner, of_thread.pk)
+
+
+async def by_privacy(scene: Scene) -> tuple[dict[str, str], End]:
+    """A team mate reads; then the thread is private, and a grant shows the run alone."""
+    cast, run = scene.cast, scene.live.run
+    to, owner = To(member="bob"), cast.alice.principal
+    await db(sharing.share, owner, run, to, Terms())
+
+    def end(scene: Scene) -> None:
+        threads.change(owner, run.thread_id, {"visibility": "private"})
+
+    return cast.bob.cookie | {"origin": "http://localhost"}, end
+
+
 @asynccontextmanager
 async def get(scene: Scene, headers: dict[str, str], path: str) -> Any:
     async with Exchange("GET", path, {**headers, **SSE}) as stream:
@@ -75,6 +96,15 @@ async def events(scene: Scene, headers: dict[str, str]) -> Any:
 async def alpine(scene: Scene, headers: dict[str, str]) -> Any:
     async with get(scene, headers, f"/runs/{scene.live.run.pk}/events") as ended:
         yield ended
+
+
+@asynccontextmanager
+async def durable(scene: Scene, headers: dict[str, str]) -> Any:
+    path = f"/api/v1/runs/{scene.live.run.pk}/stream?offset=-1&live=sse"
+    async with Exchange("GET", path, {**headers, **SSE}) as stream:
+        assert stream.status == 200
+        await stream.chunk()
+        yield stream.rest()
 
 
 @asynccontextmanager
@@ -112,6 +142,28 @@ async def socket(scene: Scene, headers: dict[str, str]) -> Any:
     await reader.wait(20)
 
 
+@asynccontextmanager
+async def subscription(scene: Scene, headers: dict[str, str]) -> Any:
+    """A subscription of a socket ends, the socket stays."""
+    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    raw.append((b"host", b"localhost"))
+    reader = WebsocketCommunicator(application, "/ws/", headers=raw)
+    assert (await reader.connect(20))[0]
+    params = {"run": str(scene.live.run.pk), "after": 0}
+    await reader.send_json_to(
+        {"jsonrpc": "2.0", "id": 1, "method": "run.subscribe", "params": params}
+    )
+    while '"a"' not in await reader.receive_from(20):
+        pass
+
+    async def ended() -> None:
+        while '"revoked"' not in await reader.receive_from(BELL):
+            pass
+
+    yield ended()
+    await reader.disconnect()
+
+
 async def test_a_link(scene: Scene) -> None:
     cast, run = scene.cast, scene.live.run
     grant, token = await db(sharing.share, cast.alice.principal, run, To(), Terms())
@@ -127,6 +179,14 @@ async def test_a_link(scene: Scene) -> None:
         (events, by_grant),
         (alpine, by_grant),
         (socket, by_grant),
+        (events, by_less),
+        (alpine, by_less),
+        (socket, by_less),
+        (durable, by_less),
+        (subscription, by_less),
+        (subscription, by_privacy),
+        (events, by_privacy),
+        (socket, by_privacy),
         (events, by_owner),
         (alpine, by_owner),
         (socket, by_owner),

@@ -9,7 +9,20 @@ from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
 
 from backends.postgres.bridge import db
-from runs.models import Comment, Failure, Feedback, Interrupt, Run, Schedule, ThreadHistory
+from dashboard.inbox import cards
+from runs.lifecycle.webhooks import deliveries
+from runs.lifecycle.webhooks.deliveries import Outcome
+from runs.models import (
+    Comment,
+    Failure,
+    Feedback,
+    Interrupt,
+    Run,
+    Schedule,
+    ThreadHistory,
+    Webhook,
+    WebhookDelivery,
+)
 from runs.models.short import SHORT, is_long, short, value
 from runtimes.models import Document
 from tests.asgi import ask, ask_now
@@ -23,6 +36,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 LONG = "long-value " * 10_000
 BODY = json.dumps({"metadata": {"a": LONG}, "payload": LONG, "messages": []})
+HTML = {"accept": "text/html"}
 BOUND = 20_000
 """Bytes of one value that a list may read, or of one row that it may send."""
 ONE = re.compile(r"<uuid:|<str:|<int:|\?P<chat>|\?P<thread_id>")
@@ -61,6 +75,16 @@ def planted(house: House, cast: Cast) -> House:
     Failure.objects.of_one_thread().update(details=BODY)
     Document.objects.of_one_thread().update(text=LONG)
     ThreadHistory.objects.update(fold=BODY)
+    for webhook in Webhook.objects.of_one_thread():
+        delivery = WebhookDelivery.objects.create(
+            team=webhook.team, webhook=webhook, type="webhook.test", due_at=timezone.now()
+        )
+        for _ in range(deliveries.ATTEMPTS + 1):
+            deliveries.record(delivery, Outcome(timezone.now(), 1, error=LONG))
+            WebhookDelivery.objects.filter(pk=delivery.pk).update(
+                status="pending", ended_at=None, tries=0
+            )
+            delivery.refresh_from_db()
     return house
 
 
@@ -151,6 +175,32 @@ def test_long_and_short_values(cast: Cast) -> None:
         assert row.get_deferred_fields() == {"message", "response_schema"}
         assert (value(row, "message"), is_long(row, "message")) == (None if long else text, long)
         assert (value(row, "response_schema"), is_long(row, "response_schema")) == (None, False)
+
+
+async def test_the_page_of_a_run_shows_long_questions_within_a_bound(
+    cast: Cast, bell: None, large: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first open one, more within the bound, and a link to each of the others."""
+    names = ["answered", "first", "second", "third"]
+    run = await db(interrupted, cast.alice, *map(question, names))
+    rows = await db(lambda: list(Interrupt.objects.of_one_thread().order_by("pk")))
+    schema = json.dumps({"type": "string", "description": LONG})
+    await db(Interrupt.objects.of_one_thread().update, question=BODY, response_schema=schema)
+    answered = Interrupt.objects.of_one_thread().filter(pk=rows[0].pk)
+    await db(answered.update, status="answered", answer=BODY, answered_by="user:alice",
+             answered_at=timezone.now())  # fmt: skip
+    for bound, whole in ((len(BODY), rows[1:2]), (5 * len(BODY), rows[1:])):
+        monkeypatch.setattr(cards, "MOST_BYTES", bound)
+        for address in (f"/runs/{run.pk}/questions", f"/runs/{run.pk}/"):
+            page = (await ask("GET", address, cast.alice.cookie | HTML)).body.decode()
+            for row in rows:
+                assert (f"/inbox/{row.pk}/answer" in page) == (row in whole)
+                assert (f'href="/api/v1/interrupts/{row.pk}"' in page) == (row not in whole)
+    large.clear()
+    stamp = page.partition("questions?shows=")[2].partition('"')[0]
+    address = f"/runs/{run.pk}/questions?shows={stamp}"
+    assert (await ask("GET", address, cast.alice.cookie | HTML)).status == 204
+    assert large == [], "nothing long is read to find that nothing has changed"
 
 
 async def test_the_inbox_leads_to_a_question_that_is_too_long(planted: House, bell: None) -> None:

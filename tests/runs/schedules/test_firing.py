@@ -254,3 +254,19 @@ async def test_a_frozen_transaction_of_one_team_delays_no_other(
     await asyncio.wait_for(_until([stuck.pk]), 30)
     loop.cancel()
     await asyncio.gather(loop, return_exceptions=True)
+
+
+async def test_teams_with_old_ticks_hold_up_no_other(cast: Cast, bell: None) -> None:
+    """Hundreds of old ticks, of as many teams as fire at once, and a newer one of another team."""
+    row = await db(scheduled, cast, timezone.now() - timedelta(seconds=1))
+    fields = {"agent": row.agent, "cron": row.cron, "owner": "user:0", "next_at": TICK}
+    loud = [Team(name=f"Loud {number}", slug=f"loud-{number}") for number in range(4)]
+    await db(Team.objects.bulk_create, loud)
+    old = [Schedule(team=team, **fields) for team in loud for _ in range(100)]
+    await db(Schedule.objects.bulk_create, old)
+    loop = asyncio.create_task(Scheduler().run())
+    await asyncio.wait_for(_until([row.pk]), 30)
+    waiting = await db(Schedule.objects.filter(team__in=loud, next_at=TICK).count)
+    loop.cancel()
+    await asyncio.gather(loop, return_exceptions=True)
+    assert waiting > 300

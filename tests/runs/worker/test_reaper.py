@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 
+import psycopg
 import pytest
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import connection
 from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
+from backends.postgres.base import apart
 from runs.lifecycle import jobs, lifecycle
 from runs.models import Run
 from runs.worker import reaper
@@ -219,17 +221,17 @@ def test_a_run_that_cannot_be_ended_does_not_save_the_others(
 
 
 @contextmanager
-def another_reaper() -> Iterator[None]:
-    """Somebody else, on a connection of their own, who is at it just now."""
+def another_reaper(idle: str = "1h") -> Iterator[None]:
+    """Another process that looks just now, and does nothing for longer than ``idle``."""
     locked, done = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with connection.cursor() as cursor:
-            cursor.execute("select pg_advisory_lock(%s)", [reaper.LOCK])
+        with suppress(psycopg.Error), apart() as other:  # its session may be ended
+            row = other.execute(reaper.ALONE, {"lock": reaper.LOCK, "idle": idle}).fetchone()
+            assert row is not None
+            assert row[1]
             locked.set()
             done.wait(20)
-            with suppress(DatabaseError):  # somebody may have ended this session
-                cursor.execute("select pg_advisory_unlock(%s)", [reaper.LOCK])
         connection.close()
 
     thread = threading.Thread(target=hold)
@@ -254,16 +256,26 @@ class TestManyReapers:
         assert lost(run)
 
     def test_a_reaper_that_was_cut_off_does_not_keep_the_lock(
-        self, cast: Cast, worker: int, monkeypatch: pytest.MonkeyPatch
+        self, cast: Cast, worker: int
     ) -> None:
-        """Its session idles with the lock for as long as the server takes it for alive."""
-        monkeypatch.setattr(reaper, "IDLE", 0)
+        """PostgreSQL ends its transaction, whether or not it takes the process for alive."""
         run = run_on(worker, cast)
         bury(worker)
-        with another_reaper():
+        with another_reaper("1s"):
             assert reaper.run_once() == []
             wait_for(lambda: reaper.run_once() == [run.pk], "the lock to be free")
         assert lost(run)
+
+    def test_no_session_keeps_anything_of_a_look(self, cast: Cast, worker: int) -> None:
+        """A pooler would hand it to others."""
+        with connection.cursor() as cursor:
+            cursor.execute("select pg_backend_pid()")
+        reaper.run_once()
+        with connection.cursor() as cursor:
+            cursor.execute("select count(*) from pg_locks where locktype = 'advisory'")
+            assert cursor.fetchone()[0] == 0
+            cursor.execute("show idle_in_transaction_session_timeout")
+            assert cursor.fetchone()[0] == "15s"
 
     def test_the_lock_is_given_back_after_an_error(
         self, cast: Cast, worker: int, monkeypatch: pytest.MonkeyPatch

@@ -5,9 +5,10 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 
 import pytest
-from django.db import OperationalError
+from django.db import OperationalError, connection
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.jobs import Job
@@ -130,8 +131,39 @@ class TestOutlines:
             assert waiting() == [str(run.pk)] * long
 
     def test_only_so_many_wait(self, cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(jobs, "MOST_OUTLINES", 2)
+        """A team leaves room for another: a third waits only while more than two are free."""
+        monkeypatch.setattr(jobs, "MOST_OUTLINES", 4)
         runs = [start(cast.alice).pk for _ in range(3)]
-        for run in runs:
+        others = [start(cast.charlie).pk for _ in range(2)]
+        for run in [*runs, *others]:
             jobs.store_outline(run, WORDS)
-        assert waiting() == [str(run) for run in runs[:2]]
+        assert waiting() == [str(run) for run in [*runs[:2], others[0]]]
+
+    def test_hundreds_of_one_team_hold_up_no_other(self, cast: Cast) -> None:
+        """That of another team is next, or the one after it; and each team has its turn."""
+        own = [start(cast.alice).pk for _ in range(8)]
+        others = [start(cast.charlie).pk for _ in range(2)]
+        ProcrastinateJob.objects.exclude(task_name=jobs.OUTLINE).delete()
+        for run in own * 40:
+            jobs.store_outline(run, WORDS)
+        assert len(waiting()) == jobs.MOST_OUTLINES // 2
+        order = [fetched() for _ in range(3)]
+        for run in others:
+            jobs.store_outline(run, WORDS)
+        order += [fetched() for _ in range(4)]
+        assert [UUID(run) in others for run in order] == [*[False] * 4, True, False, True]
+        jobs.store_outline(others[0], WORDS)
+        assert str(others[0]) in [fetched(), fetched()]
+
+
+def fetched() -> str:
+    """The run of the outline that a worker would store next; it is done."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "select id, task_name, args->>'journal_id' from procrastinate_fetch_job_v2(%s, null)",
+            [[jobs.QUEUE]],
+        )
+        ((job, task, run),) = cursor.fetchall()
+        cursor.execute("delete from procrastinate_jobs where id = %s", [job])
+    assert task == jobs.OUTLINE
+    return str(run)

@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pytest
 
+from backends.held import Held
 from events.frames import Frames
 from protocol.views.link import LinkView
 from web.consumers import link_logs
@@ -22,6 +23,7 @@ EVENTS: list[dict[str, Any]] = [
     {"type": "RAW", "event": 2},
 ]
 ALL = len(EVENTS)
+TEAM = uuid4()
 
 
 def batch(first: int, last: int) -> Frames:
@@ -45,7 +47,7 @@ def folds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_twenty_readers_fold_a_log_once(folds: list[str]) -> None:
     logs, run = LinkLogs(), uuid4()
-    texts = {logs.reader(run, ["password"], 0)(batch(1, ALL)) for _ in range(20)}
+    texts = {logs.reader(run, ["password"], 0, team=TEAM)(batch(1, ALL)) for _ in range(20)}
     assert len(folds) == ALL
     (text,) = texts
     assert b'"password":"[redacted]"' in text
@@ -56,11 +58,11 @@ def test_twenty_readers_fold_a_log_once(folds: list[str]) -> None:
 
 def test_a_reader_in_other_pieces_and_from_a_cursor_gets_the_same(folds: list[str]) -> None:
     logs, run = LinkLogs(), uuid4()
-    slow, fast = (logs.reader(run, ["password"], 0) for _ in range(2))
+    slow, fast = (logs.reader(run, ["password"], 0, team=TEAM) for _ in range(2))
     begun = slow(batch(1, 3))
     whole = fast(batch(1, ALL))
     assert begun.removesuffix(b": 3\n\n") + slow(batch(4, ALL)) == whole
-    later = logs.reader(run, ["password"], 5)(batch(1, ALL))
+    later = logs.reader(run, ["password"], 5, team=TEAM)(batch(1, ALL))
     assert whole.endswith(later)
     assert later.startswith(b"id: 6\n")
     assert len(folds) == ALL
@@ -68,16 +70,16 @@ def test_a_reader_in_other_pieces_and_from_a_cursor_gets_the_same(folds: list[st
 
 def test_each_redaction_has_its_own(folds: list[str]) -> None:
     logs, run = LinkLogs(), uuid4()
-    assert b"[redacted]" in logs.reader(run, ["password"], 0)(batch(1, ALL))
-    assert b"[redacted]" not in logs.reader(run, [], 0)(batch(1, ALL))
+    assert b"[redacted]" in logs.reader(run, ["password"], 0, team=TEAM)(batch(1, ALL))
+    assert b"[redacted]" not in logs.reader(run, [], 0, team=TEAM)(batch(1, ALL))
 
 
 def test_what_is_not_kept_each_reader_folds(monkeypatch: pytest.MonkeyPatch) -> None:
     run = uuid4()
-    whole = LinkLogs().reader(run, ["password"], 0)(batch(1, ALL))
+    whole = LinkLogs().reader(run, ["password"], 0, team=TEAM)(batch(1, ALL))
     monkeypatch.setattr(link_logs, "LOG_BYTES", 300)
     logs = LinkLogs()
-    readers = [logs.reader(run, ["password"], 0) for _ in range(3)]
+    readers = [logs.reader(run, ["password"], 0, team=TEAM) for _ in range(3)]
     parts = [
         [reader(batch(1, 4)) for reader in readers],
         [reader(batch(5, 8)) for reader in readers],
@@ -88,7 +90,26 @@ def test_what_is_not_kept_each_reader_folds(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_few_logs_are_kept() -> None:
     logs = LinkLogs()
-    first = logs.reader(uuid4(), [], 0).log
+    run = uuid4()
+    first = logs.reader(run, [], 0, team=TEAM).log
+    assert logs.reader(run, [], 0, team=TEAM).log is first
     for _ in range(link_logs.LOGS):
-        logs.reader(uuid4(), [], 0)
-    assert first not in logs._logs.values()
+        logs.reader(uuid4(), [], 0, team=TEAM)
+    assert logs.reader(run, [], 0, team=TEAM).log is not first
+
+
+def test_what_is_kept_is_bounded_for_a_team(
+    monkeypatch: pytest.MonkeyPatch, folds: list[str]
+) -> None:
+    """Also while it is read; without room each reader folds on its own, and sees the same."""
+    monkeypatch.setattr(link_logs, "ledger", Held(process=5_000, team=600))
+    logs, run = LinkLogs(), uuid4()
+    whole = logs.reader(run, ["password"], 0, team=uuid4())(batch(1, ALL))
+    reader = logs.reader(uuid4(), ["password"], 0, team=TEAM)
+    assert reader(batch(1, ALL)) == whole
+    other = logs.reader(uuid4(), ["password"], 0, team=TEAM)
+    assert other(batch(1, 4)) + other(batch(5, ALL)) == whole
+    assert len(other.log.pieces) < ALL
+    assert link_logs.ledger.fits(uuid4(), 2_000)
+    del reader, other, logs
+    assert link_logs.ledger.bytes == 0

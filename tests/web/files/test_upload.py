@@ -2,10 +2,8 @@
 
 import asyncio
 import hashlib
-from collections import Counter
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from django.conf import settings as conf
@@ -17,7 +15,7 @@ from tests.asgi import Answer, ask, http_scope
 from tests.cast import Cast
 from tests.runs.files.attaching import PNG, on_disk, posted, uploaded
 from web.asgi import application
-from web.consumers.files import upload
+from web.consumers.files import places, upload
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("bell")]
 HTML = b"<!doctype html><script>alert(document.cookie)</script>"
@@ -208,6 +206,14 @@ async def test_what_is_no_form(cast: Cast, body: bytes, header: str) -> None:
     assert on_disk(cast.team) == []
 
 
+async def test_a_form_without_a_file_reserves_nothing(cast: Cast) -> None:
+    """Such a request costs one look at its key, however many of them a client sends."""
+    body = b'--x\r\ncontent-disposition: form-data; name="file"\r\n\r\n\r\n' * 1_000
+    answer = await ask("POST", "/api/v1/files", {**cast.alice.headers, **FORM}, body=body)
+    assert answer.status == 400, answer.body
+    assert not await db(File.objects.for_team(cast.team).exists)
+
+
 async def test_a_form_with_another_field_stores_nothing(cast: Cast) -> None:
     field = b'--x\r\ncontent-disposition: form-data; name="expires"\r\n\r\n1\r\n'
     for body in (field + form(b"x"), form(b"x")[: -len(b"--x--\r\n")] + field + b"--x--\r\n"):
@@ -254,46 +260,8 @@ async def test_a_body_slower_than_the_pace_is_refused(
     await asyncio.wait_for(application(scope, receive, send), 30)
     assert messages[0]["status"] == 408
     assert b"too slowly" in messages[1]["body"]
-    assert not upload._open
+    assert not places.places().taken_by(str(cast.team.pk))
     assert on_disk(cast.team) == []
-
-
-async def test_other_teams_uploads_never_keep_out_a_teams_only_one(
-    cast: Cast, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(upload, "AT_ONCE", 4)
-    standing = Counter({uuid4(): 2, uuid4(): 2})
-    monkeypatch.setattr(upload, "_open", standing)
-    await uploaded(cast.alice.headers)
-    standing[cast.team.pk] = 1
-    second = await posted(cast.alice.headers, b"x", "a.txt", "text/plain")
-    assert (second.status, second.code) == (503, "overloaded")
-
-
-async def test_at_most_so_many_at_once(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A team that begins many uploads and goes on with none leaves room for others."""
-    monkeypatch.setattr(upload, "OF_A_TEAM", 1)
-    going, held_back = asyncio.Event(), asyncio.Event()
-
-    async def receive() -> Any:
-        going.set()
-        await held_back.wait()
-        return {"type": "http.request", "body": b"hello", "more_body": False}
-
-    statuses: list[int] = []
-
-    async def send(message: Any) -> None:
-        statuses.append(message.get("status", 0))
-
-    scope = http_scope("POST", "/api/v1/files?name=a.txt", cast.alice.headers)
-    slow = asyncio.create_task(application(scope, receive, send))
-    await asyncio.wait_for(going.wait(), 30)
-    second = await posted(cast.alice.headers, b"x", "a.txt", "text/plain")
-    assert (second.status, second.code) == (503, "overloaded")
-    await uploaded(cast.charlie.headers)
-    held_back.set()
-    await asyncio.wait_for(slow, 30)
-    assert statuses[0] == 201
 
 
 async def test_a_page_of_another_site_uploads_nothing(cast: Cast) -> None:

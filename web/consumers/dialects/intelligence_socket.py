@@ -18,7 +18,7 @@ from protocol.dialects import copilot_channel as wire
 from protocol.dialects.copilot_channel import Frame
 from protocol.errors import BadRequest, HostError
 from protocol.views.legacy import NEWEST, Older
-from runs.access import access
+from runs.access import access, sight
 from runs.access.dialects import chats, copilot_channel
 from runs.access.dialects.copilot_channel import Reading
 from teams import authentication, revocation
@@ -86,7 +86,7 @@ class Channel:
         if not self._joined.done():
             return await db_read(authentication.refreshed, self._principal) is not None
         _, reading = self._joined.result()
-        return await db_read(access.still_readable, self._principal, reading.runs[0])
+        return await db_read(sight.remains, self._principal, reading.runs[0], whole=True)
 
     async def _read(self) -> None:
         pace = pace_of(self._principal.team.pk)

@@ -10,7 +10,7 @@ from backends.postgres.bridge import db, db_read
 from protocol.dialects.tanstack import LINES
 from protocol.errors import Invalid
 from protocol.views.alone import Alone
-from runs.access import access, cursors
+from runs.access import access, cursors, sight
 from runs.access.inspect import archives, outlines
 from runs.models import Run
 from teams.authentication import Principal
@@ -110,6 +110,10 @@ async def export(request: Request, send: Send) -> None:
     cursors.place(run, None)  # a purged run has no file
     if "at" in request.query:
         _cut(run, request.query["at"], chosen)
+    # Asked before the pieces are chosen: a right that is lost in between ends them.
+    whole = sight.is_whole(principal, run) or bool(
+        await db_read(sight.seen_whole, principal, [run.pk])
+    )
     pieces = await chosen.make(principal, run)
     headers = {
         "content-type": chosen.media_type,
@@ -118,4 +122,4 @@ async def export(request: Request, send: Send) -> None:
     }
     with closing(_hold(principal, chosen.memory(run))):
         async with opened(principal):
-            await send_file(request, send, principal, run, headers, pieces)
+            await send_file(request, send, principal, run, headers, pieces, whole=whole)

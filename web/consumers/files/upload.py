@@ -3,22 +3,15 @@
 import asyncio
 import hashlib
 import unicodedata
-from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from email.message import Message
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 
-from agui_project.errors import (
-    Overloaded,
-    RequestTimeout,
-    TooLarge,
-    Unavailable,
-    UnsupportedMediaType,
-)
+from agui_project.errors import RequestTimeout, TooLarge, Unavailable, UnsupportedMediaType
+from backends import work
 from backends.file_store import file_store
 from backends.file_store.store import BLOCK
 from backends.postgres.bridge import db
@@ -32,16 +25,17 @@ from runs.models.file import LONGEST_NAME
 from security import media_types
 from teams import authentication
 from teams.authentication import Principal
+from teams.limits import refuse_work
 from web.asgi_http import Request, answer_json, endpoint
 from web.callers import of_team
 from web.consumers import arriving
+from web.consumers.files import places
 from web.consumers.files.form import LONGEST_FIELDS, Form
 from web.scope import Send
 
-AT_ONCE, OF_A_TEAM = 64, 8
-"""Uploads of a process, and of one team in it; each holds at most two blocks or parts."""
-FIRSTS = 64
-"""Uploads beyond ``AT_ONCE`` that are their team's only one: other teams' cannot keep it out."""
+MESSAGE, UNIT_BYTES = 20, 64
+"""Units of work for each piece of a body, and the bytes for each unit more: they are parsed, hashed
+and stored."""
 PACE_BYTES, PACE_SECONDS = 64 * 1024, 30.0
 """So many bytes must arrive in so many seconds of waiting, or the rest of the body."""
 CLOSE = {"Connection": "close"}
@@ -50,7 +44,6 @@ FORM = "multipart/form-data"
 UNNAMED = "file"
 HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Categories of characters that a name must not have: control, format, surrogates, breaks."""
-_open: Counter[UUID] = Counter()
 
 
 class FileTypeRefused(Invalid):
@@ -71,7 +64,11 @@ async def upload(request: Request, send: Send) -> None:
     try:
         principal = await db(authentication.resolve, request.headers, request.cookies)
         arriving.refuse_foreign_page(principal, request, json_body=False)
-        with _taking(principal):
+        team = principal.team.pk
+        refuse_work(team)
+        if not places.places().has_room(str(team)):
+            request.release()
+        async with places.taken(team):
             file = await _stored(principal, request)
     except HostError as error:
         error.headers.update(CLOSE)
@@ -80,9 +77,12 @@ async def upload(request: Request, send: Send) -> None:
 
 
 async def _stored(principal: Principal, request: Request) -> File:
-    upload = Upload(request)
-    reserved = await db(files.reserve, principal, upload.name, upload.most)
+    team = principal.team.pk
+    upload = Upload(request, team)
     request.release()  # From here on it is the client's pace that counts.
+    await upload.begin()
+    async with request.readmitted(of_team(team), "write"):
+        reserved = await db(files.reserve, principal, upload.name, upload.most)
     try:
         try:
             async with asyncio.timeout(settings.AGUI_UPLOAD_TIMEOUT):
@@ -93,7 +93,7 @@ async def _stored(principal: Principal, request: Request) -> File:
             raise RequestTimeout(message, details={"seconds": seconds}) from None
         except OSError as error:
             raise Unavailable("The file cannot be stored right now; try again later.") from error
-        async with request.admitted(of_team(principal.team.pk), "write"):
+        async with request.admitted(of_team(team), "write"):
             return await db(
                 files.complete,
                 principal,
@@ -109,13 +109,13 @@ async def _stored(principal: Principal, request: Request) -> File:
 
 
 class Upload:
-    """A body on its way: its blocks as they come, and what they add up to.
+    """A body on its way: its blocks as they come, and what they add up to. Charged to its team.
 
     ``most`` is how many bytes the file can have, by what the request declares.
     """
 
-    def __init__(self, request: Request) -> None:
-        self._request = request
+    def __init__(self, request: Request, team: UUID) -> None:
+        self._request, self._team = request, team
         self._hash = hashlib.sha256()
         self.size = 0
         self._waited, self._arrived = 0.0, 0
@@ -136,16 +136,26 @@ class Upload:
         if declared > limit + (LONGEST_FIELDS if self._form else 0):
             raise _too_large()
         self.most = min(declared, limit)
+        self._stream = self._pieces()
+        self._ahead = b""
 
     @property
     def sha256(self) -> str:
         """Of the whole file, in hexadecimal."""
         return self._hash.hexdigest()
 
+    async def begin(self) -> None:
+        """Read until the file begins: a form without one costs no row. Raises HostError."""
+        while not self._ahead:
+            try:
+                self._ahead = await anext(self._stream)
+            except StopAsyncIteration:
+                return
+
     async def blocks(self) -> AsyncIterator[bytes]:
         """The file in blocks, checked as they come. Raises HostError."""
         block, is_first = bytearray(), True
-        async for piece in self._pieces():
+        async for piece in self._whole():
             self.size += len(piece)
             if self.size > self.most:
                 raise _too_large()
@@ -159,7 +169,12 @@ class Upload:
             yield await self._checked(bytes(block), is_first)
 
     async def _message(self) -> Any:
-        """The next message. Raises RequestTimeout for a client slower than the pace."""
+        """The next message, once the team is below its share.
+
+        Raises RequestTimeout for a client slower than the pace.
+        """
+        while seconds := work.debt(self._team):
+            await asyncio.sleep(seconds)
         loop = asyncio.get_running_loop()
         since = loop.time()
         try:
@@ -170,10 +185,18 @@ class Upload:
                 f"The file arrived too slowly: send {PACE_BYTES} bytes in {PACE_SECONDS:g} seconds."
             ) from None
         self._waited += loop.time() - since
-        self._arrived += len(message.get("body", b""))
+        size = len(message.get("body", b""))
+        work.charge(self._team, "upload", MESSAGE + size // UNIT_BYTES)
+        self._arrived += size
         if self._arrived >= PACE_BYTES:
             self._waited, self._arrived = 0.0, 0
         return message
+
+    async def _whole(self) -> AsyncIterator[bytes]:
+        yield self._ahead
+        self._ahead = b""
+        async for piece in self._stream:
+            yield piece
 
     async def _pieces(self) -> AsyncIterator[bytes]:
         while True:
@@ -210,22 +233,6 @@ class Upload:
         if not media_types.matches(kind, settings.AGUI_FILE_TYPES):
             raise FileTypeRefused(details={"media_type": kind, "allowed": settings.AGUI_FILE_TYPES})
         self.media_type = kind
-
-
-@contextmanager
-def _taking(principal: Principal) -> Iterator[None]:
-    """One of the uploads that may go on at once. Raises Overloaded."""
-    team = principal.team.pk
-    most = AT_ONCE if _open[team] else AT_ONCE + FIRSTS
-    if _open.total() >= most or _open[team] >= OF_A_TEAM:
-        raise Overloaded("Too many files are being uploaded; try again shortly.")
-    _open[team] += 1
-    try:
-        yield
-    finally:
-        _open[team] -= 1
-        if not _open[team]:
-            del _open[team]
 
 
 def _name(text: str) -> str:

@@ -13,5 +13,5 @@ create unlogged table agui_seat (
 class Migration(migrations.Migration):
     """What web processes count together if ``REDIS_URL`` is empty."""
 
-    dependencies = [("runs", "0025_ids_by_the_database")]
+    dependencies = [("runs", "0028_one_scope")]
     operations = [migrations.RunSQL(MAKE, "drop table agui_counter; drop table agui_seat")]

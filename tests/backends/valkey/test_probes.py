@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import redis
+from django.core.exceptions import ImproperlyConfigured
 from pytest_django import Settings
 
 from backends import cache as shared
@@ -15,6 +16,7 @@ from backends import valkey
 from backends.cache import ForgivingCache
 from backends.stream_limit import Seats
 from embedded import child, paths
+from tests.backends.valkey.servers import HOST, Servers
 
 SECONDS = 20.0
 Start = Callable[..., str]
@@ -129,4 +131,22 @@ async def test_streams_are_limited_all_the_same(
             assert others
     async with here.taken(owner, 2) as again:
         assert again
-    await here._redis.aclose()
+    await here._store.client.aclose()
+
+
+@pytest.mark.parametrize(
+    "form", ["redis+cluster://{0}:{1}", "redis+sentinel://{0}:{1}/main", "redis://{0}:{1}/99"]
+)
+def test_a_form_that_the_server_is_not_stops_the_start(tmp_path: Path, form: str) -> None:
+    with Servers(tmp_path) as servers:
+        url = form.format(HOST, servers.start())
+        with pytest.raises(ImproperlyConfigured, match=r"REDIS_URL: Valkey at .* cannot be used"):
+            valkey.reach(valkey.address(url))
+        assert valkey.state(url) != "ok"
+
+
+@pytest.mark.parametrize("case", ["cluster", "reader"])
+def test_a_mistake_that_stays_stops_the_start(start: Start, case: str) -> None:
+    url = CASES[case][0](start)
+    with pytest.raises(ImproperlyConfigured, match=r"REDIS_URL: Valkey at .*; "):
+        valkey.reach(url)

@@ -1,0 +1,71 @@
+"""What all clients of a load share: addresses, credentials, chance, the record, the deadline."""
+
+import asyncio
+import itertools
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+import httpx
+import websockets
+
+from tests.histories.recording import Recording
+
+GONE = (httpx.HTTPError, OSError, websockets.WebSocketException, TimeoutError)
+"""What a client sees when its connection or the host is hurt: it comes back."""
+SILENCE = 8.0
+"""Seconds without a byte after which a client gives a connection up; the host fills silence."""
+BUSY = {429, 500, 502, 503, 504}
+
+
+class Refused(Exception):
+    """An answer that is no success and that trying again does not change."""
+
+
+@dataclass
+class Clients:
+    """``url`` leads through the proxy; ``keys`` are people by name, the first one an admin."""
+
+    url: str
+    keys: dict[str, str]
+    recording: Recording
+    chance: random.Random
+    agent: str = "scripted"
+    refused: list[str] = field(default_factory=list)
+    numbers: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
+    last_moment: float = field(default_factory=lambda: time.monotonic() + 3600)
+
+    def name(self, kind: str) -> str:
+        return f"{kind}-{next(self.numbers)}"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {next(iter(self.keys.values()))}"}
+
+    @property
+    def sockets(self) -> str:
+        return self.url.replace("http", "ws", 1)
+
+    def http(self, person: str | None = None) -> httpx.AsyncClient:
+        headers = {"Authorization": f"Bearer {self.keys[person]}"} if person else self.headers
+        return httpx.AsyncClient(
+            base_url=self.url, headers=headers, timeout=httpx.Timeout(SILENCE, connect=3)
+        )
+
+    async def pause(self, seconds: float | None = None) -> None:
+        """Between two tries; a client that tries for ever is a violation in the end."""
+        if time.monotonic() > self.last_moment:
+            raise TimeoutError("the load has ended long ago")
+        await asyncio.sleep(seconds or self.chance.uniform(0.05, 0.3))
+
+    async def insist(self, ask: Callable[[], Awaitable[httpx.Response]]) -> httpx.Response:
+        """Ask until there is an answer of some use."""
+        while True:
+            try:
+                answer = await ask()
+                if answer.status_code not in BUSY:
+                    return answer
+            except GONE:
+                pass
+            await self.pause()

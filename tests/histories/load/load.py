@@ -1,0 +1,120 @@
+"""A team at work: conversations one after another, each with readers over several transports."""
+
+import asyncio
+import time
+from collections.abc import Coroutine
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from tests.histories.load.clients import Clients
+from tests.histories.load.feeds import Feed
+from tests.histories.load.one_socket import OneSocket
+from tests.histories.load.readers import ONE_RUN, Sse
+from tests.histories.load.starting import Order, Posted, Script
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much load: conversations at a time, readers and deltas of a run, deltas a second."""
+
+    conversations: int = 4
+    readers: int = 4
+    deltas: int = 60
+    rate: int = 20
+
+
+class Load:
+    """Starts conversations for some seconds, and ends when each of its readers has ended."""
+
+    def __init__(self, clients: Clients, size: Size) -> None:
+        self.clients, self.size, self.chance = clients, size, clients.chance
+        self.socket = OneSocket(clients)
+        self.feeds = [Feed(clients, 0), Feed(clients, None)]
+        self.tasks: set[asyncio.Task[None]] = set()
+
+    async def work(self, seconds: float, patience: float = 180.0) -> None:
+        """``patience``: how long readers may take after the last start."""
+        until = time.monotonic() + seconds
+        self.clients.last_moment = until + patience
+        working = [self._spawn(self.socket.work()), *(self._spawn(f.read()) for f in self.feeds)]
+        await asyncio.gather(*(self._converse(until) for _ in range(self.size.conversations)))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                while left := self.tasks - set(working):
+                    await asyncio.wait(left)
+        await self.socket.close()
+        for feed in self.feeds:
+            feed.stopping = True
+        await asyncio.gather(*working, return_exceptions=True)
+
+    async def read_whole_feed(self) -> None:
+        await Feed(self.clients, 0, whole=True).read()
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        task = asyncio.create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: "asyncio.Task[None]") -> None:
+        self.tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            self.clients.refused.append(repr(error))
+
+    async def _converse(self, until: float) -> None:
+        kinds = [self._plain, self._plain, self._posted, self._cancelled, self._failing]
+        while time.monotonic() < until:
+            with suppress(TimeoutError):
+                await self.chance.choice(kinds)()
+
+    def _order(self, script: Script) -> Order:
+        name = self.clients.name("order")
+        return Order(self.clients, script, key=name, thread=f"thread of {name}")
+
+    def _text(self) -> Script:
+        deltas = self.chance.randint(1, self.size.deltas)
+        rate = self.size.rate * self.chance.choice([1, 1, 5])
+        return [{"text": "x", "n": deltas, "rate": rate, "pad": self.chance.randint(0, 300)}]
+
+    async def _read(self, run: str) -> None:
+        """Several readers at once, of which some begin late and some leave."""
+        tasks = []
+        for _ in range(self.chance.randint(1, self.size.readers)):
+            reader = self.chance.choice(ONE_RUN)(self.clients, run)
+            if self.chance.random() < 0.1:
+                reader.leaves_at = self.chance.randint(2, self.size.deltas)
+            tasks.append(self._spawn(self._later(reader.read())))
+        await self.socket.subscribe(run)
+        await asyncio.gather(*tasks, Sse(self.clients, run).read())
+
+    async def _later(self, work: Coroutine[Any, Any, None]) -> None:
+        await asyncio.sleep(self.chance.choice([0, 0, 0, self.chance.uniform(0, 5)]))
+        await work
+
+    async def _plain(self) -> None:
+        order = self._order(self._text())
+        run = await (order.twice() if self.chance.random() < 0.5 else order.start())
+        await self._read(run)
+
+    async def _posted(self) -> None:
+        posted = Posted(self._order(self._text()))
+        reading = self._spawn(posted.read())
+        await self._read(await posted.started)
+        await asyncio.wait({reading})
+
+    async def _cancelled(self) -> None:
+        order = self._order([*self._text(), {"sleep": 60}])
+        run = await order.start()
+        reading = self._spawn(self._read(run))
+        await asyncio.sleep(self.chance.uniform(0, 2))
+
+        async def cancel() -> Any:
+            async with self.clients.http() as client:
+                return await client.post(f"/api/v1/runs/{run}/cancel")
+
+        await self.clients.insist(cancel)
+        await asyncio.wait({reading})
+
+    async def _failing(self) -> None:
+        await self._read(await self._order([*self._text(), {"raise": "on purpose"}]).start())
