@@ -5,6 +5,7 @@ import secrets
 import psycopg
 from django.core.exceptions import ImproperlyConfigured
 
+from backends.postgres.servers.pooler import Shared
 from backends.without_valkey.line import connect
 
 NAME = "agui-bell-probe"
@@ -21,7 +22,10 @@ UNREACHABLE = (
 
 
 def reach() -> None:
-    """Raises ImproperlyConfigured if a notification does not come through."""
+    """Raises Shared if a notification does not come through, so that no process starts.
+
+    Raises ImproperlyConfigured if PostgreSQL is away: a web process then waits for it.
+    """
     channel = f"agui_probe_{secrets.token_hex(8)}"
     try:
         with connect(NAME) as here, connect(NAME) as there:
@@ -32,4 +36,4 @@ def reach() -> None:
         reason = type(error).__name__
         raise ImproperlyConfigured(UNREACHABLE.format(reason=reason)) from None
     if not arrived:
-        raise ImproperlyConfigured(REFUSED)
+        raise Shared(REFUSED)

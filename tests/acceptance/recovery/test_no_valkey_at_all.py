@@ -22,7 +22,7 @@ from tests.conftest import own_data_dir
 
 pytestmark = pytest.mark.slow
 
-NEVER = "60"  # seconds between two ticks: what comes earlier has come by the bell
+NEVER = "3600"  # seconds between two ticks: whatever comes has come by the bell
 STREAMS = 4
 SLOWLY = [{"text": "tick ", "n": 150, "rate": 25}]
 PROTOCOL = [Subprotocol("agui.host.v1")]
@@ -79,12 +79,12 @@ def test_no_valkey_runs_and_the_host_is_ready(pair: Pair) -> None:
     assert pair.host.engines
     assert pair.host.engines.valkey is None
     assert not (pair.host.data / "valkey.pid").exists()
-    assert pair.host.ready() == pair.ready()
-    assert pair.ready()["bell"] == "ok"
+    for state in (pair.host.ready(), pair.ready()):
+        assert (state["status"], state["bell"]) == ("ready", "ok")
     assert "valkey.unreachable" not in pair.host.log_of(pair.job)
 
 
-def test_events_come_live_on_every_transport_of_the_other_web(pair: Pair) -> None:
+def test_events_come_live_by_sse_and_on_both_sockets_of_the_other_web(pair: Pair) -> None:
     run = pair.host.begin(script=SLOWLY)["id"]
     reader = Reader(pair.host, run)
     reader.until(10)
@@ -121,7 +121,7 @@ def test_events_come_live_on_every_transport_of_the_other_web(pair: Pair) -> Non
     assert statistics.median(reader.late[20:]) < 2.0
 
 
-def test_a_killed_listener_connects_again_and_nothing_is_lost(pair: Pair) -> None:
+def test_killed_sessions_connect_again_and_the_stream_ends_in_time(pair: Pair) -> None:
     run = pair.host.begin(script=SLOWLY)["id"]
     reader = Reader(pair.host, run)
     reader.until(30)
@@ -131,7 +131,7 @@ def test_a_killed_listener_connects_again_and_nothing_is_lost(pair: Pair) -> Non
     )
     assert len(killed) >= 2  # the worker's, and that of the web process with the reader
     assert all(ended for (ended,) in killed)
-    assert reader.finish(50)["type"] == "RUN_FINISHED"  # sooner than the next tick
+    assert reader.finish(50)["type"] == "RUN_FINISHED"
     assert len(reader.events) == pair.host.run(run)["events"]
     wait_for(lambda: "bell.connected_again" in pair.host.log_of(pair.host.web), "a new session")
     following = pair.host.begin(script=TWO)["id"]
@@ -171,7 +171,8 @@ def test_attempts_to_sign_in_are_limited_over_both_web_processes(pair: Pair) -> 
             }
             return client.post("/login/", data=form, headers={"Referer": url}).is_redirect
 
-    assert enters(pair.host.url, pair.host.password)
+    for url in (pair.host.url, pair.url):
+        assert enters(url, pair.host.password)
     for number in range(6):
         assert not enters((pair.host.url, pair.url)[number % 2], "wrong")
     for url in (pair.host.url, pair.url):

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from django.core.exceptions import ImproperlyConfigured
 from procrastinate.contrib.django.utils import connector_params
 from pytest_django import Settings
 
 from backends.postgres import address, roles
 from backends.postgres.base import session_parameters
+from backends.postgres.servers.pooler import Shared
 from backends.stream_limit import Seats, count
 from backends.without_valkey import payloads, reach, tables
 from backends.without_valkey.cache import PostgresCache
@@ -158,7 +158,7 @@ def test_a_web_process_behind_a_pooler_needs_the_direct_address(
         PgBouncer(data_dir / "bouncer", sockets) as bouncer,
         connected_to({"HOST": "127.0.0.1", "PORT": str(bouncer.port)}),
     ):
-        with pytest.raises(ImproperlyConfigured, match=r"^DATABASE_DIRECT_URL: without Valkey"):
+        with pytest.raises(Shared, match=r"^DATABASE_DIRECT_URL: without Valkey"):
             reach.reach()
         url = f"postgres://{own['user']}@/{own['dbname']}?host={sockets}"
         settings.AGUI_DATABASE_DIRECT = address.direct(url)
