@@ -156,6 +156,11 @@ class Environment:
             self._report(str(error))
         return default
 
+    def is_blank(self, name: str) -> bool:
+        """Whether the variable is there and empty, where that differs from not being there."""
+        self.names.add(name)
+        return name in self._variables and not self._variables[name].strip()
+
     def misspelt(self) -> dict[str, str]:
         """Unread variables that look like a setting: their names, and the likely setting."""
         strangers = {

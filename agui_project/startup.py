@@ -6,7 +6,7 @@ import structlog
 from django.conf import settings
 
 from agui_project import cli
-from backends import valkey
+from backends import ringer
 from backends.postgres import roles
 from backends.postgres.reach import reach
 from backends.postgres.servers import pooler
@@ -17,8 +17,9 @@ log = structlog.get_logger(__name__)
 def announce(process: str, agents: Iterable[str], **values: int | str) -> None:
     """Log the version, the servers that this process uses and the ``agents`` it has code for.
 
-    Raises ImproperlyConfigured if the database, or the server in REDIS_URL, refuses us, and Shared
-    if sessions of the database do not last as long as this process needs them.
+    Raises ImproperlyConfigured if the database, or the server in REDIS_URL, refuses us (without
+    Valkey: if notifications do not arrive), and Shared if sessions of the database do not last as
+    long as this process needs them.
     """
     for name, likely in settings.AGUI_MISSPELT.items():
         log.warning("setting.unknown", name=name, did_you_mean=likely)
@@ -28,7 +29,7 @@ def announce(process: str, agents: Iterable[str], **values: int | str) -> None:
         )
     database = reach()
     pooler.check()
-    bell = valkey.place(settings.REDIS_URL) if valkey.reach(settings.REDIS_URL) else "unreachable"
+    bell = ringer.reach()
     log.info(
         f"{process}.started",
         version=cli.version(),

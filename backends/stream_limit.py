@@ -1,4 +1,4 @@
-"""Seats: counts an owner's open streams over all web processes, in Valkey.
+"""Seats: counts an owner's open streams over all web processes, in Valkey or PostgreSQL.
 
 Each stream has a member of the owner's sorted set whose score is its expiry; the process renews its
 own while they are open. So a crashed process's seats free themselves within ``LEASE`` seconds, and
@@ -21,9 +21,8 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import structlog
-from django.conf import settings
 
-from backends import valkey
+from backends import ringer, valkey
 
 log = structlog.get_logger(__name__)
 
@@ -35,31 +34,8 @@ TELL = 0.8
 """Seconds between two reports to Valkey; below FRESH, so a busy owner's total stays fresh."""
 SHARE = 16
 """A process takes at most ``most // SHARE`` seats on its own: eight processes take half of them."""
-TIMEOUT = 0.25
-TO_FIND = 4
-"""Times as long if several servers are named: a new client looks for the right one first."""
 PAUSE = 5.0
 """Seconds in which Valkey is not asked again after it failed: each stream would wait for it."""
-
-# Valkey's own clock, so that the clocks of the web processes need not agree.
-# ARGV: lease, limit, number of departures, number of members; then these, then the requests.
-EXCHANGE = """
-local now = tonumber(redis.call('TIME')[1])
-local till, limit = now + ARGV[1], tonumber(ARGV[2])
-local members = 5 + ARGV[3]
-local requests = members + ARGV[4]
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-for i = 5, members - 1 do redis.call('ZREM', KEYS[1], ARGV[i]) end
-for i = members, requests - 1 do redis.call('ZADD', KEYS[1], till, ARGV[i]) end
-local total, free = redis.call('ZCARD', KEYS[1]), 0
-for i = requests, math.min(#ARGV, requests - 1 + limit - total) do
-  redis.call('ZADD', KEYS[1], till, ARGV[i])
-  free = free + 1
-end
-redis.call('EXPIRE', KEYS[1], ARGV[1])
-return {total + free, free}
-"""
-COUNT = "return redis.call('ZCOUNT', KEYS[1], '(' .. redis.call('TIME')[1], '+inf')"
 
 
 def _key(owner: UUID | str) -> str:
@@ -171,9 +147,7 @@ class Seats:
         self._name = secrets.token_hex(8)
         self._numbers = itertools.count(1)
         self._users = 0
-        self._url = settings.REDIS_URL
-        self._seconds = TIMEOUT * (TO_FIND if valkey.has_replicas(self._url) else 1)
-        self._redis = valkey.async_client(self._url, self._seconds)
+        self._store = ringer.seat_store()
         self._tending: asyncio.Task[None] | None = None
         self._down_until = 0.0
         self._refused = False  # by an answer, or by a server whose replica takes over
@@ -263,7 +237,7 @@ class Seats:
         finally:
             self._tending = None
             if not self._users:
-                await valkey.rest(self._redis)
+                await self._store.rest()
 
     async def _exchange(self, owner: OwnerSeats) -> None:
         """Wait for a call that has yet to begin; all who wait meanwhile share it.
@@ -301,11 +275,17 @@ class Seats:
             self._changes.discard(owner)
 
     def _eval(self, owner: OwnerSeats, report: Report) -> Awaitable[Any]:
-        departures, members = len(report.departures), len(report.arrivals) + len(report.renewals)
-        names = [f"{self._name}:{seat}" for seats in report for seat in seats]
-        numbers: list[Any] = [LEASE, owner.most or 2**53, departures, members]
-        call: Awaitable[Any] = self._redis.eval(EXCHANGE, 1, owner.key, *numbers, *names)
-        return call
+        departures, arrivals, renewals, requests = (
+            [f"{self._name}:{seat}" for seat in seats] for seats in report
+        )
+        return self._store.exchange(
+            owner.key,
+            lease=LEASE,
+            most=owner.most or 2**53,
+            departures=departures,
+            members=arrivals + renewals,
+            requests=requests,
+        )
 
     def _is_down(self) -> bool:
         return time.monotonic() < self._down_until
@@ -315,13 +295,13 @@ class Seats:
         if self._is_down():
             return None
         try:
-            async with asyncio.timeout(2 * self._seconds):
+            async with asyncio.timeout(2 * self._store.seconds):
                 answer = await command()
         except valkey.ERRORS as error:  # TimeoutError is an OSError
             self._down_until = time.monotonic() + PAUSE
-            self._refused = valkey.refusal(error) is not None or valkey.has_replicas(self._url)
+            self._refused = valkey.refusal(error) is not None or self._store.has_replicas
             log.warning("seats.not_counted", error=type(error).__name__)
-            self._redis = await valkey.renew(self._redis, self._url, self._seconds)
+            await self._store.renew()
             return None
         self._refused = False
         return answer
@@ -342,11 +322,4 @@ def count(owner: UUID | str) -> int | None:
 
     Seats taken or left within the last second may be missing.
     """
-    try:
-        client = valkey.client(settings.REDIS_URL, TIMEOUT)
-        try:
-            return int(client.eval(COUNT, 1, _key(owner)))
-        finally:
-            client.close()
-    except valkey.ERRORS:
-        return None
+    return ringer.seat_count(_key(owner))

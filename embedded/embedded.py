@@ -1,7 +1,7 @@
 """Real PostgreSQL and Valkey without an installation: the servers of a fresh clone.
 
-``DATABASE_URL`` and ``REDIS_URL`` switch each of them off. Settings only need their addresses,
-which are computed; ``manage.py`` and the tests start the engines with ``ensure``.
+``DATABASE_URL`` and ``REDIS_URL`` (also an empty one) switch each of them off. Settings only need
+their addresses, which are computed; ``manage.py`` and the tests start the engines with ``ensure``.
 """
 
 import atexit
@@ -70,7 +70,7 @@ def own_engines() -> Wanted:
     """The engines for which the environment names no other server."""
     return {
         "postgres": not os.environ.get("DATABASE_URL", "").strip(),
-        "valkey": not os.environ.get("REDIS_URL", "").strip(),
+        "valkey": "REDIS_URL" not in os.environ,  # Empty: none, PostgreSQL does its work.
     }
 
 

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 
 from agui_project.errors import MethodNotAllowed
-from backends import bell, epochs, valkey
+from backends import bell, epochs, ringer
 from backends.postgres import clock
 from embedded import embedded, paths
 from embedded.liveness import LEAVING
@@ -91,7 +91,7 @@ def ready(request: HttpRequest) -> JsonResponse:
 
 def _bell() -> str:
     """A server that passes messages on and refuses to count is not fit for work, either."""
-    state = valkey.state(settings.REDIS_URL)
+    state = ringer.state()
     return state if state != "ok" or bell.reachable() else "down"
 
 

@@ -1,4 +1,4 @@
-"""The two servers behind the host: PostgreSQL and Valkey."""
+"""The servers behind the host: PostgreSQL, and Valkey unless ``REDIS_URL`` is empty."""
 
 from typing import Any
 
@@ -42,11 +42,15 @@ DATABASES["default"]["OPTIONS"]["pool"] = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-REDIS_URL: str = env.parsed(
-    "REDIS_URL", valkey.address, default=embedded.valkey_url(AGUI_DATA_DIR), secret=True
-)
-CHANNEL_LAYERS = {
+EMBEDDED_VALKEY = "" if env.is_blank("REDIS_URL") else embedded.valkey_url(AGUI_DATA_DIR)
+REDIS_URL: str = env.parsed("REDIS_URL", valkey.address, default=EMBEDDED_VALKEY, secret=True)
+"""Empty: no Valkey, PostgreSQL rings and counts (``backends.without_valkey``)."""
+CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
     "default": {"BACKEND": "backends.bell.BellLayer", "CONFIG": {"hosts": [REDIS_URL]}}
 }
-
-CACHES = {"default": {"BACKEND": "backends.cache.ForgivingCache", "LOCATION": REDIS_URL}}
+CACHES: dict[str, dict[str, Any]] = {
+    "default": {"BACKEND": "backends.cache.ForgivingCache", "LOCATION": REDIS_URL}
+}
+if not REDIS_URL:
+    CHANNEL_LAYERS["default"] = {"BACKEND": "backends.without_valkey.layer.PostgresLayer"}
+    CACHES["default"] = {"BACKEND": "backends.without_valkey.cache.PostgresCache"}

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import psycopg
 import structlog
@@ -62,7 +62,14 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def get_connection_params(self) -> dict[str, Any]:
         """The parameters of Django, with our cursors and the login of this process's role."""
-        shared, self.settings_dict = self.settings_dict, self._address()
+        return self._params(self.settings_dict if roles.process.shares else self._direct())
+
+    def session_params(self) -> dict[str, Any]:
+        """The same for a session that lasts, also in a process that may share a pooler's."""
+        return self._params(self._direct())
+
+    def _params(self, address: dict[str, Any]) -> dict[str, Any]:
+        shared, self.settings_dict = self.settings_dict, dict(address)
         try:
             params: dict[str, Any] = super().get_connection_params()
         finally:
@@ -70,11 +77,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
         params["cursor_factory"] = cursors.ScopedCursor
         return params | roles.credentials(params.get("dbname", ""))
 
-    def _address(self) -> dict[str, Any]:
-        """Django's settings, with DATABASE_DIRECT_URL in them where sessions are needed."""
+    def _direct(self) -> dict[str, Any]:
+        """Django's settings, with DATABASE_DIRECT_URL in them."""
         direct = settings.AGUI_DATABASE_DIRECT
-        if roles.process.shares or not direct:
-            return dict(self.settings_dict)
+        if not direct:
+            return self.settings_dict
         options = self.settings_dict["OPTIONS"]
         ours = {name: options[name] for name in OWN_OPTIONS if name in options}
         return {**self.settings_dict, **direct, "OPTIONS": {**direct["OPTIONS"], **ours}}
@@ -210,6 +217,12 @@ def apart() -> Iterator[psycopg.Connection[Any]]:
     )
     with opened as other, other.transaction():
         yield other
+
+
+def session_parameters() -> dict[str, Any]:
+    """psycopg's parameters of a session that lasts: at PostgreSQL itself, never at a pooler."""
+    params = cast("DatabaseWrapper", connections["default"]).session_params()
+    return {name: params[name] for name in params.keys() - {"cursor_factory", "context"}}
 
 
 def queue_parameters() -> dict[str, Any]:

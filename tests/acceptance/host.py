@@ -54,7 +54,8 @@ class Host:
             **PATIENT | settings,
         )
         for name in ("DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE"):
-            self.env.pop(name, None)
+            if name not in settings:
+                self.env.pop(name, None)
         self.web = supervisor.web(self.port)
         if web_module:
             self.web.command = [*self.web.command[:-1], web_module]
@@ -67,7 +68,8 @@ class Host:
         options = [*self.postgres_options, *([] if fsync else ["fsync=off"])]
         shared = options == ["fsync=off"] and prepared.is_shared(self.data, self.settings)
         copied = shared and prepared.copy_to(self.data)
-        self.engines = embedded.start(self.data, postgres_options=options)
+        has_valkey = "REDIS_URL" not in self.settings
+        self.engines = embedded.start(self.data, valkey=has_valkey, postgres_options=options)
         if not copied:
             self.manage("migrate", "-v0")
             self.python(SEED)

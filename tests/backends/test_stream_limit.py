@@ -229,7 +229,7 @@ async def test_a_crashed_process_keeps_its_seats_only_for_a_while(
 async def test_a_redis_that_forgot_is_told_again() -> None:
     owner, here = uuid.uuid4(), Seats()
     async with here.taken(owner, 1):
-        await here._redis.delete(stream_limit._key(owner))
+        await here._store.client.delete(stream_limit._key(owner))
         assert await counted(owner) == 0
         await here.renew()
         assert await counted(owner) == 1
@@ -240,7 +240,7 @@ async def test_a_redis_that_forgot_is_told_again() -> None:
 async def test_a_total_that_is_too_low_shows_that_valkey_forgot() -> None:
     owner, here = uuid.uuid4(), Seats()
     async with here.taken(owner, 10), here.taken(owner, 10), here.taken(owner, 10):
-        await here._redis.delete(stream_limit._key(owner))
+        await here._store.client.delete(stream_limit._key(owner))
         async with here.taken(owner, 10):
             await here.tell()
             assert await counted(owner) == 4
@@ -257,24 +257,24 @@ async def test_without_redis_nobody_is_refused(settings: Settings) -> None:
 
 async def test_a_valkey_that_comes_back_is_told(settings: Settings) -> None:
     here = Process()
-    valkey, settings.REDIS_URL = here._redis, NOWHERE
-    owner, here._redis = uuid.uuid4(), Seats()._redis
+    valkey, settings.REDIS_URL = here._store, NOWHERE
+    owner, here._store = uuid.uuid4(), Seats()._store
     async with here.taken(owner, 5), here.taken(owner, 5):
         async with here.taken(owner, 5):
             assert here.calls == 1
         await here.tell()
         assert here.calls == 1  # It is not asked again for a while.
-        here._redis, here._down_until = valkey, 0.0
+        here._store, here._down_until = valkey, 0.0
         await here.tell()
-        assert await valkey.zcard(stream_limit._key(owner)) == 2
+        assert await valkey.client.zcard(stream_limit._key(owner)) == 2
 
 
 async def test_seats_that_leave_without_valkey_are_not_remembered(settings: Settings) -> None:
     owner, here = uuid.uuid4(), Process()
     async with here.taken(owner, 160):
-        await here._redis.aclose()
+        await here._store.client.aclose()
         settings.REDIS_URL = NOWHERE
-        here._redis = Seats()._redis
+        here._store = Seats()._store
     assert here._owners[owner].departures
     await here.tell()
     await here.renew()

@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from backends import valkey
+from backends import ringer
 from backends.postgres.reach import reach
 from embedded import embedded, ports, supervisor, systemd
 from embedded.management import deaths
@@ -34,7 +34,7 @@ class Command(BaseCommand):
             if ours["postgres"]:
                 reach()
         if not ours["valkey"]:
-            valkey.reach(settings.REDIS_URL)
+            ringer.reach_valkey()
         worker = supervisor.worker(settings.AGUI_WORKER_GRACE, settings.AGUI_CANCEL_GRACE)
         supervised = supervisor.Supervisor(
             [worker if process == "worker" else supervisor.web(port, host)],

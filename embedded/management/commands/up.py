@@ -14,7 +14,7 @@ from django.db import connection
 from django.db.backends.postgresql.base import DatabaseWrapper
 
 from agui_project import folders
-from backends import valkey
+from backends import ringer
 from embedded import abandoned, embedded, ownership, paths, ports, supervisor
 from embedded.liveness import QUICK_GRACE, health
 from embedded.management import deaths
@@ -57,10 +57,12 @@ class Command(BaseCommand):
         if foreign := ownership.problem(data):
             raise CommandError(foreign)
         if not ours["valkey"]:
-            valkey.reach(settings.REDIS_URL)
+            ringer.reach_valkey()
         try:
             with Progress(self.say) as progress:
-                progress.step("starting PostgreSQL and Valkey")
+                progress.step(
+                    "starting PostgreSQL and Valkey" if ours["valkey"] else "starting PostgreSQL"
+                )
                 engines = embedded.start(data, **ours)
                 self.supervisor = self.supervise(port, engines, options)
                 try:

@@ -126,3 +126,14 @@ def test_a_web_process_that_would_take_a_role_is_refused_in_a_line(pooled: Poole
     )  # fmt: skip
     assert done.returncode != 0
     assert "log in as postgres_app (AGUI_DATABASE_APP_PASSWORD)" in done.stderr.splitlines()[-1]
+
+
+def test_a_web_process_that_would_listen_through_it_is_refused_in_a_line(pooled: Pooled) -> None:
+    host = pooled.host
+    env = {name: value for name, value in host.env.items() if name != "DATABASE_DIRECT_URL"}
+    done = subprocess.run(
+        [sys.executable, "-c", "from web.application import application; application()"],
+        cwd=ROOT, env={**env, "REDIS_URL": ""}, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "DATABASE_DIRECT_URL: without Valkey" in done.stderr.splitlines()[-1]

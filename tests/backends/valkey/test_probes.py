@@ -131,7 +131,7 @@ async def test_streams_are_limited_all_the_same(
             assert others
     async with here.taken(owner, 2) as again:
         assert again
-    await here._redis.aclose()
+    await here._store.client.aclose()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import redis
 from pytest_django import Settings
 
-from backends import stream_limit, valkey
+from backends import stream_limit
 from backends.bell import BellLayer
 from backends.cache import ForgivingCache
 from backends.valkey.clients import ERRORS, shared
@@ -43,8 +43,8 @@ async def process() -> AsyncIterator[stream_limit.Seats]:
     finally:
         if seats._tending:
             seats._tending.cancel()
-        await valkey.rest(seats._redis)
-        await valkey.renew(seats._redis, seats._url, seats._seconds)  # closes a cluster's all
+        await seats._store.rest()
+        await seats._store.renew()  # closes all that a cluster's client has
 
 
 class Ears:
