@@ -40,12 +40,15 @@ class Nemesis:
         self.fired[name] += 1
 
     def work(self, seconds: float, names: list[str], pause: tuple[float, float]) -> None:
-        """Each of the names in turn, in a new order each time, with pauses in between."""
+        """Each of the names in turn, in a new order each time, with pauses in between.
+
+        The first round is always a whole one.
+        """
         until = time.monotonic() + seconds
-        while time.monotonic() < until:
+        while True:
             for name in self.chance.sample(names, len(names)):
                 time.sleep(self.chance.uniform(*pause))  # the moment of the fault
-                if time.monotonic() >= until:
+                if time.monotonic() >= until and self.fired.keys() == set(names):
                     return
                 self.strike(name)
 

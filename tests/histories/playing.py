@@ -64,7 +64,6 @@ def play(
         recording.write("history", version=1, seed=seed)
         url = f"http://127.0.0.1:{proxy.port}"
         clients = Clients(url, {"ann": host.key}, recording, random.Random(seed))
-        load = Load(clients, size)
         nemesis = Nemesis(host, proxy, recording, random.Random(seed + 1))
         errors: list[BaseException] = []
 
@@ -75,6 +74,7 @@ def play(
                 errors.append(error)
 
         hurting = threading.Thread(target=hurt, name="nemesis", daemon=True)
+        load = Load(clients, size, hurting.is_alive)
         hurting.start()
         asyncio.run(load.work(seconds, patience))
         hurting.join(60)

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -25,10 +25,14 @@ class Size:
 
 
 class Load:
-    """Starts conversations for some seconds, and ends when each of its readers has ended."""
+    """Starts conversations for some seconds, and ends when each of its readers has ended.
 
-    def __init__(self, clients: Clients, size: Size) -> None:
+    It works on for as long as the host is hurt.
+    """
+
+    def __init__(self, clients: Clients, size: Size, is_hurt: Callable[[], bool]) -> None:
         self.clients, self.size, self.chance = clients, size, clients.chance
+        self.is_hurt = is_hurt
         self.socket = OneSocket(clients)
         self.feeds = [Feed(clients, 0), Feed(clients, None)]
         self.tasks: set[asyncio.Task[None]] = set()
@@ -64,9 +68,10 @@ class Load:
 
     async def _converse(self, until: float) -> None:
         kinds = [self._plain, self._plain, self._posted, self._cancelled, self._failing]
-        while time.monotonic() < until:
+        first = [self._posted]  # so that each history has one
+        while time.monotonic() < until or self.is_hurt():
             with suppress(TimeoutError):
-                await self.chance.choice(kinds)()
+                await (first.pop() if first else self.chance.choice(kinds))()
 
     def _order(self, script: Script) -> Order:
         name = self.clients.name("order")
