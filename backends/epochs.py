@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 from django.db import connection, transaction
 
+from backends.postgres.long_waits import NOT_FOR_A_STANDBY
 from protocol.errors import HostError
 
 FIRST = 1
@@ -26,11 +27,11 @@ insert into events_epoch values (1, null, clock_timestamp()) on conflict do noth
 """
 BEGIN = "select agui_begin_epoch((select timeline from events_epoch order by number desc limit 1))"
 # Open sessions have the number before.
-END_OTHERS = """
+END_OTHERS = f"""
 select pg_terminate_backend(pid) from pg_stat_activity
  where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'
-   and pg_has_role(usesysid, 'member')
-"""
+   and pg_has_role(usesysid, 'member') and {NOT_FOR_A_STANDBY}
+"""  # noqa: S608
 
 latest = FIRST
 

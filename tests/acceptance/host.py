@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -84,8 +83,6 @@ class Host:
 
     def spawn(self, job: supervisor.Job, **settings: str) -> None:
         """Start a job like the supervisor does, with its log in a file (``log_of``)."""
-        # A child dies with the thread that has started it.
-        assert threading.current_thread() is threading.main_thread()
         with self._log(job).open("ab") as log:
             # The name is there so that PostgreSQL can say who asks.
             env = {**self.env, "PGAPPNAME": job.name, **settings}

@@ -28,6 +28,7 @@ from pytest_django import Settings
 
 from backends import bell, cache, stream_limit, valkey
 from backends.bell import BellLayer
+from backends.valkey import seats
 from embedded import child, embedded, paths
 from tests import machine_postgres, needs
 from tests.acceptance.host import ROOT, Host, free_port, wait_for
@@ -195,7 +196,7 @@ async def test_bell_cache_and_seats_work_over_tls(
     settings: Settings,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    places = ((stream_limit, "TIMEOUT"), (cache, "COMMAND_SECONDS"), (bell, "CONNECTING"))
+    places = ((seats, "TIMEOUT"), (cache, "COMMAND_SECONDS"), (bell, "CONNECTING"))
     for module, name in places:
         monkeypatch.setattr(module, name, 10.0)  # certificates are judged here, not time
     with redis_server(data_dir, authority) as port:

@@ -17,7 +17,6 @@ ELSEWHERE = {
     "backends/file_store/*": "tests/backends/test_file_store.py",
     "backends/ringer.py": "tests/backends/without_valkey/test_line.py",
     "backends/valkey/nodes.py": "tests/backends/valkey/test_sentinel.py",
-    "backends/valkey/seats.py": "tests/backends/test_stream_limit.py",
     "backends/without_valkey/*": "tests/backends/without_valkey/test_line.py",
     "backends/postgres/cursors.py": "tests/tenancy/test_row_security.py",
     "dashboard/account/adapters.py": "tests/dashboard/test_signing_up.py",

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from backends import tracing
+from backends import epochs, tracing
 from backends.postgres import clock
 from events.models import Journal
 from protocol.input.run_agent_input import RunRequest
@@ -56,7 +56,7 @@ def start(
         creator=starter.actor_id,
     )
     run = Run(
-        journal=Journal(id=new_id or clock.new_id()),
+        journal=Journal(id=new_id or clock.new_id(), epoch=epochs.latest),
         team=team,
         thread=thread,
         run_id=request.run_id,

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from django.db import connection, models
 
-from backends import tracing
+from backends import epochs, tracing
 from backends.postgres import clock
 from events.models import Journal
 from protocol.ids import above
@@ -66,6 +66,7 @@ def insert(run: Run, line: AuditEntry, limits: Limits | None) -> None:
         run.journal = Journal(id=next_id(run.thread_id))
         line.target = str(run.pk)
         _insert(run, line, limits)
+    run.journal.epoch = epochs.latest
     for instance in (run, run.journal):
         instance._state.adding, instance._state.db = False, connection.alias
 
