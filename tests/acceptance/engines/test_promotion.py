@@ -44,6 +44,7 @@ def test_nothing_is_lost_and_an_old_primary_is_left_alone(replicated: Replicated
     readers = [Reader(host, host.begin(script=script)["id"]) for _ in range(READERS)]
     for reader in readers:
         reader.until(2 * RATE)
+    epoch = host.ready()["epoch"]
     promoted_at, promotion = pair.fail_over(), time.time()
     position = [len(reader.events) for reader in readers]
     for reader, before in zip(readers, position, strict=True):
@@ -51,6 +52,7 @@ def test_nothing_is_lost_and_an_old_primary_is_left_alone(replicated: Replicated
         wait_for(lambda r=reader, n=before: len(r.events) > n, "events after it", left)
     following = started(host, AFTER - (time.monotonic() - promoted_at))
     host.wait_status(following, "succeeded")
+    wait_for(lambda: host.ready()["epoch"] > epoch, "the epoch of the new timeline", AFTER)
 
     old = pair.standby.start()  # alone on its port, and a primary in its own eyes
     old.ask("alter system reset synchronous_standby_names")
