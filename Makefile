@@ -8,18 +8,28 @@ JS := tests/conformance/js
 PEER := docs/examples/agent-framework
 GENERATOR := tests/clients/generators
 S3 := tests/backends/s3
+TOGETHER := tests/acceptance/deploy/together
+DURABLE := benchmarks/durable/peers
+PRODUCTS := tests/conformance/products/peers
 CLIENT := clients/js
-# Two processes, a file at a time, in the order of tests/conftest.py; ARGS=-n0 for one process.
-PARALLEL := -n 2 --dist loadscope --no-loadscope-reorder
+# A process for each core up to four (each has engines and hosts), a file at a time, in the order of
+# tests/conftest.py; ARGS=-n0 for one process.
+PARALLEL := -n logical --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 # Debian's oldest that is supported: the journal, recovery, migrations and tenancy on it.
 POSTGRES_15 := /usr/lib/postgresql/15/bin
 ON_POSTGRES_15 := tests/backends/test_postgres_version.py tests/events/test_commits.py tests/events/test_journal.py \
 	tests/events/test_writer.py tests/events/test_partitions.py tests/events/test_follow.py \
 	tests/events/test_checkpoints.py tests/runs/worker/test_reaper.py \
-	tests/backends/test_migrations.py tests/runs/worker/test_lost_connections.py \
+	tests/backends/functions tests/backends/test_migrations.py tests/runs/worker/test_lost_connections.py \
 	tests/runs/worker/test_lost_answers.py tests/runs/worker/test_claiming.py \
 	tests/runs/lifecycle/test_retention.py tests/acceptance/recovery/test_recovery.py tests/acceptance/recovery/test_without_valkey.py \
 	tests/teams/test_tenancy.py tests/tenancy
+# make test JOB=…: each alone, together everything.
+JOBS := unit tenancy acceptance conformance
+JOB_tenancy := tests/tenancy tests/bounds
+JOB_acceptance := tests/acceptance tests/deploy
+JOB_conformance := tests/conformance tests/clients tests/agui_client
+JOB_unit := tests $(addprefix --ignore=,$(JOB_tenancy) $(JOB_acceptance) $(JOB_conformance))
 BENCHMARKS := intake append latency memory hydration graceful_stop fairness purge overload sockets.one_socket dialects.cost streams.growth streams.commit_and_publish
 
 export PIP_ROOT_USER_ACTION := ignore
@@ -27,20 +37,24 @@ export PIP_ROOT_USER_ACTION := ignore
 test test-quick test-postgres-15: export PYTHONDONTWRITEBYTECODE :=
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run client test test-quick test-postgres-15 soak histories judges check bench bench-quick bench-peers audit lock counts vendor picture screenshot screenshots
+.PHONY: help run client test test-quick test-postgres-15 soak histories judges format check bench bench-quick bench-peers bench-durable audit lock counts vendor picture screenshot screenshots times
 
 help:
 	@echo "make run          start everything on http://127.0.0.1:8000 (PORT=…, ARGS=--reload)"
 	@echo "make test         all tests except the soak tests"
-	@echo "make test-quick   the tests that take less than three minutes together"
+	@echo "make test JOB=…   a part of them: $(JOBS)"
+	@echo "make test-quick   without hosts, browsers and npm, and fewer examples of Hypothesis"
+	@echo "make times        what the tests took, by job and by file"
 	@echo "make test-postgres-15  those that a PostgreSQL's version matters to, on Debian's 15"
 	@echo "make soak         the long ones"
 	@echo "make histories    what clients receive while a host is hurt for 10 minutes (HISTORIES_SECONDS=)"
 	@echo "make judges       every foreign client and verifier, and a line for each"
+	@echo "make format       the code's layout, as make check wants it"
 	@echo "make check        ruff, mypy, import contracts, migrations, file sizes"
 	@echo "make bench        the benchmarks, one script per promise"
 	@echo "make bench-quick  those that take less than three minutes together"
 	@echo "make bench-peers  this host beside CopilotKit's runtime and bare servers (needs Node)"
+	@echo "make bench-durable this host beside AgentServer, DBOS, Agno, Aegra and the floor (the index, Python 3.12)"
 	@echo "make client       clients/js built, and its modules that the host serves copied"
 	@echo "make audit        known holes in the pinned requirements (needs a package index)"
 	@echo "make lock         resolve the pinned requirements again (needs uv)"
@@ -54,10 +68,13 @@ run: .venv/run.stamp
 	@exec $(BIN)/python manage.py up $(ARGS)
 
 test: .venv/dev.stamp node
-	$(BIN)/python -m pytest $(PARALLEL) -m "not soak" $(ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) -m "not soak" $(if $(JOB),$(or $(JOB_$(JOB)),$(error JOB is $(JOB): choose one of $(JOBS)))) $(ARGS)
 
-test-quick: .venv/dev.stamp node
-	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not soak" $(ARGS)
+test-quick: .venv/dev.stamp
+	$(BIN)/python -m pytest $(PARALLEL) --hypothesis-profile dev -m "not slow and not soak" $(ARGS)
+
+times: .venv/dev.stamp
+	@$(BIN)/python -m tests.suite.times $(ARGS)
 
 test-postgres-15: .venv/dev.stamp
 	@if [ -x $(POSTGRES_15)/postgres ]; then \
@@ -77,6 +94,10 @@ histories: .venv/dev.stamp
 judges: .venv/dev.stamp node
 	$(BIN)/python -m tests.conformance.judges $(ARGS)
 
+format: .venv/dev.stamp
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
 check: .venv/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -84,7 +105,7 @@ check: .venv/dev.stamp
 	$(BIN)/lint-imports
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/python manage.py check
-	$(BIN)/python -m pytest -q tests/house
+	$(BIN)/python -m pytest -q tests/house tests/prose
 
 bench: .venv/dev.stamp
 	@set -e; for name in $(BENCHMARKS); do $(BIN)/python -m benchmarks.$$name $(ARGS); done
@@ -94,6 +115,9 @@ bench-quick: .venv/dev.stamp
 
 bench-peers: .venv/dev.stamp
 	$(BIN)/python -m benchmarks.peers $(ARGS)
+
+bench-durable: .venv/dev.stamp
+	$(BIN)/python -m benchmarks.durable $(ARGS)
 
 audit: .venv/dev.stamp
 	$(BIN)/pip-audit --strict --require-hashes --disable-pip --requirement requirements/run.lock
@@ -109,6 +133,16 @@ lock:
 		--no-annotate --no-emit-index-url -o $(GENERATOR)/requirements.lock $(GENERATOR)/requirements.in
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate --no-emit-index-url -o $(S3)/requirements.lock $(S3)/requirements.in
+	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-annotate --no-emit-index-url -o $(TOGETHER)/requirements.lock $(TOGETHER)/requirements.in
+	for peer in agentserver:3.11 dbos:3.11 agno:3.11 aegra:3.12; do \
+		$(UV) pip compile --quiet --universal --python-version $${peer#*:} --generate-hashes --no-header \
+			--no-annotate --no-emit-index-url -o $(DURABLE)/$${peer%:*}.lock $(DURABLE)/$${peer%:*}.in; \
+	done
+	for product in a2a-sdk openai-agents; do \
+		$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+			--no-annotate --no-emit-index-url -o $(PRODUCTS)/$$product.lock $(PRODUCTS)/$$product.in; \
+	done
 
 counts: .venv/dev.stamp
 	$(BIN)/python -m tests.counts
@@ -132,12 +166,12 @@ screenshots: .venv/dev.stamp
 	$(BIN)/python -m tests.acceptance.screenshots .data/screenshots $(ARGS)
 
 # The stamps say which lock file the environment holds, so that a second start installs nothing.
-.venv/run.stamp: requirements/run.lock | .venv/made.stamp
+.venv/run.stamp: requirements/run.lock | .venv/made.stamp $(BIN)/agui-host
 	@echo "Installing the dependencies, once …"
 	@$(INSTALL) $<
 	@touch $@
 
-.venv/dev.stamp: requirements/dev.lock | .venv/made.stamp
+.venv/dev.stamp: requirements/dev.lock | .venv/made.stamp $(BIN)/agui-host
 	@echo "Installing what the tests need, once …"
 	@$(INSTALL) $<
 	@touch $@
@@ -147,6 +181,12 @@ screenshots: .venv/dev.stamp
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || \
 		{ echo "Making the environment .venv …"; $(PYTHON) -m venv --clear .venv; }
 	@touch $@
+
+# The command of the installed package, for the clone.
+$(BIN)/agui-host: .venv/made.stamp
+	@printf '#!%s/python\nimport sys\n\nsys.path.insert(0, "%s")\nfrom agui_project.cli import main\n\nmain()\n' \
+		"$(CURDIR)/$(BIN)" "$(CURDIR)" > $@
+	@chmod +x $@
 
 # The clients of the conformance tests, with Node from PATH or else from its wheel. Without them
 # those tests skip by name, and fail where CI=true.

@@ -10,7 +10,7 @@ restarts of the program. ``AGUIEventEmitter`` and ``AGUIServer`` are for the oth
 from agui_client.client import AGUIClient
 from agui_client.cursors import Cursors
 from agui_client.emitter import AGUIEventEmitter
-from agui_client.errors import AGUIError, ConnectionLost, Refused, RunFailed, Untrusted
+from agui_client.errors import AGUIError, ConnectionLost, Refused, Reset, RunFailed, Untrusted
 from agui_client.host import HostClient
 from agui_client.producer import Producer
 from agui_client.server import AGUIServer
@@ -28,6 +28,7 @@ __all__ = [
     "HostClient",
     "Producer",
     "Refused",
+    "Reset",
     "RunFailed",
     "SyncAGUIClient",
     "Untrusted",

@@ -25,7 +25,7 @@ class Backoff:
         self._since: float | None = None
 
     async def again(self, error: Exception) -> None:
-        """Wait before the next try, after ``error``, as long as a server may ask for. Raises
+        """Wait before the next try, after ``error``, as long as a server can ask for. Raises
         Untrusted, and ConnectionLost once the timeout has passed."""
         raise_untrusted(error)
         now = time.monotonic()

@@ -1,4 +1,4 @@
-"""What the clients have in common: credentials, an HTTP client, and ``async with``."""
+"""The common parts of the clients: credentials, an HTTP client, and ``async with``."""
 
 import ssl
 from collections.abc import Mapping

@@ -1,12 +1,12 @@
 """AGUIClient: a conversation with an agent, from another program.
 
 With the run host a run does not depend on this process: a broken stream is resumed by cursor, a
-start that may have been lost is repeated under its Idempotency-Key, and no event comes twice.
+start that was possibly lost is repeated under its Idempotency-Key, and no event comes twice.
 """
 
 import ssl
 import uuid
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
 from urllib.parse import urljoin
@@ -16,7 +16,8 @@ import httpx
 from agui_client.backoff import Backoff
 from agui_client.caller import Caller
 from agui_client.conversation import Conversation
-from agui_client.errors import Broken, ConnectionLost, RunFailed
+from agui_client.cursors import Cursor, seq_of
+from agui_client.errors import Broken, ConnectionLost, OnReset, Reset, RunFailed
 from agui_client.reading import TERMINAL, Event, Transport, check, follow, frames, request
 
 PROTOCOL_VERSION = "1.0"
@@ -26,12 +27,14 @@ DEFAULT_AGENT = "default"
 class AGUIClient(Caller):
     """A thread with an agent behind ``endpoint``, such as ``https://host/agui/agent/docs/run``.
 
-    ``timeout``: seconds for which the server may be unreachable before ConnectionLost. ``api_key``
+    ``timeout``: seconds for which the server can be unreachable before ConnectionLost. ``api_key``
     is sent as a Bearer token. ``thread_id`` continues an earlier conversation. ``verify``: an
     ``ssl.SSLContext`` with the certificates to trust, or False to trust any. ``http_client`` is
-    used instead of one of our own, with its proxies, timeouts and TLS, and left open by ``close``;
-    a WebSocket takes its headers, and its TLS from ``verify``. One run at a time: ``cancel`` may be
-    called during it, everything else after it.
+    used instead of our own, with its proxies, timeouts and TLS, and left open by ``close``; a
+    WebSocket takes its headers, and its TLS from ``verify``. ``on_reset`` is called when the host's
+    history went back: events read before are void, and the run's events come again from the first;
+    without it, Reset is raised. One run at a time: ``cancel`` can be called during it, everything
+    else after it.
     """
 
     def __init__(
@@ -45,6 +48,7 @@ class AGUIClient(Caller):
         transport: Transport = "sse",
         verify: ssl.SSLContext | bool = True,
         http_client: httpx.AsyncClient | None = None,
+        on_reset: OnReset | None = None,
     ) -> None:
         limits = httpx.Timeout(timeout, connect=min(timeout, 10.0))
         super().__init__(limits, api_key, headers, verify, http_client)
@@ -52,6 +56,7 @@ class AGUIClient(Caller):
         self.transport: Transport = transport
         self._timeout = timeout
         self._verify = verify
+        self._on_reset = on_reset
         self._talk = Conversation(thread_id)
         self._log: str | None = None  # where the newest run's events are, if the server keeps them
         self._live: httpx.Response | None = None
@@ -68,7 +73,7 @@ class AGUIClient(Caller):
         return self._talk.interrupts
 
     async def send(self, message: str) -> str:
-        """The agent's whole answer. Raises RunFailed, Refused, ConnectionLost."""
+        """The agent's whole answer. Raises RunFailed, Refused, Reset, ConnectionLost."""
         return await self._to_the_end(self.run(message))
 
     async def stream(self, message: str) -> AsyncGenerator[str, None]:
@@ -104,41 +109,18 @@ class AGUIClient(Caller):
             **input,
         }
         talk.begin()
-        async with aclosing(self._started(body)) as events:
+        reading = self._through_resets(self._started(body), lambda: self._follow(0))
+        async with aclosing(reading) as events:
             async for event in events:
-                talk.take(event)
                 yield event
 
     async def connect(self, agent: str = DEFAULT_AGENT) -> AsyncGenerator[Event, None]:
         """The thread so far, as snapshots, then its live run until that ends. The run host only."""
-        url = f"{self._base()}/agent/{agent}/connect"
-        body = {"threadId": self.thread_id, "protocolVersion": PROTOCOL_VERSION, "messages": []}
-        backoff = Backoff(self._timeout)
         self._talk.begin()
-        while True:
-            buffered: list[Event] = []
-            try:
-                async with self._http.stream(
-                    "POST", url, json=body, headers=self._headers
-                ) as answer:
-                    await check(answer)
-                    self._remember(answer)
-                    async for seq, event in frames(answer):
-                        buffered += [event] if event else []
-                        if seq is not None:
-                            # Until the first numbered event a break repeats everything: nothing was
-                            # shown.
-                            async with aclosing(self._rest(answer, buffered, seq)) as events:
-                                async for each in events:
-                                    self._talk.take(each)
-                                    yield each
-                            return
-                    for each in buffered:
-                        self._talk.take(each)
-                        yield each
-                    return
-            except (Broken, httpx.TransportError) as error:
-                await backoff.again(error)
+        reading = self._through_resets(self._joined(agent), lambda: self._joined(agent))
+        async with aclosing(reading) as events:
+            async for event in events:
+                yield event
 
     async def cancel(self) -> bool:
         """Stop the newest run; whether the server was told. Without the run host: hang up."""
@@ -157,6 +139,51 @@ class AGUIClient(Caller):
             async for event in events:
                 _raise_error(event)
         return self._talk.answer
+
+    async def _through_resets(
+        self, events: AsyncGenerator[Event, None], again: Callable[[], AsyncGenerator[Event, None]]
+    ) -> AsyncGenerator[Event, None]:
+        """The events; after a reset, if the program is told of it, those of ``again``."""
+        while True:
+            try:
+                async with aclosing(events):
+                    async for event in events:
+                        self._talk.take(event)
+                        yield event
+                return
+            except Reset as reset:
+                self._talk.begin_again()
+                if self._on_reset is None:
+                    raise
+                self._on_reset(reset)
+            events = again()
+
+    async def _joined(self, agent: str) -> AsyncGenerator[Event, None]:
+        url = f"{self._base()}/agent/{agent}/connect"
+        body = {"threadId": self.thread_id, "protocolVersion": PROTOCOL_VERSION, "messages": []}
+        backoff = Backoff(self._timeout)
+        while True:
+            buffered: list[Event] = []
+            try:
+                async with self._http.stream(
+                    "POST", url, json=body, headers=self._headers
+                ) as answer:
+                    await check(answer)
+                    self._remember(answer)
+                    async for cursor, event in frames(answer):
+                        buffered += [event] if event else []
+                        if cursor is not None:
+                            # Until the first numbered event a break repeats everything: nothing was
+                            # shown.
+                            async with aclosing(self._rest(answer, buffered, cursor)) as events:
+                                async for each in events:
+                                    yield each
+                            return
+                    for each in buffered:
+                        yield each
+                    return
+            except (Broken, httpx.TransportError) as error:
+                await backoff.again(error)
 
     async def _started(self, body: Event) -> AsyncGenerator[Event, None]:
         """POST until the server has the run, then its events."""
@@ -190,20 +217,20 @@ class AGUIClient(Caller):
                 yield event
 
     async def _rest(
-        self, answer: httpx.Response, buffered: list[Event], after: int
+        self, answer: httpx.Response, buffered: list[Event], after: Cursor
     ) -> AsyncGenerator[Event, None]:
-        """Yield the buffered events, then the answer to its end, then what a break left out."""
+        """Yield the buffered events, then its answer, then the events that a break left out."""
         self._live = answer
         for replayed in buffered:
             yield replayed
             if replayed["type"] in TERMINAL:
                 return
         try:
-            async for seq, event in frames(answer):
-                if seq is not None:
-                    if seq > after + 1 and self._log:
-                        break  # the log has what is missing here
-                    after = seq
+            async for cursor, event in frames(answer):
+                if cursor is not None:
+                    if seq_of(cursor) > seq_of(after) + 1 and self._log:
+                        break  # the log has the missing events
+                    after = cursor
                 if event is not None:
                     yield event
                     if event["type"] in TERMINAL:
@@ -222,7 +249,7 @@ class AGUIClient(Caller):
                 async for event in events:
                     yield event
 
-    async def _follow(self, after: int) -> AsyncGenerator[Event, None]:
+    async def _follow(self, after: Cursor) -> AsyncGenerator[Event, None]:
         url = self._log or ""
         reading = follow(
             self._http, url, after, transport=self.transport, timeout=self._timeout,
@@ -233,7 +260,7 @@ class AGUIClient(Caller):
                 yield event
 
     def _remember(self, answer: httpx.Response) -> None:
-        # A server that keeps the log says where it is.
+        # A server that keeps the log sends its address.
         if location := answer.headers.get("content-location"):
             self._log = urljoin(str(answer.url), location)
 

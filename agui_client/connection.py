@@ -16,7 +16,7 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
 from agui_client.backoff import Backoff
-from agui_client.errors import AGUIError, Broken, ConnectionLost, Refused
+from agui_client.errors import AGUIError, Broken, ConnectionLost, Refused, Reset
 from agui_client.reading import AGAIN, Event
 from agui_client.sockets import opened
 from agui_client.subscription import Subscription
@@ -36,7 +36,7 @@ class Connection:
         timeout: float,
         verify: ssl.SSLContext | bool,
     ) -> None:
-        """``timeout``: seconds without the host before those who wait get ConnectionLost."""
+        """``timeout``: seconds without the host before waiting callers get ConnectionLost."""
         self.opens = 0
         self._address = address
         self._headers = headers
@@ -53,7 +53,7 @@ class Connection:
     async def call(self, method: str, params: Event, then: Then | None = None) -> Event:
         """The result of a request that means the same each time it is sent.
 
-        ``then`` gets the result before any frame behind it is looked at. Raises Refused, Untrusted,
+        ``then`` gets the result before any later frame is read. Raises Refused, Untrusted,
         ConnectionLost.
         """
         backoff = Backoff(self._timeout)
@@ -154,7 +154,7 @@ class Connection:
             call.settle(frame)
         elif frame.get("method") == "end":
             if (ended := self._names.pop(params["subscription"], None)) is not None:
-                ended.end(params["reason"])
+                ended.end(params)
         elif (subscription := self._names.get(params.get("subscription", ""))) is not None:
             subscription.put(params)
 
@@ -204,6 +204,8 @@ class _Call:
         number, data = int(error["code"]), error.get("data") or {}
         if number in AGAIN:
             self.answer.set_exception(Broken(error["message"], float(data.get("retry_after", 0))))
+        elif data.get("code") == "reset":
+            self.answer.set_exception(Reset.of(data.get("details") or {}, number))
         else:
             refused = Refused(number, str(data.get("code", "")), error["message"])
             self.answer.set_exception(refused)

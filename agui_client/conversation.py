@@ -1,4 +1,4 @@
-"""What a client remembers of its thread: enough to continue, even with stateless servers."""
+"""A client's memory of its thread: enough to continue, even with stateless servers."""
 
 import uuid
 from typing import Any
@@ -15,6 +15,7 @@ class Conversation:
         self.state: Any = None
         self.interrupts: list[Event] = []
         self._texts: dict[str, list[str]] = {}
+        self._before: list[Event] = []
 
     def say(self, text: str) -> Event:
         """A new message of the user."""
@@ -25,6 +26,12 @@ class Conversation:
     def begin(self) -> None:
         """Begin a run, with its own text and questions."""
         self._texts, self.interrupts = {}, []
+        self._before = list(self.messages)
+
+    def begin_again(self) -> None:
+        """Forget the run's messages: its log is read again."""
+        self.messages = self._before
+        self.begin()
 
     @property
     def answer(self) -> str:

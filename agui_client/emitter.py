@@ -1,7 +1,7 @@
 """AGUIEventEmitter: the events of one run as server-sent events, through the SDK's encoder.
 
-It remembers what is open, so that a notebook needs no ids: text and arguments go to the message or
-call that was started last.
+It remembers the open parts, so that a notebook needs no ids: text and arguments go to the message
+or call that was started last.
 """
 
 import uuid
@@ -56,7 +56,7 @@ class AGUIEventEmitter:
         return self._encode(RunErrorEvent(message=message, code=code or "UNKNOWN_ERROR"))
 
     def emit_text_start(self, message_id: str | None = None) -> str:
-        """TEXT_MESSAGE_START; what follows belongs to it."""
+        """TEXT_MESSAGE_START; the next events belong to it."""
         self._message_id = message_id or str(uuid.uuid4())
         return self._encode(TextMessageStartEvent(message_id=self._message_id, role="assistant"))
 
@@ -76,7 +76,7 @@ class AGUIEventEmitter:
         tool_call_id: str | None = None,
         parent_message_id: str | None = None,
     ) -> str:
-        """TOOL_CALL_START; what follows belongs to it."""
+        """TOOL_CALL_START; the next events belong to it."""
         self._tool_call_id = tool_call_id or str(uuid.uuid4())
         return self._encode(
             ToolCallStartEvent(
@@ -92,7 +92,7 @@ class AGUIEventEmitter:
         return self._encode(ToolCallArgsEvent(tool_call_id=open_id, delta=delta))
 
     def emit_tool_call_end(self) -> str:
-        """TOOL_CALL_END; a result may still follow."""
+        """TOOL_CALL_END; a result can still follow."""
         open_id = _opened(self._tool_call_id, "emit_tool_call_start")
         return self._encode(ToolCallEndEvent(tool_call_id=open_id))
 

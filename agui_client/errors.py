@@ -1,6 +1,8 @@
 """The exceptions that this client raises."""
 
 import ssl
+from collections.abc import Callable, Mapping
+from typing import Any
 
 
 class AGUIError(Exception):
@@ -17,10 +19,36 @@ class Refused(AGUIError):
         self.message = message
 
 
+class Reset(Refused):
+    """The host's database lost the newest events that you have: its history went back.
+
+    Your copy may differ from this log. Reading it again starts with its first event.
+    ``epoch`` is that of the history, ``head`` the newest ``seq`` there is now, where the host names
+    them; ``log`` what was read: ``{"run"}``, ``{"thread_id"}``, or empty for the feed.
+    """
+
+    def __init__(
+        self, epoch: int | None = None, head: int | None = None, status: int = 410
+    ) -> None:
+        super().__init__(status, "reset", "The history of the host's database went back.")
+        self.epoch = epoch
+        self.head = head
+        self.log: dict[str, Any] = {}
+
+    @classmethod
+    def of(cls, details: Mapping[str, Any], status: int = 410) -> "Reset":
+        """The reset that the host describes."""
+        return cls(details.get("epoch"), details.get("head"), status)
+
+
+OnReset = Callable[[Reset], object]
+"""A program's reaction to a Reset, before the log is read again."""
+
+
 class ConnectionLost(AGUIError):
     """The server could not be reached for as long as ``timeout`` allows.
 
-    The run may well continue: with the run host, ``connect()`` finds it again.
+    The run probably continues: with the run host, ``connect()`` finds it again.
     """
 
 

@@ -7,7 +7,7 @@ answers their questions and cancels them, and is where it was after any break.
 import json
 import ssl
 import uuid
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
 from urllib.parse import urljoin
@@ -16,7 +16,8 @@ import httpx
 
 from agui_client.caller import Caller
 from agui_client.connection import Connection
-from agui_client.cursors import Cursors
+from agui_client.cursors import Cursor, Cursors
+from agui_client.errors import OnReset, Reset
 from agui_client.reading import Event, Numbered, request
 from agui_client.subscription import Subscription
 
@@ -32,10 +33,12 @@ FEED = "feed"
 class HostClient(Caller):
     """The runs of a team on the host at ``host``, such as ``https://agents.example.com``.
 
-    ``timeout``: seconds for which the host may be away before ConnectionLost. ``cursors``: where
+    ``timeout``: seconds for which the host can be away before ConnectionLost. ``cursors``: where
     the positions of the runs it follows are kept; with them, a program that was killed continues
     where it was. ``verify`` and ``http_client`` as for AGUIClient. ``window``: events of one run
-    that may be under way at once. Every method may be called from many tasks.
+    that can be under way at once. ``on_reset`` is called when the host's history went back, with
+    the ``log`` whose events are then void: they come again from the first. Without it, Reset is
+    raised, and the next call begins there. Every method can be called from many tasks.
     """
 
     def __init__(
@@ -49,12 +52,14 @@ class HostClient(Caller):
         window: int = 256,
         verify: ssl.SSLContext | bool = True,
         http_client: httpx.AsyncClient | None = None,
+        on_reset: OnReset | None = None,
     ) -> None:
         super().__init__(timeout, api_key, headers, verify, http_client)
         self._host = host
         self._timeout = timeout
         self._window = window
         self._cursors = cursors
+        self._on_reset = on_reset
         address = urljoin(host, "/ws/").replace("http", "ws", 1)
         more = {**self._http.headers, **self._headers}
         self._connection = Connection(address, more, timeout=timeout, verify=verify)
@@ -95,7 +100,7 @@ class HostClient(Caller):
         return dict((await self._connection.call("run.start", params))["run"])
 
     async def cancel(self, run_id: str) -> Run:
-        """Stop a run; one that has ended stays as it is."""
+        """Stop a run; an ended run stays as it is."""
         return dict((await self._connection.call("run.cancel", {"run": run_id}))["run"])
 
     async def get(self, run_id: str) -> Run:
@@ -111,27 +116,35 @@ class HostClient(Caller):
         """The run once it has ended."""
         run = await self.get(run_id)
         if run["status"] not in ENDED:
-            async with aclosing(self._read_run(run_id, run["events"])) as events:
+            reading = self._subscription(
+                "run.subscribe", {"run": run_id}, run["events"], cursor_of, on_reset=_nothing
+            )
+            async with aclosing(reading.read()) as events:
                 async for _ in events:
                     pass
             run = await self.get(run_id)
         return run
 
-    async def follow(self, run_id: str, after: int | None = None) -> AsyncGenerator[Numbered, None]:
+    async def follow(
+        self, run_id: str, after: Cursor | None = None
+    ) -> AsyncGenerator[Numbered, None]:
         """The (seq, event) pairs of a run after ``after``, until it has ended.
 
         Without ``after`` from the position in ``cursors``, else from the start. An event counts as
-        done when the next one is taken: one whose handling was cut off comes again.
+        done when the next one is taken: an event whose handling was cut off comes again.
         """
         if after is None:
             after = self._position(run_id)
-        async with aclosing(self._read_run(run_id, after or 0)) as frames:
+        reading = self._subscription(
+            "run.subscribe", {"run": run_id}, after or 0, cursor_of, name=run_id
+        )
+        async with aclosing(reading.read()) as frames:
             async for frame in frames:
                 yield frame["seq"], frame["event"]
-                self._save(run_id, frame["seq"])
+                self._save(run_id, cursor_of(frame))
 
     async def follow_thread(
-        self, thread_id: str, after: int | Mapping[str, Any] | None = None
+        self, thread_id: str, after: Cursor | Mapping[str, Any] | None = None
     ) -> AsyncGenerator[tuple[str, int, Event], None]:
         """The (run, seq, event) of a thread's runs, of now and later; it never ends.
 
@@ -141,26 +154,24 @@ class HostClient(Caller):
             "thread.subscribe",
             {"thread_id": thread_id},
             after,
-            lambda frame: {"run": frame["run"], "seq": frame["seq"]},
+            lambda frame: {"run": frame["run"], "seq": cursor_of(frame)},
         )
         async with aclosing(subscription.read()) as frames:
             async for frame in frames:
                 yield frame["run"], frame["seq"], frame["event"]
 
-    async def feed(self, after: int | None = None) -> AsyncGenerator[Event, None]:
+    async def feed(self, after: Cursor | None = None) -> AsyncGenerator[Event, None]:
         """What happens to the team's runs and questions; it never ends.
 
         Without ``after`` from the position in ``cursors``, else from now; 0: from the oldest.
         """
         if after is None:
             after = self._position(FEED)
-        subscription = self._subscription(
-            "team.subscribe", {}, after, lambda frame: frame["cursor"]
-        )
+        subscription = self._subscription("team.subscribe", {}, after, cursor_of, name=FEED)
         async with aclosing(subscription.read()) as frames:
             async for frame in frames:
                 yield {name: value for name, value in frame.items() if name != "subscription"}
-                self._save(FEED, frame["cursor"])
+                self._save(FEED, cursor_of(frame))
 
     # --- questions
 
@@ -184,19 +195,34 @@ class HostClient(Caller):
         await self._connection.close()
         await super().close()
 
-    def _read_run(self, run_id: str, after: int) -> AsyncGenerator[Event, None]:
-        target = {"run": run_id}
-        return self._subscription("run.subscribe", target, after, lambda frame: frame["seq"]).read()
+    def _subscription(
+        self,
+        method: str,
+        target: Event,
+        after: Any,
+        place: Callable[[Event], Any],
+        *,
+        name: str | None = None,
+        on_reset: OnReset | None = None,
+    ) -> Subscription:
+        """``name``: that of its position among the cursors."""
 
-    def _subscription(self, method: str, target: Event, after: Any, place: Any) -> Subscription:
+        def restart(reset: Reset) -> None:
+            if name is not None and self._cursors is not None:
+                self._cursors.restart(name)
+            if self._on_reset is None:
+                raise reset
+            self._on_reset(reset)
+
         return Subscription(
-            self._connection, method, target, after, window=self._window, place=place
-        )
+            self._connection, method, target, after, window=self._window, place=place,
+            on_reset=on_reset or restart,
+        )  # fmt: skip
 
-    def _position(self, name: str) -> int | None:
+    def _position(self, name: str) -> Cursor | None:
         return None if self._cursors is None else self._cursors.get(name)
 
-    def _save(self, name: str, position: int) -> None:
+    def _save(self, name: str, position: Cursor) -> None:
         if self._cursors is not None:
             self._cursors.save(name, position)
 
@@ -206,7 +232,7 @@ class HostClient(Caller):
             page = await self._get(url, query)
             for row in page["results"]:
                 yield row
-            # The next page's address has the query in it; behind a proxy it may have another host.
+            # The next page's address has the query in it; behind a proxy it can have another host.
             url = page["next"] and urljoin(self._host, httpx.URL(page["next"]).raw_path.decode())
             query = {}
 
@@ -216,3 +242,13 @@ class HostClient(Caller):
             self._http, "GET", url, self._timeout, headers=self._headers, params=query or None
         )
         return json.loads(answer.content)
+
+
+def cursor_of(frame: Event) -> Cursor:
+    """The place of a frame; a host that names no cursor counts on the ``seq``."""
+    cursor: Cursor = frame["cursor"] if "cursor" in frame else frame["seq"]
+    return cursor
+
+
+def _nothing(_: Reset) -> None:
+    """A caller that waits for a run's end has read nothing that could be lost."""

@@ -1,8 +1,8 @@
 """Producer: hands in the events of a run that this program executes itself.
 
-A batch is sent until the host has answered it, and stored once: its number says so. While there is
-nothing to send, the newest one is repeated without its events, so that the host knows that this
-program is alive, and this program whether its run was cancelled.
+A batch is sent until the host has answered it, and stored once, thanks to its number. While there
+is nothing to send, the newest one is repeated without its events, so that the host sees that this
+program is alive, and this program sees whether its run was cancelled.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ class Producer:
     """Feeds one run of an external agent: ``async with await Producer.open(…) as run``.
 
     Leaving the block ends the run; by an exception, with RUN_ERROR. ``ended`` is set when the run
-    has ended in any way, as by a cancel. One batch at a time: ``send`` may be called by several
+    has ended in any way, as by a cancel. One batch at a time: ``send`` can be called by several
     tasks.
     """
 
@@ -93,7 +93,7 @@ class Producer:
             await self.leave()
 
     async def leave(self) -> None:
-        """Stop without ending the run; another producer may continue it with the next epoch."""
+        """Stop without ending the run; another producer can continue it with the next epoch."""
         self._beating.cancel()
         with suppress(asyncio.CancelledError):
             await self._beating

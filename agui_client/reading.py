@@ -5,6 +5,7 @@ counts as a break: the reader comes back with its cursor, and the host's log fil
 """
 
 import json
+import re
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
@@ -14,7 +15,8 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 
 from agui_client.backoff import Backoff
-from agui_client.errors import Broken, Refused
+from agui_client.cursors import Cursor, behind, seq_of
+from agui_client.errors import Broken, Refused, Reset
 from agui_client.sockets import opened
 from agui_client.sse import Decoder, FrameTooLarge
 
@@ -22,15 +24,16 @@ Event = dict[str, Any]
 Numbered = tuple[int, Event]
 Transport = Literal["sse", "websocket"]
 
+_CURSOR = re.compile("(?:[0-9]+-)?[0-9]+")
 TERMINAL = frozenset({"RUN_FINISHED", "RUN_ERROR"})
 AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""Statuses after which the same request may succeed later."""
+"""Statuses after which the same request can succeed later."""
 
 
 async def follow(
     http: httpx.AsyncClient,
     url: str,
-    after: int,
+    after: Cursor,
     *,
     transport: Transport,
     timeout: float,
@@ -39,8 +42,8 @@ async def follow(
 ) -> AsyncGenerator[Numbered, None]:
     """The log at ``url`` after ``after``, until its terminal event.
 
-    ``headers`` join those of ``http``; ``verify`` is for the WebSocket. Raises Refused, Untrusted,
-    and ConnectionLost after ``timeout`` seconds without an answer.
+    ``headers`` join those of ``http``; ``verify`` is for the WebSocket. Raises Refused, Reset,
+    Untrusted, and ConnectionLost after ``timeout`` seconds without an answer.
     """
     backoff = Backoff(timeout)
     while True:
@@ -51,10 +54,10 @@ async def follow(
         )
         try:
             async with aclosing(reading):
-                async for seq, event in reading:
-                    if seq <= after:
+                async for cursor, event in reading:
+                    if (seq := seq_of(cursor)) <= seq_of(after):
                         continue
-                    after = seq
+                    after = cursor
                     yield seq, event
                     if event["type"] in TERMINAL:
                         return
@@ -66,40 +69,40 @@ async def follow(
 
 
 async def _sse(
-    http: httpx.AsyncClient, url: str, after: int, backoff: Backoff, more: Mapping[str, str]
-) -> AsyncGenerator[Numbered, None]:
+    http: httpx.AsyncClient, url: str, after: Cursor, backoff: Backoff, more: Mapping[str, str]
+) -> AsyncGenerator[tuple[Cursor, Event], None]:
     headers = {**more, "Accept": "text/event-stream", "Last-Event-ID": str(after)}
     try:
         async with http.stream("GET", url, headers=headers) as answer:
             await check(answer)
             backoff.succeeded()
-            position = after
-            async for seq, event in frames(answer):
-                if seq is None:
+            position = seq_of(after)
+            async for cursor, event in frames(answer):
+                if cursor is None:
                     continue
-                if seq > position + 1:
+                if (seq := seq_of(cursor)) > position + 1:
                     raise Broken(f"{seq} came after {position}")
                 position = max(position, seq)
                 if event is not None:
-                    yield seq, event
+                    yield cursor, event
     except httpx.TransportError as error:
         raise Broken(repr(error)) from error
 
 
 async def _socket(
     url: str,
-    after: int,
+    after: Cursor,
     backoff: Backoff,
     headers: Mapping[str, str],
     verify: ssl.SSLContext | bool,
-) -> AsyncGenerator[Numbered, None]:
-    """Frame k of the socket, from 0, has seq after + 1 + k."""
-    seq = after
+) -> AsyncGenerator[tuple[Cursor, Event], None]:
+    """Frame k of the socket, from 1, is k events behind ``after``."""
+    frames = 0
     async with opened(f"{socket_address(url)}?after={after}", headers, verify) as socket:
         async for text in socket:
             backoff.succeeded()
-            seq += 1
-            yield seq, json.loads(text)
+            frames += 1
+            yield behind(after, frames), json.loads(text)
 
 
 def socket_address(url: str) -> str:
@@ -110,16 +113,18 @@ def socket_address(url: str) -> str:
     return urlunsplit((scheme, parts.netloc, f"/ws/runs/{run}/", "", ""))
 
 
-async def frames(answer: httpx.Response) -> AsyncIterator[tuple[int | None, Event | None]]:
-    """The (seq, event) pairs of an answer; a seq without an event only moves the cursor."""
+async def frames(answer: httpx.Response) -> AsyncIterator[tuple[str | None, Event | None]]:
+    """The (cursor, event) pairs of an answer; some have only one of the two. Raises Reset."""
     decoder = Decoder()
     try:
         async for chunk in answer.aiter_raw():
             for frame in decoder.feed(chunk):
                 event = json.loads(frame.data) if frame.data else None
-                seq = int(frame.id) if frame.id and frame.id.isdecimal() else None
-                if seq is not None or event is not None:
-                    yield seq, event
+                if frame.event == "reset" and event is not None:
+                    raise Reset.of(event)
+                cursor = frame.id if frame.id and _CURSOR.fullmatch(frame.id) else None
+                if cursor is not None or event is not None:
+                    yield cursor, event
     except (FrameTooLarge, ValueError) as error:
         raise Broken(f"not a stream of events: {error}") from error
 
@@ -149,20 +154,23 @@ async def request(
 
 
 async def check(answer: httpx.Response) -> None:
-    """Raises Refused for an answer that is final, Broken for one that may differ later."""
+    """Raises Refused for an answer that is final, Broken for a temporary one."""
     if answer.is_success:
         return
     body = await answer.aread()
     if answer.status_code in AGAIN:
         delay = answer.headers.get("retry-after", "")
         raise Broken(answer.status_code, float(delay) if delay.isdecimal() else 0.0)
-    raise Refused(answer.status_code, *error_of(body))
+    code, message, details = error_of(body)
+    if code == "reset":
+        raise Reset.of(details, answer.status_code)
+    raise Refused(answer.status_code, code, message)
 
 
-def error_of(body: bytes) -> tuple[str, str]:
-    """Code and message of an error answer, in the host's form or any other."""
+def error_of(body: bytes) -> tuple[str, str, Mapping[str, Any]]:
+    """Code, message and details of an error answer, in the host's form or any other."""
     try:
         error = json.loads(body)["error"]
-        return str(error["code"]), str(error["message"])
+        return str(error["code"]), str(error["message"]), dict(error.get("details") or {})
     except (ValueError, KeyError, TypeError):
-        return "", body[:200].decode("utf-8", "replace")
+        return "", body[:200].decode("utf-8", "replace"), {}

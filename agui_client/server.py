@@ -1,6 +1,6 @@
 """AGUIServer: one agent as an AG-UI server, an ASGI app without a framework.
 
-For workshops and for agents in processes of their own; the run host then hosts it as an ``http``
+For workshops and for agents in separate processes; the run host then hosts it as an ``http``
 agent. Serve it with any ASGI server, such as ``granian --interface asgi module:app``.
 """
 
@@ -78,7 +78,7 @@ class AGUIServer:
         emitter = AGUIEventEmitter(input["threadId"], input["runId"])
         headers = [
             (b"content-type", emitter.content_type.encode()),
-            (b"cache-control", b"no-cache"),
+            (b"cache-control", b"no-cache, no-transform"),
             (b"x-accel-buffering", b"no"),
         ]
         await send({"type": "http.response.start", "status": 200, "headers": headers})

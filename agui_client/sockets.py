@@ -8,9 +8,10 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from websockets.typing import Subprotocol
 
-from agui_client.errors import Broken, Refused
+from agui_client.errors import Broken, Refused, Reset
 
 CLOSED_FOR_GOOD = range(4400, 4412)
+RESET = 4411
 TOO_SLOW = 4408
 MAX_MESSAGE = 32 * 1024 * 1024
 
@@ -25,7 +26,7 @@ async def opened(
 ) -> AsyncGenerator[ClientConnection, None]:
     """An open socket; of ``headers`` it sends the Authorization.
 
-    Raises Broken where another try may help, and Refused where none will.
+    Raises Broken where another try can help, and Refused where none will.
     """
     authorization = {
         name: text for name, text in headers.items() if name.lower() == "authorization"
@@ -45,6 +46,8 @@ async def opened(
     except ConnectionClosed as error:
         code = error.rcvd.code if error.rcvd else 1006
         if code in CLOSED_FOR_GOOD and code != TOO_SLOW:
+            if code == RESET:
+                raise Reset(status=code) from None
             raise Refused(code, error.rcvd.reason if error.rcvd else "", "socket closed") from None
         raise Broken(f"closed with {code}") from error
     except (OSError, InvalidHandshake, TimeoutError, ValueError) as error:

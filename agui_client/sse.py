@@ -21,6 +21,7 @@ class Frame:
 
     id: str | None
     data: str | None
+    event: str = ""
 
 
 class Decoder:
@@ -30,6 +31,7 @@ class Decoder:
         self._decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
         self._rest: list[str] = []
         self._data: list[str] = []
+        self._event = ""
         self._size = 0
         self._id: str | None = None
         self._after_cr = False
@@ -56,8 +58,9 @@ class Decoder:
                 self._field(line)
             else:
                 self._size = len(rest)
-                frames.append(Frame(self._id, "\n".join(self._data) if self._data else None))
-                self._data = []
+                data = "\n".join(self._data) if self._data else None
+                frames.append(Frame(self._id, data, self._event))
+                self._data, self._event = [], ""
         return frames
 
     def _field(self, line: str) -> None:
@@ -65,5 +68,7 @@ class Decoder:
         value = value.removeprefix(" ")
         if name == "data":
             self._data.append(value)
+        elif name == "event":
+            self._event = value
         elif name == "id" and "\0" not in value:
             self._id = value

@@ -4,19 +4,19 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from typing import Any, Protocol
 
-from agui_client.errors import AGUIError, Refused
+from agui_client.errors import AGUIError, OnReset, Refused, Reset
 from agui_client.reading import Event
 
 REFUSED = {
-    "purged": (410, "purged", "What came after this position was erased."),
-    "revoked": (403, "forbidden", "You may no longer read this."),
+    "purged": (410, "purged", "The events after this position were erased."),
+    "revoked": (403, "forbidden", "You can no longer read this."),
 }
 """The errors that become of the host's reasons to end a subscription early."""
 PLACE = ("run", "seq", "cursor")
 
 
 class Opener(Protocol):
-    """What a subscription needs of its connection."""
+    """The part of a connection that a subscription needs."""
 
     async def subscribe(self, subscription: "Subscription") -> None:
         """Deliver its frames from its position on."""
@@ -40,8 +40,12 @@ class Subscription:
         *,
         window: int,
         place: Callable[[Event], Any],
+        on_reset: OnReset,
     ) -> None:
-        """``after`` is where to begin, and ``place`` makes the same of a frame."""
+        """``after`` is where to begin, and ``place`` makes the same of a frame.
+
+        ``on_reset`` is called before all is read again from its start; it can raise instead.
+        """
         self.method = method
         self.name: str | None = None
         self._connection = connection
@@ -49,6 +53,7 @@ class Subscription:
         self._after = after
         self._window = window
         self._place = place
+        self._on_reset = on_reset
         self._frames: asyncio.Queue[Event | str | AGUIError] = asyncio.Queue()
         self._taken = 0
 
@@ -58,20 +63,34 @@ class Subscription:
         return {**self._target, **after, "window": self._window}
 
     async def read(self) -> AsyncGenerator[Event, None]:
-        """The frames until the end. Raises Refused, Untrusted, ConnectionLost."""
+        """The frames until the end. Raises Refused, Reset, Untrusted, ConnectionLost."""
         try:
-            await self._connection.subscribe(self)
+            await self._open()
             while (frame := await self._frames.get()) != "finished":
-                if isinstance(frame, AGUIError):
+                if isinstance(frame, Reset):
+                    self._restart(frame)
+                elif isinstance(frame, AGUIError):
                     raise frame
-                if isinstance(frame, str):  # The host gave up waiting for acknowledgements.
-                    await self._connection.subscribe(self)
+                if isinstance(frame, str | Reset):  # A str: it waited for acknowledgements.
+                    await self._open()
                     continue
                 self._after = self._place(frame)
                 self._acknowledge(frame)
                 yield frame
         finally:
             self._connection.leave(self)
+
+    async def _open(self) -> None:
+        try:
+            await self._connection.subscribe(self)
+        except Reset as reset:
+            self._restart(reset)
+            await self._connection.subscribe(self)
+
+    def _restart(self, reset: Reset) -> None:
+        self._after = 0
+        reset.log = dict(self._target)
+        self._on_reset(reset)
 
     def _acknowledge(self, frame: Event) -> None:
         self._taken += 1
@@ -89,7 +108,7 @@ class Subscription:
             self._after = result.get("cursor")
 
     def rewind(self) -> None:
-        """The socket broke: what was not taken comes again."""
+        """The socket broke: frames that were not taken come again."""
         self.name = None
         while not self._frames.empty():
             self._frames.get_nowait()
@@ -97,9 +116,12 @@ class Subscription:
     def put(self, frame: Event) -> None:
         self._frames.put_nowait(frame)
 
-    def end(self, reason: str) -> None:
-        self.name = None
-        self._frames.put_nowait(Refused(*REFUSED[reason]) if reason in REFUSED else reason)
+    def end(self, note: Event) -> None:
+        self.name, reason = None, note["reason"]
+        if reason == "reset":
+            self._frames.put_nowait(Reset.of(note))
+        else:
+            self._frames.put_nowait(Refused(*REFUSED[reason]) if reason in REFUSED else reason)
 
     def fail(self, error: AGUIError) -> None:
         self.name = None

@@ -1,4 +1,4 @@
-"""The same client for programs without asyncio: a loop in a thread of its own does the work."""
+"""The same client for programs without asyncio: a loop in its own thread does the work."""
 
 import asyncio
 import threading

@@ -1,1 +1,1 @@
-"""Wiring of the AG-UI run host, and the leaf modules every room may use."""
+"""Wiring of the AG-UI run host, and the leaf modules every room can use."""

@@ -1,4 +1,4 @@
-"""`python -m agui_project COMMAND`: how the host starts processes of its own."""
+"""`python -m agui_project COMMAND`: how the host starts its own processes."""
 
 import sys
 

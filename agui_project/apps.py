@@ -7,4 +7,4 @@ class ProjectConfig(AppConfig):
     name = "agui_project"
 
     def ready(self) -> None:
-        from agui_project import checks  # noqa: F401  (registers the system checks)
+        from agui_project import checks  # noqa: F401  (registers the system checks

@@ -10,7 +10,8 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import connections
 
-from backends.postgres import roles
+from agui_host.backends.postgres import roles
+from agui_project import foreign_modules
 
 OLDEST = 150_000
 LONGEST_HEARTBEAT = 25
@@ -59,7 +60,7 @@ def numbers(**kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.security, deploy=True)
 def database_login(**kwargs: Any) -> list[CheckMessage]:
-    """Warn if code in web and worker could see all teams by SQL of its own."""
+    """Warn if code in web and worker could see all teams by its own SQL."""
     if not roles.can_be_left(here=False):
         return []
     return [
@@ -78,3 +79,9 @@ def names(**kwargs: Any) -> list[CheckMessage]:
         Warning(f"{name} is not a setting.", hint=f"Did you mean {likely}?", id="agui.W004")
         for name, likely in settings.AGUI_MISSPELT.items()
     ]
+
+
+@register()
+def foreign(**kwargs: Any) -> list[CheckMessage]:
+    """Warn about modules of others that cannot be imported."""
+    return [Warning(f"{line}.", id="agui.W006") for line in foreign_modules.hidden()]

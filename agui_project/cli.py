@@ -11,8 +11,8 @@ import tomllib
 from collections.abc import Sequence
 from contextlib import nullcontext
 
-from agui_project import folders
-from embedded.progress import Progress
+from agui_host import folders
+from agui_host.embedded.progress import Progress
 
 DISTRIBUTION = "agui-run-host"
 LONG_LIVED = ("run_worker", "supervise", "up")
@@ -22,7 +22,7 @@ SHORT_NAMES = {"worker": "run_worker"}
 # The commands that `agui-host` lists; Django's own work too.
 COMMANDS = {
     "up": "start everything on this machine: engines, web, worker",
-    "worker": "execute runs; beside a web server of your own",
+    "worker": "execute runs; for use with your own web server",
     "migrate": "bring the database up to date",
     "create-team": "make a team and invite its owner",
     "create-key": "make an API key; it is printed once",
@@ -59,13 +59,13 @@ def run(args: Sequence[str]) -> None:
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 
-    from backends.postgres.deadlines import LONGEST, allowing
-    from protocol.errors import HostError
-    from security import own_secrets
+    from agui_host.backends.postgres.deadlines import LONGEST, allowing
+    from agui_host.protocol.errors import HostError
+    from agui_host.security import own_secrets
 
     if args and args[0] in LONG_LIVED:
         own_secrets.hide()
-    # A worker's statements have a deadline; one statement of a command may take long.
+    # A worker's statements have a deadline; one statement of a command can take long.
     deadline = nullcontext() if "run_worker" in args[:1] else allowing(LONGEST)
     try:
         if args and not HELP & {args[0], *args[1:2]}:
@@ -95,8 +95,8 @@ def prepare(command: str) -> None:
     """
     from django.conf import settings
 
-    from backends.postgres.reach import reach
-    from embedded import embedded
+    from agui_host.backends.postgres.reach import reach
+    from agui_host.embedded import embedded
 
     settings.INSTALLED_APPS  # noqa: B018  Django itself puts off what is wrong with them
     if command not in embedded.COMMANDS_WITHOUT_ENGINES:

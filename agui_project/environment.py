@@ -1,7 +1,7 @@
 """Reads the environment by type, and collects errors so that a start names all of them.
 
 A variable that is empty counts as not set. ``verify`` raises once, with a line for each invalid
-setting: its name, its value unless that is secret, and what to write instead.
+setting: its name, its value unless that is secret, and the remedy.
 """
 
 import difflib
@@ -12,11 +12,11 @@ from typing import TypeVar
 
 from django.core.exceptions import ImproperlyConfigured
 
-from protocol.dialects import durations
+from agui_host.protocol.dialects import durations
 
 T = TypeVar("T")
 Rule = Callable[[str], object]
-"""Raises ValueError with what to write instead, without a full stop."""
+"""Raises ValueError with the remedy, without a full stop."""
 
 YES = frozenset({"true", "on", "ok", "y", "yes", "1"})
 NO = frozenset({"false", "off", "n", "no", "0"})
@@ -56,7 +56,7 @@ class Environment:
         return self.parsed(name, read, default=default)
 
     def number(self, name: str, *, default: int, least: int = 0, most: int = MOST) -> int:
-        """A whole number from ``least`` to ``most``; ``1_000`` is one, too."""
+        """A whole number from ``least`` to ``most``; ``1_000`` is also allowed."""
 
         def read(value: str) -> int:
             try:

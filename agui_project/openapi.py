@@ -1,4 +1,4 @@
-"""Adds to every operation of the API's description the errors it may return."""
+"""Adds to every operation of the API's description the errors it can return."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ REFUSALS = {
     413: "The body is too large.",
     415: "The body is not JSON.",
     422: "A value is not acceptable.",
-    429: "A limit is reached; `Retry-After` says when to try again.",
+    429: "A limit is reached; try again after `Retry-After` seconds.",
     503: "The host cannot serve this right now.",
 }
 

@@ -5,11 +5,11 @@ from collections.abc import Iterable
 import structlog
 from django.conf import settings
 
-from agui_project import cli
-from backends import ringer
-from backends.postgres import roles
-from backends.postgres.reach import reach
-from backends.postgres.servers import pooler
+from agui_host.backends import ringer
+from agui_host.backends.postgres import roles
+from agui_host.backends.postgres.reach import reach
+from agui_host.backends.postgres.servers import pooler
+from agui_project import cli, foreign_modules
 
 log = structlog.get_logger(__name__)
 
@@ -23,6 +23,8 @@ def announce(process: str, agents: Iterable[str], **values: int | str) -> None:
     """
     for name, likely in settings.AGUI_MISSPELT.items():
         log.warning("setting.unknown", name=name, did_you_mean=likely)
+    for line in foreign_modules.hidden():
+        log.warning("module.hidden", reason=line)
     if roles.can_be_left(here=True):
         log.warning(
             "database.role_can_be_left", setting="AGUI_DATABASE_APP_PASSWORD", see=roles.SEE

@@ -1,15 +1,15 @@
-"""Django's URLs. Streams are in ``web.routing``."""
+"""Django's URLs. Streams are in ``agui_host.web.routing``."""
 
 from django.contrib import admin
 from django.urls import include, path
 
+from agui_host.web.health import ready
 from agui_project.api_docs import ApiDocs, Description
 from runs.api.alpine import AlpineAnswer, AlpineRun
-from web.health import ready
 
 urlpatterns = [
     path("api/v1/", include("runs.api.urls")),
-    path("api/v1/", include("teams.api.urls")),
+    path("api/v1/", include("agui_host.teams.api.urls")),
     path("", include("runs.api.copilotkit.urls")),
     path("", include("runs.api.dialects.urls")),
     path("agents/run", AlpineRun.as_view(), name="alpine-run"),
@@ -18,9 +18,9 @@ urlpatterns = [
     path("api/docs/", ApiDocs.as_view(url_name="schema"), name="docs"),
     path("admin/", admin.site.urls),
     path("ready", ready, name="ready"),
-    path("", include("dashboard.urls")),
+    path("", include("agui_host.dashboard.urls")),
 ]
-handler400 = "web.answers.bad_request"
-handler403 = "web.answers.permission_denied"
-handler404 = "web.answers.not_found"
-handler500 = "web.answers.server_error"
+handler400 = "agui_host.web.answers.bad_request"
+handler403 = "agui_host.web.answers.permission_denied"
+handler404 = "agui_host.web.answers.not_found"
+handler500 = "agui_host.web.answers.server_error"

@@ -1,4 +1,4 @@
-"""Rules for the values of settings. Each raises ValueError with what to write instead."""
+"""Rules for the values of settings. Each raises ValueError with the remedy."""
 
 import importlib.util
 import logging
@@ -12,8 +12,8 @@ from urllib.parse import SplitResult, urlsplit
 
 from environ import Env
 
-from protocol.dialects import durations
-from security.addresses import Allowed
+from agui_host.protocol.dialects import durations
+from agui_host.security.addresses import Allowed
 
 SHORTEST_KEY = 32
 MOST_PAUSES, LONGEST_PAUSE = 40, 7 * 86_400.0
@@ -47,7 +47,7 @@ def allowed_origin(text: str) -> None:
 
 
 def host_name(text: str) -> None:
-    """A name that requests may be addressed to: no scheme, no port."""
+    """A name that requests can be addressed to: no scheme, no port."""
     if not _HOST.fullmatch(text):
         raise ValueError("write a name such as agents.example.com: no scheme, no port")
 
@@ -67,7 +67,7 @@ def queues(text: str) -> list[str]:
 
 
 def outbound(text: str) -> None:
-    """A host or a network where agents may be."""
+    """A host or a network where agents can be."""
     try:
         Allowed([text])
     except ValueError:
@@ -95,14 +95,14 @@ def level(text: str) -> None:
 
 
 def folder(text: str) -> None:
-    """A directory that this account may enter, or that does not exist yet."""
+    """A directory that this account can enter, or that does not exist yet."""
     path = os.path.abspath(text)
     while not os.path.exists(path):  # This includes what this account cannot see.
         path = os.path.dirname(path)
     if not os.path.isdir(path):
         raise ValueError(f"{path} is a file; name a directory")
     if not os.access(path, os.X_OK):
-        raise ValueError(f"this account may not enter {path}; name another directory")
+        raise ValueError(f"this account cannot enter {path}; name another directory")
 
 
 def needs_extra(extra: str, package: str) -> Callable[[str], None]:
@@ -157,7 +157,7 @@ def sealing_key(key: str) -> None:
 
 
 def api_key(key: str) -> None:
-    """A string that ``teams/keys.py`` adopts as a key."""
+    """A string that ``agui_host/teams/keys.py`` adopts as a key."""
     if len(key) < SHORTEST_KEY or not (key.isascii() and key.isprintable()):
         raise ValueError(f"write {SHORTEST_KEY} printable ASCII characters or more; {MAKE_KEY}")
 

@@ -24,10 +24,10 @@ def thread_of(team: Any, agent: Any, name: str, runs: int, messages: int) -> Any
     from django.db import transaction
     from django.utils import timezone
 
+    from agui_host.protocol.intake.intake import Intake
     from events import journal
     from events.journal import Batch
     from events.models import Journal
-    from protocol.intake.intake import Intake
     from runs.models import Run, Status, Thread
 
     thread = Thread.objects.create(team=team, thread_id=name)
@@ -61,7 +61,7 @@ def thread_of(team: Any, agent: Any, name: str, runs: int, messages: int) -> Any
 
 
 def hydrate(thread: Any) -> float:
-    from runs.lifecycle import joining
+    from runs.lifecycle.logs import joining
 
     began = time.perf_counter()
     joined = joining.thread(thread.pk)
@@ -74,8 +74,8 @@ def hydrate(thread: Any) -> float:
 def main() -> None:
     import django
 
+    from agui_host.embedded import embedded
     from benchmarks.report import keep
-    from embedded import embedded
 
     embedded.ensure()
     django.setup()
@@ -83,9 +83,9 @@ def main() -> None:
     from django.db import connection
 
     call_command("migrate", verbosity=0)
-    from runtimes.demo import ensure_demo
-    from runtimes.models import Agent
-    from teams.models import Team
+    from agui_host.runtimes.demo import ensure_demo
+    from agui_host.runtimes.models import Agent
+    from agui_host.teams.models import Team
 
     ensure_demo()
     team, stamp = Team.objects.get(), str(time.time())

@@ -12,11 +12,11 @@ from typing import Any
 import jsonpatch
 from ag_ui.core import TextMessageContentEvent
 
-from protocol.encoding import encode
-from protocol.intake.gate import gate
-from protocol.intake.intake import Intake
-from protocol.intake.verifier import Verifier
-from protocol.patch import apply
+from agui_host.protocol.encoding import encode
+from agui_host.protocol.intake.gate import gate
+from agui_host.protocol.intake.intake import Intake
+from agui_host.protocol.intake.verifier import Verifier
+from agui_host.protocol.patch import apply
 
 N = 20_000
 ROUNDS = 7
@@ -82,7 +82,10 @@ def measured() -> Iterable[tuple[str, float]]:
     yield "intake.accept(dict), strict", best(accept(repair=False), plain)
     yield "intake.accept(dict), state followed", best(accept(STATE, CHANGE), plain)
     yield "intake.accept(patch of that state)", best(accept(STATE), [CHANGE] * 2000)
-    yield "  of it protocol.patch", best(lambda delta: apply(STATE["snapshot"], delta), PATCHES)
+    yield (
+        "  of it agui_host.protocol.patch",
+        best(lambda delta: apply(STATE["snapshot"], delta), PATCHES),
+    )
     yield "  jsonpatch, in place", best(jsonpatched, PATCHES)
     verifier = Verifier()
     for event in ({"type": "RUN_STARTED", "threadId": "t", "runId": "r"}, START):

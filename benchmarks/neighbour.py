@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 STARTERS, STREAMS, RATE, SECONDS, FOLLOWERS = 16, 8, 20, 15, 15
 C_KEY = "one-at-a-time-key-of-the-neighbours-001"
 TEAM_C = TEAM_B.replace(B_KEY, C_KEY).replace('slug="b", name="B"', 'slug="c", name="C"') + (
-    "from teams.models import TeamLimits\nTeamLimits.objects.create(team=team, concurrent_runs=1)\n"
+    "from agui_host.teams.models import TeamLimits\n"
+    "TeamLimits.objects.create(team=team, concurrent_runs=1)\n"
 )
 SHORT = {"forwardedProps": {"script": [{"text": "x", "n": 3}]}}
 

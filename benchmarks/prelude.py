@@ -36,8 +36,8 @@ def deltas() -> list[dict[str, Any]]:
 
 def live_journal() -> tuple[UUID, int]:
     """A journal in the middle of that message, without a checkpoint."""
+    from agui_host.protocol.encoding import Record, encode
     from events import journal
-    from protocol.encoding import Record, encode
 
     events = [*STARTS, *deltas()]
     records = [Record(event["type"], encode(event), time.time()) for event in events]
@@ -58,9 +58,9 @@ async def heartbeat(gaps: list[float]) -> None:
 
 async def join(journal_id: UUID, head: int) -> tuple[float, float, int]:
     """Seconds to the prelude's frames, the longest block of the loop, bytes of the prelude."""
-    from backends.postgres.bridge import db
+    from agui_host.backends.postgres.bridge import db
+    from agui_host.protocol.fold.prelude import prelude_frames
     from events.checkpoints import fold_at
-    from protocol.fold.prelude import prelude_frames
 
     gaps: list[float] = []
     beating = asyncio.create_task(heartbeat(gaps))
@@ -76,7 +76,7 @@ async def join(journal_id: UUID, head: int) -> tuple[float, float, int]:
 
 async def joins(journal_id: UUID, head: int, forget: bool) -> tuple[float, float, int]:
     """The worst of a few joins."""
-    from backends.postgres.bridge import db
+    from agui_host.backends.postgres.bridge import db
     from events.models import Checkpoint
 
     measurements = []
@@ -93,8 +93,8 @@ async def joins(journal_id: UUID, head: int, forget: bool) -> tuple[float, float
 
 def fold_costs() -> list[str]:
     """What folding costs per delta, from dicts and from stored text."""
-    from protocol.fold.fold import Fold
-    from protocol.fold.prelude import prelude_frames
+    from agui_host.protocol.fold.fold import Fold
+    from agui_host.protocol.fold.prelude import prelude_frames
 
     events = deltas()
     payloads = [json.dumps(event, separators=(",", ":")) for event in events]
@@ -131,7 +131,7 @@ def fold_costs() -> list[str]:
 
 
 async def measured() -> list[str]:
-    from backends.postgres.bridge import db
+    from agui_host.backends.postgres.bridge import db
     from events.checkpoints import fold_at
 
     journal_id, head = await db(live_journal)
@@ -164,8 +164,8 @@ def run(main: Callable[[], Coroutine[Any, Any, list[str]]]) -> list[str]:
 def main() -> None:
     import django
 
+    from agui_host.embedded import embedded
     from benchmarks.report import keep
-    from embedded import embedded
 
     embedded.ensure()
     django.setup()

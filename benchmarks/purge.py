@@ -59,7 +59,7 @@ class Appending:
 
     async def run(self) -> None:
         """Until cancelled."""
-        from backends.postgres.bridge import db
+        from agui_host.backends.postgres.bridge import db
         from events import journal
         from events.writer import JournalWriter
 
@@ -76,7 +76,7 @@ class Appending:
             await writing
 
     async def _append(self, lease: "Lease", late: float) -> None:
-        from protocol.encoding import Record
+        from agui_host.protocol.encoding import Record
 
         payload = b'{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"a word or two"}'
         await asyncio.sleep(late)
@@ -95,7 +95,7 @@ class Appending:
 
 
 async def measure(old: list[UUID]) -> list[str]:
-    from backends.postgres.bridge import db
+    from agui_host.backends.postgres.bridge import db
     from benchmarks.report import percentile
     from events import partitions, purge
 
@@ -144,8 +144,8 @@ async def measure(old: list[UUID]) -> list[str]:
 def main() -> None:
     import django
 
+    from agui_host.embedded import embedded
     from benchmarks.report import keep
-    from embedded import embedded
 
     embedded.ensure()
     django.setup()

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import psycopg
 
+from agui_host.embedded import paths
 from benchmarks.report import keep
-from embedded import paths
 from tests.acceptance.host import ROOT, Host, cpu_and_memory, free_port, wait_for
 from tests.conftest import own_data_dir
 

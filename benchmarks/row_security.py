@@ -28,9 +28,9 @@ def switch(on: bool) -> None:
     """Let all connections from here on be the application's, or the owner's."""
     from django.db import connection
 
-    from backends.postgres import roles
-    from backends.postgres.base import DatabaseWrapper, serve
-    from backends.postgres.reserved import ReservedWrapper
+    from agui_host.backends.postgres import roles
+    from agui_host.backends.postgres.base import DatabaseWrapper, serve
+    from agui_host.backends.postgres.reserved import ReservedWrapper
 
     connection.close()
     for wrapper in (DatabaseWrapper, ReservedWrapper):
@@ -49,17 +49,17 @@ def fill() -> tuple[str, Any]:
     from django.db import connection
     from django.utils import timezone
 
+    from agui_host.protocol.encoding import Record
+    from agui_host.protocol.input import run_agent_input
+    from agui_host.runtimes import create_team
+    from agui_host.runtimes.models import Agent
+    from agui_host.teams import keys
+    from agui_host.teams.models import Role
     from events import journal
     from events.journal import Batch
     from events.models import Journal
-    from protocol.encoding import Record
-    from protocol.input import run_agent_input
     from runs.lifecycle import lifecycle
     from runs.models import Run
-    from runtimes import create_team
-    from runtimes.models import Agent
-    from teams import keys
-    from teams.models import Role
 
     for number in range(TEAMS):
         team = create_team.create_team(f"team-{number}", f"Team {number}")
@@ -98,7 +98,7 @@ def listing(key: str) -> float:
 
 def page(run: Any) -> float:
     """Seconds per page of 500 events."""
-    from backends.postgres import scope
+    from agui_host.backends.postgres import scope
     from events import journal
 
     key, team = run
@@ -124,8 +124,8 @@ def appending(runs: int) -> float:
 def main() -> None:
     import django
 
+    from agui_host.embedded import embedded
     from benchmarks.report import keep
-    from embedded import embedded
 
     embedded.ensure()
     django.setup()
@@ -135,7 +135,7 @@ def main() -> None:
     settings.ALLOWED_HOSTS = ["*"]
     call_command("migrate", verbosity=0)
     switch(False)
-    from runtimes.demo import ensure_demo
+    from agui_host.runtimes.demo import ensure_demo
 
     ensure_demo()
     key, run = fill()

@@ -30,15 +30,15 @@ class HistoryAdmin(ModelAdmin[M]):
     show_full_result_count = False
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Nobody: the log is written by the writer alone."""
+        """No one: the log is written by the writer alone."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Nobody: a stored event never changes."""
+        """No one: a stored event never changes."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Nobody: events leave with their run, by retention or erasure."""
+        """No one: events leave with their run, by retention or erasure."""
         return False
 
 

@@ -1,10 +1,10 @@
-"""What the bell says about a journal: positions, and fresh events while they are small."""
+"""The bell's messages about a journal: positions, and fresh events while they are small."""
 
 from collections.abc import Iterable
 from uuid import UUID
 
-from backends import bell
-from backends.postgres import clock
+from agui_host.backends import bell
+from agui_host.backends.postgres import clock
 from events.journal import Batch
 
 CARRY_BYTES = 64 * 1024
@@ -13,6 +13,23 @@ CARRY_BYTES = 64 * 1024
 def group(journal_id: UUID) -> str:
     """The bell's group for one journal."""
     return f"journal.{journal_id}"
+
+
+def journal_of(topic: str) -> UUID | None:
+    """The journal whose group a topic is; None for any other topic."""
+    kind, _, name = topic.partition(".")
+    return UUID(name) if kind == "journal" else None
+
+
+def audience(journal_id: UUID) -> str:
+    """The topic on which a process answers that it has readers of a journal."""
+    return f"read.{journal_id}"
+
+
+def question(journal_id: UUID) -> tuple[str, bell.Message]:
+    """Group and message that ask all who listen to a journal whether they have readers."""
+    topic = group(journal_id)
+    return topic, {"type": "topic", "topic": topic}
 
 
 def message(batch: Batch) -> tuple[str, bell.Message]:
@@ -28,6 +45,7 @@ def message(batch: Batch) -> tuple[str, bell.Message]:
         "first": batch.first,
         "last": batch.last,
         "final": batch.final,
+        "epoch": batch.epoch,
         "at": clock.seconds(),
         "payloads": [record.payload for record in batch.records] if size < CARRY_BYTES else None,
     }

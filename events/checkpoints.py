@@ -8,11 +8,12 @@ from uuid import UUID
 import structlog
 from django.db import connection
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.protocol.encoding import Record
+from agui_host.protocol.fold.fold import Fold
 from events.journal import PAGE_BYTES
 from events.models import Checkpoint
-from protocol.encoding import Record
-from protocol.fold.fold import Fold
+from events.sealed import reading
 
 log = structlog.get_logger(__name__)
 
@@ -22,15 +23,6 @@ LARGEST = 3_000_000
 PAGE_ROWS = 1000
 NEWEST_EVENT = 2**31 - 1
 
-# Both ends of the range are given. With a limit instead, a planner without statistics of a fresh
-# run sorts everything behind the cursor for each page (100,000 events: 5 s against 0.2 s).
-PAGE = """
-select seq, payload from (
-    select seq, payload,
-           sum(octet_length(payload)) over (order by seq) - octet_length(payload) as before
-      from agui_events(%s, %s, %s)
-) page where before < %s order by seq
-"""
 NEWEST = """
 select seq, fold from events_checkpoint
  where journal_id = %s and seq <= %s order by seq desc limit 1
@@ -38,7 +30,7 @@ select seq, fold from events_checkpoint
 
 
 Base = Callable[[], Fold]
-"""What a run began with. It does not change while the run lives, so checkpoints contain it."""
+"""The fold at a run's beginning. It stays the same during the run, so checkpoints contain it."""
 
 
 def fold_at(journal_id: UUID, position: int, base: Base = Fold) -> Fold:
@@ -66,7 +58,7 @@ def save(journal_id: UUID, seq: int, fold: Fold) -> int:
 
 
 class Checkpointer:
-    """Runs beside the executor of one run and stores checkpoints as its log grows.
+    """Runs next to the executor of one run and stores checkpoints as its log grows.
 
     It only counts; a thread of the bridge makes the fold from the committed events.
     """
@@ -120,10 +112,11 @@ def _advance(journal_id: UUID, position: int, base: Base) -> tuple[Fold, int]:
     seq, fold, stored = _newest(journal_id, position) or (0, base(), 0)
     events = size = 0
     while seq < position:
-        rows = _page(journal_id, seq, min(position, seq + PAGE_ROWS))
+        last = min(position, seq + PAGE_ROWS)
+        rows = reading.rows(journal_id, seq, last, PAGE_BYTES)
         if not rows:
             break
-        payloads = [payload for _, payload in rows]
+        payloads = [payload for _, _, payload in rows]
         # Read as one array: takes a third less time than reading one by one.
         for event in json.loads(f"[{','.join(payloads)}]"):
             fold.feed(event)
@@ -133,14 +126,6 @@ def _advance(journal_id: UUID, position: int, base: Base) -> tuple[Fold, int]:
     if _is_due(events, size, stored) and fold.terminal is None:
         stored = save(journal_id, seq, fold)
     return fold, stored
-
-
-def _page(journal_id: UUID, after: int, last: int) -> list[tuple[int, str]]:
-    """The events after ``after``, up to ``last`` or a page full of bytes, at least one."""
-    with connection.cursor() as cursor:
-        cursor.execute(PAGE, [journal_id, after, last, PAGE_BYTES])
-        rows: list[tuple[int, str]] = cursor.fetchall()
-        return rows
 
 
 def _newest(journal_id: UUID, position: int) -> tuple[int, Fold, int] | None:

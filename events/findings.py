@@ -1,10 +1,10 @@
-"""Findings as rows beside a log: what was wrong with an agent's events."""
+"""Findings as rows next to a log: faults of an agent's events."""
 
 from collections.abc import Iterable
 from uuid import UUID
 
+from agui_host.protocol.intake import findings
 from events.models import Finding
-from protocol.intake import findings
 
 
 def store(journal_id: UUID, batch: Iterable[findings.Finding]) -> None:

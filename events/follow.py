@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncGenerator
 from uuid import UUID
 
-from backends import metrics
+from agui_host.backends import metrics
 from events.frames import Frames
 from events.hub import Reader, hub
 
@@ -19,9 +19,10 @@ async def follow(
 ) -> AsyncGenerator[Frames | None, None]:
     """Yield frames from ``after + 1`` on; None after ``idle`` seconds without any.
 
-    ``reader``: one that has expected this journal (``Hub.expect``), instead of a new one. Ends
+    ``reader``: a reader that has expected this journal (``Hub.expect``), instead of a new one. Ends
     after the stored terminal event. Use it in ``aclosing(...)``: a reader that leaves early must
-    give its place back. Unknown journals end at once.
+    give its place back. Unknown journals end at once. Raises Reset once the database has lost an
+    event that the reader has.
     """
     here = hub()
     if reader is None:
@@ -31,7 +32,8 @@ async def follow(
             while reader.missed:
                 # Cleared before the read: whatever arrives meanwhile is newer than the stretch.
                 reader.missed = False
-                stretch = await here.stretch(journal_id, reader.position)
+                stretch = await here.stretch(journal_id, reader.has)
+                reader.epoch = stretch.epoch
                 if stretch.payloads:
                     reader.missed = True  # there may be another one
                     frames = Frames.of_stretch(stretch)
@@ -45,14 +47,15 @@ async def follow(
                     return
             fresh = await _next(reader, idle)
             if fresh is None:
-                yield None
-            elif fresh.last <= reader.position:
+                if not reader.missed:
+                    yield None
+            elif fresh.last <= reader.position and fresh.epoch == reader.epoch:
                 here.counters["old"] += 1
-            elif fresh.first != reader.position + 1 or fresh.payloads is None:
+            elif not reader.is_continued_by(fresh):
                 metrics.gap_fills.inc()
                 reader.missed = True
             else:
-                reader.position = fresh.last
+                reader.position, reader.epoch = fresh.last, fresh.epoch
                 yield fresh
                 if fresh.final:
                     return
@@ -65,7 +68,7 @@ async def _next(reader: Reader, idle: float) -> Frames | None:
     """The next frames of the mailbox; None when it is time to pulse or to read the journal.
 
     The hub's tick wakes a reader whose ``idle_at`` has passed, so that a thousand readers need no
-    timers of their own.
+    separate timers.
     """
     reader.idle_at = time.monotonic() + idle
     while not reader.queue and not reader.missed:

@@ -1,4 +1,4 @@
-"""Hub: one per web process. Hears the bell, passes frames to local readers, and checks the bell.
+"""Hub: one per web process. Delivers notified frames to readers; detects lost ones.
 
 Others may listen to a topic of the bell as well: an open stream does, to learn whether it may
 continue.
@@ -22,10 +22,11 @@ import structlog
 from channels.layers import get_channel_layer
 from django.conf import settings
 
-from backends import metrics
-from backends.postgres import clock
-from backends.postgres.bridge import db, db_read
-from backends.postgres.shared_reads import SharedReads
+from agui_host.backends import bell, epochs, metrics
+from agui_host.backends.postgres import clock
+from agui_host.backends.postgres.bridge import db, db_history
+from agui_host.backends.postgres.shared_reads import SharedReads
+from agui_host.protocol.ids import UNNAMED, Position, epoch_of
 from events import announce, journal
 from events.frames import Frames
 from events.journal import Stretch
@@ -36,7 +37,7 @@ log = structlog.get_logger(__name__)
 QUEUE_BYTES = 128 * 1024
 QUEUE_FRAMES = 512
 EXPECT_SECONDS = 0.05
-"""How long a start waits for Valkey, so that its reader need not read what it has just made."""
+"""How long a start waits for Valkey, so that its reader need not read its own events."""
 
 
 class Wake:
@@ -75,10 +76,12 @@ class Wake:
 class Reader:
     """One follower's mailbox, bounded: what does not fit is dropped and read from Postgres."""
 
-    __slots__ = ("bytes", "idle_at", "missed", "position", "queue", "wake")
+    __slots__ = ("bytes", "epoch", "idle_at", "missed", "position", "queue", "wake")
 
     def __init__(self, position: int) -> None:
-        self.position = position
+        """``position``: the reader's; a ``Position`` also has an epoch."""
+        self.position = int(position)
+        self.epoch = epoch_of(position)
         self.queue: list[Frames] = []  # A deque takes 600 bytes before anything is in it.
         self.bytes = 0
         self.missed = True  # A reader starts by reading the journal.
@@ -93,6 +96,16 @@ class Reader:
             self.queue.append(frames)
             self.bytes += frames.size
             self.wake.set()
+
+    @property
+    def has(self) -> Position:
+        """The newest event that the reader has; of any epoch if that is not known."""
+        return Position(self.position, self.epoch)
+
+    def is_continued_by(self, frames: Frames) -> bool:
+        """Whether these frames follow: its events are certainly of the same history."""
+        is_next = frames.first == self.position + 1 and frames.payloads is not None
+        return is_next and (not self.position or self.epoch == frames.epoch)
 
     def pop(self) -> Frames:
         """Take the oldest frames. Raises IndexError if there are none."""
@@ -135,9 +148,10 @@ class Hub:
         self.readers: dict[UUID, set[Reader]] = {}
         self._rings: dict[str, set[Wake]] = {}
         self._groups = Subscriptions()
-        self._seen: dict[UUID, int] = {}
+        self._seen: dict[UUID, Position] = {}
         self._stretches: SharedReads[Stretch] = SharedReads()
         self._tasks: list[asyncio.Task[None]] = []
+        self._answers: set[asyncio.Task[bool]] = set()
         self.counters: collections.Counter[str] = collections.Counter()
 
     async def join(self, journal_id: UUID, position: int) -> Reader:
@@ -184,20 +198,24 @@ class Hub:
         if not readers:
             del self.readers[journal_id]
 
+    def has_readers(self, journal_id: UUID) -> bool:
+        """Whether this process has readers of the journal."""
+        return bool(self.readers.get(journal_id))
+
     def is_read_by(self, journal_id: UUID, reader: Reader) -> bool:
         """Whether this reader is one of the journal's."""
         return reader in self.readers.get(journal_id, ())
 
     async def stretch(self, journal_id: UUID, after: int) -> Stretch:
-        """Read what follows; readers that wait for the same stretch share a query.
+        """Read the next events; readers that wait for the same stretch share a query.
 
         It begins after they subscribed, or it would break the order of ``follow``.
         """
-        read = functools.partial(db_read, journal.read_stretch, journal_id, after)
-        return await self._stretches.get((journal_id, after), read)
+        read = functools.partial(db_history, journal.read_stretch, journal_id, after)
+        return await self._stretches.get((journal_id, after, epoch_of(after)), read)
 
     def listening(self, topics: Collection[str]) -> "Listening":
-        """An event that is set when one of ``topics`` rings, from now on if Valkey is there."""
+        """An event set at a notification of one of ``topics``, from now on if Valkey is there."""
         return Listening(self, topics)
 
     async def listen(self, ring: Wake, topics: Collection[str]) -> None:
@@ -221,6 +239,7 @@ class Hub:
         if (topic := message.get("topic")) is not None:
             for ring in self._rings.get(topic, ()):
                 ring.set()
+            self._answer(topic)
             return
         readers = self.readers.get(UUID(bytes=message["journal"]))
         if readers:
@@ -228,10 +247,21 @@ class Hub:
             now = clock.seconds()
             metrics.deliveries.observe(max(0.0, now - message.get("at", now)))
             frames = Frames(
-                message["first"], message["last"], message["payloads"], final=message["final"]
-            )
+                message["first"], message["last"], message["payloads"], final=message["final"],
+                epoch=message.get("epoch", epochs.FIRST),
+            )  # fmt: skip
             for reader in readers:
                 reader.put(frames)
+
+    def _answer(self, topic: str) -> None:
+        """Answer a question about a journal that has readers here (``announce.question``)."""
+        journal_id = announce.journal_of(topic)
+        if journal_id is None or not self.has_readers(journal_id):
+            return
+        answer = announce.audience(journal_id)
+        task = asyncio.create_task(bell.ring([(answer, {"type": "topic", "topic": answer})]))
+        self._answers.add(task)
+        task.add_done_callback(self._answers.discard)
 
     async def check_once(self) -> None:
         """One tick: wake idle readers, find those left behind, repair subscriptions."""
@@ -240,14 +270,14 @@ class Hub:
             if now >= reader.idle_at:
                 reader.wake.set()
         if self.readers:
-            # Before the heads are read: a reader may pass them meanwhile.
-            before = {r: r.position for readers in self.readers.values() for r in readers}
+            # Before the heads are read: a reader may pass them in between.
+            before = {r: r.has for readers in self.readers.values() for r in readers}
             heads = await db(journal.heads, list(self.readers))
             for journal_id, readers in self.readers.items():
                 known = self._seen.get(journal_id, 0)
                 for reader in readers:
-                    if before.get(reader, 0) > heads.get(journal_id, reader.position):
-                        reader.send_to_journal()  # The database lost events: the read tells.
+                    if reader in before and _is_lost(before[reader], heads.get(journal_id)):
+                        reader.send_to_journal()  # The database lost events: the read detects it.
                     elif reader.position < known and not reader.queue and not reader.missed:
                         self.counters["nudged"] += 1
                         reader.send_to_journal()
@@ -290,6 +320,13 @@ class Hub:
         channel = await self._groups.channel()
         while True:
             self.deliver(await get_channel_layer().receive(channel))
+
+
+def _is_lost(has: Position, head: Position | None) -> bool:
+    # Below the head only a read decides, which the next events or the next tick bring about.
+    if head is None:
+        return False
+    return has > head or (has == head and has.epoch not in (UNNAMED, head.epoch))
 
 
 @functools.cache

@@ -6,7 +6,6 @@ rows whose fence succeeded. The row lock of the fence makes commit order equal `
 reader never sees 5 before 4.
 """
 
-import struct
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
@@ -15,13 +14,17 @@ from uuid import UUID
 from django.db import DatabaseError, connection, transaction
 from psycopg.errors import LockNotAvailable
 
-from backends.epochs import Reset
-from backends.postgres import clock, roles, scope
-from backends.postgres.long_waits import NOT_FOR_A_STANDBY
+from agui_host.backends import epochs
+from agui_host.backends.epochs import Reset, Written
+from agui_host.backends.event_rows import event_rows
+from agui_host.backends.postgres import clock, roles, scope
+from agui_host.backends.postgres.long_waits import NOT_FOR_A_STANDBY
+from agui_host.protocol.encoding import Record
+from agui_host.protocol.errors import HostError
+from agui_host.protocol.ids import Position, epoch_of
+from agui_host.protocol.schema import TERMINAL
 from events.models import Journal
-from protocol.encoding import Record
-from protocol.errors import HostError
-from protocol.schema import TERMINAL
+from events.sealed import reading
 
 T = TypeVar("T")
 
@@ -33,27 +36,19 @@ SEARCHED = 50_000
 """Events that one request searches for those of some types."""
 COPY_ROWS = 1000
 """Events of one append, for a log that is there already."""
-
-# The functions are in the migration 0004 of events.
+# The functions are in migration 0004.
 FENCE_VALUES = """
 %(ids)s::uuid[], %(generations)s::int4[], %(firsts)s::int4[], %(lasts)s::int4[], %(sizes)s::int8[],
 %(finals)s::bool[]
 """
 FENCE = f"select agui_fence({FENCE_VALUES})"
+EPOCH = "current_setting('agui.epoch', true)::int8"
+"""In a row of a takeover: the trigger has set it."""
 COPY = "copy events_event (journal_id, seq, at, type, payload) from stdin (format binary)"
-# The window also bounds a page by bytes: fifty stalled readers of 2.3 KB rows took the web process
-# from 62 to 341 MB with pages of 500 rows, and to 101 MB with 128 KB. Both ends of the range are
-# given, since numbers have no gaps: with a limit instead, a planner without statistics of a fresh
-# run sorts everything behind the cursor, for each page.
-READ = """
-select seq, type, payload from (
-    select seq, type, payload,
-           sum(octet_length(payload)) over (order by seq) - octet_length(payload) as before
-      from agui_events(%s, %s, %s)
-) page where before < %s order by seq
-"""
-# The same as one row with one text, since a stream needs no row as a value: that takes half of the
-# time. No JSON contains the character between two events.
+# As ``reading.READ``, which also bounds a page by bytes: fifty stalled readers of 2.3 KB rows took
+# the web process from 62 to 341 MB with pages of 500 rows, and to 101 MB with 128 KB. Here it is
+# one row with one text, since a stream needs no row as a value: that takes half of the time. No
+# JSON contains the character between two events.
 STRETCH = """
 select min(seq), bool_or(type = any(%s)), string_agg(payload, chr(30) order by seq) from (
     select seq, type, payload,
@@ -79,9 +74,9 @@ select seq, type, payload from (
       from (select * from agui_events(%s, %s, %s, %s) order by seq limit %s) matches
 ) page where before < %s order by seq
 """
-OF_TYPES = "select payload from agui_events(%s, 0, %s, %s)"
-STATE = "select head, closed_at is not null from events_journal where id = %s"
-HEADS = "select id, head from events_journal where id = any(%s)"
+OF_TYPES = "select seq, payload from agui_events(%s, 0, %s, %s)"
+STATE = "select head, closed_at is not null, epoch, marks from events_journal where id = %s"
+HEADS = "select id, head, epoch, marks from events_journal where id = any(%s)"
 # The message makes this transaction wait for its synchronous standby, as any that has written: the
 # lost commit may not have waited to its end.
 CONFIRM = """
@@ -89,12 +84,12 @@ select j.id, pg_logical_emit_message(true, 'agui', '') from events_journal j
   join unnest(%s::uuid[], %s::int4[], %s::int4[]) as v(id, generation, last)
     on j.id = v.id and j.writer = v.generation and j.head = v.last
 """
-TAKE_OVER = """
+TAKE_OVER = f"""
 set local lock_timeout = '1s';
 update events_journal set writer = writer + 1
- where id = %s and closed_at is null returning writer, head;
+ where id = %s and closed_at is null returning writer, head, {EPOCH};
 set local lock_timeout to default
-"""
+"""  # noqa: S608
 # While a transaction is updating a row, the row's xmax is that transaction.
 TERMINATE_WRITER = f"""
 select pg_terminate_backend(a.pid)
@@ -102,11 +97,6 @@ select pg_terminate_backend(a.pid)
  where j.id = %s and a.application_name = %s and {NOT_FOR_A_STANDBY}
 """  # noqa: S608
 
-_HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
-_TRAILER = b"\xff\xff"
-_ROW = struct.Struct(">hi16siiiqi")  # five columns: uuid, int4, timestamptz, length of type
-_LENGTH = struct.Struct(">i")
-_EPOCH_2000 = 946_684_800
 _TERMINAL = sorted(TERMINAL)
 
 
@@ -124,11 +114,15 @@ class Purged(HostError):
 
 
 class Claim(NamedTuple):
-    """The right to append to a journal: its ``generation``, and its ``head`` at that moment."""
+    """The right to append to a journal: its ``generation``, and its ``head`` at that moment.
+
+    ``epoch`` is that of the events that follow: the database's when it was claimed.
+    """
 
     journal_id: UUID
     generation: int
     head: int
+    epoch: int = epochs.FIRST
 
 
 @dataclass(slots=True)
@@ -139,6 +133,7 @@ class Batch:
     generation: int
     first: int
     records: Sequence[Record]
+    epoch: int = epochs.FIRST
 
     @property
     def last(self) -> int:
@@ -162,6 +157,7 @@ class Page(NamedTuple):
     rows: list[tuple[int, str, str]]
     head: int
     closed: bool
+    written: Written
     through: int = 0
     """The last event that was searched, if only some types were asked for."""
 
@@ -169,7 +165,8 @@ class Page(NamedTuple):
 class Stretch(NamedTuple):
     """The events of a journal from ``first`` on, as they are stored, for streams.
 
-    At most ``STRETCH_EVENTS`` and about ``PAGE_BYTES``. ``final``: the log ends with the last.
+    At most ``STRETCH_EVENTS`` and about ``PAGE_BYTES``, all of one ``epoch``; without any, that of
+    the last event. ``final``: the log ends with the last.
     """
 
     first: int
@@ -177,11 +174,12 @@ class Stretch(NamedTuple):
     final: bool
     head: int
     closed: bool
+    epoch: int
 
 
 def create() -> Journal:
     """An empty journal."""
-    with scope.everywhere():  # it is nobody's until a run names it
+    with scope.everywhere():  # it belongs to no team until a run names it
         return Journal.objects.create(id=clock.new_id())
 
 
@@ -194,7 +192,7 @@ def take_over(journal_id: UUID) -> Claim | None:
             cursor.execute(TAKE_OVER, [journal_id])
             cursor.nextset()
             row = cursor.fetchone()
-            return Claim(journal_id, *row) if row else None
+            return Claim(journal_id, row[0], row[1], epochs.learn(row[2])) if row else None
 
     return past_a_frozen_writer(journal_id, attempt)
 
@@ -203,8 +201,8 @@ def past_a_frozen_writer(journal_id: UUID, attempt: Callable[[], T]) -> T:
     """The result of ``attempt``, which waits briefly for the journal's lock in a transaction.
 
     A worker frozen inside COPY keeps that lock, and no server timeout fires there (measured). So we
-    terminate the writer's backend that holds it: its transaction rolls back, and nobody ever saw
-    any of it.
+    terminate the writer's backend that holds it: its transaction rolls back, and none of it was
+    ever visible.
     """
     for last_try in (False, False, True):
         try:
@@ -219,15 +217,15 @@ def past_a_frozen_writer(journal_id: UUID, attempt: Callable[[], T]) -> T:
 
 
 def current_claim(journal_id: UUID) -> Claim:
-    """The current claim of a journal: only for a caller that knows it is the writer."""
-    row = Journal.objects.values_list("writer", "head").get(pk=journal_id)
-    return Claim(journal_id, *row)
+    """The current claim of a journal: only for a caller that is certainly the writer."""
+    row = Journal.objects.get(pk=journal_id)
+    return Claim(journal_id, row.writer, row.head, row.written.at(row.head + 1).epoch)
 
 
 def beginning(journal_id: UUID, records: Sequence[Record]) -> tuple[str, dict[str, Any]]:
     """A statement that appends a log's first records, and its values.
 
-    For the message of the claim or, in its transaction, right behind it.
+    For the message of the claim or, in its transaction, right after it.
     """
     values = {
         "begin_journal": journal_id,
@@ -247,7 +245,7 @@ def append(batches: Sequence[Batch]) -> set[UUID]:
         cursor.execute(FENCE, fence_values(batches))
         fenced = {row[0] for row in cursor.fetchall()}
         if fenced:
-            rows = _binary_rows(batch for batch in batches if batch.journal_id in fenced)
+            rows = event_rows(batch for batch in batches if batch.journal_id in fenced)
             # COPY bypasses Django's cursor, so its errors are converted to Django's here.
             with connection.wrap_database_errors, cursor.cursor.copy(COPY) as copy:
                 copy.write(rows)
@@ -267,7 +265,7 @@ def fence_values(batches: Sequence[Batch]) -> dict[str, Any]:
 
 
 def append_all(claim: Claim, records: Sequence[Record]) -> None:
-    """Append records of any number to a journal of which nobody else writes."""
+    """Append records of any number to a journal without other writers."""
     for start in range(0, len(records), COPY_ROWS):
         part = records[start : start + COPY_ROWS]
         append([Batch(claim.journal_id, claim.generation, claim.head + start + 1, part)])
@@ -297,7 +295,13 @@ def of_types(journal_id: UUID, types: Collection[str], last: int) -> Iterator[st
         with connection.chunked_cursor() as cursor:
             cursor.execute(OF_TYPES, [journal_id, last, list(types)])
             while rows := cursor.fetchmany(1000):
-                yield from (payload for (payload,) in rows)
+                if rows[0][0] == reading.SEALED:
+                    break
+                yield from (payload for _, payload in rows)
+            else:
+                return
+        for _, _, payload in reading.sealed(journal_id, 0, last, types):
+            yield payload.decode()
 
 
 def read_after(journal_id: UUID, after: int, limit: int = PAGE_ROWS) -> Page:
@@ -308,56 +312,75 @@ def read_after(journal_id: UUID, after: int, limit: int = PAGE_ROWS) -> Page:
     """
     with connection.cursor() as cursor:
         # One message, but a snapshot for each statement: the rows are as new as the head at least.
-        page: list[Any] = [journal_id, journal_id, after, after + limit, PAGE_BYTES]
-        cursor.execute(f"{STATE}; {READ}", page)
-        head, closed = cursor.fetchone() or (0, True)
+        values: list[Any] = [journal_id, journal_id, after, after + limit, None, PAGE_BYTES]
+        cursor.execute(f"{STATE}; {reading.READ}", values)
+        head, closed, *written = cursor.fetchone() or (0, True)
         cursor.nextset()
         rows = cursor.fetchall()
+    rows = reading.instead(rows, journal_id, after, after + limit, PAGE_BYTES)
+    end = Written(*written).known_to(head)
+    rows = [row for row in rows if row[0] <= end]
     if head > after and (not rows or rows[0][0] > after + 1):
         raise Purged.below(rows[0][0] if rows else head + 1)
-    return Page(rows, head, closed)
+    return Page(rows, head, closed, Written(*written))
 
 
 def read_stretch(journal_id: UUID, after: int, last: int | None = None) -> Stretch:
-    """What follows ``after``, up to ``last`` at most; as ``read_after``. Raises Purged, Reset."""
+    """What follows ``after``, up to ``last`` at most; as ``read_after``. Raises Purged, Reset.
+
+    Reset if the log has no event ``after``, or another one than a reader who names its epoch has.
+    """
     upto = after + STRETCH_EVENTS if last is None else min(after + STRETCH_EVENTS, last)
     with connection.cursor() as cursor:
-        range_: list[Any] = [journal_id, _TERMINAL, journal_id, after, upto, PAGE_BYTES]
-        cursor.execute(f"{STATE}; {STRETCH}", range_)
-        state = cursor.fetchone()
-        head, closed = state or (0, True)
+        values: list[Any] = [journal_id, _TERMINAL, journal_id, after, upto, PAGE_BYTES]
+        cursor.execute(f"{STATE}; {STRETCH}", values)
+        head, closed, *in_epochs = cursor.fetchone() or (0, True)
+        written = Written(*in_epochs)
         cursor.nextset()
         first, final, text = cursor.fetchone() or (None, None, None)
-    if head > after and first != after + 1:
-        raise Purged.below(first or head + 1)
-    if state and head < after:
+    if in_epochs and (head < after or (epoch_of(after) and not written.has(after))):
         raise Reset.to(head)
     payloads = text.encode().split(b"\x1e") if text else []
-    return Stretch(after + 1, payloads, bool(final), head, closed)
+    if first == reading.SEALED:
+        rows = reading.sealed_rows(journal_id, after, upto, PAGE_BYTES)
+        first, payloads = (after + 1 if rows else None), [payload for _, _, payload in rows]
+        final = after + len(rows) == head
+    if head > after and first != after + 1:
+        raise Purged.below(first or head + 1)
+    if after + len(payloads) > (end := written.last_with(after + 1, head)):
+        del payloads[int(end) - after :]
+        final = False
+    epoch = written.at(after + bool(payloads)).epoch
+    return Stretch(after + 1, payloads, bool(final), head, closed, epoch)
 
 
 def search_after(journal_id: UUID, after: int, types: Collection[str], limit: int) -> Page:
     """The next events of these types, of the ``SEARCHED`` events after ``after``."""
     with connection.cursor() as cursor:
         cursor.execute(STATE, [journal_id])
-        head, closed = cursor.fetchone() or (0, True)
+        head, closed, *written = cursor.fetchone() or (0, True)
         last = min(after + SEARCHED, head)
         cursor.execute(OF_TYPES_AFTER, [journal_id, after, last, list(types), limit, PAGE_BYTES])
         rows = cursor.fetchall()
-    # Less than was asked for may also be due to its bytes: the next request tells.
-    return Page(rows, head, closed, rows[-1][0] if rows else max(last, after))
+    rows = reading.instead(rows, journal_id, after, last, PAGE_BYTES, types, limit)
+    # Less than was asked for may also be due to its bytes.
+    through = rows[-1][0] if rows else max(last, after)
+    return Page(rows, head, closed, Written(*written), through)
 
 
 def read_rest(row: Journal, after: int) -> Stretch | None:
     """All that follows ``after`` in a log that has ended, if one stretch has room for it."""
     if not 0 < row.head - after <= STRETCH_EVENTS or row.bytes > PAGE_BYTES:
         return None
+    if row.head > row.written.last_with(after + 1, row.head):
+        return None
     with connection.cursor() as cursor:
         cursor.execute(STRETCH, [_TERMINAL, row.pk, after, row.head, PAGE_BYTES])
         _, _, text = cursor.fetchone()
     payloads = text.encode().split(b"\x1e") if text else []
     whole = len(payloads) == row.head - after
-    return Stretch(after + 1, payloads, final=True, head=row.head, closed=True) if whole else None
+    epoch = row.written.at(row.head).epoch
+    return Stretch(after + 1, payloads, True, row.head, True, epoch) if whole else None
 
 
 def payloads(journal_id: UUID) -> Iterator[str]:
@@ -368,25 +391,8 @@ def payloads(journal_id: UUID) -> Iterator[str]:
         yield from (payload for _, _, payload in page)
 
 
-def heads(journal_ids: Iterable[UUID]) -> dict[UUID, int]:
-    """The newest ``seq`` of each journal, in one query."""
+def heads(journal_ids: Iterable[UUID]) -> dict[UUID, Position]:
+    """The newest event of each journal, in one query."""
     with connection.cursor() as cursor:
         cursor.execute(HEADS, [list(journal_ids)])
-        return dict(cursor.fetchall())
-
-
-def _binary_rows(batches: Iterable[Batch]) -> bytes:
-    """The rows as binary COPY, built in one buffer: twice as fast as ``write_row``."""
-    buffer = bytearray(_HEADER)
-    row, length = _ROW.pack, _LENGTH.pack
-    for batch in batches:
-        key = batch.journal_id.bytes
-        for seq, record in enumerate(batch.records, batch.first):
-            type_, payload = record.type.encode(), record.payload
-            at = int((record.at - _EPOCH_2000) * 1_000_000)
-            buffer += row(5, 16, key, 4, seq, 8, at, len(type_))
-            buffer += type_
-            buffer += length(len(payload))
-            buffer += payload
-    buffer += _TRAILER
-    return bytes(buffer)
+        return {id_: Written(*written).at(head) for id_, head, *written in cursor.fetchall()}

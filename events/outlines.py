@@ -1,4 +1,4 @@
-"""Outlines of runs: folded in bounded steps, where somebody looks and once a long run has ended.
+"""Outlines of runs: folded in bounded steps, on demand and once a long run has ended.
 
 A live run's outline stays in the memory of the process that was asked, so each request reads only
 the events since the one before. An ended run's outline is stored in pages, by a job of the worker
@@ -17,13 +17,15 @@ from uuid import UUID
 import structlog
 from django.db import DatabaseError, connection, transaction
 
-from backends.postgres import scope
+from agui_host.backends import epochs
+from agui_host.backends.postgres import scope
+from agui_host.protocol.fold.outline import FEEDS, FORMAT, Outline
+from agui_host.protocol.fold.outline_row import Row
+from agui_host.protocol.ids import uuid7_seconds
+from agui_host.protocol.strict_json import dumps
 from events.journal import STATE
 from events.models import OutlinePage
-from protocol.fold.outline import FEEDS, FORMAT, Outline
-from protocol.fold.outline_row import Row
-from protocol.ids import uuid7_seconds
-from protocol.strict_json import dumps
+from events.sealed import reading
 
 log = structlog.get_logger(__name__)
 
@@ -65,18 +67,11 @@ ROWS_IN_PAGE = 500
 CACHED_ROWS = 200_000
 CACHED = 64
 STORED_AT_ONCE = 20_000
-"""Events after which ``Storing`` stores what it has, so that no step is long."""
+"""Events after which ``Storing`` stores its rows, so that no step is long."""
 
-READ = """
-select seq, payload from (
-    select seq, payload,
-           sum(octet_length(payload)) over (order by seq) - octet_length(payload) as before
-      from agui_events(%s, %s, %s, %s)
-) step where before < %s order by seq
-"""
 # The bytes of a doomed log are 0.
 CLOSED = "select head from events_journal where id = %s and closed_at is not null and bytes > 0"
-# Nobody may doom the log while its outline is being stored: that would outlive it.
+# The log must not be doomed while its outline is being stored: that would outlive it.
 CLOSED_AND_STAYS = f"{CLOSED} for share"
 
 
@@ -88,7 +83,7 @@ class Slice(NamedTuple):
 
 
 class Growing:
-    """The outline of a log that was not complete when somebody last asked."""
+    """The outline of a log that was not complete at the last request."""
 
     def __init__(self, journal_id: UUID) -> None:
         self.lock = threading.Lock()
@@ -96,7 +91,8 @@ class Growing:
         self.stored = -1
 
 
-_growing: OrderedDict[UUID, Growing] = OrderedDict()
+_growing: OrderedDict[tuple[UUID, int], Growing] = OrderedDict()
+"""By journal and epoch: in another one its events may be others."""
 _registry = threading.Lock()
 
 
@@ -111,14 +107,14 @@ def read(
 ) -> Slice:
     """The rows with a number above ``after`` that began or changed after the event ``since``.
 
-    ``show`` says how the reader sees a row, or None if they do not.
+    ``show`` makes the reader's view of a row, or None if they do not.
 
-    Of a log that is too long to fold in so many ``seconds`` (``SECONDS`` by default), ``head`` says
-    how far this request came. The caller has checked access.
+    Of a log that is too long to fold in so many ``seconds`` (``SECONDS`` by default), ``head`` is
+    where this request ended. The caller has checked access.
     """
     with connection.cursor() as cursor:
         cursor.execute(STATE, [journal_id])
-        head, closed = cursor.fetchone() or (0, True)
+        head, closed, *_ = cursor.fetchone() or (0, True)
     if closed and _stored(journal_id).get("seq") == head:
         return _taken(map(show, _stored_rows(journal_id, after, since)), limit, head)
     growing = _of(journal_id)
@@ -150,7 +146,7 @@ def _taken(rows: Iterable[str | None], limit: int, head: int) -> Slice:
 
 
 def _advance(journal_id: UUID, outline: Outline, head: int, seconds: float) -> None:
-    """Fold what is new, for so many seconds at most; one step if others are at it."""
+    """Fold new events, for so many seconds at most; one step if others are at it."""
     is_long = head - outline.seq > SHORT
     alone = BUILDING.begin() if is_long else None
     until = time.monotonic() + (seconds if alone is not None or not is_long else 0)
@@ -165,24 +161,22 @@ def _advance(journal_id: UUID, outline: Outline, head: int, seconds: float) -> N
 
 
 def _step(journal_id: UUID, outline: Outline, last: int) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(READ, [journal_id, outline.seq, last, FEEDS, STEP_BYTES])
-        rows = cursor.fetchall()
+    rows = reading.rows(journal_id, outline.seq, last, STEP_BYTES, FEEDS)
     size = 0
     # Read as one array: takes a third less time than reading one by one.
-    whole = loads(f"[{','.join(payload for _, payload in rows)}]")
-    for (seq, payload), event in zip(rows, whole, strict=True):
+    whole = loads(f"[{','.join(payload for _, _, payload in rows)}]")
+    for (seq, _, payload), event in zip(rows, whole, strict=True):
         bytes_ = len(payload.encode())
         outline.feed(seq, event, bytes_)
         size += bytes_
     if size < STEP_BYTES:  # otherwise the step was cut
-        outline.seq = last  # what is between is of types that an outline ignores
+        outline.seq = last  # the events between are of types that an outline ignores
 
 
 class Storing:
     """Folds the log of a long run that has ended, a step at a time, and stores its outline.
 
-    What an earlier try or a reader has stored is continued.
+    It continues rows that an earlier try or a reader has stored.
     """
 
     def __init__(self, journal_id: UUID) -> None:
@@ -193,7 +187,7 @@ class Storing:
         """Fold some more events; whether there is more to do. May be repeated after an error.
 
         Nothing is left to do if the log was purged, or if there are so many rows that no process
-        keeps them: readers continue from those that are stored.
+        keeps them: readers continue from the stored ones.
         """
         growing, head = self._growing, self._head()
         stored = _stored(self.journal_id).get("seq", 0)
@@ -222,16 +216,17 @@ class Storing:
 
 def _of(journal_id: UUID) -> Growing:
     with _registry:
-        growing = _growing.setdefault(journal_id, Growing(journal_id))
-        _growing.move_to_end(journal_id)
+        key = journal_id, epochs.latest
+        growing = _growing.setdefault(key, Growing(journal_id))
+        _growing.move_to_end(key)
         return growing
 
 
 def _tidy(journal_id: UUID, *, done: bool) -> None:
-    """Forget a complete outline, and those that nobody has asked for lately."""
+    """Forget a complete outline, and those without a recent request."""
     with _registry:
         if done:
-            _growing.pop(journal_id, None)
+            _growing.pop((journal_id, epochs.latest), None)
         rows = sum(len(growing.outline.rows) for growing in _growing.values())
         while _growing and (rows > CACHED_ROWS or len(_growing) > CACHED):
             _, oldest = _growing.popitem(last=False)

@@ -11,8 +11,8 @@ from uuid import UUID
 from django.db import OperationalError, connection, transaction
 from psycopg.errors import LockNotAvailable
 
-from backends.postgres import clock
-from protocol.ids import uuid7_floor
+from agui_host.backends.postgres import clock
+from agui_host.protocol.ids import uuid7_floor
 
 AHEAD = 12
 PREFIX = "events_event_"

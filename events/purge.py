@@ -1,7 +1,7 @@
 """Deletes logs: doomed at once, then swept in small steps, or dropped with their whole month.
 
 A million rows in one DELETE would hold its locks and its snapshot for long and fill the WAL at
-once. A step is a thousand rows of one journal, to which nobody appends any more.
+once. A step is a thousand rows of one journal, which is no longer written.
 """
 
 from collections.abc import Iterable
@@ -9,28 +9,35 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from backends.postgres import scope
+from agui_host.backends.postgres import scope
 from events import partitions
 from events.models import Checkpoint, Doomed, Finding, Journal, OutlinePage
 from events.partitions import Month
+from events.sealed import sealing, sweeping
 
 ROWS = 1_000
 DELETE = "select agui_purge_events(%s, %s, %s)"
 
 
+@transaction.atomic(savepoint=False)
 def doom(journal_ids: Iterable[UUID]) -> int:
     """Doom the events of these closed journals, in the transaction that makes readers see it.
 
     Returns their size in bytes.
     """
-    journals = list(Journal.objects.filter(pk__in=list(journal_ids)))
-    rows = [Doomed(journal_id=journal.pk, last=journal.head) for journal in journals]
+    # First wait for who seals a log or stores its outline, then delete.
+    journals = list(sealing.locked(journal_ids))
+    keys = [journal.pk for journal in journals]
+    sealed = sweeping.forget(keys)
+    rows = [
+        Doomed(journal_id=journal.pk, last=journal.head)
+        for journal in journals
+        if journal.pk not in sealed  # Its rows are doomed already, or gone.
+    ]
     with scope.everywhere():  # a list that all teams share
         Doomed.objects.bulk_create(rows, ignore_conflicts=True)
-    keys = [row.journal_id for row in rows]
     Finding.objects.filter(journal__in=keys).delete()
     Checkpoint.objects.filter(journal_id__in=keys).delete()
-    # An outline that is being stored has locked its journal: first wait, then delete.
     Journal.objects.filter(pk__in=keys).update(bytes=0)
     OutlinePage.objects.filter(journal_id__in=keys).delete()
     return sum(journal.bytes for journal in journals)

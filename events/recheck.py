@@ -1,6 +1,6 @@
-"""Re-checks the right to read while a stream is open: when the bell rings, and at intervals.
+"""Re-checks the right to read while a stream is open: at notifications, and at intervals.
 
-Knows no user: it gets topics of the bell and a ``recheck`` callable. It runs beside the sending
+It depends on no user: it gets topics and a ``recheck`` callable. It runs next to the sending
 rather than in it, so that a reader that takes nothing, or never pauses, loses its stream as quickly
 as any other.
 """
@@ -17,7 +17,7 @@ Recheck = Callable[[], Awaitable[bool]]
 
 
 async def until_refused(topics: Collection[str], recheck: Recheck, every: float) -> None:
-    """Return once ``recheck`` is false; it is called when a topic rings, else ``every`` seconds.
+    """Return once ``recheck`` is false; called at a topic's notification, else ``every`` seconds.
 
     The first call comes soon after the start, because a revocation before we listened rang without
     us. Streams that were opened together, after a restart say, must not keep checking together: 50

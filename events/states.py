@@ -1,7 +1,7 @@
 """The state of a run as of one of its events, and which events set a place in it.
 
-Only the events of the state are read, in bounded steps and for a bounded time. What a request has
-folded stays in the memory of its process for a while, so that the next one continues there.
+Only the events of the state are read, in bounded steps and for a bounded time. A request's fold
+stays in the memory of its process for a while, so that the next one continues there.
 """
 
 import threading
@@ -13,13 +13,13 @@ from json import loads
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import connection
-
-from events.outlines import BUILDING, READ, SECONDS, STEP_BYTES
-from protocol.fold.blame import Blame, Change
-from protocol.patch import PatchFailed, apply
-from protocol.strict_json import dumps_any
-from protocol.violation import Event
+from agui_host.backends import epochs
+from agui_host.protocol.fold.blame import Blame, Change
+from agui_host.protocol.patch import PatchFailed, apply
+from agui_host.protocol.strict_json import dumps_any
+from agui_host.protocol.violation import Event
+from events.outlines import BUILDING, SECONDS, STEP_BYTES
+from events.sealed import reading
 
 Show = Callable[[Event], Event]
 TYPES = ["STATE_SNAPSHOT", "STATE_DELTA"]
@@ -42,7 +42,8 @@ class History(NamedTuple):
     through: int
 
 
-_folded: OrderedDict[UUID, StateAt] = OrderedDict()
+_folded: OrderedDict[tuple[UUID, int], StateAt] = OrderedDict()
+"""By journal and epoch: in another one its events may be others."""
 _lock = threading.Lock()
 
 
@@ -52,7 +53,7 @@ def read(
     """The state after the event ``seq``; ``base`` is that before the first, both as JSON text.
 
     ``show`` is how the reader sees each event, from the first; without it they see all. Of a log
-    that takes longer than so many ``seconds``, ``at`` says how far this request came. The caller
+    that takes longer than so many ``seconds``, ``at`` is where this request ended. The caller
     has checked access.
     """
     start = (_known(journal_id, seq) if show is None else None) or StateAt(base, 0)
@@ -78,7 +79,7 @@ def history(
     seconds: float = SECONDS,
     show: Show | None = None,
 ) -> History:
-    """The events after ``after``, up to ``last``, that set what is at ``path``, in order.
+    """The events after ``after``, up to ``last``, that set the value at ``path``, in order.
 
     At most about ``MOST_CHANGES``, and those of so many ``seconds``. ``base`` and ``show`` are as
     for ``read``; the events up to ``after`` must have been shown.
@@ -121,16 +122,14 @@ def _events(
     """The events of the state, at least one step; without an event, how far a step came."""
     while after < last:
         end = min(after + STEP_EVENTS, last)
-        with connection.cursor() as cursor:
-            cursor.execute(READ, [journal_id, after, end, TYPES, STEP_BYTES])
-            rows = cursor.fetchall()
-        for after, payload in rows:
+        rows = reading.rows(journal_id, after, end, STEP_BYTES, TYPES)
+        for after, _, payload in rows:
             event = loads(payload)
             yield after, event if show is None else show(event)
             if time.monotonic() > until:
                 return
-        # READ leaves out what is beyond a step's bytes.
-        if sum(len(payload.encode()) for _, payload in rows) < STEP_BYTES:
+        # ``rows`` leaves out events beyond a step's bytes.
+        if sum(len(payload.encode()) for _, _, payload in rows) < STEP_BYTES:
             after = end
             yield after, None
         if time.monotonic() > until:
@@ -139,14 +138,15 @@ def _events(
 
 def _known(journal_id: UUID, seq: int) -> StateAt | None:
     with _lock:
-        known = _folded.get(journal_id)
+        known = _folded.get((journal_id, epochs.latest))
         return known if known is not None and known.at <= seq else None
 
 
 def _remember(journal_id: UUID, result: StateAt) -> None:
     with _lock:
-        _folded[journal_id] = result
-        _folded.move_to_end(journal_id)
+        key = journal_id, epochs.latest
+        _folded[key] = result
+        _folded.move_to_end(key)
         chars = sum(len(each.state) for each in _folded.values())
         while chars > CACHED_CHARS:
             _, oldest = _folded.popitem(last=False)

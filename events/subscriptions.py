@@ -1,4 +1,4 @@
-"""The groups of the bell that a process listens to, all on one channel of its own."""
+"""The groups of the bell that a process listens to, all on one separate channel."""
 
 import asyncio
 from collections.abc import Callable, Set

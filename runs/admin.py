@@ -4,11 +4,11 @@ from typing import Any
 
 from django.contrib import admin
 
+from agui_host.teams.admin import Watched
+from agui_host.teams.models import Team
 from events.admin import HistoryAdmin
 from events.models import Finding, Journal
 from runs.models import Run, Thread
-from teams.admin import Watched
-from teams.models import Team
 
 LONGEST = 4000
 
@@ -42,7 +42,7 @@ class ThreadAdmin(Watched[Thread], HistoryAdmin[Thread]):
 
 @admin.register(Run)
 class RunAdmin(Watched[Run], HistoryAdmin[Run]):
-    """Runs. Inputs and results may be megabytes, so the page shows only how they begin."""
+    """Runs. Inputs and results can be megabytes, so the page shows only how they begin."""
 
     list_display = ["journal_id", "status", "agent", "team", "thread", "started_by", "created_at"]
     list_filter = ["status", "team"]

@@ -7,13 +7,13 @@ class RunsConfig(AppConfig):
     name = "runs"
 
     def ready(self) -> None:
-        """End what a person who leaves a team has shared, what calls them, what runs as them, and
+        """End the shares, webhooks and schedules of a person who leaves a team, and
         the views that only they have.
         """
+        from agui_host.teams import offboarding
         from runs.access import sharing, webhooks  # Models can be imported only now.
         from runs.access.inspect import saved_views
         from runs.access.schedules import manage
-        from teams import offboarding
 
         enders = (sharing.withdraw, webhooks.withdraw, manage.withdraw, saved_views.withdraw)
         for ender in enders:

@@ -12,7 +12,7 @@ from typing import Any
 
 from psycopg.pq import TransactionStatus
 
-from backends.postgres import cursors, roles, scope
+from agui_host.backends.postgres import cursors, roles, scope
 
 _part: ContextVar[str] = ContextVar("_part", default=roles.APPLICATION)
 

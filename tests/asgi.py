@@ -8,12 +8,14 @@ from typing import Any, Self
 
 from channels.testing import WebsocketCommunicator
 
+from agui_host.web.asgi import application
 from events.hub import hub
-from web.asgi import application
 
 Headers = Mapping[str, str]
 HOST = "localhost"
 DEADLINE = 20.0
+WHOLE_DEADLINE = 120.0
+"""Of a whole answer: a stream that goes on by mistake sends comments within every ``DEADLINE``."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,8 @@ async def ask(
 ) -> Answer:
     """A request and its complete answer."""
     async with Exchange(method, url, headers, body=body, json=json) as exchange:
-        answer = await exchange.rest()
+        async with asyncio.timeout(WHOLE_DEADLINE):
+            answer = await exchange.rest()
         return Answer(exchange.status, exchange.headers, answer)
 
 

@@ -19,23 +19,23 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
 from django.utils.crypto import get_random_string
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.protocol.encoding import Record
+from agui_host.protocol.errors import RunErrorCode
+from agui_host.protocol.input import run_agent_input
+from agui_host.protocol.intake.intake import Intake
+from agui_host.runtimes import registry
+from agui_host.runtimes.models import Agent
+from agui_host.teams import keys
+from agui_host.teams.authentication import Principal
+from agui_host.teams.models import Membership, Role, Team
 from events.hub import hub
 from events.models import Event
 from events.writer import JournalWriter
-from protocol.encoding import Record
-from protocol.errors import RunErrorCode
-from protocol.input import run_agent_input
-from protocol.intake.intake import Intake
 from runs.lifecycle import admission, lifecycle
 from runs.lifecycle.lifecycle import Claimed
 from runs.models import Run
 from runs.worker.executor import Stop, execute
-from runtimes import registry
-from runtimes.models import Agent
-from teams import keys
-from teams.authentication import Principal
-from teams.models import Membership, Role, Team
 
 ECHO = "echo"
 

@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import hypothesis
 import pytest
 from django.conf import settings
+from django.db import connections
 
-from embedded import embedded, paths
+from agui_host.embedded import embedded, paths
 from tests import as_application, chromium, emptying, machine_postgres, turns
 from tests.named_tests import NamedTests
+from tests.suite import clusters, profiles, times
 
 browser = chromium.browser
 
@@ -24,12 +25,12 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 PLUMBING = (
-    "teams/tenancy.py",
-    "backends/postgres/bridge.py",
-    "backends/postgres/lanes.py",
+    "agui_host/teams/tenancy.py",
+    "agui_host/backends/postgres/bridge.py",
+    "agui_host/backends/postgres/lanes.py",
     "tests/conftest.py",
 )
-NEED_NO_ENGINES = "tests/house/"
+NEED_NO_ENGINES = ("tests/house/", "tests/prose/")
 SLOW = (
     "tests/acceptance/", "tests/agui_client/", "tests/api/", "tests/clients/", "tests/conformance/",
     "tests/tenancy/", "tests/bounds/", "tests/house/",  # `make check` runs it
@@ -60,13 +61,11 @@ def pytest_configure(config: pytest.Config) -> None:
     data = Path(tempfile.mkdtemp(prefix="agui-test-"))
     data.chmod(0o711)
     config.add_cleanup(lambda: remove(data))
-    # An example that takes long on a busy machine is no counterexample.
-    profile = hypothesis.settings.get_current_profile_name()
-    parent = hypothesis.settings.get_profile(profile)
-    hypothesis.settings.register_profile("unhurried", parent, deadline=None)
-    hypothesis.settings.load_profile("unhurried")
+    profiles.install()
+    config.pluginmanager.register(times.Clock())
     if not turns.is_worker(config):
         config.pluginmanager.register(NamedTests())
+        config.pluginmanager.register(times.Times(config))
     turns.install(config)
     emptying.install()
     as_application.install()
@@ -128,10 +127,13 @@ def engines(request: pytest.FixtureRequest) -> Iterator[embedded.Engines]:
     if all(item.nodeid.startswith(NEED_NO_ENGINES) for item in request.session.items):
         yield embedded.Engines()
         return
+    own = embedded.own_engines()
+    if own["postgres"]:
+        clusters.of_tests().copy_to(settings.AGUI_DATA_DIR)
     # Tests stop engines and kill processes, never the machine: fsync would only cost time.
     engines = embedded.start(
         settings.AGUI_DATA_DIR,
-        **embedded.own_engines(),
+        **own,
         postgres_options=["fsync=off", "full_page_writes=off"],
     )
     yield engines
@@ -139,11 +141,31 @@ def engines(request: pytest.FixtureRequest) -> Iterator[embedded.Engines]:
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None) -> Iterator[None]:
-    """Close the host's own pools before the database goes."""
-    yield
-    from backends.postgres.reserved import ReservedWrapper
+def django_db_keepdb(django_db_keepdb: bool) -> bool:
+    """The test database of a copied cluster is used, and goes with its cluster."""
+    return django_db_keepdb or embedded.own_engines()["postgres"]
 
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(request: pytest.FixtureRequest) -> None:
+    """Each process has its own cluster, in which the test database has the same name."""
+    if not embedded.own_engines()["postgres"]:
+        request.getfixturevalue("django_db_modify_db_settings_parallel_suffix")
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, engines: embedded.Engines) -> Iterator[None]:
+    """Keep the migrated cluster for later runs; close the host's own pools before it goes."""
+    from agui_host.backends.postgres.reserved import ReservedWrapper
+
+    cluster = clusters.of_tests()
+    if engines.postgres and not cluster.exists():
+        connections.close_all()
+        ReservedWrapper.close_pools()
+        engines.stop_postgres()
+        cluster.keep(settings.AGUI_DATA_DIR)
+        engines.start_postgres()
+    yield
     ReservedWrapper.close_pools()
 
 
@@ -200,7 +222,9 @@ def new_host(data_dir: Path) -> "Iterator[Callable[..., Host]]":
 @pytest.fixture(autouse=True)
 def tests_may_look_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """An unscoped query is refused when the house asks, not when a test looks around."""
-    from teams import tenancy  # needs settings, which a benchmark has not set when it imports this
+    from agui_host.teams import (
+        tenancy,  # needs settings, which a benchmark has not set when it imports this
+    )
 
     refused = tenancy.exempt
     monkeypatch.setattr(tenancy, "exempt", lambda: refused() or not asked_by_the_house())

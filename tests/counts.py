@@ -13,7 +13,7 @@ from itertools import combinations
 from pathlib import Path
 
 from tests.house import repository
-from tests.house.repository import PACKAGES
+from tests.house.repository import PACKAGES, ROOMS, within
 
 RUN = 6
 """How many equal lines in a row count as written twice."""
@@ -47,7 +47,7 @@ def untested(root: Path) -> list[Path]:
     return [
         path
         for path in paths
-        if path.parts[0] in PACKAGES and (path.parts[0], f"test_{path.name}") not in files
+        if path.parts[0] in PACKAGES and (within(path)[0], f"test_{path.name}") not in files
     ]
 
 
@@ -107,8 +107,8 @@ def report(root: Path) -> str:
     paths = sources(root)
     texts = {path.as_posix(): (root / path).read_text("utf-8") for path in paths}
     rows = [f"{'room':14}{'files':>7}{'lines':>8}{'documented':>16}{'comments/100':>14}"]
-    for room in [*PACKAGES, "benchmarks", "tests"]:
-        inside = [path for path in paths if path.parts[0] == room]
+    for room in [*ROOMS, "benchmarks", "tests"]:
+        inside = [path for path in paths if within(path)[0] == room]
         if inside:
             rows.append(_row(room, root, inside, texts))
     product = [path for path in paths if path.parts[0] in PACKAGES]

@@ -6,8 +6,8 @@
 import os
 from pathlib import Path
 
-from embedded import embedded
-from embedded.engines import Postgres
+from agui_host.embedded import embedded
+from agui_host.embedded.engines import Postgres
 from tests import needs
 
 VARIABLE = "AGUI_TEST_POSTGRES"

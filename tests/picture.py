@@ -30,22 +30,30 @@ CHIP, GAP, PAD, LINE = 26, 14, 14, 22
 FLOOR = 46
 
 
+def place(module: str) -> tuple[str, ...]:
+    """The names of a module, its room first."""
+    parts = tuple(module.split("."))
+    return parts[1:] if parts[0] == repository.BELOW and parts[1] in repository.ROOMS else parts
+
+
 def room_of(module: str) -> str:
     """The box that a module is in."""
-    parts = module.split(".")
+    parts = place(module)
     return PARTS.get(".".join(parts[:2]), parts[0])
 
 
 def folder_of(module: str) -> str | None:
     """The folder inside its room that a module is in; None for the room's own files."""
-    folder = "/".join(module.split(".")[:2])
-    return folder if (repository.ROOT / folder).is_dir() else None
+    folder = "/".join(place(module)[:2])
+    places = (repository.ROOT / folder, repository.ROOT / repository.BELOW / folder)
+    return folder if any(place.is_dir() for place in places) else None
 
 
 def imports() -> list[tuple[str, str]]:
-    """(importer, imported) of all modules but migrations."""
+    """(importer, imported) of all modules but migrations and the names for authors of agents."""
     graph = grimp.build_graph(*repository.PACKAGES, cache_dir=None)
-    modules = sorted(name for name in graph.modules if ".migrations" not in name)
+    modules = sorted(graph.modules - {repository.BELOW})
+    modules = [name for name in modules if ".migrations" not in name]
     return [
         (name, other)
         for name in modules
@@ -122,8 +130,9 @@ def folders() -> dict[str, list[str]]:
         if path.suffix != ".py" or path.parts[0] not in repository.PACKAGES:
             continue
         if "migrations" not in path.parts:
-            room = room_of(".".join(path.with_suffix("").parts))
-            folder = "/".join(path.parts[1:-1]).replace("management/commands", "commands")
+            parts = repository.within(path)
+            room = room_of(".".join((*parts[:-1], path.stem)))
+            folder = "/".join(parts[1:-1]).replace("management/commands", "commands")
             by_folder[room] |= {folder} - {"", "management"}
     return {room: sorted(names) for room, names in by_folder.items()}
 

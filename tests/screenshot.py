@@ -17,10 +17,11 @@ PICTURE = Path(__file__).resolve().parents[1] / "docs" / "images" / "run.png"
 LARGEST = 200 * 1024
 SIZE = {"width": 1200, "height": 760}
 AGENTS = """
-from runtimes.models import Agent
-from teams.models import Team
+from agui_host.runtimes.models import Agent
+from agui_host.teams.models import Team
 for slug in ("invoice-check", "release-notes", "support-triage"):
-    Agent.objects.create(team=Team.objects.get(), slug=slug, name=slug, target="scripted")
+    team = Team.objects.get(slug="demo")
+    Agent.objects.create(team=team, slug=slug, name=slug, target="scripted")
 """
 
 

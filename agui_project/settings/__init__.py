@@ -8,7 +8,8 @@ raises ImproperlyConfigured with a line for each.
 
 from csp.constants import NONCE, NONE, SELF
 
-from agui_project import logs, validators
+from agui_host import logs
+from agui_project import foreign_modules, validators
 from agui_project.settings.accounts import *
 from agui_project.settings.host import *
 from agui_project.settings.host import AGUI_PUBLIC_URL, BASE_DIR, DEBUG, env
@@ -39,10 +40,11 @@ INSTALLED_APPS = [
     "csp",
     *("allauth", "allauth.account", "allauth.mfa", "allauth.usersessions", "allauth.socialaccount"),
     "allauth.socialaccount.providers.openid_connect",
-    *("agui_project", "embedded", "teams", "runtimes", "events", "runs", "dashboard"),
+    *("agui_project", "agui_host.embedded", "agui_host.teams", "agui_host.runtimes"),
+    *("events", "runs", "agui_host.dashboard"),
 ]
 MIDDLEWARE = [
-    "web.health.Probes",
+    "agui_host.web.health.Probes",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -54,11 +56,11 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "teams.tenancy.OperatorPages",
-    "web.answers.NoPageForKeys",
+    "agui_host.teams.tenancy.OperatorPages",
+    "agui_host.web.answers.NoPageForKeys",
 ]
 ROOT_URLCONF = "agui_project.urls"
-ASGI_APPLICATION = "web.asgi.application"
+ASGI_APPLICATION = "agui_host.web.asgi.application"
 APPEND_SLASH = False
 TEMPLATES = [
     {
@@ -70,20 +72,20 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "dashboard.visitor.visitor",
+                "agui_host.dashboard.visitor.visitor",
             ]
         },
     }
 ]
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["teams.authentication.PrincipalAuthentication"],
-    "DEFAULT_PERMISSION_CLASSES": ["teams.authentication.IsPrincipal"],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["agui_host.teams.authentication.PrincipalAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["agui_host.teams.authentication.IsPrincipal"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["runs.api.parsers.StrictJSONParser"],
-    "DEFAULT_FILTER_BACKENDS": ["teams.api.queries.KnownFilters"],
+    "DEFAULT_FILTER_BACKENDS": ["agui_host.teams.api.queries.KnownFilters"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "web.answers.exception_handler",
+    "EXCEPTION_HANDLER": "agui_host.web.answers.exception_handler",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
 SPECTACULAR_SETTINGS = {
@@ -91,13 +93,14 @@ SPECTACULAR_SETTINGS = {
         "drf_spectacular.hooks.postprocess_schema_enums",
         "agui_project.openapi.describe_refusals",
         "agui_project.openapi.close_bodies",
-        "web.description.hook.describe_streams",
+        "agui_host.web.description.hook.describe_streams",
     ],
     "ENUM_NAME_OVERRIDES": {
-        "AgentKind": "runtimes.team_agents.KINDS",
+        "AgentKind": "agui_host.runtimes.team_agents.KINDS",
         "GrantKind": "runs.api.grants.KINDS",
         "InterruptStatusEnum": "runs.models.InterruptStatus",
-        "OutlineKind": "protocol.fold.outline.KINDS",
+        "OnBusyEnum": "agui_host.runtimes.models.ON_BUSY",
+        "OutlineKind": "agui_host.protocol.fold.outline.KINDS",
         "RunStatusEnum": "runs.models.Status",
     },
     "TITLE": "AG-UI run host",
@@ -131,7 +134,7 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
-# An https address means that a proxy in front ends TLS and says so in X-Forwarded-Proto.
+# An https address means that a proxy in front ends TLS and sets X-Forwarded-Proto.
 HTTPS = AGUI_PUBLIC_URL.startswith("https://") and not DEBUG
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_SSL_REDIRECT = HTTPS
@@ -157,4 +160,5 @@ LOGGING = logs.config(
     json=env.flag("AGUI_LOG_JSON", default=False),
 )
 AGUI_MISSPELT = env.misspelt()
+env.problems += foreign_modules.hiding()
 env.verify()

@@ -1,4 +1,4 @@
-"""How people sign in: by django-allauth; dashboard/account/adapters.py makes our decisions."""
+"""How people sign in: by django-allauth; ``dashboard/account/adapters.py`` makes our decisions."""
 
 from typing import Any
 
@@ -14,8 +14,11 @@ AGUI_INVITATION_COOLDOWN: int = env.number("AGUI_INVITATION_COOLDOWN", default=6
 AGUI_INVITATIONS_PER_DAY: int = env.number("AGUI_INVITATIONS_PER_DAY", default=1_000)
 AGUI_SIGNUP: str = env.choice("AGUI_SIGNUP", default="invited", among=("open", "invited", "closed"))
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
-ACCOUNT_ADAPTER = "dashboard.account.adapters.AccountAdapter"
-ACCOUNT_FORMS = {"login": "dashboard.forms.LoginForm", "signup": "dashboard.forms.SignupForm"}
+ACCOUNT_ADAPTER = "agui_host.dashboard.account.adapters.AccountAdapter"
+ACCOUNT_FORMS = {
+    "login": "agui_host.dashboard.forms.LoginForm",
+    "signup": "agui_host.dashboard.forms.SignupForm",
+}
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "username*", "password1*"]
 ACCOUNT_EMAIL_VERIFICATION = "mandatory"
@@ -23,7 +26,7 @@ ACCOUNT_EMAIL_VERIFICATION_BY_CODE_ENABLED = True
 ACCOUNT_EMAIL_VERIFICATION_SUPPORTS_RESEND = True
 ACCOUNT_EMAIL_NOTIFICATIONS = True
 ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
-# dashboard/account/attempts.py; allauth's own login_failed remains for codes.
+# agui_host/dashboard/account/attempts.py; allauth's own login_failed remains for codes.
 ACCOUNT_RATE_LIMITS = {
     "login_failed_from": "10/m/ip",
     "login_failed_here": "5/5m/key",
@@ -31,11 +34,11 @@ ACCOUNT_RATE_LIMITS = {
 }
 ACCOUNT_REAUTHENTICATION_REQUIRED = True
 ACCOUNT_SESSION_REMEMBER = True
-MFA_ADAPTER = "dashboard.account.second_factor.MfaAdapter"
+MFA_ADAPTER = "agui_host.dashboard.account.second_factor.MfaAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_TOTP_ISSUER = "AG-UI run host"
-SOCIALACCOUNT_ADAPTER = "dashboard.account.adapters.SocialAdapter"
+SOCIALACCOUNT_ADAPTER = "agui_host.dashboard.account.adapters.SocialAdapter"
 SOCIALACCOUNT_OPENID_CONNECT_URL_PREFIX = ""
 AGUI_OIDC_URL: str = env.text("AGUI_OIDC_URL", rule=validators.http_url)
 AGUI_OIDC_NAME: str = env.text("AGUI_OIDC_NAME", default="Single sign-on")

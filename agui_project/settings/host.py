@@ -2,9 +2,10 @@
 
 from urllib.parse import urlsplit
 
-from agui_project import folders, validators
+from agui_host import folders
+from agui_host.embedded import embedded
+from agui_project import validators
 from agui_project.environment import Environment
-from embedded import embedded
 
 BASE_DIR = folders.FILES
 env = Environment()

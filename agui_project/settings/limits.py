@@ -59,7 +59,10 @@ ALPINE_AG_UI_BUFFER_SIZE: int = env.number("ALPINE_AG_UI_BUFFER_SIZE", default=1
 ALPINE_AG_UI_VALIDATE_EVENTS: bool = env.flag("ALPINE_AG_UI_VALIDATE_EVENTS", default=True)
 ALPINE_AG_UI_STREAM_TIMEOUT: float = env.duration("ALPINE_AG_UI_STREAM_TIMEOUT", default="30s")
 
-# What a team may use if it has no limits of its own (teams/limits.py); 0 is no limit.
+# Who makes titles, tags and follow-ups for user interfaces (docs/howto-open-webui.md).
+AGUI_CHAT_TASKS: str = env.text("AGUI_CHAT_TASKS")
+
+# Limits for teams without their own (agui_host/teams/limits.py); 0 is no limit.
 AGUI_LIMIT_CONCURRENT_RUNS: int = env.number("AGUI_LIMIT_CONCURRENT_RUNS", default=500)
 AGUI_LIMIT_QUEUED_RUNS: int = env.number("AGUI_LIMIT_QUEUED_RUNS", default=10_000)
 AGUI_LIMIT_RUNS_PER_MINUTE: int = env.number("AGUI_LIMIT_RUNS_PER_MINUTE", default=3_000)
@@ -71,6 +74,10 @@ AGUI_LINK_STREAMS: int = env.number("AGUI_LINK_STREAMS", default=500)
 AGUI_LINK_STREAMS_PER_ADDRESS: int = env.number("AGUI_LINK_STREAMS_PER_ADDRESS", default=20)
 AGUI_LIMIT_STORED_BYTES: int = env.number("AGUI_LIMIT_STORED_BYTES", default=100_000_000_000)
 AGUI_LIMIT_RETENTION_DAYS: int = env.number("AGUI_LIMIT_RETENTION_DAYS", default=0, most=100_000)
+
+# Days after which the log of an ended run moves to the file store; 0 is never
+# (docs/howto-retention.md#sealed-logs).
+AGUI_SEAL_AFTER_DAYS: int = env.number("AGUI_SEAL_AFTER_DAYS", default=0, most=100_000)
 
 # Uploaded files (docs/howto-files.md).
 AGUI_FILES: str = env.text("AGUI_FILES", default=f"{AGUI_DATA_DIR}/files", rule=validators.store)

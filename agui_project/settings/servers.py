@@ -1,12 +1,12 @@
-"""The servers behind the host: PostgreSQL, and Valkey unless ``REDIS_URL`` is empty."""
+"""The host's servers: PostgreSQL, and Valkey unless ``REDIS_URL`` is empty."""
 
 from typing import Any
 
+from agui_host.backends import valkey
+from agui_host.backends.postgres import address, deadlines
+from agui_host.embedded import embedded
 from agui_project.settings.host import AGUI_DATA_DIR, env
 from agui_project.settings.limits import AGUI_DB_THREADS, AGUI_REQUEST_SLOTS
-from backends import valkey
-from backends.postgres import address, deadlines
-from embedded import embedded
 
 AGUI_EMBEDDED = embedded.own_engines()
 AGUI_DATABASE_ROLES: bool = env.flag("AGUI_DATABASE_ROLES", default=True)
@@ -26,11 +26,17 @@ AGUI_DATABASE_DIRECT: dict[str, Any] = env.parsed(
 """The address that workers and commands use where DATABASE_URL leads to a connection pooler."""
 if AGUI_DATABASE_DIRECT and AGUI_EMBEDDED["postgres"]:
     env.problem("DATABASE_DIRECT_URL", "DATABASE_URL is empty; set both or neither")
+AGUI_DATABASE_REPLICA: dict[str, Any] = env.parsed(
+    "DATABASE_REPLICA_URL", address.replica, default=NO_ADDRESS, secret=True
+)
+"""The standby from which web processes read where it is as new as the primary."""
+if AGUI_DATABASE_REPLICA and AGUI_EMBEDDED["postgres"]:
+    env.problem("DATABASE_REPLICA_URL", "DATABASE_URL is empty; set both or neither")
 # Without the pool, 54 of 300 concurrent POSTs got 500 and CONN_MAX_AGE leaked connections.
 DATABASES["default"] |= {
-    "ENGINE": "backends.postgres",
+    "ENGINE": "agui_host.backends.postgres",
     "CONN_MAX_AGE": 0,
-    "CONN_HEALTH_CHECKS": True,  # A pooled connection may have died with a restart of Postgres.
+    "CONN_HEALTH_CHECKS": True,  # A pooled connection can have died with a restart of Postgres.
 }
 DATABASES["default"]["OPTIONS"]["pool"] = {
     "connection_class": deadlines.Connection,
@@ -44,13 +50,13 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 EMBEDDED_VALKEY = "" if env.is_blank("REDIS_URL") else embedded.valkey_url(AGUI_DATA_DIR)
 REDIS_URL: str = env.parsed("REDIS_URL", valkey.address, default=EMBEDDED_VALKEY, secret=True)
-"""Empty: no Valkey, PostgreSQL rings and counts (``backends.without_valkey``)."""
+"""Empty: no Valkey, PostgreSQL notifies and counts (``agui_host.backends.without_valkey``)."""
 CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
-    "default": {"BACKEND": "backends.bell.BellLayer", "CONFIG": {"hosts": [REDIS_URL]}}
+    "default": {"BACKEND": "agui_host.backends.bell.BellLayer", "CONFIG": {"hosts": [REDIS_URL]}}
 }
 CACHES: dict[str, dict[str, Any]] = {
-    "default": {"BACKEND": "backends.cache.ForgivingCache", "LOCATION": REDIS_URL}
+    "default": {"BACKEND": "agui_host.backends.cache.ForgivingCache", "LOCATION": REDIS_URL}
 }
 if not REDIS_URL:
-    CHANNEL_LAYERS["default"] = {"BACKEND": "backends.without_valkey.layer.PostgresLayer"}
-    CACHES["default"] = {"BACKEND": "backends.without_valkey.cache.PostgresCache"}
+    CHANNEL_LAYERS["default"] = {"BACKEND": "agui_host.backends.without_valkey.layer.PostgresLayer"}
+    CACHES["default"] = {"BACKEND": "agui_host.backends.without_valkey.cache.PostgresCache"}

@@ -88,11 +88,11 @@ def fill() -> Any:
     from django.contrib.auth.models import User
     from django.db import connection
 
+    from agui_host.runtimes import create_team
+    from agui_host.runtimes.models import Agent
+    from agui_host.teams.authentication import Principal
+    from agui_host.teams.models import Membership, Role
     from runs.lifecycle.words import cut, stretches
-    from runtimes import create_team
-    from runtimes.models import Agent
-    from teams.authentication import Principal
-    from teams.models import Membership, Role
 
     team = create_team.create_team("finding", "Finding")
     agent = Agent.objects.create(team=team, slug="billing", name="Billing")
@@ -171,9 +171,9 @@ def queries() -> dict[str, str]:
 def main() -> None:
     import django
 
+    from agui_host.embedded import embedded
     from benchmarks.report import keep, percentile
     from benchmarks.row_security import switch
-    from embedded import embedded
 
     embedded.ensure()
     django.setup()
@@ -182,8 +182,8 @@ def main() -> None:
     from django.http import QueryDict
     from django.test.utils import CaptureQueriesContext
 
-    from backends.postgres import scope
-    from dashboard import listing
+    from agui_host.backends.postgres import scope
+    from agui_host.dashboard import listing
 
     call_command("migrate", verbosity=0)
     switch(False)

@@ -33,7 +33,7 @@ from events import outlines
 from events.models import Journal
 from runs.seed.nasty import tool
 from runs.seed.play import Play, perform
-from teams.models import Team
+from agui_host.teams.models import Team
 events = []
 while len(events) < {EVENTS}:
     events += tool("look", '{{"at": "the order"}}', "nothing")

@@ -8,9 +8,9 @@ import time
 
 import psycopg
 
+from agui_host.embedded import paths
 from benchmarks.peers.clients import FINISHED, answers, per_second, request
 from benchmarks.peers.servers import Server
-from embedded import paths
 from tests.acceptance.host import Host, cpu_and_memory, wait_for
 
 STREAM = {"Accept": "text/event-stream"}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx
 
-from embedded import supervisor
+from agui_host.embedded import supervisor
 from tests.acceptance.host import ROOT, Host, free_port, wait_for
 from tests.conftest import own_data_dir
 

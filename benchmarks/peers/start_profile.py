@@ -19,11 +19,11 @@ from typing import NamedTuple
 import httpx
 import psycopg
 
+from agui_host.embedded import paths
 from benchmarks.peers import clients
 from benchmarks.peers.clients import DELTA, PATH, run_input
 from benchmarks.peers.servers import Server, this_host
 from benchmarks.report import keep
-from embedded import paths
 from tests.acceptance.host import Host, wait_for
 
 WARM, TRACED, COUNTED = 100, 40, 200

@@ -17,7 +17,7 @@ from pathlib import Path
 import psycopg
 import redis.asyncio
 
-from embedded import embedded
+from agui_host.embedded import embedded
 
 CHANNEL = "bare"
 CREATE = "create table if not exists bare_event (run uuid, seq int4, at timestamptz, payload text)"

@@ -20,7 +20,7 @@ PROMISE = 1.5
 
 def records(number: int) -> list[Any]:
     """So many deltas, as an agent's are stored."""
-    from protocol.encoding import Record, encode
+    from agui_host.protocol.encoding import Record, encode
 
     delta = {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "a word ", "timestamp": 1}
     return [Record("TEXT_MESSAGE_CONTENT", encode(delta), time.time())] * number
@@ -73,8 +73,8 @@ def compare(what: str, few: Any, many: Any) -> tuple[str, dict[str, Any]]:
 def main() -> None:
     import django
 
+    from agui_host.embedded import embedded
     from benchmarks.report import keep
-    from embedded import embedded
 
     embedded.ensure()
     django.setup()

@@ -21,13 +21,13 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 from psycopg.errors import DiskFull, LockNotAvailable
 from psycopg.pq import TransactionStatus
 
-from backends.postgres import roles
-from backends.postgres.base import own_connection
-from backends.postgres.deadlines import Demoted
+from agui_host.backends.postgres import roles
+from agui_host.backends.postgres.base import own_connection
+from agui_host.backends.postgres.deadlines import Demoted
+from agui_host.protocol.errors import HostError
 from events import journal
 from events.journal import Batch
 from events.writer.lease import Also, AppendFailed, LostLease, Statement
-from protocol.errors import HostError
 
 log = structlog.get_logger(__name__)
 
@@ -60,7 +60,7 @@ Verdicts = dict[UUID, HostError | Blocked | None]
 
 
 Look = Callable[[Sequence[UUID]], Statement]
-"""A statement that tells, by its rows, what there is to do now that these journals have ended."""
+"""A statement whose rows are the work to do now that these journals have ended."""
 
 
 class Committer:
@@ -76,7 +76,7 @@ class Committer:
         self.rows: list[Any] = []
 
     def commit(self, work: Work, *, alone: bool = False) -> Verdicts:
-        """Store the batches, and what goes along with each; a verdict per journal.
+        """Store the batches, and the statements of each; a verdict per journal.
 
         ``alone`` is for a run that was blocked before: it waits more briefly.
         """
@@ -111,14 +111,14 @@ class Committer:
                 time.sleep(RETRY_SECONDS[-1])
 
     def _transact(self, work: Work, alone: bool) -> Verdicts:
-        """Fence, COPY, and what goes along with them; a small group in one message if it can.
+        """Fence, COPY, and the statements with them; a small group in one message if it can.
 
         A batch that the fence leaves out belongs to another writer, or an earlier attempt committed
         it and the answer was lost. That attempt may still have been running when the fence asked:
-        then the fence waited for its row lock. So ``confirm`` asks after the fence, in a statement
-        of its own, whose snapshot contains that commit.
+        then the fence waited for its row lock. So ``confirm`` asks after the fence, in a separate
+        statement, whose snapshot contains that commit.
 
-        What goes along (``also``) was committed with the batch, so it does not run again.
+        The rest (``also``) was committed with the batch, so it does not run again.
         """
         batches = [batch for batch, _ in work]
         if not alone and is_small(work):
@@ -159,7 +159,7 @@ class Committer:
         return verdicts
 
     def _one_by_one(self, work: Work, error: Exception) -> Verdicts:
-        """Give each run a transaction of its own, so that only one that cannot be stored fails."""
+        """Give each run its own transaction, so that only a bad one fails."""
         if len(work) == 1:
             log.error("writer.refused", journal=str(work[0][0].journal_id), exc_info=error)
             return {work[0][0].journal_id: AppendFailed()}
@@ -181,7 +181,7 @@ class Committer:
     def _reconnect(self, error: Exception, pause: float) -> None:
         """Return once a connection works.
 
-        A new connection has ended whatever the lost one was still doing. Behind a connection pooler
+        A new connection has ended whatever the lost one was still doing. With a connection pooler
         that is impossible: then these runs are ``Blocked`` for a while.
         """
         while not _usable():
@@ -199,7 +199,7 @@ def _usable() -> bool:
 
 
 def is_small(work: Work) -> bool:
-    """Whether these batches are few and small, and all that goes along is a statement."""
+    """Whether these batches are few and small, and everything else is a statement."""
     return (
         sum(len(batch.records) for batch, _ in work) <= SMALL_EVENTS
         and sum(batch.bytes for batch, _ in work) <= SMALL_BYTES
@@ -210,7 +210,7 @@ def is_small(work: Work) -> bool:
 def store_in_one_message(work: Work, look: Look | None = None) -> list[Any]:
     """Store a group that ``is_small``, outside of a transaction. Raises NotInOneMessage.
 
-    Returns the rows of what ``look`` asks for the journals that ended, behind the commit.
+    Returns the rows of what ``look`` asks for the journals that ended, after the commit.
     """
     batches = [batch for batch, _ in work]
     statements = [_append(batches), *(verb for _, also in work for verb in also)]
@@ -241,7 +241,7 @@ def store_in_one_message(work: Work, look: Look | None = None) -> list[Any]:
 
 
 def _is_undone() -> bool:
-    """After an error: whether it came before the COMMIT, or nobody can tell. Ends its BEGIN."""
+    """After an error: whether it came before the COMMIT, or that is unknown. Ends its BEGIN."""
     raw = connection.connection
     if raw is None or raw.closed:
         return True

@@ -7,9 +7,9 @@ from typing import Any
 
 from django.db import connection
 
+from agui_host.protocol.encoding import Record
+from agui_host.protocol.errors import HostError
 from events.journal import Batch, Claim
-from protocol.encoding import Record
-from protocol.errors import HostError
 
 Also = Callable[[], object]
 """What shares the transaction of a batch."""
@@ -32,7 +32,7 @@ class Statement:
             return rows
 
     def marked(self, mark: str) -> "Statement":
-        """The same with other names for its values, to stand in one message with others."""
+        """The same with other names for its values, to be in one message with others."""
         values = {mark + name: value for name, value in self.values.items()}
         return Statement(self.sql.replace("%(", f"%({mark}"), values)
 
@@ -61,6 +61,7 @@ class Lease:
         "bytes",
         "changed",
         "enlist",
+        "epoch",
         "error",
         "generation",
         "head",
@@ -71,10 +72,11 @@ class Lease:
     )
 
     def __init__(self, enlist: "Callable[[Lease], None]", claim: Claim) -> None:
-        """``enlist`` tells the writer that this lease has records waiting."""
+        """``enlist`` informs the writer that this lease has records waiting."""
         self.enlist = enlist
         self.journal_id = claim.journal_id
         self.generation = claim.generation
+        self.epoch = claim.epoch
         self.head = claim.head  # the seq of the last committed event
         self.waiting: list[Record] = []
         self.also: list[Also] = []
@@ -102,12 +104,14 @@ class Lease:
             self.also.extend(also)
 
     async def room(self) -> None:
-        """Wait until fewer than ``IN_FLIGHT`` events and bytes are on their way.
+        """Wait until less than half of the allowed records are on their way.
 
         So a flood slows itself down, and an agent does not run ahead of a large event that its
-        readers wait for.
+        readers wait for. To continue with the first place that is free would cut each batch in
+        two, and a commit costs as much as a hundred events.
         """
-        await self._until(lambda: not self.full)
+        half = IN_FLIGHT // 2, IN_FLIGHT_BYTES // 2
+        await self._until(lambda: self.in_flight < half[0] and self.bytes < half[1])
 
     async def flush(self) -> None:
         """Wait until everything appended is committed."""
@@ -123,7 +127,7 @@ class Lease:
         if self.returned is not None:
             returned, self.returned = self.returned, None
             return returned
-        batch = Batch(self.journal_id, self.generation, self.head + 1, self.waiting)
+        batch = Batch(self.journal_id, self.generation, self.head + 1, self.waiting, self.epoch)
         also, self.waiting, self.also = self.also, [], []
         return batch, also
 

@@ -1,10 +1,9 @@
 """JournalWriter: group commit for all runs of a process, in one thread on one Django connection.
 
 While one commit is in flight the next batch fills up: no timer, at most 2 ms of delay when idle.
-A run whose next batch is large is committed by itself, in a second thread, so that nobody else's
-events wait until PostgreSQL has read and stored it.
-``events.writer.commits`` stores a group, and decides what happens if the database refuses it or is
-away.
+A run whose next batch is large is committed by itself, in a second thread, so that other runs'
+events do not wait until PostgreSQL has read and stored it. ``events.writer.commits`` stores a
+group, and decides what happens if the database refuses it or is away.
 """
 
 import asyncio
@@ -18,8 +17,8 @@ from uuid import UUID
 import structlog
 from django.db import InterfaceError, OperationalError, connection
 
-from backends import bell, metrics
-from backends.postgres.base import own_connection
+from agui_host.backends import bell, interpreter, metrics
+from agui_host.backends.postgres.base import own_connection
 from events import announce
 from events.journal import Batch, Claim
 from events.writer.commits import DEADLINE, Blocked, Committer, Look, Verdicts, Work
@@ -41,11 +40,11 @@ GATHER_TURNS, GATHER_SECONDS = 10, 0.002
 
 
 class FollowUp(NamedTuple):
-    """What follows a commit that ends journals.
+    """The work after a commit that ends journals.
 
     ``look`` makes a statement whose rows tell what there is to do for them, in the commit's own
-    message if that is small; ``act`` does it. That has a thread and a connection of its own, so
-    that no commit waits for it; it may fail, and it is not done if the process dies.
+    message if that is small; ``act`` does it. That has its own thread and connection, so that no
+    commit waits for it; it may fail, and it is not done if the process dies.
     """
 
     look: Look
@@ -53,11 +52,11 @@ class FollowUp(NamedTuple):
 
 
 class Lane:
-    """A thread with a connection of its own that commits."""
+    """A thread with its own connection that commits."""
 
     def __init__(self, look: Look | None) -> None:
         self._committer = Committer(look)
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="journal-writer")
+        self._thread = ThreadPoolExecutor(1, "journal-writer", interpreter.wake_soon)
 
     async def commit(self, work: Work, alone: bool) -> Verdicts:
         """Store the batches; see ``Committer.commit``."""
@@ -78,7 +77,7 @@ class Lane:
 
 
 class JournalWriter:
-    """The worker's only way to append. ``run`` it beside the worker; ``close`` it after."""
+    """The worker's only way to append. ``run`` it next to the worker; ``close`` it after."""
 
     def __init__(self, follow_up: FollowUp | None = None) -> None:
         self._follow_up = follow_up
@@ -88,7 +87,7 @@ class JournalWriter:
         self._wake = asyncio.Event()
         self._closing = False
         self._group, self._alone = (Lane(follow_up and follow_up.look) for _ in range(2))
-        self._large: dict[Lease, None] = {}  # those that ``_alone`` commits, in their order
+        self._large: dict[Lease, None] = {}  # leases that ``_alone`` commits, in their order
         self._large_wake = asyncio.Event()
         self._after = ThreadPoolExecutor(1, thread_name_prefix="after-commit")
         self._bell: asyncio.Queue[list[tuple[str, bell.Message]]] = asyncio.Queue(64)
@@ -176,7 +175,7 @@ class JournalWriter:
             self._ended.put_nowait(ended)
 
     async def _store_large(self) -> None:
-        """Commit runs with a large batch one by one, beside the groups."""
+        """Commit runs with a large batch one by one, next to the groups."""
         while True:
             while self._large:
                 lease = next(iter(self._large))
@@ -228,14 +227,14 @@ class JournalWriter:
         return leases, work
 
     async def _ring(self) -> None:
-        # Ring the bell beside the commits: a dead or frozen Valkey never delays one.
+        # Ring the bell next to the commits: a dead or frozen Valkey never delays one.
         while True:
             items = await self._bell.get()
             await bell.ring(items)
             self._bell.task_done()
 
     async def _follow(self) -> None:
-        """Follow up beside the commits; runs that end meanwhile go into the next call."""
+        """Follow up next to the commits; runs that end during a call go into the next one."""
         loop = asyncio.get_running_loop()
         while True:
             calls = [await self._ended.get()]
@@ -255,9 +254,9 @@ class JournalWriter:
 
 
 async def _gather() -> None:
-    """Let what is being said at this moment come along: a message's end, say, and the run's.
+    """Let the current events be included: a message's end, say, and the run's.
 
-    Only a writer that was idle does so; behind a commit the next batch is there already.
+    Only a writer that was idle does so; after a commit the next batch is there already.
     """
     loop = asyncio.get_running_loop()
     until = loop.time() + GATHER_SECONDS

@@ -5,7 +5,7 @@ there are grants (``runs/models/grant.py``). Lists and counts cover the own team
 another team has shared is found by its id.
 """
 
-from collections.abc import Collection, Hashable
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import lru_cache
@@ -15,20 +15,21 @@ from uuid import UUID, uuid4
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Exists, F, Model, OuterRef, Q, QuerySet, Subquery
+from django.db.models.expressions import Combinable
 from django.db.models.lookups import Exact
 
-from agui_project.errors import Forbidden, NotFound
-from backends.postgres import clock, scope
-from backends.postgres.compiled import Compiled
-from protocol.ids import uuid7_floor
+from agui_host.backends.postgres import clock, scope
+from agui_host.backends.postgres.compiled import Compiled
+from agui_host.errors import Forbidden, NotFound
+from agui_host.protocol.ids import uuid7_floor
+from agui_host.teams import audit, authentication
+from agui_host.teams.actors import Acting, actor
+from agui_host.teams.authentication import Principal
+from agui_host.teams.models import AuditEntry, Membership
+from agui_host.teams.tenancy import TeamQuerySet
 from runs.lifecycle.statements import new_run
 from runs.models import Grant, Interrupt, Run, Thread, Visibility, without_bodies
 from runs.models.grant import ACTIONS, live
-from teams import audit, authentication
-from teams.actors import Acting, actor
-from teams.authentication import Principal
-from teams.models import AuditEntry, Membership
-from teams.tenancy import TeamQuerySet
 
 M = TypeVar("M", bound=Model)
 NOTED_EVERY = timedelta(minutes=1)
@@ -46,7 +47,7 @@ def visible(principal: Principal) -> TeamQuerySet[Run]:
 
 
 def of_seen_threads(principal: Principal) -> Q:
-    """Which of the visible runs are in a thread that the principal sees, too."""
+    """Which of the visible runs are in a thread that the principal also sees."""
     return _threads(principal, "thread__", listed=True)
 
 
@@ -110,12 +111,12 @@ def require_thread(principal: Principal, thread_id: str, *, is_known: bool | Non
     thread = Thread.objects.for_team(principal.team).filter(thread_id=thread_id).first()
     if thread is None:
         return False
-    if not _is_own(principal, thread):
+    if not is_own(principal, thread):
         actions = _granted(principal, Q(thread=thread))
         if not actions:
             raise NotFound("This thread belongs to someone else; choose another threadId.")
         if "run" not in actions:
-            raise Forbidden("What was shared with you does not include permission to run.")
+            raise Forbidden("The share does not include permission to run.")
     if not visible_threads(principal).filter(pk=thread.pk).exists():
         raise Forbidden("You cannot continue this thread, because you can see only a part of it.")
     return True
@@ -132,7 +133,7 @@ def visible_interrupts(principal: Principal) -> TeamQuerySet[Interrupt]:
 
 def find_interrupt(principal: Principal, key: UUID, action: str = "view") -> Interrupt:
     """The question, if the principal may do ``action``. Raises NotFound; Forbidden if visible."""
-    require(principal, "view")
+    principal.require("view")
     own = Q(team=principal.team) & _of_runs(principal)
     shared = Q(thread__in=_shared(principal, "thread")) | Q(run__in=_shared(principal, "run"))
     rows = _for_agents(principal, Interrupt.objects.own_or_granted().filter(own | shared), "thread")
@@ -154,7 +155,7 @@ def require_for(principal: Principal, action: str, run: Run) -> None:
 
     Cancelling another person's run takes more than cancelling one's own.
     """
-    own = is_own(principal, run)
+    own = is_own(principal, run.thread)
     others = action == "cancel" and run.starter != principal.actor_id
     needed = [action, "cancel_others"] if others else [action]
     if own and all(map(principal.can, needed)):
@@ -162,7 +163,7 @@ def require_for(principal: Principal, action: str, run: Run) -> None:
     if action in _granted(principal, Q(run=run) | Q(thread=run.thread_id)):
         return
     if not own:
-        raise Forbidden(f"What was shared with you does not include permission to {action}.")
+        raise Forbidden(f"The share does not include permission to {action}.")
     for each in needed:
         require(principal, each)
 
@@ -178,12 +179,23 @@ def may(principal: Principal, action: str, run: Run) -> bool:
 
 def sees_thread(principal: Principal, run: Run) -> bool:
     """Whether the principal sees all of the run's thread; if not, it gets no history."""
-    return is_own(principal, run) or bool(_granted(principal, Q(thread=run.thread_id)))
+    return is_own(principal, run.thread) or bool(_granted(principal, Q(thread=run.thread_id)))
 
 
-def is_own(principal: Principal, run: Run) -> bool:
-    """Whether the run's thread is visible without any grant; this takes no query."""
-    return run.team_id == principal.team.pk and _is_own(principal, run.thread)
+def is_own(principal: Principal, thread: Thread) -> bool:
+    """Whether the thread is visible without any grant; this takes no query."""
+    if principal.kind == "link" or thread.team_id != principal.team.pk:
+        return False
+    return thread.visibility == Visibility.TEAM or thread.creator == principal.actor_id
+
+
+def open_to(actor_id: str, column: Callable[[str], Combinable] = F) -> Q:
+    """Which threads of a member's or key's team it sees without any grant, as ``is_own``.
+
+    ``column`` leads from the rows to a column of their thread.
+    """
+    of_team = Q(Exact(column("visibility"), Visibility.TEAM.value))
+    return of_team | Q(Exact(column("creator"), actor_id))
 
 
 def is_creator(principal: Principal, thread: Thread) -> bool:
@@ -261,7 +273,7 @@ def _note_use(principal: Principal, run: Run) -> None:
     """Record in the team's log who viewed a run by a grant; links are logged when opened."""
     if principal.kind == "link":
         return
-    if is_own(principal, run):
+    if is_own(principal, run.thread):
         return
     used = grants_to(principal).filter(Q(run=run) | Q(thread=run.thread_id))
     for grant in used.select_related("team"):
@@ -316,7 +328,7 @@ def _readable(reader: _Reader) -> Compiled[Run]:
 
 
 def _reachable(principal: Principal) -> QuerySet[Run]:
-    """The runs of the team, and those that others have shared with the principal."""
+    """The runs of the team, and runs that others have shared with the principal."""
     shared = Q(pk__in=_shared(principal, "run")) | Q(thread__in=_shared(principal, "thread"))
     if principal.kind == "link":
         return Run.objects.for_team(principal.team).filter(shared)
@@ -350,12 +362,10 @@ def _threads(principal: Principal, path: str = "", *, listed: bool = False) -> Q
     if principal.kind == "link":
         return shared
     own = Thread.objects.filter(pk=OuterRef("thread_id"))
-
-    def column(name: str) -> F | Subquery:
-        return Subquery(own.values(name)) if listed else F(f"{path}{name}")
-
-    of_team = Q(Exact(column("visibility"), Visibility.TEAM.value))
-    return of_team | Q(Exact(column("creator"), principal.actor_id)) | shared
+    return shared | open_to(
+        principal.actor_id,
+        lambda name: Subquery(own.values(name)) if listed else F(f"{path}{name}"),
+    )
 
 
 def _runs(principal: Principal, *, listed: bool = False) -> Q:
@@ -369,13 +379,6 @@ def _of_runs(principal: Principal) -> Q:
 def _shared(principal: Principal, what: str) -> QuerySet[Grant, int]:
     rows = grants_to(principal).filter(**{f"{what}__isnull": False})
     return rows.order_by().values_list(f"{what}_id", flat=True)
-
-
-def _is_own(principal: Principal, thread: Thread) -> bool:
-    # Whether a thread of the principal's team is visible to it without any grant.
-    if principal.kind == "link":
-        return False
-    return thread.visibility == Visibility.TEAM or thread.creator == principal.actor_id
 
 
 def _joined(runs: QuerySet[Run]) -> TeamQuerySet[Run]:

@@ -4,15 +4,14 @@ import json
 from typing import Any
 from uuid import UUID, uuid4
 
-from agui_project.errors import Conflict, NotFound
-from protocol.errors import Invalid
-from protocol.input import run_agent_input
+from agui_host.errors import Conflict, NotFound
+from agui_host.protocol.errors import Invalid
+from agui_host.protocol.input import legacy_answer, run_agent_input
+from agui_host.teams.authentication import Principal
 from runs.access import access
 from runs.access.start import start_run
 from runs.lifecycle import history
 from runs.models import ENDED, ImportedRun, Run, Status, Visibility
-from runtimes.models import EXTERNAL
-from teams.authentication import Principal
 
 Wire = dict[str, Any]
 USER = "user"
@@ -141,7 +140,7 @@ def _is_repeatable(run: Run) -> bool:
     if not _is_last(run):
         return False
     # Most inputs need not be parsed to know; they may be megabytes.
-    return not ('"resume"' in run.input and "resume" in json.loads(run.input))
+    return not ('"resume"' in run.input and legacy_answer.is_answering(json.loads(run.input)))
 
 
 def _is_changeable(run: Run) -> bool:
@@ -158,7 +157,7 @@ def _is_last(run: Run) -> bool:
     """Whether the run has ended without questions, as the newest of a thread that goes on."""
     if run.status not in ENDED or run.status == Status.INTERRUPTED or run.purged_at is not None:
         return False
-    if run.parent_id is not None or run.agent.kind == EXTERNAL:
+    if run.parent_id is not None or run.agent.is_fed:
         return False
     if ImportedRun.objects.already_found().filter(run=run).exists():
         return False

@@ -1,16 +1,16 @@
-"""The content of ``GET /agui/info``: a team's agents, and what a client may rely on.
+"""The content of ``GET /agui/info``: a team's agents, and their capabilities for clients.
 
 AgentCapabilities of AG-UI 1.0: an absent member means unknown, so it lists only what this host
-honours for every agent, and what a team's settings say of its own agents.
+honours for every agent, and the capabilities in the settings of a team's agents.
 """
 
 from typing import Any
 
 from django.conf import settings
 
+from agui_host.runtimes.models import Agent
+from agui_host.teams.authentication import Principal
 from runs.access.start import DEFAULT
-from runtimes.models import Agent
-from teams.authentication import Principal
 
 SERVICE = "AG-UI run host"
 SHOWN_SETTINGS = ("profile", "goal", "constraints")

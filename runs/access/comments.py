@@ -7,21 +7,21 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 
-from agui_project.errors import Forbidden, NotFound
-from protocol.errors import Invalid
+from agui_host.errors import Forbidden, NotFound
+from agui_host.protocol.errors import Invalid
+from agui_host.teams import audit
+from agui_host.teams.actors import Actor, actor
+from agui_host.teams.authentication import Principal
+from agui_host.teams.models import Membership
 from runs.access import access
 from runs.models import Comment, Feedback, Mention, Thumb
-from teams import audit
-from teams.actors import Actor, actor
-from teams.authentication import Principal
-from teams.models import Membership
 
 NAMED = re.compile(r"(?<![\w.@+-])@([\w.@+-]{1,150})")
 MOST_MENTIONS = 20
 
 
 def listed(principal: Principal, run_id: UUID) -> QuerySet[Comment]:
-    """A run's comments, oldest first; a link shows them only to those who may write one."""
+    """A run's comments, oldest first; a link shows them only to visitors who may write one."""
     run = access.find(principal, run_id, "comment" if principal.kind == "link" else "view")
     return run.comments.prefetch_related("mentions__user").order_by("pk")
 
@@ -83,14 +83,14 @@ def ratings(principal: Principal, run_id: UUID) -> QuerySet[Feedback]:
 
 
 def author(principal: Principal) -> Actor:
-    """The author of a comment: behind a link, the signed-in person."""
+    """The author of a comment: with a link, the signed-in person."""
     if principal.kind == "link" and principal.user_id is not None:
         return audit.of_user(User.objects.get(pk=principal.user_id))
     return actor(principal)
 
 
 def _named(principal: Principal, comment: Comment) -> list[User]:
-    """The members that a comment mentions. Nobody of another team learns who is in this one."""
+    """The members that a comment mentions. Other teams' people do not learn its members."""
     names = {name.rstrip(".-") for name in NAMED.findall(comment.text)[:MOST_MENTIONS]}
     if not names or principal.kind == "link" or principal.team.pk != comment.team_id:
         return []

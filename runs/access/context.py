@@ -1,6 +1,6 @@
 """The context that providers add to a run's input: stored with the run, visible to its team.
 
-It goes to the agent and nowhere else. RUN_STARTED echoes what the client sent; neither the log, nor
+It goes to the agent and nowhere else. RUN_STARTED echoes the client's input; neither the log, nor
 its fold, nor any stream contains this.
 """
 
@@ -8,25 +8,25 @@ import json
 from typing import Any
 from uuid import UUID
 
-from agui_project.errors import NotFound
-from backends.postgres.bridge import db
-from protocol.errors import RunErrorCode, RunFailed
-from protocol.strict_json import dumps
+from agui_host.backends.postgres.bridge import db
+from agui_host.errors import NotFound
+from agui_host.protocol.errors import RunErrorCode, RunFailed
+from agui_host.protocol.strict_json import dumps
+from agui_host.runtimes.context.request import RunRequest
+from agui_host.runtimes.knowledge import documents
+from agui_host.runtimes.options import BadOptions
+from agui_host.runtimes.providers import chain
+from agui_host.runtimes.providers.base import ContextEntry, Query
+from agui_host.teams.authentication import Principal
+from agui_host.teams.models import Team
 from runs.access import access
 from runs.models import Run, Status
-from runtimes.context.request import RunRequest
-from runtimes.knowledge import documents
-from runtimes.options import BadOptions
-from runtimes.providers import chain
-from runtimes.providers.base import ContextEntry, Query
-from teams.authentication import Principal
-from teams.models import Team
 
 Wire = dict[str, Any]
 
 
 async def provided(run: Run, body: Wire) -> Wire:
-    """The input with what the agent's context providers add; stored before the agent sees it.
+    """The input with the entries of the agent's context providers; stored before the agent sees it.
 
     Raises RunFailed if a required provider fails or no longer exists.
     """
@@ -58,7 +58,7 @@ def _with(body: Wire, added: list[ContextEntry]) -> Wire:
 def apart(run: Run, entries: Any) -> tuple[Any, list[ContextEntry]]:
     """Splits the context that an agent passes on to another run: the client's, and the providers'.
 
-    The providers' part may not be in the other run's input, whose log echoes that: ``hand_on``
+    The providers' part can not be in the other run's input, whose log echoes that: ``hand_on``
     keeps it.
     """
     rows = Run.objects.for_team(run.team).filter(pk=run.pk)

@@ -7,11 +7,13 @@ from uuid import UUID
 
 from django.db.models import OuterRef, QuerySet, Subquery
 
+from agui_host.backends.postgres.servers.replica import reading
+from agui_host.protocol.ids import Position
+from agui_host.teams.authentication import Principal
 from events import journal
 from events.journal import Purged
-from runs.access import access
+from runs.access import access, cursors
 from runs.models import Run, Thread, without_bodies
-from teams.authentication import Principal
 
 MAX_BYTES = 2 * 1024 * 1024
 
@@ -29,13 +31,14 @@ class Listed(NamedTuple):
         return self.last.ended_at or self.last.started_at or self.last.created_at
 
 
-class Position(NamedTuple):
-    """A reader's position in a thread's events: after ``seq`` of a run."""
+class Place(NamedTuple):
+    """A reader's place in a thread's events: after an event of a run."""
 
     run: UUID
-    seq: int
+    position: Position
 
 
+@reading
 def newest(
     principal: Principal,
     *,
@@ -46,9 +49,9 @@ def newest(
     archived: bool | None = None,
     thread_id: str | None = None,
 ) -> list[Listed]:
-    """At most ``limit`` threads with runs, those whose newest run is older than ``before``.
+    """At most ``limit`` threads with runs, whose newest run is older than ``before``.
 
-    ``agent`` keeps those that this agent answered last, ``tag`` those that have it.
+    ``agent`` keeps threads that this agent answered last, ``tag`` tagged ones.
     """
     newest = _runs().order_by("-journal_id")
     threads = access.visible_threads(principal).annotate(
@@ -75,20 +78,20 @@ def _runs() -> QuerySet[Run]:
     return Run.objects.filter(thread=OuterRef("pk"))
 
 
-def events(thread: Thread, after: Position | None, limit: int) -> tuple[list[str], Position | None]:
+def events(thread: Thread, after: Place | None, limit: int) -> tuple[list[str], Place | None]:
     """The stored JSON of a thread's events in order, and the cursor of the next page, if any.
 
     A page has at most ``limit`` events and about ``MAX_BYTES``. Raises Purged, with the cursor of
-    the oldest remaining event in its details.
+    the oldest remaining event in its details, and BadCursor and Reset.
     """
     page: list[str] = []
     size, reached = 0, after
-    for position, payload in _rows(thread, after):
+    for place, payload in _rows(thread, after):
         if len(page) == limit or size >= MAX_BYTES:
             return page, reached
         page.append(payload)
         size += len(payload)
-        reached = position
+        reached = place
     return page, None
 
 
@@ -97,14 +100,24 @@ def _beginning(thread: Thread) -> dict[str, str]:
     return {"cursor": f"{left.pk}:0"} if left else {}
 
 
-def _rows(thread: Thread, after: Position | None) -> Iterator[tuple[Position, str]]:
+def _rows(thread: Thread, after: Place | None) -> Iterator[tuple[Place, str]]:
     runs = Run.objects.filter(thread=thread).order_by("journal_id")
+    place = Position(0)
     if after is not None:
         runs = runs.filter(journal_id__gte=after.run)
+        row = without_bodies(runs.select_related("journal")).filter(pk=after.run).first()
+        place = place if row is None else _place(row, after.position)
     for run_id, purged, head in runs.values_list("journal_id", "purged_at", "journal__head"):
-        seq = after.seq if after is not None and after.run == run_id else 0
+        seq = place if after is not None and after.run == run_id else 0
         if purged and seq < head:
             raise Purged(details=_beginning(thread))
-        while page := journal.read_after(run_id, seq).rows:
-            for seq, _, payload in page:
-                yield Position(run_id, seq), payload
+        while (page := journal.read_after(run_id, seq)).rows:
+            for seq, _, payload in page.rows:
+                yield Place(run_id, page.written.at(seq)), payload
+
+
+def _place(run: Run, cursor: Position) -> Position:
+    try:
+        return cursors.place(run, cursor)
+    except Purged:
+        raise Purged(details=_beginning(run.thread)) from None

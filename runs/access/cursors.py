@@ -1,4 +1,4 @@
-"""Cursors: a reader's position in a run's log (DESIGN section 6). Never a silent full replay.
+"""Cursors: a reader's position in a run's log (docs/protocol.md). Never a silent full replay.
 
 And which part of it a reader wants: ``raw=false`` leaves out RAW events and every ``rawEvent``,
 ``protocol=0.0.43`` translates it for a client of that version.
@@ -6,30 +6,44 @@ And which part of it a reader wants: ``raw=false`` leaves out RAW events and eve
 
 from collections.abc import Mapping
 
-from agui_project.errors import BadCursor
-from backends import epochs
-from backends.epochs import Reset
+from agui_host.backends import epochs
+from agui_host.backends.epochs import Reset
+from agui_host.errors import BadCursor
+from agui_host.protocol.errors import Invalid
+from agui_host.protocol.ids import ANY_EPOCH, Position, epoch_of
+from agui_host.protocol.input import numbers
+from agui_host.protocol.schema import PROTOCOL_VERSION
+from agui_host.protocol.views import legacy
+from agui_host.protocol.views.legacy import Version
 from events.journal import Purged
-from protocol.errors import Invalid
-from protocol.input.numbers import whole
-from protocol.schema import PROTOCOL_VERSION
-from protocol.views import legacy
-from protocol.views.legacy import Version
+from events.models import Journal
 from runs.models import Run
 
 _MOST_SEQ = 10**10 - 1
 
 
-def from_request(headers: Mapping[str, str], query: Mapping[str, str]) -> int | None:
+def from_request(headers: Mapping[str, str], query: Mapping[str, str]) -> Position | None:
     """The cursor a request carries; ``Last-Event-ID`` wins over ``?after=``. Raises BadCursor."""
     value = headers.get("last-event-id")
     if value is None:
         value = query.get("after")
     if value is None:
         return None
-    if (seq := whole(value.strip(), 0, _MOST_SEQ)) is None:
-        raise BadCursor("A cursor is the seq of an event of this run: 0, 1, 2, …")
-    return seq
+    return read(value)
+
+
+def read(text: str) -> Position:
+    """The cursor that a client sends as text. Raises BadCursor.
+
+    ``*-17``: behind event 17 of the log as it is now, for a client that pages by numbers.
+    """
+    text = text.strip()
+    anywhere = numbers.whole(text.removeprefix("*-"), 0, _MOST_SEQ) if text[:2] == "*-" else None
+    if anywhere is not None:
+        return Position(anywhere, ANY_EPOCH)
+    if (position := numbers.position(text, _MOST_SEQ)) is None:
+        raise BadCursor("A cursor is the id of an event of this run, or its seq: 0, 1, 2, …")
+    return position
 
 
 def check(cursor: int | None, head: int) -> int:
@@ -44,21 +58,30 @@ def check(cursor: int | None, head: int) -> int:
     return cursor
 
 
-def place(run: Run, cursor: int | None) -> int:
+def place(run: Run, cursor: int | None) -> Position:
     """The position to read a run's log from. Raises BadCursor, and Purged for purged events.
 
-    Raises Reset beyond the head if the database's epoch is newer than the run.
+    Raises Reset if the cursor's event was lost: the log has another one in its place, or none since
+    the database began a new epoch.
     """
-    if cursor is not None and cursor > run.journal.head and run.journal.epoch < epochs.latest:
-        raise Reset.to(run.journal.head)
-    after, head = check(cursor, run.journal.head), run.journal.head
+    head, written = run.journal.head, run.journal.written
+    if cursor is not None and _is_lost(cursor, run.journal):
+        raise Reset.to(head)
+    after = check(cursor, head)
     if run.purged_at is not None and after < head:
         raise Purged.below(head + 1)
-    return after
+    return written.at(after)
+
+
+def _is_lost(cursor: int, log: Journal) -> bool:
+    if cursor <= log.head:
+        return not log.written.has(cursor)
+    epoch = epoch_of(cursor) or log.epoch
+    return epoch not in (ANY_EPOCH, epochs.latest)
 
 
 def raw(query: Mapping[str, str]) -> bool:
-    """Whether the reader wants RAW and ``rawEvent``, as ``?raw=`` says. Raises Invalid."""
+    """Whether the reader wants RAW and ``rawEvent``, by ``?raw=``. Raises Invalid."""
     value = query.get("raw", "true")
     if value not in ("true", "false"):
         raise Invalid("raw must be true or false.", details={"path": "raw"})
@@ -68,7 +91,7 @@ def raw(query: Mapping[str, str]) -> bool:
 def protocol(query: Mapping[str, str], declared: str | None = PROTOCOL_VERSION) -> Version | None:
     """The version of AG-UI 0.x that the reader understands; None for 1.0 and newer.
 
-    ``?protocol=`` says it, else the input's ``declared`` version. A client that declares none
+    ``?protocol=`` sets it, else the input's ``declared`` version. A client that declares none
     speaks 0.x, and is taken for the newest of those. Raises Invalid for a bad ``?protocol=``.
     """
     text = query.get("protocol")

@@ -1,13 +1,13 @@
-"""Which runs a reader of a thread gets, one after another: those of now, and those that follow."""
+"""Which runs a reader of a thread gets, one after another: those of now, and later ones."""
 
 from collections.abc import Collection
 from typing import NamedTuple
 from uuid import UUID
 
-from agui_project.errors import NotFound
+from agui_host.errors import NotFound
+from agui_host.teams.authentication import Principal
 from runs.access import access, cursors
 from runs.models import ACTIVE, Run
-from teams.authentication import Principal
 
 PAGE = 200
 

@@ -1,12 +1,12 @@
 """The inbox: a team's open questions, and those of them that the principal may answer."""
 
-from django.db.models import Q
+from django.db.models import F, Q
 
-from backends.postgres import clock
+from agui_host.backends.postgres import clock
+from agui_host.teams.authentication import Principal
+from agui_host.teams.tenancy import TeamQuerySet
 from runs.access import access
-from runs.models import Interrupt, InterruptStatus, Visibility
-from teams.authentication import Principal
-from teams.tenancy import TeamQuerySet
+from runs.models import Interrupt, InterruptStatus
 
 MOST = 100
 """A count stops here, so that it costs the same for every team."""
@@ -31,7 +31,7 @@ def answerable(principal: Principal) -> TeamQuerySet[Interrupt]:
         thread__in=grants.filter(thread__isnull=False).values("thread")
     )
     if principal.can("answer"):
-        allowed |= Q(thread__visibility=Visibility.TEAM) | Q(thread__creator=principal.actor_id)
+        allowed |= access.open_to(principal.actor_id, lambda name: F(f"thread__{name}"))
     return waiting(principal).filter(allowed)
 
 

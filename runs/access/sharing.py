@@ -13,21 +13,21 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from agui_project.errors import Forbidden, NotFound, Unauthenticated
-from backends.postgres import clock, scope
-from backends.postgres.compiled import Compiled
-from protocol.errors import Invalid
-from protocol.views.redaction import BadPath, Redaction
+from agui_host.backends.postgres import clock, scope
+from agui_host.backends.postgres.compiled import Compiled
+from agui_host.errors import Forbidden, NotFound, Unauthenticated
+from agui_host.protocol.errors import Invalid
+from agui_host.protocol.views.redaction import BadPath, Redaction
+from agui_host.teams import audit
+from agui_host.teams.access import members
+from agui_host.teams.actors import HOST, Acting, actor
+from agui_host.teams.authentication import Principal
+from agui_host.teams.models import Membership, Role, Team
+from agui_host.teams.offboarding import Ended, Leaving
+from agui_host.teams.revocation import revoked
 from runs.access import access
 from runs.models import Run, Thread, without_bodies
 from runs.models.grant import ACTIONS, Grant, Level
-from teams import audit
-from teams.access import members
-from teams.actors import HOST, Acting, actor
-from teams.authentication import Principal
-from teams.models import Membership, Role, Team
-from teams.offboarding import Ended, Leaving
-from teams.revocation import revoked
 
 TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")
 

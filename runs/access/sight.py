@@ -1,19 +1,20 @@
 """How much of a run's log a reader sees: all of it, or only the run alone.
 
 A reader of the thread gets the whole log. A reader with a grant or a link for one run gets it
-without what is older than the run (``protocol/views/alone.py``). Only this module decides it.
+without parts older than the run (``agui_host/protocol/views/alone.py``). Only this module
+decides it.
 """
 
 from collections.abc import Collection
 from typing import NamedTuple
 from uuid import UUID
 
-from backends.postgres import scope
+from agui_host.backends.postgres import scope
+from agui_host.protocol.views.alone import REMEMBERED, Alone
+from agui_host.teams.authentication import Principal
 from events import journal
-from protocol.views.alone import REMEMBERED, Alone
 from runs.access import access
 from runs.models import Run
-from teams.authentication import Principal
 
 
 class Sight(NamedTuple):
@@ -47,7 +48,7 @@ def view(principal: Principal, run: Run, after: int = 0) -> Alone | None:
 
 def is_whole(principal: Principal, run: Run) -> bool:
     """Whether the principal certainly sees all, without a query; if not, ``of`` decides."""
-    return Run.thread.is_cached(run) and access.is_own(principal, run)
+    return Run.thread.is_cached(run) and access.is_own(principal, run.thread)
 
 
 def seen_whole(principal: Principal, run_ids: Collection[UUID]) -> set[UUID]:

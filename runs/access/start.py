@@ -7,30 +7,31 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import Case, When
 
-from agui_project.errors import NotFound
-from backends import metrics, tracing
-from protocol import strict_json
-from protocol.errors import BadRequest, Invalid
-from protocol.input import run_agent_input
-from protocol.input.fields import picked, wrong
-from protocol.input.members import known_members
-from protocol.input.run_agent_input import RunRequest
+from agui_host.backends import metrics, tracing
+from agui_host.errors import NotFound
+from agui_host.protocol import strict_json
+from agui_host.protocol.errors import BadRequest, Invalid
+from agui_host.protocol.input import legacy_answer, run_agent_input
+from agui_host.protocol.input.fields import picked, wrong
+from agui_host.protocol.input.members import known_members
+from agui_host.protocol.input.run_agent_input import RunRequest
+from agui_host.runtimes.kinds import kinds
+from agui_host.runtimes.models import Agent
+from agui_host.teams.authentication import Principal
+from agui_host.teams.models import Team
 from runs.access import access, cursors
 from runs.access.files import files
 from runs.lifecycle import answers, interrupts, lifecycle
 from runs.lifecycle.ingest import batches
+from runs.lifecycle.logs import joining
 from runs.lifecycle.statements import agents, new_run
 from runs.lifecycle.statements.agents import AgentChoice
 from runs.models import Run
-from runtimes.kinds.process import worktree
-from runtimes.models import EXTERNAL, Agent
-from teams.authentication import Principal
-from teams.models import Team
 
 MAX_KEY = 255
 MEMBERS = frozenset({"agent", "input", "on_busy"})
-PROCESS = "process"
 DEFAULT = "default"
 """CopilotKit's name for the agent if the front end did not name one."""
 
@@ -66,17 +67,19 @@ def start_from_agui(
     cursor: int | None,
     new_id: UUID | None = None,
 ) -> StartOutcome:
-    """Start from a raw RunAgentInput. One that repeats a runId gets the run it names.
+    """Start from a raw RunAgentInput. One that repeats an earlier request gets the run it names.
 
-    ``new_id``: the id that a new run gets, if it can be started at once.
+    ``new_id``: the id that a new run gets, if it can be started at once. Raises RunExists for a
+    used runId with another request.
     """
     request = run_agent_input.parse(strict_json.loads(body), agent=agent, on_busy=on_busy)
     try:
         outcome = start_run(principal, request, key=key, cursor=cursor, new_id=new_id)
     except lifecycle.RunExists as error:
-        outcome = StartOutcome(
-            access.find(principal, UUID(error.details["id"])), None, created=False
-        )
+        run = access.find(principal, UUID(error.details["id"]))
+        if not joining.is_repeated_by(run, request):
+            raise
+        outcome = StartOutcome(run, None, created=False)
     return replace(outcome, declared=request.body.get("protocolVersion"))
 
 
@@ -128,13 +131,15 @@ def _start_run(
     is_known, named_agent = _thread_and_agent(principal, request)
     access.require_thread(principal, request.thread_id, is_known=is_known)
     if cursor is not None and (run := _named(principal, request)):
-        return StartOutcome(run, cursors.place(run, cursor), created=False)
+        if joining.is_repeated_by(run, request):
+            return StartOutcome(run, cursors.place(run, cursor), created=False)
+        if cursor:
+            raise lifecycle.RunExists(details=lifecycle.address(run))
     if cursor:
         raise BadRequest("A cursor requires the threadId and runId of an existing run.")
     files.check(principal, request)
     agent = named_agent or find_agent(principal, _asker(principal, request))
-    if agent.kind == PROCESS:
-        worktree.requested(request.body["forwardedProps"])
+    kinds.of(agent.kind).check_input(request.body)
     started = lifecycle.start(
         principal.team,
         agent,
@@ -143,7 +148,7 @@ def _start_run(
         idempotency_key=key,
         displacing=partial(access.require_for, principal, "cancel"),
     )
-    if started.created and agent.kind == EXTERNAL:
+    if started.created and agent.is_fed:
         batches.open_now(started.run)
         started.run.refresh_from_db()
     if not started.created:
@@ -202,7 +207,7 @@ def answer(principal: Principal, interrupt_id: UUID, answer_fields: dict[str, An
 def _require_start(principal: Principal, request: RunRequest) -> None:
     """Permission to run or, for an agent whose runs are fed, to ingest. Raises Forbidden."""
     feeds = not principal.can("run") and principal.can("ingest")
-    if not feeds or find_agent(principal, request.agent).kind != EXTERNAL:
+    if not feeds or not find_agent(principal, request.agent).is_fed:
         access.require(principal, "run")
 
 
@@ -211,7 +216,7 @@ def _thread_and_agent(principal: Principal, request: RunRequest) -> tuple[bool, 
 
     Without an agent, answers go to the one that asked, of which this message does not know.
     """
-    if not request.agent and "resume" in request.body:
+    if not request.agent and legacy_answer.is_answering(request.body):
         return new_run.knows_thread(principal.team.pk, request.thread_id), None
     choice = _choice(request.agent, principal.agents)
     values = choice.values(principal.team.pk) | {"thread": request.thread_id}
@@ -225,7 +230,7 @@ def _thread_and_agent(principal: Principal, request: RunRequest) -> tuple[bool, 
 
 def _asker(principal: Principal, request: RunRequest) -> str | None:
     # An answer that names no agent goes to the one that asked.
-    if request.agent or "resume" not in request.body:
+    if request.agent or not legacy_answer.is_answering(request.body):
         return request.agent
     return interrupts.asker(principal.team, request.thread_id)
 
@@ -247,9 +252,9 @@ def _choice(slug: str | None, only: frozenset[str] | None) -> AgentChoice:
 
 
 def _named(principal: Principal, request: RunRequest) -> Run | None:
-    return (
-        access.visible(principal)
-        .filter(thread__thread_id=request.thread_id, run_id=request.run_id)
-        .order_by("-attempt")
-        .first()
+    """The run that a request with a cursor reads: the attempt that it made, else the newest."""
+    attempts = access.visible(principal).filter(
+        thread__thread_id=request.thread_id, run_id=request.run_id
     )
+    made = Case(When(request_digest=request.digest, then=1), default=0)
+    return attempts.order_by(made.desc(), "-attempt").first()

@@ -12,21 +12,21 @@ from django.db import transaction
 from django.db.models import CharField, Q, QuerySet, Value
 from django.db.models.functions import Cast, Concat
 
-from agui_project.errors import Forbidden, NotFound
-from backends.postgres import clock
-from protocol.errors import Invalid
+from agui_host.backends.postgres import clock
+from agui_host.errors import Forbidden, NotFound
+from agui_host.protocol.errors import Invalid
+from agui_host.teams import audit
+from agui_host.teams.access import members
+from agui_host.teams.actors import user_id
+from agui_host.teams.authentication import Principal
+from agui_host.teams.models import ApiKey, Membership
+from agui_host.teams.revocation import revoked
+from agui_host.teams.tenancy import TeamQuerySet
 from runs.access import access
 from runs.lifecycle import descendants
 from runs.lifecycle.deletion import erasure
 from runs.lifecycle.words import storing
 from runs.models import Thread, Visibility
-from teams import audit
-from teams.access import members
-from teams.actors import user_id
-from teams.authentication import Principal
-from teams.models import ApiKey, Membership
-from teams.revocation import revoked
-from teams.tenancy import TeamQuerySet
 
 LONGEST_TAG = 60
 MOST_TAGS = 20
@@ -114,7 +114,7 @@ def left_behind(principal: Principal) -> TeamQuerySet[Thread]:
 
 
 def hand_over(principal: Principal, key: UUID, member_id: int) -> Thread:
-    """Make a member the creator of a thread of ``left_behind``, and of those that it began.
+    """Make a member the creator of a thread of ``left_behind``, and of threads that it began.
 
     Raises NotFound, Forbidden, and Invalid for a deactivated member.
     """

@@ -4,13 +4,13 @@ from typing import NamedTuple
 
 from django.db.models import Count, Sum
 
-from backends import stream_limit
-from backends.postgres import clock
-from protocol.ids import uuid7_floor
+from agui_host.backends import stream_limit
+from agui_host.backends.postgres import clock
+from agui_host.protocol.ids import uuid7_floor
+from agui_host.teams.limits import NAMES, Limits, limits_of
+from agui_host.teams.models import Team
 from runs.lifecycle import admission
-from runs.models import ACTIVE, EndedRun, Run, Status, TeamUsage
-from teams.limits import NAMES, Limits, limits_of
-from teams.models import Team
+from runs.models import ADMITTED, WAITING, EndedRun, Run, TeamUsage
 
 
 class Use(NamedTuple):
@@ -33,13 +33,13 @@ def _value(limits: Limits, name: str) -> int | None:
 
 def _used(team: Team) -> dict[str, int | None]:
     runs = Run.objects.for_team(team)
-    admitted = runs.filter(status__in=ACTIVE, job_id__isnull=False)
+    admitted = runs.filter(ADMITTED)
     since = uuid7_floor(clock.seconds() - admission.MINUTE)
     counted = TeamUsage.objects.filter(team=team).values_list("stored_bytes", flat=True).first()
     ended = EndedRun.objects.filter(team=team).aggregate(bytes=Sum("bytes"))["bytes"]
     return {
         "concurrent_runs": admitted.aggregate(jobs=Count("job_id", distinct=True))["jobs"],
-        "queued_runs": runs.filter(status=Status.QUEUED, job_id=None).count(),
+        "queued_runs": runs.filter(WAITING).count(),
         "runs_per_minute": runs.filter(journal_id__gt=since).count(),
         "open_streams": stream_limit.count(team.pk),
         "stored_bytes": (counted or 0) + (ended or 0),

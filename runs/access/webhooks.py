@@ -6,20 +6,20 @@ from uuid import UUID
 
 from django.conf import settings
 
-from agui_project.errors import Conflict, Forbidden, NotFound
-from backends.postgres import clock
-from protocol.errors import Invalid
+from agui_host.backends.postgres import clock
+from agui_host.errors import Conflict, Forbidden, NotFound
+from agui_host.protocol.errors import Invalid
+from agui_host.runtimes.models import Agent
+from agui_host.security.addresses import check_url
+from agui_host.security.secrets import SecretUnreadable
+from agui_host.teams import audit
+from agui_host.teams.access import members
+from agui_host.teams.authentication import Principal
+from agui_host.teams.offboarding import Ended, Leaving
+from agui_host.teams.tenancy import TeamQuerySet
 from runs.lifecycle.webhooks import deliveries, signing
 from runs.models import DeliveryStatus, Webhook, WebhookDelivery
 from runs.models.webhook import EVENTS, TEST, Stop
-from runtimes.models import Agent
-from security.addresses import check_url
-from security.secrets import SecretUnreadable
-from teams import audit
-from teams.access import members
-from teams.authentication import Principal
-from teams.offboarding import Ended, Leaving
-from teams.tenancy import TeamQuerySet
 
 
 class WebhooksFull(Conflict):
@@ -122,7 +122,7 @@ def rotate(principal: Principal, webhook_id: UUID) -> tuple[Webhook, str]:
 
 
 def send_test(principal: Principal, webhook_id: UUID) -> WebhookDelivery:
-    """Send the webhook a message that tells of nothing. Raises NotFound, Conflict."""
+    """Send the webhook a test message. Raises NotFound, Conflict."""
     with members.holding(principal) as now:
         row = _enabled(now, webhook_id)
         pending = WebhookDelivery.objects.filter(webhook=row, type=TEST)
@@ -165,7 +165,7 @@ def redeliver(principal: Principal, webhook_id: UUID, delivery_id: UUID) -> Webh
 
 
 def withdraw(leaving: Leaving) -> Ended:
-    """Disable the webhooks of a leaver: they would go on telling them about the team."""
+    """Disable the webhooks of a leaver: they would still send them news of the team."""
     rows = Webhook.objects.for_team(leaving.team).filter(creator__in=leaving.actors, enabled=True)
     for webhook_id in list(rows.values_list("pk", flat=True)):
         deliveries.stop(webhook_id, Stop.MAKER_LEFT, leaving.by)

@@ -8,16 +8,18 @@ from rest_framework import generics, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from agui_host.protocol.questions import rules
+from agui_host.runtimes import team_agents
+from agui_host.runtimes.kinds import kinds
+from agui_host.runtimes.models import ON_BUSY, Agent, Policy
+from agui_host.teams.api.bodies import Body
+from agui_host.teams.api.pages import NewestFirst
+from agui_host.teams.authentication import principal_of
 from agui_project.validators import QUEUE
-from runtimes import team_agents
-from runtimes.models import ON_BUSY, Agent, Policy
-from teams.api.bodies import Body
-from teams.api.pages import NewestFirst
-from teams.authentication import principal_of
 
 SHOWN = ["id", "slug", "name", "description", "kind", "url", "settings", "headers", "on_busy",
-         "policy", "timeout_seconds", "repeatable", "queue", "is_tool", "is_default", "enabled",
-         "created_at"]  # fmt: skip
+         "on_busy_chat", "policy", "raw", "timeout_seconds", "repeatable", "heals_history",
+         "questions", "queue", "is_tool", "is_default", "enabled", "created_at"]  # fmt: skip
 
 
 class AgentSerializer(serializers.ModelSerializer[Agent]):
@@ -34,7 +36,7 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
 
     def get_url(self, row: Agent) -> str | None:
         """The URL of a remote agent; null for other kinds."""
-        return row.target if row.kind == team_agents.HTTP else None
+        return row.target if kinds.of(row.kind).remote else None
 
     @extend_schema_field({"type": "array", "items": {"type": "string"}})
     def get_headers(self, row: Agent) -> list[str]:
@@ -45,7 +47,7 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
     def get_settings(self, row: Agent) -> Any:
         """The settings of a remote agent; null for other kinds."""
         # An operator may have put secrets into them that the team must not see.
-        return row.settings if row.kind == team_agents.HTTP else None
+        return row.settings if kinds.of(row.kind).remote else None
 
 
 class AgentFieldsSerializer(Body):
@@ -61,12 +63,28 @@ class AgentFieldsSerializer(Body):
         help_text="By name, such as Authorization; null removes one. Never shown again.",
     )
     on_busy = serializers.ChoiceField(ON_BUSY, required=False)
+    on_busy_chat = serializers.ChoiceField(
+        ON_BUSY, required=False, help_text="The same for a new message of a chat's own sender."
+    )
     policy = serializers.ChoiceField(Policy.choices, required=False)
+    raw = serializers.BooleanField(
+        required=False, help_text="false: rawEvent and RAW of its events are not stored."
+    )
     timeout_seconds = serializers.FloatField(
         min_value=0.1, max_value=team_agents.LONGEST, allow_null=True, required=False
     )
     repeatable = serializers.BooleanField(
         required=False, help_text="A run whose worker is lost or stopped is started again."
+    )
+    heals_history = serializers.BooleanField(
+        required=False,
+        help_text="Calls and results in the thread are mended before the agent is given them.",
+    )
+    questions = serializers.ListField(
+        child=serializers.ChoiceField(rules.RULES),
+        max_length=len(rules.RULES),
+        required=False,
+        help_text="What counts as a question, in addition to interrupts.",
     )
     queue = serializers.RegexField(
         rf"^{QUEUE.pattern}\Z",

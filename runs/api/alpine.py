@@ -10,18 +10,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from agui_project.errors import NotFound
-from agui_project.kinds import starts
-from protocol.dialects.alpine_asking import KEY
-from protocol.errors import BadRequest, Invalid
-from protocol.input import run_agent_input
-from protocol.input.fields import rename, wrong
-from protocol.input.run_agent_input import RunRequest
+from agui_host.errors import NotFound
+from agui_host.kinds import starts
+from agui_host.protocol.dialects.alpine_asking import KEY
+from agui_host.protocol.errors import BadRequest, Invalid
+from agui_host.protocol.input import run_agent_input
+from agui_host.protocol.input.fields import rename, wrong
+from agui_host.protocol.input.run_agent_input import RunRequest
+from agui_host.teams.authentication import principal_of
 from runs.access import access, start
 from runs.api.interrupts import AnswerSerializer
 from runs.lifecycle import interrupts
 from runs.models import Run, Status
-from teams.authentication import principal_of
 
 ISSUE = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+/issues/[0-9]+(?:[/?#]\S*)?")
 NAMES = {
@@ -45,7 +45,7 @@ class AlpineAnswerSerializer(AnswerSerializer):
     """``run_id`` and ``request_id`` are ``runId`` and ``requestId`` of the question's event."""
 
     run_id = serializers.UUIDField()
-    request_id = serializers.JSONField(help_text="A string; agents may put anything into it.")
+    request_id = serializers.JSONField(help_text="A string; agents can put anything into it.")
     status = serializers.ChoiceField(["resolved", "cancelled"], default="resolved")
 
 

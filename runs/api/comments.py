@@ -13,13 +13,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from agui_host.teams import authentication
+from agui_host.teams.api.bodies import Body
+from agui_host.teams.api.pages import NewestFirst
+from agui_host.teams.api.queries import refuse_unknown
+from agui_host.teams.authentication import Principal, principal_of
 from runs.access import comments, sharing
 from runs.models import Comment, Feedback, Thumb
-from teams import authentication
-from teams.api.bodies import Body
-from teams.api.pages import NewestFirst
-from teams.api.queries import refuse_unknown
-from teams.authentication import Principal, principal_of
 
 LONGEST = 10_000
 PAGES = [

@@ -7,10 +7,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from agui_project.errors import NotFound
+from agui_host.errors import NotFound
+from agui_host.teams.authentication import principal_of
 from runs.access import access
 from runs.lifecycle.deletion import erasure
-from teams.authentication import principal_of
 
 
 class ThreadErasure(APIView):

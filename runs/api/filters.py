@@ -6,11 +6,11 @@ import django_filters
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
+from agui_host.runtimes.models import Agent
+from agui_host.teams.api.datetimes import MomentFilter
+from agui_host.teams.authentication import Principal, principal_of
 from runs.lifecycle.words import search
 from runs.models import Run, Status
-from runtimes.models import Agent
-from teams.api.datetimes import MomentFilter
-from teams.authentication import Principal, principal_of
 
 BY_ID = ("-journal_id",)
 BY_TIME = ("-created_at", "-journal_id")
@@ -59,10 +59,10 @@ class RunFilter(django_filters.FilterSet):
         return principal_of(self.request)
 
     def of_agent(self, runs: QuerySet[Run], name: str, value: str) -> QuerySet[Run]:
-        """With the agent's id the planner knows how many runs it has; by its slug it guesses."""
+        """With the agent's id the planner has statistics of its runs; by its slug it guesses."""
         agent = Agent.objects.for_team(self.principal.team).filter(slug=value).only("pk").first()
         return runs.none() if agent is None else runs.filter(agent=agent.pk)
 
     def pass_on(self, runs: QuerySet[Run], name: str, value: str) -> QuerySet[Run]:
-        """What comes last, among what the others leave."""
+        """Applied last, to the runs that the others leave."""
         return runs

@@ -1,4 +1,4 @@
-"""The grants resource: share a thread or run, see what is shared, end it."""
+"""The grants resource: share a thread or run, see the shares, end them."""
 
 from typing import Any
 from uuid import UUID
@@ -12,13 +12,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from agui_project.links import absolute
-from protocol.errors import Invalid
+from agui_host.links import absolute
+from agui_host.protocol.errors import Invalid
+from agui_host.teams.api.bodies import Body
+from agui_host.teams.api.pages import NewestFirst
+from agui_host.teams.authentication import principal_of
 from runs.access import access, sharing, threads
 from runs.models import Grant, Level, Run, Thread
-from teams.api.bodies import Body
-from teams.api.pages import NewestFirst
-from teams.authentication import principal_of
 
 KINDS = ("link", "member", "team")
 
@@ -128,14 +128,14 @@ class GrantList(generics.ListAPIView[Grant]):
             OpenApiParameter(
                 "received",
                 bool,
-                description="The grants that others made to you, instead of your own.",
+                description="The grants that others made to you, instead of yours.",
             )
         ]
     )
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """What the team shares, newest first: owners see all of it, others what they can see.
+        """The team's shares, newest first: owners see all of them, others those of visible threads.
 
-        With ``received=true``: what is shared with you.
+        With ``received=true``: shares with you.
         """
         return super().get(request, *args, **kwargs)
 

@@ -12,14 +12,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from agui_project.kinds import starts
+from agui_host.kinds import starts
+from agui_host.protocol.input.fields import picked
+from agui_host.protocol.questions import langchain
+from agui_host.teams.api.bodies import Body
+from agui_host.teams.api.pages import FromReplica, NewestFirst
+from agui_host.teams.authentication import Principal, principal_of
 from runs.access import access, inbox, start
 from runs.api.serializers import RunSerializer
 from runs.models import Interrupt, InterruptStatus
 from runs.models.short import is_long, short, value
-from teams.api.bodies import Body
-from teams.api.pages import NewestFirst
-from teams.authentication import Principal, principal_of
 
 ANY_JSON = {"nullable": True, "description": "Any JSON."}
 OBJECT = {"type": "object", "nullable": True}
@@ -71,7 +73,7 @@ class InterruptSerializer(serializers.ModelSerializer[Interrupt]):
 
     @extend_schema_field(OBJECT)
     def get_metadata(self, row: Interrupt) -> Any:
-        """What the agent attached to the question."""
+        """The agent's data with the question."""
         return json.loads(row.question).get("metadata")
 
     @extend_schema_field(ANY_JSON)
@@ -87,7 +89,7 @@ MEMBERS = {
     "metadata": "question",
     "payload": "answer",
 }
-"""Members that may be long, and the columns that they are read from."""
+"""Members that can be long, and the columns that they are read from."""
 
 
 class InterruptRowSerializer(InterruptSerializer):
@@ -103,7 +105,7 @@ class InterruptRowSerializer(InterruptSerializer):
 
     @staticmethod
     def rows(questions: QuerySet[Interrupt]) -> QuerySet[Interrupt]:
-        """The questions without what may be long; short values beside their sizes."""
+        """The questions without long members; short values beside their sizes."""
         return short(questions, *MEMBERS.values())
 
     @extend_schema_field(TEXT)
@@ -123,7 +125,7 @@ class InterruptRowSerializer(InterruptSerializer):
 
     @extend_schema_field(OBJECT)
     def get_metadata(self, row: Interrupt) -> Any:
-        """What the agent attached, if the whole question is short."""
+        """The agent's data, if the whole question is short."""
         return json.loads(value(row, "question") or "{}").get("metadata")
 
     @extend_schema_field(ANY_JSON)
@@ -133,16 +135,43 @@ class InterruptRowSerializer(InterruptSerializer):
 
     @extend_schema_field({"type": "array", "items": {"enum": list(MEMBERS)}})
     def get_omitted(self, row: Interrupt) -> list[str]:
-        """The members that are null here because what they are read from is longer than 4 KB."""
+        """The members that are null here because their source is longer than 4 KB."""
         return [name for name, column in MEMBERS.items() if is_long(row, column)]
 
 
-class AnswerSerializer(Body):
-    """An answer to one question."""
+SHORT = ("approved", "reason", "arguments", "decisions")
+"""Members of an answer that are a payload without ``status`` and ``payload`` around it."""
 
-    status = serializers.ChoiceField(["resolved", "cancelled"])
+
+class AnswerSerializer(Body):
+    """An answer to one question: ``{"status", "payload"?}``, or for an approval a decision alone.
+
+    ``{"approved": false, "reason"?}`` and ``{"approved": true, "arguments"?}`` are for every
+    framework, ``{"decisions"}`` is LangChain's own payload.
+    """
+
+    status = serializers.ChoiceField(["resolved", "cancelled"], required=False)
     payload = serializers.JSONField(required=False, allow_null=True)
     metadata = serializers.DictField(required=False)
+    approved = serializers.BooleanField(required=False)
+    reason = serializers.CharField(required=False, allow_blank=True, trim_whitespace=False)
+    arguments = serializers.DictField(required=False)
+    decisions = serializers.ListField(
+        child=serializers.DictField(), max_length=langchain.MOST, required=False
+    )
+
+
+def _whole(values: dict[str, Any]) -> dict[str, Any]:
+    """An answer without ``status`` or with a decision: with ``status`` and ``payload``."""
+    payload = picked(values, SHORT)
+    rest = {name: value for name, value in values.items() if name not in SHORT}
+    if not payload:
+        raise serializers.ValidationError({"status": ["This field is required."]})
+    if ("approved" in payload) is ("decisions" in payload):
+        raise serializers.ValidationError("Send approved or decisions.")
+    if "payload" in rest or rest.get("status", "resolved") != "resolved":
+        raise serializers.ValidationError("Send a payload or a decision, not both.")
+    return {**rest, "status": "resolved", "payload": payload}
 
 
 class AnsweredSerializer(serializers.Serializer[Any]):
@@ -164,7 +193,7 @@ class InterruptFilter(django_filters.FilterSet):
         fields: list[str] = []
 
 
-class InterruptList(generics.ListAPIView[Interrupt]):
+class InterruptList(FromReplica, generics.ListAPIView[Interrupt]):
     """The questions of the runs that the caller may see."""
 
     serializer_class = InterruptRowSerializer
@@ -204,7 +233,10 @@ class InterruptAnswer(APIView):
 
 
 def answered(principal: Principal, interrupt_id: UUID, data: Any) -> dict[str, Any]:
-    """Answer a question as ``data`` says; the fields of ``AnsweredSerializer``."""
-    run = start.answer(principal, interrupt_id, AnswerSerializer.read_data(data))
+    """Answer a question by ``data``; the fields of ``AnsweredSerializer``."""
+    values = AnswerSerializer.read_data(data)
+    if "status" not in values or not values.keys().isdisjoint(SHORT):
+        values = _whole(values)
+    run = start.answer(principal, interrupt_id, values)
     question = access.find_interrupt(principal, interrupt_id)
     return dict(AnsweredSerializer({"interrupt": question, "run": run}).data)

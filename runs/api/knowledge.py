@@ -10,11 +10,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from runtimes.knowledge import documents, notes
-from runtimes.models import Document, MediaType, Wisdom
-from teams.api.bodies import Body
-from teams.api.pages import NewestFirst
-from teams.authentication import principal_of
+from agui_host.runtimes.knowledge import documents, notes
+from agui_host.runtimes.models import Document, MediaType, Wisdom
+from agui_host.teams.api.bodies import Body
+from agui_host.teams.api.pages import NewestFirst
+from agui_host.teams.authentication import principal_of
 
 
 class DocumentSerializer(serializers.ModelSerializer[Document]):
@@ -115,7 +115,7 @@ class WisdomDetail(APIView):
 
 
 class ProfileSerializer(Body):
-    """What the caller wrote about themselves."""
+    """The caller's text about themselves."""
 
     about = serializers.CharField(allow_blank=True)
 

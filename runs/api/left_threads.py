@@ -9,11 +9,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from agui_host.teams.api.bodies import Body
+from agui_host.teams.api.pages import FromReplica, NewestFirst
+from agui_host.teams.authentication import principal_of
 from runs.access import threads
 from runs.models import Thread
-from teams.api.bodies import Body
-from teams.api.pages import NewestFirst
-from teams.authentication import principal_of
 
 
 class LeftThreadSerializer(serializers.ModelSerializer[Thread]):
@@ -33,7 +33,7 @@ class HandOverSerializer(Body):
     )
 
 
-class LeftThreads(generics.ListAPIView[Thread]):
+class LeftThreads(FromReplica, generics.ListAPIView[Thread]):
     """The private threads of people who have left the team or were deactivated."""
 
     serializer_class = LeftThreadSerializer

@@ -1,4 +1,4 @@
-"""The team's limits, and what it uses of them."""
+"""The team's limits, and its use of them."""
 
 from drf_spectacular.utils import extend_schema, extend_schema_serializer
 from rest_framework import serializers
@@ -6,8 +6,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from agui_host.teams.authentication import principal_of
 from runs.access import access, usage
-from teams.authentication import principal_of
 
 
 class UseSerializer(serializers.Serializer[usage.Use]):

@@ -4,7 +4,7 @@ from typing import IO, Any
 
 from rest_framework.parsers import BaseParser
 
-from protocol import strict_json
+from agui_host.protocol import strict_json
 
 
 class StrictJSONParser(BaseParser):

@@ -13,14 +13,19 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from agui_project.kinds import starts
+from agui_host.backends.epochs import Written
+from agui_host.backends.postgres.servers import replica
+from agui_host.kinds import starts
+from agui_host.protocol.errors import Invalid
+from agui_host.protocol.input.numbers import whole
+from agui_host.protocol.schema import EVENTS
+from agui_host.protocol.views import raw
+from agui_host.protocol.views.alone import Alone
+from agui_host.teams.api import pages
+from agui_host.teams.api.bodies import without_body
+from agui_host.teams.authentication import principal_of
 from events import journal
 from events.journal import Page
-from protocol.errors import Invalid
-from protocol.input.numbers import whole
-from protocol.schema import EVENTS
-from protocol.views import raw
-from protocol.views.alone import Alone
 from runs.access import access, context, cursors, sight, start
 from runs.api import filters
 from runs.api.filters import RunFilter
@@ -28,9 +33,6 @@ from runs.api.serializers import RunRowSerializer, RunSerializer, StartSerialize
 from runs.lifecycle import lifecycle
 from runs.lifecycle.words import search
 from runs.models import Run
-from teams.api import pages
-from teams.api.bodies import without_body
-from teams.authentication import principal_of
 
 
 class NewestFirst(pages.NewestFirst):
@@ -39,7 +41,7 @@ class NewestFirst(pages.NewestFirst):
     ordering = "-journal_id"
 
     def get_ordering(self, request: Request, queryset: Any, view: Any) -> tuple[str, ...]:
-        """By time if the query names one, since ids and times may differ; else by id."""
+        """By time if the query names one, since ids and times can differ; else by id."""
         return filters.BY_TIME if self.is_timed(request) else filters.BY_ID
 
     def is_timed(self, request: Request) -> bool:
@@ -63,7 +65,7 @@ class NewestFirst(pages.NewestFirst):
 
 
 @starts
-class RunList(generics.ListAPIView[Run]):
+class RunList(pages.FromReplica, generics.ListAPIView[Run]):
     """The runs that the caller may see."""
 
     serializer_class = RunRowSerializer
@@ -156,7 +158,7 @@ class RunContext(APIView):
 
     @extend_schema(responses={200: ContextSerializer})
     def get(self, request: Request, run_id: UUID) -> Response:
-        """What the agent was told besides the messages: the client's context, and the team's."""
+        """The agent's input besides the messages: the client's context, and the team's."""
         return Response(context.describe(principal_of(request), run_id))
 
 
@@ -165,7 +167,7 @@ class RunEvents(APIView):
 
     @extend_schema(
         parameters=[
-            OpenApiParameter("after", int, description="Events after this seq; default 0."),
+            OpenApiParameter("after", str, description="Events after this cursor; default 0."),
             OpenApiParameter("limit", int, description=f"At most {journal.PAGE_ROWS}."),
             OpenApiParameter("raw", bool, description="false leaves out RAW and rawEvent."),
             OpenApiParameter(
@@ -187,17 +189,25 @@ class RunEvents(APIView):
         )
         after = cursors.place(run, cursor)
         alone = sight.view(principal, run, after)
-        page = _page(run.pk, after, request.query_params.dict(), alone)
+        query = request.query_params.dict()
+        page = replica.read(lambda: _page(run.pk, after, query, alone))
         # The stored payloads are sent unchanged: no event is parsed or encoded again.
         events = [(seq, payload) for seq, _, payload in page.rows]
-        if not cursors.raw(request.query_params.dict()):
+        if not cursors.raw(query):
             numbered = ((seq, raw.payload(payload.encode())) for seq, payload in events)
             events = [(seq, payload.decode()) for seq, payload in numbered if payload is not None]
         rows = ",".join(f'{{"seq":{seq},"event":{payload}}}' for seq, payload in events)
         last = page.through or (page.rows[-1][0] if page.rows else after)
         ended = "true" if page.closed else "false"
-        body = f'{{"events":[{rows}],"after":{last},"head":{page.head},"ended":{ended}}}'
+        after_, head = (_cursor(page.written, seq) for seq in (last, page.head))
+        body = f'{{"events":[{rows}],"after":{after_},"head":{head},"ended":{ended}}}'
         return HttpResponse(body, content_type="application/json")
+
+
+def _cursor(written: Written, seq: int) -> str:
+    """A client's cursor to continue: a number, unless a log has events of two epochs."""
+    position = written.at(seq)
+    return str(seq) if written.has(seq) else f'"{position.name}"'
 
 
 def _page(run_id: UUID, after: int, query: Mapping[str, str], alone: Alone | None) -> Page:

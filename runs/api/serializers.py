@@ -8,10 +8,10 @@ from django.db.models.functions import Left, Length
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from agui_host.runtimes.models import ON_BUSY
 from runs.lifecycle import repetition
 from runs.models import Run, without_bodies
 from runs.models.short import SHORT, is_long, short, value
-from runtimes.models import ON_BUSY
 
 
 class RunErrorSerializer(serializers.Serializer[Any]):
@@ -122,7 +122,7 @@ class RunRowSerializer(RunSerializer):
 
     @staticmethod
     def rows(runs: QuerySet[Run]) -> QuerySet[Run]:
-        """The runs without what may be long; short values beside their sizes."""
+        """The runs without long members; short values beside their sizes."""
         runs = without_bodies(runs)
         return short(runs, *LONG).annotate(
             error_beginning=Left("error_message", SHORT),

@@ -9,15 +9,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from agui_project.errors import BadCursor
-from protocol.errors import Invalid
-from protocol.input.numbers import whole
+from agui_host.errors import BadCursor
+from agui_host.protocol.errors import Invalid
+from agui_host.protocol.input.numbers import whole
+from agui_host.teams.api.bodies import Body
+from agui_host.teams.api.queries import refuse_unknown
+from agui_host.teams.authentication import principal_of
 from runs.access import copilot_threads, threads
 from runs.api.erasure import ThreadErasure
 from runs.models import Thread, Visibility
-from teams.api.bodies import Body
-from teams.api.queries import refuse_unknown
-from teams.authentication import principal_of
 
 PAGE, LONGEST_PAGE = 50, 200
 QUERIES = frozenset({"tag", "archived", "agent", "thread_id", "cursor", "limit"})
@@ -50,7 +50,7 @@ class ThreadSerializer(serializers.ModelSerializer[Thread]):
 
 
 class ChangeThreadSerializer(Body):
-    """Changes to a thread; what is absent stays as it is."""
+    """Changes to a thread; absent members stay as they are."""
 
     title = serializers.CharField(max_length=200, required=False, allow_blank=True)
     tags = serializers.ListField(

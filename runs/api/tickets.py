@@ -9,11 +9,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from agui_project.errors import NotFound
+from agui_host.errors import NotFound
+from agui_host.teams.access import tickets
+from agui_host.teams.api.bodies import Body
+from agui_host.teams.authentication import Bound, principal_of
 from runs.access import access
-from teams.access import tickets
-from teams.api.bodies import Body
-from teams.authentication import Bound, principal_of
 
 
 class AskTicketSerializer(Body):

@@ -32,13 +32,13 @@ import structlog
 from django.db import DatabaseError, connection, transaction
 from psycopg.errors import LockNotAvailable
 
-from backends.postgres import clock
+from agui_host.backends.postgres import clock
+from agui_host.protocol.ids import uuid7_floor, uuid7_seconds
+from agui_host.teams.limits import LimitReached, Limits, default
 from events.writer import FollowUp
 from events.writer.lease import Statement
-from protocol.ids import uuid7_floor, uuid7_seconds
 from runs.lifecycle import jobs
-from runs.models import EndedRun, Run, TeamUsage
-from teams.limits import LimitReached, Limits, default
+from runs.models import WAITING, EndedRun, Run, TeamUsage
 
 log = structlog.get_logger(__name__)
 
@@ -226,7 +226,7 @@ def admit_next(team_id: UUID, *, count: bool = False, has_next: bool = False) ->
 
 def sweep() -> int:
     """Admit waiting runs and add up ended ones, team by team; the number of admitted runs."""
-    waiting = Run.objects.of_any_team().filter(status="queued", job_id=None)
+    waiting = Run.objects.of_any_team().filter(WAITING)
     teams = waiting.order_by("team_id").values_list("team_id", flat=True).distinct()
     behind = EndedRun.objects.values_list("team_id", flat=True).distinct()
     return sum(_admit_safely(team, count=True) for team in {*teams, *behind})

@@ -6,15 +6,15 @@ The run starts with the last answer that the newest questions of the thread wait
 import json
 from uuid import UUID
 
-from backends.postgres import clock, turns
-from protocol.dialects.alpine_asking import KEY
-from protocol.input.run_agent_input import OnBusy, RunRequest, bare
+from agui_host.backends.postgres import clock, turns
+from agui_host.protocol.dialects.alpine_asking import KEY
+from agui_host.protocol.input.run_agent_input import OnBusy, RunRequest, bare
+from agui_host.runtimes.models import Agent
+from agui_host.teams.actors import Acting, actor
+from agui_host.teams.limits import limits_of
 from runs.lifecycle import admission, interrupts, lifecycle, resume, thread_lock
 from runs.lifecycle.resume import Answer, Checked, ResumePlan
 from runs.models import Interrupt, Run
-from runtimes.models import Agent
-from teams.actors import Acting, actor
-from teams.limits import limits_of
 
 
 def answer(interrupt: Interrupt, agent: Agent, entry: Answer, *, by: Acting) -> Run | None:
@@ -23,8 +23,9 @@ def answer(interrupt: Interrupt, agent: Agent, entry: Answer, *, by: Acting) -> 
     It waits for its turn in a busy thread, since a stored answer cannot be refused. Raises
     InterruptAnswered, InterruptExpired, AnswerInvalid, LimitReached.
     """
-    # Before any lock: to check a schema may take its time.
+    # Before any lock: to check a schema can take its time.
     checked = {interrupt.pk: resume.problems(interrupt, entry)}
+    entry = resume.fitted(interrupt, entry) if "payload" in entry else entry
 
     def attempt() -> Run | None:
         with admission.starting(interrupt.team_id):
@@ -50,13 +51,13 @@ def _take(key: UUID, entry: Answer, by: Acting, checked: Checked) -> Run | None:
 def _complete(interrupt: Interrupt) -> ResumePlan | None:
     """The answers to this and all other questions of its run; None while one is missing.
 
-    None, too, for a question of an earlier run: nothing waits for its answer any more.
+    Also None for a question of an earlier run: its answer is no longer awaited.
     """
     rows, now = list(interrupts.newest(interrupt.thread_id)), clock.now()
     if any(row.missing(now) for row in rows) or interrupt not in rows:
         return None
     covered = [row for row in rows if row.answering_run is None]
-    covered.sort(key=lambda row: row.answer is None)  # what nobody answered in time comes last
+    covered.sort(key=lambda row: row.answer is None)  # unanswered questions come last
     return ResumePlan(resume=[resume.answer_of(row) for row in covered], covered=covered)
 
 
@@ -70,7 +71,7 @@ def _start(interrupt: Interrupt, agent: Agent, answers: ResumePlan, by: Acting) 
 
 
 def _request(interrupt: Interrupt) -> RunRequest:
-    """The input of the run that brings the answers: the task, and the worktree, go on."""
+    """The input of the run that brings the answers: the task and the worktree continue."""
     props = json.loads(interrupt.run.input or "{}").get("forwardedProps")
     task = props.get(KEY) if isinstance(props, dict) else None
     return bare(interrupt.thread.thread_id, {} if task is None else {KEY: task}, OnBusy.ENQUEUE)

@@ -14,24 +14,24 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Q
 
-from agui_project.errors import Conflict
-from backends.postgres import clock
+from agui_host.backends.postgres import clock
+from agui_host.errors import Conflict
+from agui_host.protocol.encoding import Record
+from agui_host.protocol.errors import RunErrorCode
+from agui_host.protocol.intake.intake import Intake
+from agui_host.protocol.intake.tally import Tally
+from agui_host.protocol.strict_json import dumps
+from agui_host.runtimes.kinds import kinds
+from agui_host.teams import audit
+from agui_host.teams.actors import Acting
 from events import announce, journal
 from events.journal import Batch, Claim
 from events.writer.lease import Also
-from protocol.encoding import Record
-from protocol.errors import RunErrorCode
-from protocol.intake.intake import Intake
-from protocol.intake.tally import Tally
-from protocol.strict_json import dumps
 from runs.lifecycle import admission, history, interrupts, jobs
 from runs.lifecycle.ingest import intakes
 from runs.lifecycle.statements import ends, figures
 from runs.lifecycle.statuses import error_of, log_end, status_of
 from runs.models import Run, Status
-from runtimes.models import EXTERNAL
-from teams import audit
-from teams.actors import Acting
 
 REPEATED_BY = "repeatedBy"
 """The member of RUN_ERROR's metadata that names the run which the host has started instead."""
@@ -137,7 +137,7 @@ def _end_unclaimed(run: Run) -> bool:
     with transaction.atomic():
         claimed = journal.take_over(run.pk)
         # A worker that has claimed a run for its producer and not opened it yet will learn of it.
-        here = Q(status=Status.QUEUED) | Q(status=Status.RUNNING, agent__kind=EXTERNAL)
+        here = Q(status=Status.QUEUED) | Q(status=Status.RUNNING, agent__kind__in=kinds.FED)
         current = Run.objects.already_found().filter(here, pk=run.pk)
         if claimed is None or not current.update(cancel_requested_at=clock.now()):
             transaction.set_rollback(True)
@@ -157,7 +157,7 @@ def _reopened(run: Run, claimed: Claim) -> Intake:
 
 def append(run: Run, claimed: Claim, records: Sequence[Record], intake: Intake) -> None:
     """Append in the caller's transaction, and store the end if it has come; ring after it."""
-    batch = Batch(claimed.journal_id, claimed.generation, claimed.head + 1, records)
+    batch = Batch(claimed.journal_id, claimed.generation, claimed.head + 1, records, claimed.epoch)
     if claimed.journal_id not in journal.append([batch]):
         raise IllegalTransition
     if (terminal := intake.terminal) is not None:

@@ -1,7 +1,8 @@
 """The feed of a team: its entries in an order that never changes, from a cursor on.
 
-``FeedEntry`` says why entries get their positions late. The one who numbers a team's has a lock, so
-that positions are given out one batch after another; who finds it taken reads what is numbered.
+``FeedEntry`` explains why entries get their positions late. The process that numbers a team's has a
+lock, so that positions are given out one batch after another; another one reads the numbered
+entries.
 """
 
 from datetime import timedelta
@@ -11,10 +12,11 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.db.models import Max, Min
 
-from agui_project.errors import BadCursor
-from backends import epochs
-from backends.epochs import Reset
-from backends.postgres import clock
+from agui_host.backends import epochs
+from agui_host.backends.epochs import Reset
+from agui_host.backends.postgres import clock
+from agui_host.errors import BadCursor
+from agui_host.protocol.ids import Position, epoch_of
 from events.journal import Purged
 from runs.models import FeedEntry, without_bodies
 
@@ -23,7 +25,8 @@ KEPT = timedelta(days=30)
 SWEPT = 1_000
 LOCK = "select pg_try_advisory_xact_lock(hashtextextended('agui.feed.' || %s, 0))"
 NUMBER = """
-update runs_feedentry e set position = n.position
+update runs_feedentry e
+   set position = n.position, epoch = nullif(current_setting('agui.epoch', true), '')::int8
   from (select id, nextval('runs_feed_position') as position
           from (select id from runs_feedentry where team_id = %s and position is null
                  order by id limit 1000 for update skip locked) free) n
@@ -55,23 +58,44 @@ def bounds(team: UUID) -> Bounds:
     return Bounds(ends["oldest"] or 0, ends["newest"] or 0)
 
 
-def place(team: UUID, cursor: int | None) -> int:
+def place(team: UUID, cursor: int | None) -> Position:
     """The position to read from; absent means from now on, 0 from the oldest entry.
 
-    Raises BadCursor beyond the newest entry (Reset if the database has begun a new epoch since its
-    first), Purged for an entry that is no longer there.
+    Raises BadCursor beyond the newest entry, Purged for an entry that is no longer there, Reset for
+    a lost one.
     """
     number(team)
     oldest, newest = bounds(team)
     if cursor is None:
-        return newest
-    if 0 < cursor < oldest or (cursor and not newest):
+        return Position(newest, _epoch(team, newest) or epochs.FIRST)
+    position = Position(cursor, epoch_of(cursor) or epochs.FIRST)
+    is_swept = cursor and not newest and position.epoch == epochs.latest
+    if 0 < cursor < oldest or is_swept:
         raise Purged.below(oldest)
+    check(team, position, newest)
     if cursor > newest:
-        if epochs.latest > epochs.FIRST:
-            raise Reset.to(newest)
         raise BadCursor("The cursor is beyond the feed's newest entry.", details={"newest": newest})
-    return cursor
+    return position
+
+
+def check(team: UUID, position: Position, newest: int) -> None:
+    """Raises Reset unless the reader's entry is surely the current one.
+
+    An entry that was deleted with its run since an earlier epoch counts as lost.
+    """
+    if not position or position.epoch == epochs.latest:
+        return
+    if position > newest or _epoch(team, position) != position.epoch:
+        raise Reset.to(newest)
+
+
+def _epoch(team: UUID, position: int) -> int | None:
+    """That of an entry; None if it is not there."""
+    if epochs.latest == epochs.FIRST:
+        return epochs.FIRST
+    rows = FeedEntry.objects.filter(team=team, position=position)
+    entry = rows.only("position", "epoch").first()
+    return None if entry is None else entry.cursor.epoch
 
 
 def sweep() -> int:

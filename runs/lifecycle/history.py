@@ -5,13 +5,18 @@ when it is needed (a claim, a hydration), not while events are appended.
 """
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from django.db.models.functions import Now
+
+from agui_host.protocol.fold.fold import Fold
+from agui_host.protocol.input import healing, legacy_answer
+from agui_host.protocol.questions import delivery
 from events import checkpoints, journal
 from events.models import Checkpoint
-from protocol.fold.fold import Fold
 from runs.models import ENDED, Run, Thread, ThreadHistory
 
 NOT_SENT = frozenset({"activity", "reasoning"})
@@ -40,12 +45,14 @@ class Merged:
 class Prepared:
     """The effective input of a run, and the input that RUN_STARTED echoes: only what is new.
 
-    ``history``: all messages whose ids readers may hold, including superseded ones.
+    ``history``: all messages whose ids readers may hold, including superseded ones. ``repairs``:
+    what was healed in the input, and how often.
     """
 
     input: Wire
     echo: Wire
     history: list[Wire]
+    repairs: Mapping[str, int] = field(default_factory=dict)
 
 
 def current(thread_id: UUID, thread: Thread | None = None) -> Fold:
@@ -89,18 +96,42 @@ def prepare(run: Run, fold: Fold) -> Prepared:
     """Join a claimed run's input to its thread; a regenerate is stored at once."""
     body = json.loads(run.input)
     stored = fold.messages
-    merged = merge(stored, body["messages"], keep=_number_to_keep(run, stored, body))
+    keep = _number_to_keep(run, stored, body)
+    merged = merge(stored, body["messages"], keep, edited(body))
     if merged.superseded:
-        base = Fold(merged.messages[: len(merged.messages) - len(merged.fresh)], fold.state)
-        base.raised, base.questions = fold.raised, fold.questions
-        ThreadHistory.objects.filter(thread_id=run.thread_id).update(fold=base.dump())
+        rewrite(run.thread_id, fold, merged.messages[: len(merged.messages) - len(merged.fresh)])
     state = body["state"] if body["state"] not in (None, {}) else fold.state
     visible = [message for message in merged.messages if message["role"] != "activity"]
+    healed = healing.Healed(visible, {})
+    if run.agent.heals_history and not run.agent.is_fed:  # that one is given no input
+        healed = healing.heal(visible, _waiting(visible, fold, body))
     return Prepared(
-        input={**body, "messages": visible, "state": state},
+        input={**delivery.handed(body), "messages": healed.messages, "state": state},
         echo={**body, "messages": merged.fresh},
         history=[*stored, *merged.fresh],
+        repairs=healed.repairs,
     )
+
+
+def rewrite(thread_id: UUID, fold: Fold, messages: list[Wire]) -> None:
+    """Store other messages in place of those of ``fold``, the current one of the thread.
+
+    Call it where no run of the thread can end: with its lock, or as its one running run.
+    """
+    base = Fold(messages, fold.state)
+    base.raised, base.questions = fold.raised, fold.questions
+    values = {"fold": base.dump(), "rewritten_at": Now()}
+    if not ThreadHistory.objects.filter(thread_id=thread_id).update(**values):
+        # Through no run: all are newer.
+        ThreadHistory.objects.create(thread_id=thread_id, through=UUID(int=0), **values)
+
+
+def _waiting(messages: list[Wire], fold: Fold, body: Wire) -> set[str]:
+    """The calls that the agent itself goes on with: it gets the answers to its questions."""
+    if not legacy_answer.is_answering(body):
+        return set()
+    named = {str(question.get("toolCallId")) for question in fold.interrupts}
+    return named | healing.last_calls(messages)
 
 
 def echo(run: Run) -> Wire:
@@ -110,14 +141,17 @@ def echo(run: Run) -> Wire:
     return {**body, "messages": merged.fresh}
 
 
-def merge(stored: list[Wire], incoming: list[Wire], keep: int | None = None) -> Merged:
+def merge(
+    stored: list[Wire], incoming: list[Wire], keep: int | None = None, edited: str | None = None
+) -> Merged:
     """Client messages joined to the stored ones by id.
 
     Known ids keep their stored form, whatever the client sends for them. Unknown messages are
     appended; those that only runs can make (``OURS``) are accepted from a client only in an empty
     thread. ``keep``: a regenerate, which leaves behind all but the first ``keep`` stored messages.
+    ``edited``: the id of the message whose new form takes the place of what is left behind.
     """
-    known = {message["id"] for message in stored}
+    known = {message["id"] for message in stored} - {edited}
     fresh = [
         message
         for message in incoming
@@ -125,6 +159,14 @@ def merge(stored: list[Wire], incoming: list[Wire], keep: int | None = None) -> 
     ]
     retained = stored[:keep]
     return Merged([*retained, *fresh], fresh, len(retained) < len(stored))
+
+
+def edited(body: Wire) -> str | None:
+    """The id of the user's message that an input brings in a new form: ``forwardedProps.edit``."""
+    props = body.get("forwardedProps")
+    name = props.get("edit") if isinstance(props, dict) else None
+    users = [message["id"] for message in body["messages"] if message["role"] == "user"]
+    return name if isinstance(name, str) and name in users else None
 
 
 def regenerates(stored: list[Wire], body: Wire) -> tuple[int, bool] | None:
@@ -139,6 +181,8 @@ def regenerates(stored: list[Wire], body: Wire) -> tuple[int, bool] | None:
     places = {message["id"]: index for index, message in enumerate(stored)}
     incoming = [message for message in body["messages"] if message["role"] not in NOT_SENT]
     props = body.get("forwardedProps")
+    if (changed := edited(body)) in places:
+        return places[changed], True
     if isinstance(props, dict) and props.get("regenerate") is True:
         roles = {place: stored[place]["role"] for place in places.values()}
         last = [places[message["id"]] for message in incoming if message["id"] in places]
@@ -146,7 +190,8 @@ def regenerates(stored: list[Wire], body: Wire) -> tuple[int, bool] | None:
             last = [place for place, role in roles.items() if role == "user"]
         return (max(last) + 1, True) if last else None
     brings = any(each["id"] not in places and each["role"] not in OURS for each in incoming)
-    if not incoming or brings or body.get("resume") or incoming[-1]["id"] not in places:
+    brings = brings or legacy_answer.is_answering(body)
+    if not incoming or brings or incoming[-1]["id"] not in places:
         return None
     place = places[incoming[-1]["id"]]
     return (place + 1, False) if stored[place]["role"] == "user" else None

@@ -16,10 +16,11 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet, Subquery
 
-from backends.postgres import clock
-from protocol.strict_json import dumps
+from agui_host.backends.postgres import clock
+from agui_host.protocol.questions import table
+from agui_host.protocol.strict_json import dumps
+from agui_host.teams.models import Team
 from runs.models import ACTIVE, Interrupt, InterruptStatus, Run, Status
-from teams.models import Team
 
 
 def settle(run_id: UUID, status: Status, terminal: dict[str, Any]) -> None:
@@ -55,7 +56,7 @@ def _ask(run: Run, questions: Sequence[dict[str, Any]]) -> None:
 
 
 def _row(run: Run, question: dict[str, Any]) -> Interrupt:
-    schema = question.get("responseSchema")
+    schema = table.response_schema(question)
     return Interrupt(
         team_id=run.team_id,
         thread_id=run.thread_id,

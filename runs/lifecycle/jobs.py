@@ -9,18 +9,18 @@ from django.db import connection
 from procrastinate.contrib.django import app
 from procrastinate.jobs import Status as JobStatus
 
+from agui_host.runtimes.models import DEFAULT_QUEUE
 from events import outlines
 from runs.models import Run
-from runtimes.models import DEFAULT_QUEUE
 
 QUEUE = "runs"
 """Procrastinate's queue of the host's own tasks, and of the runs of agents in the default queue."""
 TASK = "runs.tasks.execute_run"
 OUTLINE = "runs.tasks.store_outline"
 LAST, LEVELS = -(2**31), 1_000_000
-"""The lowest priority, and how many of the lowest are for outlines: no run waits behind them."""
+"""The lowest priority, and how many of the lowest are for outlines: no run waits after them."""
 MOST_OUTLINES = 50
-"""Outlines that wait, one behind the other: each fetch of jobs looks at them all."""
+"""Outlines that wait, one after the other: each fetch of jobs looks at them all."""
 # A team is told apart from the others by the run of each job; other teams' runs cannot be read.
 OUTLINES = """
 select waiting.priority, exists (

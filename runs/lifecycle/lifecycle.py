@@ -13,11 +13,16 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
-from agui_project.errors import Conflict
-from backends.postgres import clock, turns
+from agui_host.backends.postgres import clock, turns
+from agui_host.errors import Conflict
+from agui_host.protocol.input.run_agent_input import OnBusy, RunRequest
+from agui_host.protocol.strict_json import dumps
+from agui_host.runtimes.models import Agent
+from agui_host.teams import audit
+from agui_host.teams.actors import Acting, Actor, actor
+from agui_host.teams.limits import LimitReached, Limits, limits_of
+from agui_host.teams.models import Team
 from events.models import Journal
-from protocol.input.run_agent_input import OnBusy, RunRequest
-from protocol.strict_json import dumps
 from runs.lifecycle import admission, ending, resume, thread_lock
 from runs.lifecycle.ending import IllegalTransition as IllegalTransition
 from runs.lifecycle.ending import cancel as cancel
@@ -29,16 +34,11 @@ from runs.lifecycle.statements import at_once, new_run
 from runs.lifecycle.statements.agents import AgentChoice
 from runs.lifecycle.statements.claims import Claimed as Claimed
 from runs.lifecycle.statements.claims import claim as claim
-from runs.models import ACTIVE, Run, Status, Thread, Visibility
-from runtimes.models import Agent
-from teams import audit
-from teams.actors import Acting, Actor, actor
-from teams.limits import LimitReached, Limits, limits_of
-from teams.models import Team
+from runs.models import ACTIVE, Run, Thread, Visibility
 
 
 class RunExists(Conflict):
-    """This thread already has a run with that runId."""
+    """This thread already has a run with that runId; new messages take a new one."""
 
     code = "run_exists"
 
@@ -146,7 +146,7 @@ def spawn(parent: Run, agent: Agent, request: RunRequest) -> Claimed:
 
 
 def _checked(team: Team, request: RunRequest) -> resume.Checked:
-    return resume.check(team, request.thread_id, request.body.get("resume", []))
+    return resume.check(team, request.thread_id, request.body)
 
 
 def make(
@@ -176,14 +176,14 @@ def make(
     if run := earlier(team, key, request.digest):
         transaction.set_rollback(True)  # A thread made for this request would stay empty.
         return Started(run, created=False)
-    answers = resume.plan(thread, request.body.get("resume", []), checked)
+    answers = resume.plan(thread, resume.brought(thread, request.body), checked)
     if answers.answered_by:
         return Started(answers.answered_by, created=False)
     if repeats is not None:
         attempt = repeats.attempt + 1
     else:
-        attempt = 1 if is_new else _attempt(thread, request.run_id, answers)
-    # A parent may be old, and so may the team that was read with it.
+        attempt = 1 if is_new else _attempt(thread, request, answers)
+    # A parent can be old, and so can the team that was read with it.
     limits = limits_of(team.pk if parent else team)
     admission.check(team.pk, limits)
     policy = request.on_busy or OnBusy(agent.on_busy)
@@ -217,23 +217,19 @@ def insert(
 
     Call it in a transaction that has the thread's lock, after all that could refuse the run.
     """
-    run = Run(
-        journal=Journal(id=new_id or clock.new_id()),
+    run = new_run.of_request(
+        Journal(id=new_id or clock.new_id()),
+        thread,
+        request,
+        starter,
         team=team,
-        thread=thread,
         agent=agent,
-        run_id=request.run_id,
         attempt=attempt,
         parent=parent,
         repeats=repeats,
         tries=repeats.tries + 1 if repeats else 1,
-        parent_run_id=request.body.get("parentRunId"),
-        protocol_version=request.body.get("protocolVersion"),
         input=dumps(answers.applied(request.body)),
         idempotency_key=key,
-        request_digest=request.digest,
-        started_by=starter.label,
-        starter=starter.actor_id,
         job_id=parent.job_id if parent else None,
     )
     again = {"repeats": str(repeats.pk)} if repeats else {}
@@ -258,16 +254,16 @@ def earlier(team: Team, key: str | None, digest: str) -> Run | None:
     return run
 
 
-def _attempt(thread: Thread, run_id: str, answers: resume.ResumePlan) -> int:
+def _attempt(thread: Thread, request: RunRequest, answers: resume.ResumePlan) -> int:
     """The number of a new run under its runId. Raises RunExists.
 
-    Some clients resume with the interrupted run's own runId (CopilotKit#6999): a new attempt.
+    Some clients answer under a runId that they have used (CopilotKit#6999): a new attempt.
     """
-    earlier = Run.objects.filter(thread=thread, run_id=run_id).order_by("-attempt")
+    earlier = Run.objects.filter(thread=thread, run_id=request.run_id).order_by("-attempt")
     twin = earlier.first()
     if twin is None:
         return 1
-    if not answers.repeats(earlier.filter(status=Status.INTERRUPTED).first()):
+    if not answers.covered and not resume.continues(thread, twin, request.body):
         raise RunExists(details=address(twin))
     return twin.attempt + 1
 

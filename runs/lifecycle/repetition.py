@@ -1,8 +1,8 @@
 """Runs of repeatable agents whose worker is gone are started again, as a new attempt.
 
 The lost run stays as it ended: RUN_ERROR ``worker_lost`` or ``shutdown`` is the last event of its
-journal, so every reader's stream is complete. The new attempt is a run with a journal of its own,
-under the same thread, runId and input. Its input brings nothing new, which is how a client asks for
+journal, so every reader's stream is complete. The new attempt is a run with its own journal, under
+the same thread, runId and input. Its input brings nothing new, which is how a client asks for
 another answer: the lost attempt's messages leave the thread's history.
 
 Only the thread's newest run is repeated: a newer one means that its user has moved on.
@@ -21,14 +21,14 @@ import structlog
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Case, OuterRef, Subquery, UUIDField, When
 
-from backends.postgres import turns
-from protocol.errors import HostError
-from protocol.input.run_agent_input import OnBusy, RunRequest
+from agui_host.backends.postgres import turns
+from agui_host.protocol.errors import HostError
+from agui_host.protocol.input.run_agent_input import OnBusy, RunRequest
+from agui_host.teams.actors import Actor
+from agui_host.teams.limits import LimitReached
 from runs.lifecycle import admission, ending, lifecycle, resume, thread_lock
 from runs.lifecycle.statements import new_run
 from runs.models import WORKER_GONE, Run, Status
-from teams.actors import Actor
-from teams.limits import LimitReached
 
 log = structlog.get_logger(__name__)
 
@@ -111,11 +111,11 @@ def repeat(run_id: UUID, ends: Callable[[UUID], bool] = lambda _: True) -> Run |
     request = RunRequest(
         run.thread.thread_id, run.run_id, None, OnBusy.ENQUEUE, body, run.request_digest
     )
-    checked = resume.check(run.team, request.thread_id, body.get("resume", []))
+    checked = resume.check(run.team, request.thread_id, body)
     with admission.starting(run.team_id):
         thread_lock.take(run.thread)
-        # Checked only under the lock that every start takes: nobody repeats it at the same time,
-        # and no client continues the thread.
+        # Checked only under the lock that every start takes: no process repeats it at the same
+        # time, and no client continues the thread.
         new_id = new_run.next_id(run.thread_id)
         if not ends(new_id) or not is_due(run_id):
             transaction.set_rollback(True)

@@ -12,18 +12,23 @@ from typing import Any
 from uuid import UUID
 
 import structlog
+from django.conf import settings
 from django.db.models import QuerySet
 
-from agui_project.errors import Conflict
-from backends.postgres import clock
-from protocol.errors import Invalid
-from protocol.intake.response_schema import ResponseSchema, Unusable
-from protocol.strict_json import dumps
-from runs.lifecycle import interrupts
-from runs.models import Interrupt, InterruptStatus, Run, Thread
-from teams import audit
-from teams.actors import Acting, Actor
-from teams.models import Team
+from agui_host.backends.postgres import clock
+from agui_host.errors import Conflict
+from agui_host.protocol.errors import Invalid
+from agui_host.protocol.fold.inherited import ASKED_AS, MARK, mark_of
+from agui_host.protocol.input import legacy_answer
+from agui_host.protocol.intake.response_schema import ResponseSchema, Unusable
+from agui_host.protocol.questions import delivery, table
+from agui_host.protocol.questions.decision import Undecidable
+from agui_host.protocol.strict_json import dumps, size_of
+from agui_host.teams import audit
+from agui_host.teams.actors import Acting, Actor
+from agui_host.teams.models import Team
+from runs.lifecycle import history, interrupts
+from runs.models import ACTIVE, Interrupt, InterruptStatus, Run, Status, Thread
 
 log = structlog.get_logger(__name__)
 
@@ -65,8 +70,8 @@ class AnswerInvalid(Invalid):
 class ResumePlan:
     """The outcome of a ``resume``: the answers a new run brings, or the run that brought them.
 
-    ``resume`` is what the agent gets: these answers, those stored before, and ``cancelled`` for a
-    question that nobody answered in time.
+    ``resume`` is the agent's part: these answers, those stored before, and ``cancelled`` for a
+    question without an answer in time.
     """
 
     resume: list[Answer] = field(default_factory=list)
@@ -75,26 +80,18 @@ class ResumePlan:
     answered_by: Run | None = None
 
     def applied(self, body: dict[str, Any]) -> dict[str, Any]:
-        """The RunAgentInput with that ``resume``."""
-        rest = {name: value for name, value in body.items() if name != "resume"}
-        return rest | {"resume": self.resume} if self.resume else rest
-
-    def repeats(self, interrupted: Run | None) -> bool:
-        """Whether this answers ``interrupted``, so that its runId may be used once more.
-
-        If it has no rows, a newer run repeated it and took over its questions.
-        """
-        if interrupted is None or not self.covered:
-            return False
-        return (
-            any(row.run_id == interrupted.pk for row in self.covered)
-            or not interrupted.interrupts.exists()
-        )
+        """The RunAgentInput with that ``resume``, as the frameworks that asked expect it."""
+        if not self.resume:
+            return {name: value for name, value in body.items() if name != "resume"}
+        questions = [json.loads(row.question) for row in self.covered]
+        if all(delivery.SPECIAL.isdisjoint(question) for question in questions):
+            return {**body, "resume": self.resume}
+        return delivery.delivered(body, zip(questions, self.resume, strict=True))
 
     def record(self, run: Run) -> None:
         """Store the answers as brought by ``run``, in the transaction that makes it.
 
-        Raises InterruptExpired, or InterruptAnswered for a row that changed meanwhile.
+        Raises InterruptExpired, or InterruptAnswered for a row that has since changed.
         """
         for row, entry in self.fresh:
             store(row, entry, Actor(run.started_by, run.starter))
@@ -112,9 +109,53 @@ Checked = Mapping[UUID, list[dict[str, str]]]
 """The problems of the answer to each question, by the question's row."""
 
 
-def check(team: Team, thread_id: str, resume: Sequence[Answer]) -> Checked:
-    """Check answers against their schemas, before taking the thread's lock: it may take a while."""
-    if not resume:
+def brought(thread: Thread | None, body: Mapping[str, Any]) -> list[Answer]:
+    """The answers that an input brings: its ``resume``, or the meaning of a legacy answer here.
+
+    A legacy answer is for all open questions of the thread. If there are none, it is for the
+    questions that a run answers right now, so that the same answer twice is one; else it is the
+    agent's own affair.
+    """
+    entries: list[Answer] = body.get("resume") or []
+    value = legacy_answer.value_of(body)
+    if entries or value is None or thread is None:
+        return entries
+    rows, now = list(interrupts.newest(thread.pk)), clock.now()
+    waiting = [row for row in rows if row.missing(now)] or [
+        row for row in rows if row.answering_run and row.answering_run.status in ACTIVE
+    ]
+    names = [json.loads(row.question)["id"] for row in waiting]
+    answers = legacy_answer.entries(value, names)
+    is_for_all = len(answers) > 1 and answers[-1].get("payload") is value
+    if is_for_all and len(answers) * size_of(value) > settings.AGUI_MAX_BODY_BYTES:
+        raise AnswerInvalid("One answer to so many questions is too long; answer each of them.")
+    return answers
+
+
+def continues(thread: Thread, twin: Run, body: Mapping[str, Any]) -> bool:
+    """Whether a legacy answer, which no question of ours waits for, can continue ``twin``.
+
+    That is the newest run of its runId, which may have asked by a CUSTOM event and ended plainly.
+    Under the thread's lock: of two different answers at once, the second finds the run of the
+    first.
+    """
+    if legacy_answer.value_of(body) is None or twin.status in ACTIVE or twin.interrupts.exists():
+        return False
+    if twin.status in (Status.FAILED, Status.CANCELLED):
+        return True
+    if not legacy_answer.is_answering(json.loads(twin.input or "{}")):
+        return True
+    return legacy_answer.answers_one_of(body, history.current(thread.pk).questions)
+
+
+def check(team: Team, thread_id: str, body: Mapping[str, Any]) -> Checked:
+    """Check answers against their schemas, before taking the thread's lock: it can take a while."""
+    if not legacy_answer.is_answering(body):
+        return {}
+    thread = None
+    if not body.get("resume"):
+        thread = Thread.objects.for_team(team).filter(thread_id=thread_id).first()
+    if not (resume := brought(thread, body)):
         return {}
     entries = _by_id(resume)
     rows = _newest_by_name(
@@ -130,8 +171,12 @@ def problems(row: Interrupt, entry: Answer) -> list[dict[str, str]]:
     """
     if row.response_schema is None or entry["status"] != "resolved":
         return []
+    question = json.loads(row.question)
     try:
-        schema = ResponseSchema(json.loads(row.response_schema))
+        entry = table.fitted(question, entry)
+        schema = ResponseSchema(table.native_schema(question) or {})
+    except Undecidable as reason:
+        return [{"path": "$", "message": str(reason)}]
     except Unusable as reason:
         log.warning("interrupts.unusable_schema", interrupt=str(row.pk), reason=str(reason))
         return []
@@ -153,6 +198,7 @@ def plan(thread: Thread, resume: Sequence[Answer], checked: Checked) -> ResumePl
     if unknown := sorted(entries.keys() - known.keys()):
         log.warning("interrupts.unknown", thread=str(thread.pk), interrupts=unknown)
     named = {name: known[name] for name in entries if name in known}
+    entries = {name: fitted(row, entries[name]) for name, row in named.items()}
     used = [row for name, row in named.items() if not is_new(row, entries[name], now, checked)]
     if used and len(used) == len(named):
         return ResumePlan(answered_by=max(used, key=lambda row: row.run_id).answering_run)
@@ -164,10 +210,18 @@ def plan(thread: Thread, resume: Sequence[Answer], checked: Checked) -> ResumePl
     covered = [row for row in (*named.values(), *others) if row.answering_run is None]
     fresh = [row for row in covered if row.interrupt_id in named and row.answer is None]
     return ResumePlan(
-        resume=[answer_of(row, entries.get(row.interrupt_id)) for row in covered],
+        resume=[_as_asked(row, answer_of(row, entries.get(row.interrupt_id))) for row in covered],
         covered=covered,
         fresh=[(row, entries[row.interrupt_id]) for row in fresh],
     )
+
+
+def fitted(row: Interrupt, entry: Answer) -> Answer:
+    """The entry with the payload that the agent reads; as it came if the question refuses it."""
+    try:
+        return table.fitted(json.loads(row.question), entry)
+    except Undecidable:
+        return entry
 
 
 def store(row: Interrupt, entry: Answer, by: Acting) -> None:
@@ -225,6 +279,15 @@ def answer_of(row: Interrupt, entry: Answer | None = None) -> Answer:
     if row.answer is not None:
         return dict(json.loads(row.answer))
     return {"interruptId": json.loads(row.question)["id"], "status": "cancelled"}
+
+
+def _as_asked(row: Interrupt, answer: Answer) -> Answer:
+    """The answer in the terms of the agent that asked: by the id that it gave it."""
+    if MARK not in row.question:
+        return answer
+    mark = mark_of(json.loads(row.question))
+    name = mark.get(ASKED_AS)
+    return answer | {"interruptId": name} if isinstance(name, str) else answer
 
 
 def _by_id(resume: Sequence[Answer]) -> dict[str, Answer]:

@@ -4,8 +4,8 @@ from typing import Any
 
 import structlog
 
-from backends.postgres import clock
-from protocol.errors import RunErrorCode
+from agui_host.backends.postgres import clock
+from agui_host.protocol.errors import RunErrorCode
 from runs.models import Run, Status
 
 log = structlog.get_logger(__name__)
@@ -38,7 +38,7 @@ def status_of(terminal: dict[str, Any]) -> Status:
 
 
 def error_of(terminal: dict[str, Any]) -> dict[str, str]:
-    """The columns for a RUN_ERROR; its code and message may be anything, a column takes no NUL."""
+    """The columns for a RUN_ERROR; its code and message can be anything, a column takes no NUL."""
     code, message = terminal.get("code") or "", terminal["message"]
     return {
         "error_code": code.replace("\x00", "")[:MAX_CODE] or "error",

@@ -1,7 +1,7 @@
 """The lock of a thread, first in the order of locks (``lifecycle``); every start of a run takes it.
 
-Nobody waits for it in the database, where that would take a connection. If it is taken, the caller
-gets ``turns.NotYet``, and ``turns`` lets the requests for one thread through in order.
+No caller waits for it in the database, where that would take a connection. If it is taken, the
+caller gets ``turns.NotYet``, and ``turns`` lets the requests for one thread through in order.
 """
 
 from collections.abc import Iterator
@@ -11,9 +11,9 @@ from typing import Any
 from django.db import OperationalError
 from psycopg.errors import LockNotAvailable
 
-from backends.postgres import turns
+from agui_host.backends.postgres import turns
+from agui_host.teams.models import Team
 from runs.models import Thread
-from teams.models import Team
 
 
 def made(team: Team, thread_id: str, **values: Any) -> tuple[Thread, bool]:

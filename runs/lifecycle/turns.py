@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db.models.functions import Length
 
+from agui_host.protocol.input import legacy_answer
 from runs.lifecycle import interrupts
 from runs.models import Run
 
@@ -21,7 +22,7 @@ def continues(run: Run) -> bool:
     """Whether a run continues the one before it: it brings answers or tool results, no words."""
     body = json.loads(run.input or "{}")
     messages = body.get("messages") or [{}]
-    return bool(body.get("resume")) or messages[-1].get("role") == "tool"
+    return legacy_answer.is_answering(body) or messages[-1].get("role") == "tool"
 
 
 def of(run: Run) -> list[Run]:
@@ -30,9 +31,9 @@ def of(run: Run) -> list[Run]:
 
 
 def starting(run: Run) -> list[Run]:
-    """A run, and those that continue it, oldest first: of the ``MOST_RUNS`` that begin with it.
+    """A run, and the runs that continue it, oldest first: of the ``MOST_RUNS`` that begin with it.
 
-    Between a question and the run with its answer may be runs that were queued meanwhile. They are
+    Between a question and the run with its answer can be other runs that were queued. They are
     left out: they have only asked again, or never begun.
     """
     turn, last = [run], run
@@ -40,7 +41,7 @@ def starting(run: Run) -> list[Run]:
     rows = rows.select_related("journal", "agent", "thread").order_by("journal_id")
     rows = rows.defer("context", "result", "usage")
     for _ in range(MOST_RUNS - 1):
-        # One by one: inputs may be large, and most runs are followed by one with a new request.
+        # One by one: inputs can be large, and most runs are followed by one with a new request.
         following = rows.filter(journal_id__gt=last.pk).first()
         if following is None:
             break

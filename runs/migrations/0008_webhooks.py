@@ -6,7 +6,7 @@ import django.db.models.functions.datetime
 import uuid6
 from django.db import migrations, models
 
-import security.secrets
+import agui_host.security.secrets
 
 # A delivery in the transaction of each change, for each webhook that wants to know of it, in every
 # process (runs/models/webhook.py). Most teams have no webhook: then it costs one look at an index.
@@ -115,7 +115,10 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("contents", models.BooleanField(default=False)),
-                ("secrets", security.secrets.SealedField(blank=True, default="", editable=False)),
+                (
+                    "secrets",
+                    agui_host.security.secrets.SealedField(blank=True, default="", editable=False),
+                ),
                 ("enabled", models.BooleanField(default=True)),
                 (
                     "stopped",

@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-import backends.postgres.clock
+import agui_host.backends.postgres.clock
 
 
 class Migration(migrations.Migration):
@@ -15,7 +15,7 @@ class Migration(migrations.Migration):
             model_name="comment",
             name="id",
             field=models.UUIDField(
-                default=backends.postgres.clock.new_id,
+                default=agui_host.backends.postgres.clock.new_id,
                 editable=False,
                 primary_key=True,
                 serialize=False,
@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
             model_name="file",
             name="id",
             field=models.UUIDField(
-                default=backends.postgres.clock.new_id,
+                default=agui_host.backends.postgres.clock.new_id,
                 editable=False,
                 primary_key=True,
                 serialize=False,
@@ -35,7 +35,7 @@ class Migration(migrations.Migration):
             model_name="grant",
             name="id",
             field=models.UUIDField(
-                default=backends.postgres.clock.new_id,
+                default=agui_host.backends.postgres.clock.new_id,
                 editable=False,
                 primary_key=True,
                 serialize=False,
@@ -45,7 +45,7 @@ class Migration(migrations.Migration):
             model_name="interrupt",
             name="id",
             field=models.UUIDField(
-                default=backends.postgres.clock.new_id,
+                default=agui_host.backends.postgres.clock.new_id,
                 editable=False,
                 primary_key=True,
                 serialize=False,
@@ -55,7 +55,7 @@ class Migration(migrations.Migration):
             model_name="savedview",
             name="id",
             field=models.UUIDField(
-                default=backends.postgres.clock.new_id,
+                default=agui_host.backends.postgres.clock.new_id,
                 editable=False,
                 primary_key=True,
                 serialize=False,
@@ -65,7 +65,7 @@ class Migration(migrations.Migration):
             model_name="schedule",
             name="id",
             field=models.UUIDField(
-                default=backends.postgres.clock.new_id,
+                default=agui_host.backends.postgres.clock.new_id,
                 editable=False,
                 primary_key=True,
                 serialize=False,
@@ -75,7 +75,7 @@ class Migration(migrations.Migration):
             model_name="thread",
             name="id",
             field=models.UUIDField(
-                default=backends.postgres.clock.new_id,
+                default=agui_host.backends.postgres.clock.new_id,
                 editable=False,
                 primary_key=True,
                 serialize=False,
@@ -85,7 +85,7 @@ class Migration(migrations.Migration):
             model_name="webhook",
             name="id",
             field=models.UUIDField(
-                default=backends.postgres.clock.new_id,
+                default=agui_host.backends.postgres.clock.new_id,
                 editable=False,
                 primary_key=True,
                 serialize=False,
@@ -95,7 +95,7 @@ class Migration(migrations.Migration):
             model_name="webhookdelivery",
             name="id",
             field=models.UUIDField(
-                default=backends.postgres.clock.new_id,
+                default=agui_host.backends.postgres.clock.new_id,
                 editable=False,
                 primary_key=True,
                 serialize=False,

@@ -7,8 +7,20 @@ from runs.models.file import File, FileReference
 from runs.models.grant import Grant, Level
 from runs.models.imported import ImportedRun
 from runs.models.ingest import Ingest
-from runs.models.interrupt import Interrupt, InterruptStatus
-from runs.models.run import ACTIVE, BODIES, ENDED, WORKER_GONE, Run, Status, without_bodies
+from runs.models.interrupt import BY_INTERRUPT_EVENT, Interrupt, InterruptStatus
+from runs.models.run import (
+    ACTIVE,
+    ADMITTED,
+    BODIES,
+    BY_EVENT,
+    ENDED,
+    IS_ACTIVE,
+    WAITING,
+    WORKER_GONE,
+    Run,
+    Status,
+    without_bodies,
+)
 from runs.models.saved_view import SavedView
 from runs.models.schedule import Missed, Schedule, StopReason, ThreadPolicy
 from runs.models.thread import Thread, ThreadHistory, Visibility
@@ -18,8 +30,13 @@ from runs.models.words import RunWords
 
 __all__ = [
     "ACTIVE",
+    "ADMITTED",
     "BODIES",
+    "BY_EVENT",
+    "BY_INTERRUPT_EVENT",
     "ENDED",
+    "IS_ACTIVE",
+    "WAITING",
     "WORKER_GONE",
     "Comment",
     "DeliveryStatus",

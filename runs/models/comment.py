@@ -5,9 +5,9 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from backends.postgres import clock
-from teams.actors import LONGEST
-from teams.tenancy import TeamOwned
+from agui_host.backends.postgres import clock
+from agui_host.teams.actors import LONGEST
+from agui_host.teams.tenancy import TeamOwned
 
 
 class Comment(TeamOwned):

@@ -2,9 +2,9 @@
 
 from django.db import models
 
+from agui_host.teams.models import Team
+from agui_host.teams.tenancy import TeamOwned
 from runs.models.run import Run
-from teams.models import Team
-from teams.tenancy import TeamOwned
 
 
 class Failure(TeamOwned):

@@ -1,13 +1,13 @@
-"""File: what a team has uploaded; FileReference: a thread whose messages refer to it."""
+"""File: a team's upload; FileReference: a thread whose messages refer to it."""
 
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from backends.postgres import clock
+from agui_host.backends.postgres import clock
+from agui_host.teams.actors import LONGEST
+from agui_host.teams.tenancy import TeamOwned
 from runs.models.thread import Thread
-from teams.actors import LONGEST
-from teams.tenancy import TeamOwned
 
 LONGEST_NAME = 255
 
@@ -16,7 +16,7 @@ class File(TeamOwned):
     """An uploaded file; its bytes are in the file store under ``key``.
 
     The row is there before the bytes and goes after them, so no bytes are ever left behind. Until
-    ``stored_at`` they are arriving, and ``size`` is how many may come. What is past ``expires_at``
+    ``stored_at`` they are arriving, and ``size`` is how many can come. A file past ``expires_at``
     does not exist for anyone and is swept; None while a thread refers to the file (triggers see to
     that). ``creator`` is the ``actor_id`` behind the label ``created_by``.
     """

@@ -8,13 +8,13 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from backends.postgres import clock
-from teams.actors import LONGEST
-from teams.tenancy import TeamOwned
+from agui_host.backends.postgres import clock
+from agui_host.teams.actors import LONGEST
+from agui_host.teams.tenancy import TeamOwned
 
 
 class Level(models.TextChoices):
-    """What a grant allows; each level includes the ones before it."""
+    """The rights of a grant; each level includes the ones before it."""
 
     VIEW = "view"
     COMMENT = "comment"
@@ -37,7 +37,7 @@ class Grant(TeamOwned):
     A person has it as a member of the team ``through``, and no longer than that. ``creator`` is its
     maker's ``actor_id``, ``created_by`` the label. ``token_hash`` is the SHA-256 of a link's token,
     which is shown once. ``redact`` are dotted member names that a link's readers do not see
-    (``protocol/views/redaction.py``).
+    (``agui_host/protocol/views/redaction.py``).
     """
 
     id = models.UUIDField(primary_key=True, default=clock.new_id, editable=False)

@@ -1,16 +1,16 @@
-"""ImportedRun: marks a run that came from an archive, and nobody executed here."""
+"""ImportedRun: marks a run that came from an archive, and was not executed here."""
 
 from django.db import models
 from django.db.models.functions import Now
 
+from agui_host.teams.tenancy import TeamOwned
 from runs.models.run import Run
-from teams.tenancy import TeamOwned
 
 
 class ImportedRun(TeamOwned):
     """A run that was imported, and ``opening``: the first line of its archive, byte by byte.
 
-    The line says what the original run was; the next export begins with it again.
+    The line describes the original run; the next export begins with it again.
     """
 
     run = models.OneToOneField(

@@ -10,10 +10,10 @@ class Ingest(models.Model):
     """The producer of a run, its newest batch, and what its next one needs.
 
     ``producer`` feeds in ``epoch``, and its newest batch is ``seq``; both are -1 before the first.
-    ``generation`` is the run's right to append (``events/journal.py``), ``memory`` what the log
-    does not tell an intake (``protocol/intake/fed.py``). Silence since ``seen_at`` for longer than
-    the lease ends the run. It must end by ``ends_at``. ``paced_until`` is when its events would
-    have come at its team's pace.
+    ``generation`` is the run's right to append (``events/journal.py``), ``memory`` the intake's
+    state that is not in the log (``agui_host/protocol/intake/fed.py``). Silence since ``seen_at``
+    for longer than the lease ends the run. It must end by ``ends_at``. ``paced_until`` is when its
+    events would have come at its team's pace.
     """
 
     run = models.OneToOneField(

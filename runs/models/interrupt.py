@@ -6,10 +6,10 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import MD5, Now
 
-from backends.postgres import clock
+from agui_host.backends.postgres import clock
+from agui_host.teams.tenancy import TeamOwned
 from runs.models.run import Run
 from runs.models.thread import Thread
-from teams.tenancy import TeamOwned
 
 
 class InterruptStatus(models.TextChoices):
@@ -19,6 +19,19 @@ class InterruptStatus(models.TextChoices):
     ANSWERED = "answered"
     CANCELLED = "cancelled"
     EXPIRED = "expired"
+
+    @property
+    def event(self) -> str:
+        """The name of the event that a question has this status now.
+
+        ``runs_webhook_of_interrupt`` names them alike: a cancelled question is an answered one.
+        """
+        names = {InterruptStatus.OPEN: "opened", InterruptStatus.CANCELLED: "answered"}
+        return f"interrupt.{names.get(self, self.value)}"
+
+
+BY_INTERRUPT_EVENT = {status.event: status for status in reversed(InterruptStatus)}
+"""The status that an event tells of; an answer of either status is called answered."""
 
 
 class Interrupt(TeamOwned):

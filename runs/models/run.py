@@ -7,12 +7,12 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from agui_host.protocol.errors import RunErrorCode
+from agui_host.runtimes.models import Agent
+from agui_host.teams.actors import LONGEST
+from agui_host.teams.tenancy import TeamOwned
 from events.models import Journal
-from protocol.errors import RunErrorCode
 from runs.models.thread import Thread
-from runtimes.models import Agent
-from teams.actors import LONGEST
-from teams.tenancy import TeamOwned
 
 Rows = TypeVar("Rows", bound=models.QuerySet[Any])
 
@@ -27,11 +27,24 @@ class Status(models.TextChoices):
     CANCELLED = "cancelled"
     FAILED = "failed"
 
+    @property
+    def event(self) -> str:
+        """The name of the event that a run has this status now, as ``runs_webhook_of_run``."""
+        names = {Status.QUEUED: "created", Status.RUNNING: "started"}
+        return f"run.{names.get(self, self.value)}"
 
+
+BY_EVENT = {status.event: status for status in Status}
 ACTIVE = (Status.QUEUED, Status.RUNNING)
 WORKER_GONE = (RunErrorCode.WORKER_LOST.value, RunErrorCode.SHUTDOWN.value)
 """Error codes of runs that ended because of their worker, not because of their agent."""
 ENDED = tuple(status for status in Status if status not in ACTIVE)
+IS_ACTIVE = f"status in {tuple(status.value for status in ACTIVE)}"
+"""``ACTIVE`` as a condition of a statement, whose plan must know the values for an index."""
+ADMITTED = Q(status__in=ACTIVE, job_id__isnull=False)
+"""A run that has a place among its team's concurrent runs; ``agui_admit`` counts the jobs."""
+WAITING = Q(status=Status.QUEUED, job_id=None)
+"""A run that waits for admission: for its team's turn or its thread's."""
 
 
 BODIES = ("input", "context", "result", "usage", "error_message")
@@ -175,12 +188,12 @@ class Run(TeamOwned):
             # for admission: how many runs of a team are going, and which waiting one is next
             models.Index(
                 fields=["team"],
-                condition=Q(status__in=ACTIVE, job_id__isnull=False),
+                condition=ADMITTED,
                 name="run_admitted",
             ),
             models.Index(
                 fields=["team", "created_at", "journal"],
-                condition=Q(status=Status.QUEUED, job_id=None),
+                condition=WAITING,
                 name="run_waiting",
             ),
         ]

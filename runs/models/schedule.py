@@ -4,10 +4,10 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from backends.postgres import clock
-from protocol.input.run_agent_input import OnBusy
-from teams.actors import LONGEST
-from teams.tenancy import TeamOwned
+from agui_host.backends.postgres import clock
+from agui_host.protocol.input.run_agent_input import OnBusy
+from agui_host.teams.actors import LONGEST
+from agui_host.teams.tenancy import TeamOwned
 
 
 class ThreadPolicy(models.TextChoices):

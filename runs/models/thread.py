@@ -5,9 +5,9 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from backends.postgres import clock
-from teams.actors import LONGEST
-from teams.tenancy import TeamOwned
+from agui_host.backends.postgres import clock
+from agui_host.teams.actors import LONGEST
+from agui_host.teams.tenancy import TeamOwned
 
 
 class Visibility(models.TextChoices):
@@ -22,7 +22,9 @@ class Thread(TeamOwned):
 
     ``created_by`` is the label of the principal whose run began it; ``creator`` its ``actor_id``,
     which decides who sees a private thread. While it has a ``legal_hold``, nothing in the thread is
-    purged or erased.
+    purged or erased. ``metadata`` is JSON of a client of OpenAI's conversations, or empty.
+    ``chat_digest`` is that of the messages of the newest chat completion in it, and ``chat_by`` the
+    ``actor_id`` of who asked for that.
     """
 
     id = models.UUIDField(primary_key=True, default=clock.new_id, editable=False)
@@ -36,9 +38,20 @@ class Thread(TeamOwned):
     )
     title = models.CharField(max_length=200, blank=True, default="")
     tags = ArrayField(models.CharField(max_length=60), default=list, blank=True)
+    metadata = models.TextField(blank=True, default="", db_default="")
+    chat_digest = models.CharField(max_length=64, blank=True, default="", db_default="")
+    chat_by = models.CharField(max_length=LONGEST, blank=True, default="", db_default="")
     archived_at = models.DateTimeField(null=True)
 
     class Meta:
+        indexes = [
+            # a chat completion's thread, by the messages before its newest one
+            models.Index(
+                fields=["team", "chat_by", "chat_digest", "-id"],
+                condition=~Q(chat_digest=""),
+                name="thread_by_chat",
+            )
+        ]
         constraints = [
             models.UniqueConstraint(fields=["team", "thread_id"], name="thread_once_per_team"),
             models.CheckConstraint(
@@ -53,7 +66,8 @@ class Thread(TeamOwned):
 class ThreadHistory(models.Model):
     """The fold of a thread's ended runs, stored so that long threads stay cheap.
 
-    ``fold`` is what ``protocol.fold.fold.Fold.dump`` wrote after the run ``through``.
+    ``fold`` is what ``agui_host.protocol.fold.fold.Fold.dump`` wrote after the run ``through``;
+    ``rewritten_at`` is when a client last changed it without a run.
     """
 
     thread = models.OneToOneField(
@@ -61,6 +75,16 @@ class ThreadHistory(models.Model):
     )
     fold = models.TextField()
     through = models.UUIDField()
+    rewritten_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["rewritten_at"],
+                condition=Q(rewritten_at__isnull=False),
+                name="history_rewritten",
+            )
+        ]
 
     def __str__(self) -> str:
         return f"history of {self.thread_id}"

@@ -2,7 +2,7 @@
 
 from django.db import models
 
-from teams.models import Team
+from agui_host.teams.models import Team
 
 
 class TeamUsage(models.Model):

@@ -5,15 +5,18 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from backends.postgres import clock
+from agui_host.backends.postgres import clock
+from agui_host.security.secrets import SealedField
+from agui_host.teams.actors import LONGEST
+from agui_host.teams.tenancy import TeamOwned
+from runs.models.interrupt import InterruptStatus
+from runs.models.run import Status
 from runs.models.thread import Thread
-from security.secrets import SealedField
-from teams.actors import LONGEST
-from teams.tenancy import TeamOwned
 
 EVENTS = (
-    "run.started", "run.succeeded", "run.failed", "run.cancelled", "run.interrupted",
-    "interrupt.opened", "interrupt.answered", "interrupt.expired", "thread.created",
+    Status.RUNNING.event, Status.SUCCEEDED.event, Status.FAILED.event, Status.CANCELLED.event,
+    Status.INTERRUPTED.event, InterruptStatus.OPEN.event, InterruptStatus.ANSWERED.event,
+    InterruptStatus.EXPIRED.event, "thread.created",
 )  # fmt: skip
 TEST = "webhook.test"
 """The type of a delivery that somebody asked for to see whether the address answers."""

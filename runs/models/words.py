@@ -4,9 +4,9 @@ from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 
+from agui_host.teams.models import Team
+from agui_host.teams.tenancy import TeamOwned
 from runs.models.run import Run
-from teams.models import Team
-from teams.tenancy import TeamOwned
 
 
 class RunWords(TeamOwned):
@@ -14,10 +14,10 @@ class RunWords(TeamOwned):
 
     ``words`` are lexemes with a prefix of their team, without positions; null before they are
     stored, and after the run was purged. ``due``: 0 if there is nothing to do, 1 if the words are
-    those of a run that has not ended, more if they are absent or out of date; each change of what
-    they were made of adds to it. -1: the run could not be read, and is left alone.
+    those of a run that has not ended, more if they are absent or out of date; each change of their
+    sources adds to it. -1: the run could not be read, and is left alone.
 
-    Without foreign keys in the database: what is made beside a run locks nothing of it.
+    Without foreign keys in the database: a row made for a run locks nothing of it.
     """
 
     run = models.OneToOneField(
@@ -35,7 +35,7 @@ class RunWords(TeamOwned):
 
     class Meta:
         indexes = [
-            # Without a list of what is yet to be sorted in, which each search would read.
+            # Without a list of entries yet to be sorted in, which each search would read.
             GinIndex(fields=["words"], fastupdate=False, name="runwords_words"),
             models.Index(
                 fields=["team", "-run"], condition=models.Q(due__gt=0), name="runwords_due"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from itertools import count
 
-from protocol.errors import RunErrorCode
+from agui_host.protocol.errors import RunErrorCode
 from runs.seed.play import Event, Play
 
 HEBREW = (

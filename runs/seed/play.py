@@ -8,15 +8,15 @@ from typing import Any
 
 from django.db import transaction
 
+from agui_host.protocol.encoding import Record
+from agui_host.protocol.errors import RunErrorCode
+from agui_host.protocol.input import run_agent_input
+from agui_host.protocol.intake.intake import Intake
+from agui_host.runtimes.models import Agent
+from agui_host.teams.models import Team
 from events import journal
-from protocol.encoding import Record
-from protocol.errors import RunErrorCode
-from protocol.input import run_agent_input
-from protocol.intake.intake import Intake
 from runs.lifecycle import admission, jobs, lifecycle
 from runs.models import Run
-from runtimes.models import Agent
-from teams.models import Team
 
 Event = dict[str, Any]
 
@@ -54,7 +54,7 @@ class Clock:
 
 
 def perform(team: Team, play: Play, now: datetime) -> Run:
-    """Store the run with its whole log. Raises what a start raises, such as LimitReached."""
+    """Store the run with its whole log. Raises a start's errors, such as LimitReached."""
     agent = _agent(team, play.agent)
     thread = f"{play.thread}-{secrets.token_hex(3)}"  # a thread with open questions takes no run
     body = {
@@ -85,7 +85,7 @@ def perform(team: Team, play: Play, now: datetime) -> Run:
 
 
 def _agent(team: Team, slug: str) -> Agent:
-    """The team's agent of that slug; disabled if it is made here, since nothing is behind it."""
+    """The team's agent of that slug; disabled if it is made here, since it cannot run."""
     agent, _ = Agent.objects.get_or_create(
         team=team, slug=slug, defaults={"name": slug, "target": slug, "enabled": False}
     )

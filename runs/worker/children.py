@@ -15,24 +15,25 @@ from uuid import UUID
 
 import structlog
 
-from backends import apart
-from backends.postgres.bridge import db, db_read
+from agui_host.backends import apart
+from agui_host.backends.epochs import Reset
+from agui_host.backends.postgres.bridge import db, db_read
+from agui_host.protocol.errors import HostError, RunErrorCode, RunFailed
+from agui_host.protocol.input import run_agent_input
+from agui_host.protocol.input.run_agent_input import OnBusy
+from agui_host.protocol.sizes import LongEvent
+from agui_host.runtimes.models import Agent
+from agui_host.teams.limits import LimitReached
 from events.follow import follow
-from protocol.errors import HostError, RunErrorCode, RunFailed
-from protocol.input import run_agent_input
-from protocol.input.run_agent_input import OnBusy
-from protocol.sizes import LongEvent
 from runs.access import context
 from runs.lifecycle import descendants, lifecycle
 from runs.lifecycle.lifecycle import Claimed
 from runs.models import Run
-from runtimes.models import Agent
-from teams.limits import LimitReached
 
 log = structlog.get_logger(__name__)
 
 MOST, DEEPEST = 16, 4
-"""Children of one run at once, and how many runs may stand above a child."""
+"""Children of one run at once, and how many runs may be above a child."""
 LOOK_EVERY = 1.0  # seconds between looks for children that were asked to stop
 
 Claiming = Callable[[], Coroutine[Any, Any, Claimed]]
@@ -40,7 +41,7 @@ Execute = Callable[[Claiming], Coroutine[Any, Any, None]]
 
 
 class SpawnedRun:
-    """A child as its parent's agent uses it (``runtimes.context.spawn.ChildRun``)."""
+    """A child as its parent's agent uses it (``agui_host.runtimes.context.spawn.ChildRun``)."""
 
     def __init__(self, run: Run) -> None:
         self.agent = run.agent.slug
@@ -64,7 +65,7 @@ class SpawnedRun:
         return self._last
 
     async def close(self) -> None:
-        """Stop reading; the child goes on."""
+        """Stop reading; the child continues."""
         await self._events.aclose()
 
 
@@ -72,7 +73,7 @@ class Children:
     """The children of one run that have not ended."""
 
     def __init__(self, parent: Run, execute: Execute) -> None:
-        """``execute`` makes the claim and runs the child; it may be cancelled."""
+        """``execute`` makes the claim and runs the child; it can be cancelled."""
         self._parent = parent
         self._execute = execute
         self._tasks: dict[asyncio.Task[None], UUID | None] = {}
@@ -162,7 +163,7 @@ class Children:
 def start(parent: Run, slug: str, input: Mapping[str, Any]) -> Claimed:
     """Start and claim a run of the parent's team. Raises NotFound, RunFailed, as ``spawn``.
 
-    It gets a thread of its own, unless ``threadId`` names one that the parent's thread began.
+    It gets a new thread, unless ``threadId`` names a thread that the parent's thread began.
     """
     agent = Agent.objects.for_team(parent.team).filter(enabled=True, slug=slug).first()
     if agent is None:
@@ -196,12 +197,17 @@ def _asked_to_stop(keys: list[UUID]) -> set[UUID]:
 
 
 async def _events(run: Run) -> AsyncGenerator[dict[str, Any], None]:
-    async with aclosing(follow(run.pk)) as pages:
-        async for frames in pages:
-            for payload in (frames and frames.payloads) or ():
-                if len(payload) <= apart.SMALL:
-                    yield json.loads(payload)
-                    continue
-                yield LongEvent(
-                    await apart.in_turn(run.team_id, functools.partial(json.loads, payload))
-                )
+    try:
+        async with aclosing(follow(run.pk)) as pages:
+            async for frames in pages:
+                for payload in (frames and frames.payloads) or ():
+                    yield await _parsed(run.team_id, payload)
+    except Reset as error:
+        raise _safe(run.agent.slug, error) from error
+
+
+async def _parsed(team: UUID, payload: bytes) -> dict[str, Any]:
+    if len(payload) <= apart.SMALL:
+        event: dict[str, Any] = json.loads(payload)
+        return event
+    return LongEvent(await apart.in_turn(team, functools.partial(json.loads, payload)))

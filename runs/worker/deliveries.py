@@ -1,6 +1,6 @@
-"""Calls the teams' webhooks: a loop beside the jobs of every worker.
+"""Calls the teams' webhooks: a loop next to the jobs of every worker.
 
-Each delivery is a task of its own, so a slow receiver holds up nobody; how many run at once is
+Each delivery is a separate task, so a slow receiver holds up no other; how many run at once is
 bounded for the worker, a team and a webhook (``lifecycle/webhooks/choice.py``).
 """
 
@@ -13,14 +13,14 @@ import structlog
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
 
-from backends.postgres import clock, scope
-from backends.postgres.bridge import db
+from agui_host.backends.postgres import clock, scope
+from agui_host.backends.postgres.bridge import db
+from agui_host.security import outbound
+from agui_host.security.addresses import AddressRefused
 from runs.lifecycle.webhooks import deliveries
 from runs.lifecycle.webhooks.choice import Choice
 from runs.lifecycle.webhooks.deliveries import Call, Outcome
 from runs.models import WebhookDelivery
-from security import outbound
-from security.addresses import AddressRefused
 
 log = structlog.get_logger(__name__)
 POLL = 1.0
@@ -41,7 +41,7 @@ class Deliverer:
         )
 
     async def run(self) -> None:
-        """Deliver until cancelled; what is cut off then is tried again by another worker."""
+        """Deliver until cancelled; another worker tries cut off ones again."""
         try:
             while True:
                 self._more.clear()
@@ -61,7 +61,7 @@ class Deliverer:
             await self._client.aclose()
 
     async def fill(self) -> int:
-        """Begin what may be tried now; returns how many."""
+        """Begin deliveries that can be tried now; returns how many."""
         if len(self._busy) >= settings.AGUI_WEBHOOK_CONCURRENCY:
             return 0
         claimed = await db(deliveries.claim, list(self._busy.values()), self._choice)
@@ -88,7 +88,7 @@ class Deliverer:
         at, began = clock.now(), time.monotonic()
         status, error = None, ""
         try:
-            # httpx's timeouts are for each read, and an answer may come byte by byte.
+            # httpx's timeouts are for each read, and an answer can come byte by byte.
             async with (
                 asyncio.timeout(settings.AGUI_WEBHOOK_TIMEOUT),
                 self._client.stream(

@@ -17,17 +17,24 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, OperationalError
 
-from backends import metrics
-from backends.postgres import clock, scope
-from backends.postgres.bridge import db
+from agui_host.backends import metrics
+from agui_host.backends.postgres import clock, scope
+from agui_host.backends.postgres.bridge import db
+from agui_host.protocol.encoding import Record
+from agui_host.protocol.errors import RunErrorCode, RunFailed
+from agui_host.protocol.input import healing
+from agui_host.protocol.intake import endings
+from agui_host.protocol.intake.intake import Intake
+from agui_host.protocol.sizes import LongEvent
+from agui_host.runtimes.context.run_context import RunContext
+from agui_host.runtimes.kinds.table import runtime_for
+from agui_host.runtimes.middleware.chain import Chain
+from agui_host.runtimes.options import BadOptions
+from agui_host.security.secrets import SecretUnreadable
 from events import findings, outlines
 from events.checkpoints import Checkpointer
 from events.writer import JournalWriter
 from events.writer.lease import Also, AppendFailed, Lease, LostLease
-from protocol.encoding import Record
-from protocol.errors import RunErrorCode, RunFailed
-from protocol.intake.intake import Intake
-from protocol.sizes import LongEvent
 from runs.access import context
 from runs.lifecycle import history, jobs, lifecycle
 from runs.lifecycle.ingest import batches, intakes
@@ -36,12 +43,6 @@ from runs.lifecycle.statuses import log_end
 from runs.worker import failures, files, traces
 from runs.worker.children import Children
 from runs.worker.pace import Pace, Work
-from runtimes.context.run_context import RunContext
-from runtimes.kinds.table import runtime_for
-from runtimes.middleware.chain import Chain
-from runtimes.models import EXTERNAL
-from runtimes.options import BadOptions
-from security.secrets import SecretUnreadable
 
 log = structlog.get_logger(__name__)
 CLAIM_PAUSE = 0.5
@@ -84,7 +85,7 @@ async def execute_claim(
         log.warning("run.claimed_again", error=str(error))
         await asyncio.sleep(CLAIM_PAUSE)
     claimed = claiming.result()
-    if claimed and claimed.run.agent.kind != EXTERNAL:
+    if claimed and not claimed.run.agent.is_fed:
         await execute(claimed, writer, why, stopped=stopped, traceparent=traceparent)
         return
     if claimed:
@@ -136,9 +137,8 @@ class Execution:
         self.lease: Lease = writer.open(claimed.claim)
         self.children = Children(run, lambda claim: execute_claim(claim, writer, self._why))
         self.questions = claimed.questions
-        self.input = claimed.prepared.input
-        limits = claimed.limits
-        prepared = claimed.prepared
+        limits, prepared = claimed.limits, claimed.prepared
+        self.input, self.repairs = prepared.input, prepared.repairs
         self.opening = claimed.opening
         self.intake = claimed.intake or intakes.new(
             Intake, run, limits, prepared.echo, prepared.history
@@ -323,7 +323,7 @@ class Execution:
         self.error = how if isinstance(how, BaseException) else None
         match how:
             case None:
-                self._append(self.intake.finish())
+                self._append(endings.end(self.intake))
             case Stop.CANCEL:
                 self._append(self.intake.cancel())
             case Stop.SHUTDOWN:
@@ -380,6 +380,8 @@ class Execution:
 
     async def _context(self) -> RunContext:
         agent = self.run.agent
+        for action, times in self.repairs.items():
+            self.intake.findings.add(1, healing.RULE, action, times)
         body = await context.provided(self.run, self.input)
         return RunContext(
             body,

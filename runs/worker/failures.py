@@ -10,23 +10,21 @@ from types import TracebackType
 from typing import Any
 from uuid import UUID
 
-from protocol.encoding import clean_text
-from protocol.strict_json import dumps
+from agui_host.protocol.encoding import clean_text
+from agui_host.protocol.strict_json import dumps
+from agui_host.runtimes.context.log_lines import Line
+from agui_host.runtimes.models import Agent
+from agui_host.security.scrub import known, scrubbed
+from agui_host.security.secrets import SecretUnreadable
 from runs.models import Failure
-from runtimes.context.log_lines import Line
-from runtimes.models import Agent
-from security.scrub import known, scrubbed
-from security.secrets import SecretUnreadable
 
 LONGEST_MESSAGE = 4_000
 LONGEST_LINE = 500
 MOST_FRAMES = 20
 MOST_CAUSES = 3
 _HOST = Path(__file__).resolve().parents[2]
-_ROOMS = (
-    "agui_project", "backends", "events", "protocol", "runs", "runtimes", "security", "teams",
-)  # fmt: skip
-_SHIPPED = str(_HOST / "runtimes" / "builtin") + os.sep
+_ROOMS = ("agui_host", "agui_project", "events", "runs")
+_SHIPPED = str(_HOST / "agui_host" / "runtimes" / "builtin") + os.sep
 _NOT_THE_AGENTS = (
     *(str(_HOST / room) + os.sep for room in _ROOMS),
     *{sysconfig.get_path(name) + os.sep for name in ("stdlib", "purelib", "platlib")},
@@ -36,12 +34,12 @@ _NOT_THE_AGENTS = (
 def describe(agent: Agent, error: BaseException | None, lines: Iterable[Line]) -> dict[str, Any]:
     """The details to store: JSON values of at most about 50 KB, without secrets.
 
-    ``error`` is None if the agent ended its run with an error event of its own.
+    ``error`` is None if the agent ended its run with its own error event.
     """
     secrets = known(_sealed(agent), agent.settings)
 
     def clean(text: str, longest: int) -> str:
-        # Cut first, so that a huge text costs little; then again, since a mask may be longer.
+        # Cut first, so that a huge text costs little; then again, since a mask can be longer.
         return scrubbed(text[: 2 * longest], secrets)[:longest]
 
     return {
@@ -61,7 +59,7 @@ def describe(agent: Agent, error: BaseException | None, lines: Iterable[Line]) -
 
 def store(run_id: UUID, team_id: UUID, details: dict[str, Any]) -> None:
     """Store it, in the transaction that stores the run's end."""
-    # An agent's text may contain NUL, which JSON escapes, and unpaired surrogates.
+    # An agent's text can contain NUL, which JSON escapes, and unpaired surrogates.
     row = Failure(
         run_id=run_id,
         team_id=team_id,

@@ -1,14 +1,14 @@
-"""The uploaded files that an agent may read: those that the messages of its run refer to."""
+"""The uploaded files that an agent may read: files that the messages of its run refer to."""
 
 from functools import partial
 from typing import Any
 
-from backends.file_store import file_store
-from backends.postgres.bridge import db
-from protocol.input.file_references import references as references_in
+from agui_host.backends.file_store import file_store
+from agui_host.backends.postgres.bridge import db
+from agui_host.protocol.input.file_references import references as references_in
+from agui_host.runtimes.context.files import RunFile
 from runs.lifecycle.files import references
 from runs.models import File, Run
-from runtimes.context.files import RunFile
 
 
 async def of_run(run: Run, body: dict[str, Any]) -> list[RunFile]:

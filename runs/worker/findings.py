@@ -1,11 +1,11 @@
-"""Findings: what was wrong with agents' events, counted."""
+"""Findings: faults of agents' events, counted."""
 
 from typing import NamedTuple
 
 from django.db.models import Count, Sum
 
+from agui_host.runtimes.models import Agent
 from events.models import Finding
-from runtimes.models import Agent
 
 
 class Row(NamedTuple):

@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from backends import apart, work
-from protocol.encoding import Record
+from agui_host.backends import apart, work
+from agui_host.protocol.encoding import Record
 
 T = TypeVar("T")
 
@@ -67,14 +67,14 @@ class Work:
         return self.units > LUMP
 
     def charge(self) -> None:
-        """Charge what was counted."""
+        """Charge the counted units."""
         work.charge(self._team, "fold", self.units)
         self.units = 0
 
     async def apart(self, call: Callable[[], T]) -> T:
         """The result of a call on a long event, made in a thread below the team's share.
 
-        A caller that is cancelled waits until it has ended: what it changes is used afterwards.
+        A caller that is cancelled waits until it has ended: its changes are used afterwards.
         """
         self.charge()
         return await apart.to_its_end(self._team, call)

@@ -1,8 +1,8 @@
 """When a process may judge others by their heartbeats: not right after the database was away.
 
 After an outage, a failover or a laptop's sleep every heartbeat is old, also those of live workers.
-The first process to look would end all their runs. So one that finds the database answering again,
-or has just started, gives the workers time to beat before it judges.
+The first process to look would end all their runs. So a process that finds the database answering
+again, or has just started, gives the workers time to beat before it judges.
 """
 
 import time
@@ -28,7 +28,7 @@ class Patience:
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """``wall`` goes on while the machine sleeps, as the heartbeats' clock does."""
+        """``wall`` continues while the machine sleeps, as the heartbeats' clock does."""
         self._clock, self._wall = clock, wall
         self._answered_at = float("-inf")
         self._steady_since = 0.0
@@ -48,5 +48,5 @@ def _longest_gap() -> float:
 
 
 def _grace() -> float:
-    # A worker may just have begun a beat that fails, and then waits for the next one.
+    # A worker can just have begun a beat that fails, and then waits for the next one.
     return float(settings.AGUI_HEARTBEAT + BEAT_DEADLINE + MARGIN)

@@ -18,29 +18,29 @@ from django.conf import settings
 from django.db import connection
 from django.db.backends.utils import CursorWrapper
 
-from backends.postgres.base import apart
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.base import apart
+from agui_host.backends.postgres.bridge import db
 from runs.lifecycle import admission, jobs, repetition
 from runs.lifecycle.ingest import batches
-from runs.models import Run
+from runs.models import IS_ACTIVE, Run
 from runs.worker.patience import Patience, looking_every
 
 log = structlog.get_logger(__name__)
 
 LOCK = 0x4147_5549  # "AGUI"
 # One statement, so one snapshot: if it sees a job as ended, it sees that job's run as ended.
-ORPHANS = """
+ORPHANS = f"""
 select run.journal_id from runs_run run
   left join procrastinate_jobs job on job.id = run.job_id
   left join procrastinate_workers worker on worker.id = job.worker_id
- where run.status in ('queued', 'running')
+ where run.{IS_ACTIVE}
    and run.job_id is not null -- else it waits to be admitted
    and not exists (select from runs_ingest ingest where ingest.run_id = run.journal_id)
    and (job.id is null
         or job.status not in ('todo', 'doing')
         or job.status = 'doing' and (
             worker.id is null or worker.last_heartbeat < now() - make_interval(secs => %(lost)s)))
-"""
+"""  # noqa: S608
 # A worker that died between its run's end and its job's: the thread would stay locked.
 LEFT_JOBS = """
 select procrastinate_finish_job_v1(job.id, 'failed', true)

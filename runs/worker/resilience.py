@@ -23,19 +23,19 @@ from procrastinate.periodic import PeriodicDeferrer, PeriodicRegistry, PeriodicT
 from procrastinate.psycopg_connector import PsycopgConnector
 from procrastinate.worker import Worker
 
-from backends.postgres import clock
-from embedded.liveness import QUICK_GRACE
+from agui_host.backends.postgres import clock
+from agui_host.embedded.liveness import QUICK_GRACE
 from runs.lifecycle import jobs
 from runs.worker.taking import CLAIMS, Taking
 
 log = structlog.get_logger(__name__)
 PAUSE = 0.5
 LISTEN_CHECK = 5.0
-UNSURE = 30.0  # seconds in which a statement whose answer was lost may still take effect
+UNSURE = 30.0  # seconds in which a statement whose answer was lost can still take effect
 LOOK = 10.0  # seconds between two searches for jobs that are ours, but not running here
-# A daily task that was due while nobody could defer it is deferred up to this late.
+# A daily task that was due while no worker could defer it is deferred up to this late.
 MAKE_UP = 86_400
-# Periodic tasks at once. A purge may take ten minutes, and must not keep a run waiting so long.
+# Periodic tasks at once. A purge can take ten minutes, and must not keep a run waiting so long.
 CHORES = 20
 LINES_OF_A_JOB = frozenset({"loaded_job_info", "start_job", "job_success", "finish_task"})
 LOST_JOBS = """
@@ -45,7 +45,7 @@ select id from procrastinate_jobs
 
 
 class PatientConnector(PsycopgConnector):
-    """Listens again after the connection was lost; the poll covers what was missed."""
+    """Listens again after the connection was lost; the poll covers missed notifications."""
 
     async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:
         """Listen for jobs, and again after each break of the connection."""
@@ -116,7 +116,7 @@ class PatientWorker(Worker):
         super().__init__(app, concurrency=concurrency + CHORES, **kwargs)
         self._most_runs = concurrency
         self._new_job_event = wakeups = Wakeups()
-        # An app of its own, since its manager fetches for this worker only.
+        # A separate app, since its manager fetches for this worker only.
         self.app = self.app.with_connector(self.app.connector)
         self._taking = Taking(
             self.app.connector,
@@ -131,7 +131,7 @@ class PatientWorker(Worker):
         self._drained_by = float("inf")
 
     def _free(self) -> int:
-        """How many more runs have room. One that waits for a fetch to delete its job has ended."""
+        """How many more runs have room. One waiting for a fetch to delete its job has ended."""
         running = [context.job for context in self._running_jobs.values()]
         return self._most_runs - sum(
             job.task_name == jobs.TASK and job.id not in self._taking.ended for job in running
@@ -143,7 +143,7 @@ class PatientWorker(Worker):
         return super()._log_extra(action, *args, **kwargs) if is_needed else {}
 
     async def _persist_job_status(self, *args: Any, **kwargs: Any) -> None:
-        """A job that ends releases its lock, for which the thread's next job may be waiting."""
+        """A job that ends releases its lock, for which the thread's next job can be waiting."""
         try:
             await super()._persist_job_status(*args, **kwargs)
         except ConnectorException as error:
@@ -176,7 +176,7 @@ class PatientWorker(Worker):
     async def _put_back_lost_jobs(self) -> None:
         """Queue again jobs that are ours but not here: the answer to a fetch or an end was lost.
 
-        Nothing else fetches meanwhile, so no such job has just arrived. If its run has ended, an
+        Nothing else fetches at that time, so no such job has just arrived. If its run has ended, an
         executor leaves it alone.
         """
         here = [context.job.id for context in self._running_jobs.values()]
@@ -194,7 +194,7 @@ class PatientWorker(Worker):
             await manager.retry_job_by_id_async(job_id, clock.now())
         except UniqueViolation:  # the same periodic task is queued again already
             await manager.finish_job_by_id_async(job_id, Status.ABORTED, delete_job=True)
-        self._taking.look_again()  # it notifies nobody
+        self._taking.look_again()  # it notifies no worker
 
     async def _periodic_deferrer(self) -> None:
         """Tasks that were due while the database was away are deferred once each."""
@@ -250,8 +250,8 @@ class PatientWorker(Worker):
 def registry_of(app: App) -> PeriodicRegistry:
     """The periodic tasks, deferred through the worker's pool.
 
-    By default they use Django's app, whose connection belongs to a thread of asgiref in which
-    nobody ever closes it: after a restart of PostgreSQL it stays dead.
+    By default they use Django's app, whose connection belongs to a thread of asgiref where it is
+    never closed: after a restart of PostgreSQL it stays dead.
     """
     registry = PeriodicRegistry()  # type: ignore[no-untyped-call]
     for key, periodic in app.periodic_registry.periodic_tasks.items():

@@ -13,7 +13,7 @@ from uuid import UUID
 import structlog
 from django.db import InterfaceError, OperationalError
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
 from runs.access.schedules import firing
 from runs.lifecycle.schedules import due
 from runs.lifecycle.schedules.due import Due
@@ -55,7 +55,7 @@ class Scheduler:
             await asyncio.gather(*self._busy, return_exceptions=True)
 
     async def fill(self) -> float:
-        """Begin to fire what is due; the seconds after which to look again."""
+        """Begin to fire due schedules; the seconds after which to look again."""
         if len(self._busy) < AT_ONCE:
             busy, most = set(self._busy.values()), AT_ONCE - len(self._busy)
             for occasion in await db(due.due, busy, most, list(self._served)):

@@ -20,8 +20,8 @@ from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job, Status
 from procrastinate.manager import JobManager
 
-from backends.postgres import clock
-from backends.postgres.bridge import db
+from agui_host.backends.postgres import clock
+from agui_host.backends.postgres.bridge import db
 from runs.lifecycle import jobs
 from runs.lifecycle.statements import claims
 from runs.lifecycle.statements.claims import Claimed
@@ -40,7 +40,7 @@ of them has queued up, while no worker was there, would take the processors for 
 and with them the others' events."""
 ANNOUNCED = 200
 """Ends of jobs whose notification may still come."""
-# The function is in migration 0021.
+# The function is in runs/sql/taking.sql.
 FETCH = """
 select * from agui_fetch(%(ended)s::bigint[], %(queues)s::varchar[], %(worker)s, %(task)s, %(at)s,
                          %(most)s)

@@ -1,4 +1,4 @@
-"""Procrastinate tasks: executing a run, storing its outline, and what is done from time to time."""
+"""Procrastinate tasks: executing a run, storing its outline, and periodic work."""
 
 import asyncio
 import functools
@@ -11,13 +11,13 @@ from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
 from procrastinate.job_context import AbortReason
 
-from backends.postgres import clock
-from backends.postgres.bridge import db, db_read
-from backends.postgres.deadlines import LONGEST, allowing
+from agui_host.backends.postgres import clock
+from agui_host.backends.postgres.bridge import db, db_read
+from agui_host.backends.postgres.deadlines import LONGEST, allowing
 from events import outlines, partitions
 from events.writer import JournalWriter
 from runs.lifecycle import admission, interrupts, jobs, lifecycle
-from runs.lifecycle.deletion import retention
+from runs.lifecycle.deletion import retention, sealing
 from runs.lifecycle.files import uploads
 from runs.lifecycle.webhooks import deliveries
 from runs.lifecycle.words import storing
@@ -28,7 +28,7 @@ log = structlog.get_logger(__name__)
 WRITER, LEAVING = "journal_writer", "leaving"
 OUTLINE_REST = 2.0
 """Seconds of rest for each second of folding: live runs share the processor and the interpreter."""
-PURGE_SECONDS, SWEEP_SECONDS = 600.0, 45.0
+PURGE_SECONDS, SWEEP_SECONDS, SEAL_SECONDS = 600.0, 45.0, 240.0
 # A full disk or an absent database must not cost a purge its quarter of an hour, or the nightly
 # tasks their night. The tasks of every minute need no retries: the next one is sooner.
 AGAIN = RetryStrategy(max_attempts=20, wait=20)
@@ -38,7 +38,7 @@ AGAIN = RetryStrategy(max_attempts=20, wait=20)
 async def execute_run(context: JobContext, run_id: str, traceparent: str | None = None) -> None:
     """Claim the run, unless it was claimed with its job, and execute it.
 
-    Does nothing if the run is no longer queued. The claim may take as long as the reaper allows
+    Does nothing if the run is no longer queued. The claim can take as long as the reaper allows
     between the fetch of a job and the start of its run. ``traceparent``: the span that started it.
     """
     writer: JournalWriter = context.additional_context[WRITER]
@@ -104,6 +104,21 @@ def sweep_erased(timestamp: int) -> None:
         retention.sweep(time.monotonic() + SWEEP_SECONDS)
 
 
+@app.periodic(cron="*/5 * * * *")
+@app.task(
+    name="runs.tasks.seal_old_logs",
+    queue=jobs.QUEUE,
+    queueing_lock="seals",
+    lock="seals",
+    retry=AGAIN,
+    pass_context=True,
+)
+def seal_old_logs(context: JobContext, timestamp: int) -> None:
+    """Move logs of long ago to the file store, and delete erased ones from it."""
+    with allowing(LONGEST):
+        sealing.run_once(SEAL_SECONDS, context.additional_context[LEAVING])
+
+
 @app.periodic(cron="* * * * *")
 @app.task(name="runs.tasks.sweep_webhooks", queue=jobs.QUEUE, queueing_lock="webhooks")
 def sweep_webhooks(timestamp: int) -> None:
@@ -130,7 +145,7 @@ def store_words(context: JobContext, timestamp: int) -> None:
 @app.periodic(cron="* * * * *")
 @app.task(name="runs.tasks.sweep_files", queue=jobs.QUEUE, queueing_lock="files")
 def sweep_files(timestamp: int) -> None:
-    """Delete files that nothing refers to any more, or that never came whole."""
+    """Delete files without any remaining reference, or that never came whole."""
     until = time.monotonic() + SWEEP_SECONDS
     while time.monotonic() < until and uploads.sweep():
         pass

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from backends import tracing
-from backends.tracing import short
-from protocol.encoding import Record
+from agui_host.backends import tracing
+from agui_host.backends.tracing import short
+from agui_host.protocol.encoding import Record
 from runs.lifecycle import jobs
 from runs.lifecycle.statuses import OUR_CODES, status_of
 from runs.models import Run, Status
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
 
 MOST = 1_000
-"""Spans of one run: an agent may have as many steps as it has events."""
+"""Spans of one run: an agent can have as many steps as it has events."""
 USAGE = {
     "inputTokens": "gen_ai.usage.input_tokens",
     "outputTokens": "gen_ai.usage.output_tokens",
@@ -38,7 +38,7 @@ _running: "dict[UUID, Span]" = {}
 
 
 def of(run: Run, traceparent: str | None) -> "RunTrace | None":
-    """The trace of a claimed run; None while traces are off, or for one that is not sampled.
+    """The trace of a claimed run; None while traces are off, or for an unsampled run.
 
     ``traceparent`` came with its job, and names the request that started it.
     """
@@ -77,13 +77,13 @@ class RunTrace:
 
     @property
     def is_recording(self) -> bool:
-        """Whether anybody will see it; one that is not sampled is closed at once."""
+        """Whether anybody will see it; an unsampled one is closed at once."""
         if not (recording := self._span.is_recording()):
             self.close()
         return recording
 
     def around_agent(self) -> contextvars.Context:
-        """The context of the agent's task, so that spans of its own libraries are the run's."""
+        """The context of the agent's task, so that its libraries' spans are the run's."""
         from opentelemetry.context import attach
 
         context = contextvars.copy_context()
@@ -116,7 +116,7 @@ class RunTrace:
         self.close()
 
     def close(self) -> None:
-        """End what is open; idempotent. Without ``end``, another process has ended the run."""
+        """End open spans; idempotent. Without ``end``, another process has ended the run."""
         if _running.pop(self._run.pk, None) is None:
             return
         if self._left_out:
@@ -181,7 +181,7 @@ class RunTrace:
             self._calls[call] = span
 
     def _call_ended(self, event: dict[str, Any]) -> None:
-        # Its result may follow; a call that a client answers has none in this run.
+        # Its result can follow; a call that a client answers has none in this run.
         if (call := event["toolCallId"]) in self._calls:
             self._ends[call] = time.time_ns()
 
@@ -212,7 +212,7 @@ def _ids(run: Run) -> dict[str, str]:
 
 
 def _usage(entries: Sequence[dict[str, Any]]) -> dict[str, str | int]:
-    """Sums of what the calls of all models have taken, and the model if there was only one."""
+    """Sums of the usage of all models' calls, and the model if there was only one."""
     attributes: dict[str, str | int] = {}
     for field, attribute in USAGE.items():
         counts = [entry[field] for entry in entries if type(entry.get(field)) is int]

@@ -2,8 +2,8 @@
 
 Procrastinate's heartbeat runs on that loop, so one agent that blocks it would get all its
 neighbours reaped: ``Heartbeat`` beats instead. ``Watchdog`` depends on nothing outside this
-process. It tells the supervisor that the process is alive, names an agent that blocks the loop, and
-ends the process if the loop does not come back or a stop takes too long; a supervisor starts
+process. It signals the supervisor that the process is alive, names an agent that blocks the loop,
+and ends the process if the loop does not come back or a stop takes too long; a supervisor starts
 another one, and the reaper ends the runs.
 
 A thread needs the GIL. So the watchdog also keeps rewinding a timer of the C runtime: if it cannot,
@@ -26,8 +26,8 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
-from backends.postgres.base import own_connection
-from embedded.liveness import EVERY, LEAVING, QUICK_GRACE, pulse_of, time_to_leave
+from agui_host.backends.postgres.base import own_connection
+from agui_host.embedded.liveness import EVERY, LEAVING, QUICK_GRACE, pulse_of, time_to_leave
 from runs.worker.patience import BEAT_DEADLINE
 
 log = structlog.get_logger(__name__)
@@ -68,7 +68,7 @@ class Watchdog(threading.Thread):
             time.sleep(EVERY)
 
     def registered(self, worker_id: int) -> None:
-        """Tell the supervisor at once: a run may end this process before the next pulse."""
+        """Tell the supervisor at once: a run can end this process before the next pulse."""
         self._registration = worker_id
         self._beat()
 
@@ -167,8 +167,8 @@ class Heartbeat(threading.Thread):
         self._pruned = False
 
     def run(self) -> None:
-        """Say that this worker lives, on a connection of its own, until it ends."""
-        # Requests that wait for the database may take the whole pool; no worker must be lost for
+        """Say that this worker lives, on a separate connection, until it ends."""
+        # Requests that wait for the database can take the whole pool; no worker must be lost for
         # that.
         own_connection("agui-heartbeat", deadline=BEAT_DEADLINE)
         pause = min(1.0, settings.AGUI_HEARTBEAT)

@@ -11,10 +11,10 @@ from procrastinate.contrib.django import app as django_app
 from procrastinate.contrib.django.db_cleanup import close_db_connections
 from procrastinate.jobs import DeleteJobCondition
 
-from backends import interpreter, metrics
-from backends.postgres.base import queue_parameters
-from backends.postgres.clock_watch import ClockWatch
-from embedded.liveness import QUICK_GRACE
+from agui_host.backends import interpreter, metrics
+from agui_host.backends.postgres.base import queue_parameters
+from agui_host.backends.postgres.clock_watch import ClockWatch
+from agui_host.embedded.liveness import QUICK_GRACE
 from events.hub import hub
 from events.writer import JournalWriter
 from runs.lifecycle import admission, jobs

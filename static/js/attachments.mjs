@@ -1,4 +1,4 @@
-/** What stands in a message beside its text: pictures are shown, and the rest is named and linked. */
+/** A message's content besides its text: pictures are shown, and the rest is named and linked. */
 
 import { h } from "./dom.mjs";
 
@@ -21,7 +21,7 @@ function attachment(part) {
   const name = url && !url.startsWith("data:") ? h("a", { href: url, target: "_blank", rel: "noopener noreferrer nofollow" }, label) : h("span", {}, label);
   if (part.type !== "image" || !shows(url, source)) return h("span", { class: "attachment" }, name);
   const picture = h("img", { src: url, alt: label, loading: "lazy" });
-  // Somebody with a link sees the message, and not the team's files.
+  // A reader with a link sees the message, and not the team's files.
   picture.addEventListener("error", () => picture.remove());
   return h("span", { class: "attachment" }, picture, name);
 }

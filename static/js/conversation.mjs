@@ -33,7 +33,7 @@ export class Conversation {
     this.end = Math.max(this.end, end);
   }
 
-  /** Where an item stands: in the card of its subagent, while that is on the page; beyond some depth beside it. */
+  /** The place of an item: in the card of its subagent, while that is on the page; beyond some depth next to it. */
   place(item) {
     const card = this.cardOf(item);
     if (!card) return this.root;
@@ -44,7 +44,7 @@ export class Conversation {
     return owner === undefined ? undefined : this.shown.get(`subagent:${owner}`);
   }
 
-  /** Show each message's citations, which stand in the run's state. */
+  /** Show each message's citations, which are in the run's state. */
   cite(state, version) {
     const stands = `${version}:${this.made}`;
     if (stands === this.citedAt) return;
@@ -70,7 +70,7 @@ export class Conversation {
   trim(from) {
     for (const item of this.fold.items.slice(this.from, from)) {
       const { node, inside } = this.shown.get(item.key);
-      // What a subagent still does stays.
+      // The items of an active subagent stay.
       node.replaceWith(...(inside?.childNodes ?? []));
       this.shown.delete(item.key);
     }

@@ -55,7 +55,7 @@ export function paced(act, pause) {
 
 const CONNECTION = { connecting: "Connecting …", live: "Live", reconnecting: "Reconnecting …", ended: "" };
 
-/** Show how the page's stream is; `lost` is what a page says of one that does not come back. */
+/** Show how the page's stream is; `lost` is the page's text for a stream that does not come back. */
 export function showConnection(name, lost) {
   find("connection").dataset.is = name;
   find("connection").textContent = CONNECTION[name] ?? lost;

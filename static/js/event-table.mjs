@@ -7,7 +7,7 @@ import { VirtualRows } from "./virtual-rows.mjs";
 const LONGEST = 500_000;
 
 export class EventTable {
-  /** `events` is the log, of which the page may have but a part. `onSelect(seq, step)` is told when somebody chooses an event; `step`: by a key, one of many. */
+  /** `events` is the log, of which the page may have but a part. `onSelect(seq, step)` is called when a person chooses an event; `step`: by a key, one of many. */
   constructor({ log, detail, filter, follow, shown, events, onSelect }) {
     Object.assign(this, { log, detail, follow, shown, events, onSelect });
     Object.assign(this, { rows: new VirtualRows(log, (place) => this.row(place)), hits: null, searched: true, selected: 0 });
@@ -104,7 +104,7 @@ export class EventTable {
     this.onSelect(seq, step);
   }
 
-  /** Choose an event and bring it into sight; one that has not come yet is chosen when it does. */
+  /** Choose an event and bring it into sight; a later one is chosen when it comes. */
   select(seq) {
     if (seq > this.events.size) return void (this.wanted = seq);
     this.wanted = 0;

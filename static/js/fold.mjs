@@ -1,9 +1,10 @@
 /**
- * The fold of a run's events: the conversation, in order, and the state. Knows no page.
+ * The fold of a run's events: the conversation, in order, and the state. Independent of pages.
  *
  * `items` are the parts of the conversation. An item has a `kind`, the `seq` that opened it, the
- * subagent that is its `owner`, if any, and what its kind needs; `changed` holds those that differ
- * since the last `settle()`, and `reordered` says that some have gone, so that a view must start over.
+ * subagent that is its `owner`, if any, and what its kind needs; `changed` holds items that differ
+ * since the last `settle()`, and `reordered` means that some have gone, so that a view must start
+ * over.
  */
 
 import { applyPatch } from "./json-patch.mjs";
@@ -96,7 +97,7 @@ export class Fold {
     }
   }
 
-  /** Take messages as they stand; returns the keys of the items that show them. */
+  /** Take messages as they are; returns the keys of the items that show them. */
   restate(messages, seq) {
     const keys = new Set();
     for (const { kind, id, values } of messagesOf(messages)) {

@@ -6,11 +6,11 @@
  * delivered twice. See docs/howto-javascript.md.
  */
 import { HttpAgent } from "@ag-ui/client";
-import { follow, isEvent, numberOf, split } from "./host-frames.mjs";
+import { cursorOf, follow, isEvent, numberOf, resetOf, split } from "./host-frames.mjs";
 const RUN_ID = /\/runs\/([0-9a-f-]{36})\b/;
 const RESUME = { attempts: 10, delay: 250, longest: 10_000, silence: 45_000 };
 export class HostAgent extends HttpAgent {
-    /** The configuration of an HttpAgent, and what is this host's. */
+    /** The configuration of an HttpAgent, and the options of this host. */
     constructor({ connectUrl, api, resume, fetch: wire, ...config }) {
         super(config);
         const origin = () => new URL(this.url, globalThis.document?.baseURI).origin;
@@ -49,7 +49,7 @@ export class HostAgent extends HttpAgent {
         }
     }
     /**
-     * Stop the run that is being read, else the one that is running on the thread. Its stream ends
+     * Stop the run that is being read, else the active run of the thread. Its stream ends
      * with the outcome `cancelled`. The run as the API shows it, or null if there is none.
      */
     async cancel() {
@@ -73,7 +73,7 @@ export class HostAgent extends HttpAgent {
             throw await refusal(answer);
         return answer.json();
     }
-    /** What the client gets for its request: one answer, over as many connections as it takes. */
+    /** The client's answer to its request: one answer, over as many connections as it takes. */
     async open(url, init) {
         const left = new AbortController();
         const signal = AbortSignal.any([left.signal, ...(init.signal ? [init.signal] : [])]);
@@ -86,7 +86,7 @@ export class HostAgent extends HttpAgent {
         const frames = this.frames(url, { ...init, signal }, answer);
         const coder = new TextEncoder();
         // Not a ReadableStream: the client cancels its reader behind an error too, which a failed
-        // stream refuses, and nobody handles that rejection.
+        // stream refuses, and that rejection is not handled.
         const reader = {
             async read() {
                 const { done, value } = await frames.next();
@@ -100,7 +100,7 @@ export class HostAgent extends HttpAgent {
     }
     /** The frames to deliver, up to the end of the run; a stream that stops before it is an error. */
     async *frames(url, init, first) {
-        const reading = (this.reading = { id: idOf(first), seen: 0, ended: false });
+        const reading = (this.reading = { id: idOf(first), seen: 0, cursor: "0", ended: false });
         let answer = first;
         let failures = 0;
         try {
@@ -112,6 +112,9 @@ export class HostAgent extends HttpAgent {
                     for await (const frame of split(answer.body, this.resume.silence, init.signal)) {
                         if (!isEvent(frame))
                             continue;
+                        const reset = resetOf(frame);
+                        if (reset)
+                            throw wentBack(reset);
                         held.push(frame);
                         const id = numberOf(frame);
                         if (!id)
@@ -119,6 +122,7 @@ export class HostAgent extends HttpAgent {
                         if (id > reading.seen || (reading.ended && id === 1)) {
                             held.forEach((each) => follow(reading, each));
                             reading.seen = id;
+                            reading.cursor = cursorOf(frame);
                             failures = 0;
                             yield* held;
                         }
@@ -126,6 +130,8 @@ export class HostAgent extends HttpAgent {
                     }
                 }
                 catch (error) {
+                    if (error.status)
+                        throw error;
                     broken = error;
                 }
                 // A thread without runs is an empty stream that belongs to no run.
@@ -152,8 +158,7 @@ export class HostAgent extends HttpAgent {
         if (reading.seen) {
             reading.id ??= await this.currentRun();
             url = `${this.api}/runs/${reading.id}/events`;
-            const last = String(reading.seen);
-            const headers = { ...this.headers, Accept: "text/event-stream", "Last-Event-ID": last };
+            const headers = { ...this.headers, Accept: "text/event-stream", "Last-Event-ID": reading.cursor };
             init = { ...init, method: "GET", body: null, headers };
         }
         const answer = await this.wire(url, init);
@@ -185,5 +190,13 @@ function connectAddress(url) {
 /** The error that HttpAgent would raise for this answer. */
 async function refusal(answer) {
     const { status } = answer;
-    return Object.assign(new Error(`HTTP ${status}: ${await answer.text()}`), { status });
+    const text = await answer.text();
+    if (status === 410 && text.includes('"reset"'))
+        return wentBack(JSON.parse(text).error.details);
+    return Object.assign(new Error(`HTTP ${status}: ${text}`), { status });
+}
+/** The history of the host's database went back: `connectAgent()` starts again from what there is. */
+function wentBack({ epoch, head }) {
+    const error = new Error("The history of the host's database went back: connect again.");
+    return Object.assign(error, { status: 410, code: "reset", epoch, head });
 }

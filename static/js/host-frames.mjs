@@ -1,6 +1,7 @@
 /** The frames of this host's event streams: text between empty lines, an event and its number. */
-// Not by the m flag: to that, U+2028 inside a text would end a line.
-const NUMBER = /(?:^|\n)id: (\d+)(?:\n|$)/;
+// The last id counts. Not by the m flag: to that, U+2028 inside a text would end a line.
+const CURSOR = /^(?:[^]*\n)?id: ((?:\d+-)?(\d+))(?:\n|$)/;
+const RESET = /(?:^|\n)event: reset\n/;
 const DATA = /(?:^|\n)data: ([^\n]+)/;
 const ENDS = new Set(["RUN_FINISHED", "RUN_ERROR"]);
 const BOUNDARY = /"type":"RUN_(STARTED|FINISHED|ERROR)"/;
@@ -39,6 +40,12 @@ export async function* split(body, silence, signal) {
     }
 }
 /** The number of an event in its run; 0 for a frame without one. */
-export const numberOf = (frame) => Number(NUMBER.exec(frame)?.[1] ?? 0);
+export const numberOf = (frame) => Number(CURSOR.exec(frame)?.[2] ?? 0);
+/** Its cursor: the number, and after the first epoch of the host's history that epoch. */
+export const cursorOf = (frame) => CURSOR.exec(frame)?.[1] ?? "0";
+/** The content of the last frame if the host's history went back: the epoch, and the newest number there is. */
+export function resetOf(frame) {
+    return RESET.test(frame) ? JSON.parse(DATA.exec(frame)[1]) : null;
+}
 /** Whether a frame holds an event; the others keep the connection alive. */
 export const isEvent = (frame) => DATA.test(frame);

@@ -1,4 +1,4 @@
-/** The inbox: times that go on, and polling only while somebody looks. */
+/** The inbox: running times, and polling only while the page is visible. */
 
 import { startClock } from "./clock.mjs";
 import { pauseWhenHidden } from "./dom.mjs";

@@ -92,7 +92,7 @@ function step(item) {
   return live(node, () => (took.textContent = item.open ? "…" : lasted(item)));
 }
 
-/** A card that holds what the subagent did: `inside` is where its items go. */
+/** A card that holds the subagent's items: `inside` is where its items go. */
 function subagent(item) {
   const gist = h("span", { class: "gist" });
   const took = h("span");
@@ -148,7 +148,7 @@ function live(node, update) {
 
 const fixed = (node) => ({ node, update() {} });
 
-/** The body of a folded card is made when somebody opens it. */
+/** The body of a folded card is made when it is opened. */
 function lazily(node, update) {
   node.addEventListener("toggle", update);
   return live(node, update);

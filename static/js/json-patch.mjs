@@ -1,6 +1,9 @@
-/** JSON Patch (RFC 6902), in place and atomic: a patch that fails leaves the document as it was. */
+/**
+ * JSON Patch (RFC 6902), in place and atomic: a patch that fails leaves the document as it was.
+ * Does what `agui_host/protocol/patch.py` does: `tests/protocol/fold/patches.json` is tried on both.
+ */
 
-/** The document after `operations`; throws an Error that says which operation failed and why. */
+/** The document after `operations`; throws an Error that names the failed operation and the reason. */
 export function applyPatch(document, operations) {
   const holder = { "": document };
   const undo = [];
@@ -22,7 +25,10 @@ function perform(holder, { op, path, from, value }, undo) {
   else if (op === "copy") add(at(path), structuredClone(read(at(from))), undo);
   else if (op === "move") {
     if (path.startsWith(`${from}/`)) throw new Error(`${from} cannot move into itself`);
-    // First out, then in: the target is looked up in the document without the moved value.
+    // The target is looked up with the moved value, and again without it.
+    const target = at(path);
+    if (Array.isArray(target.parent) && target.key !== "-") index(target, Infinity);
+    if (!path) return replace(target, read(at(from)), undo);
     const moved = remove(at(from), undo);
     add(at(path), moved, undo);
   } else if (op !== "test") throw new Error(`unknown operation ${op}`);
@@ -35,6 +41,7 @@ const missing = (pointer) => new Error(`${pointer} does not exist`);
 function locate(holder, pointer) {
   if (pointer !== "" && pointer[0] !== "/") throw new Error(`${pointer} is not a JSON Pointer`);
   const keys = pointer.split("/").map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
+  if (keys.includes("__proto__") || (keys.includes("prototype") && keys.includes("constructor"))) throw new Error(`${pointer} is not safe`);
   const last = keys.pop();
   let parent = holder;
   for (const key of keys) parent = read({ parent, key, pointer });
@@ -65,23 +72,22 @@ function add(place, value, undo) {
 }
 
 function set(parent, key, value, undo) {
-  // A plain assignment to "__proto__" would change what the object is, not what it holds.
-  Object.defineProperty(parent, key, { value, writable: true, enumerable: true, configurable: true });
+  parent[key] = value;
   undo.push(() => delete parent[key]);
 }
 
 function replace(place, value, undo) {
   const { parent, key } = place;
   const old = read(place);
-  const put = (next) => Object.defineProperty(parent, key, { value: next });
-  put(value);
-  undo.push(() => put(old));
+  parent[key] = value;
+  undo.push(() => (parent[key] = old));
 }
 
 function remove(place, undo) {
-  const { parent, key } = place;
+  const { parent, key, pointer } = place;
   const old = read(place);
-  if (Array.isArray(parent)) {
+  if (!pointer) replace(place, null, undo);
+  else if (Array.isArray(parent)) {
     parent.splice(Number(key), 1);
     undo.push(() => parent.splice(Number(key), 0, old));
   } else {

@@ -1,4 +1,4 @@
-/** JSON as a tree that unfolds. Only what is open is on the page, so size does not matter. */
+/** JSON as a tree that unfolds. Only open parts are on the page, so size does not matter. */
 
 import { h } from "./dom.mjs";
 
@@ -12,7 +12,7 @@ export class JsonTree {
     this.pages = new Map();
   }
 
-  /** Show `value`; what was unfolded stays so. */
+  /** Show `value`; unfolded parts stay so. */
   show(value) {
     this.value = value;
     const focused = this.root.contains(document.activeElement) ? document.activeElement.dataset.path : undefined;

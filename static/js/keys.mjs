@@ -5,7 +5,7 @@ import { h } from "./dom.mjs";
 const FIELDS = "input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]";
 
 export class Keys {
-  /** `table`: rows of `[key, what it does, action]`; keys of one action are rows of one name. */
+  /** `table`: rows of `[key, description, action]`; keys of one action are rows of one name. */
   constructor(table) {
     this.table = [...table, ["?", "Show the keys", () => this.help()]];
     document.addEventListener("keydown", (event) => this.pressed(event));

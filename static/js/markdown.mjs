@@ -10,7 +10,7 @@ const DEEPEST = 30;
 const TOO_DEEP = new RegExp(String.raw`^(?:[ \t]*(?:>|(?:[*+-]|\d+[.)])(?=[ \t]))){${DEEPEST}}`, "m");
 const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'", nbsp: "\u00a0" };
 
-/** The nodes for `text`. What is too long or too deep stays as it was written. */
+/** The nodes for `text`. Text that is too long or too deep stays as it was written. */
 export function markdown(text) {
   return tree(text).map(node);
 }
@@ -86,10 +86,10 @@ function inline(tokens) {
   return tokens.map((token) => (INLINE[token.type] ?? written)(token));
 }
 
-/** What is no Markdown, such as HTML. */
+/** Other text, such as HTML. */
 const written = ({ raw }) => raw;
 
-/** A link that leads away from the host, and tells nothing there; other schemes stay text. */
+/** A link that leads away from the host, without a referrer; other schemes stay text. */
 function link(href, children) {
   if (!/^(https?:\/\/|mailto:)/i.test(href)) return ["span", {}, ...children];
   return ["a", { href, target: "_blank", rel: "noopener noreferrer nofollow" }, ...children];

@@ -1,4 +1,4 @@
-/** The page of a run that was saved as a file: its log stands in it, and nothing is fetched. */
+/** The page of a run that was saved as a file: it contains its log, and nothing is fetched. */
 
 import { find } from "./dom.mjs";
 import { RunView } from "./run-view.mjs";

@@ -83,7 +83,7 @@ export class Playback {
       const entry = this.log.get(seq + 1);
       if (!entry) {
         this.log.want(seq + 1);
-        // What is being read takes no time of the run.
+        // Reading takes no time of the run.
         this.at = this.log.get(seq).timestamp;
         return seq;
       }

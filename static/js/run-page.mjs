@@ -3,7 +3,7 @@
 import { post, read } from "./api.mjs";
 import { startClock } from "./clock.mjs";
 import { alertIn, find, pauseWhenHidden, showConnection, write } from "./dom.mjs";
-import { chip, page, showRun } from "./head.mjs";
+import { chip, explainReset, loadAgain, page, showRun } from "./head.mjs";
 import { JsonTree } from "./json-tree.mjs";
 import { RunView } from "./run-view.mjs";
 import { PagedRun } from "./source/paged.mjs";
@@ -27,7 +27,7 @@ const stream = new RunStream({
   events: page.events,
   run: page.run,
   // The newest event comes again: the run may have ended with the next one while the page was made.
-  after: long ? head - 1 : 0,
+  after: long ? `*-${head - 1}` : 0,
   onEvent(seq, event, raw) {
     view.feed(seq, event, raw);
     if (event.type === "RUN_STARTED" && chip.dataset.status === "queued") refresh();
@@ -37,6 +37,7 @@ const stream = new RunStream({
     showConnection(name, "Disconnected");
     if (name === "lost" && status === 401) location.assign(page.login);
     else if (name === "lost") problem("You can no longer see this run.");
+    else if (name === "reset" && !loadAgain(status)) stream.restart();
   },
 });
 
@@ -62,12 +63,12 @@ function readInput() {
   return reading;
 }
 
-/** Ask how the run stands: its times are the host's, not those an agent wrote on its events. */
+/** Ask for the run's status: its times are the host's, not those an agent wrote on its events. */
 function refresh() {
   read(page.run).then(show, () => {});
 }
 
-/** What the page offers of a run that has ended, and says of its end, as a fresh page would have it. */
+/** The actions for an ended run, and the text about its end, as on a fresh page. */
 async function complete() {
   page.active = "";
   const answer = await fetch(location.pathname);
@@ -104,6 +105,7 @@ cancel?.addEventListener("click", async (event) => {
 });
 
 startClock();
+explainReset();
 pauseWhenHidden();
 if (chip.dataset.status === "queued") {
   await readInput();

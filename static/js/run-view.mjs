@@ -11,7 +11,7 @@ import { Tabs } from "./tabs.mjs";
 import { Timeline } from "./timeline/timeline.mjs";
 import { neighbour } from "./timeline/tree.mjs";
 
-/** Between two drawings of what the stream brings, in ms: each costs a layout and a frame. */
+/** Between two drawings of the stream's events, in ms: each costs a layout and a frame. */
 const PAUSE = 100;
 const WALKS = [
   ["x", "error", (row) => row.kind === "error" || (row.status === "failed" && row.kind !== "attempt")],
@@ -33,7 +33,7 @@ export class RunView {
     });
     this.conversation = new Conversation({
       root: find("conversation"), earlier: find("earlier"), later: find("later"), fold: this.fold, follows: active || failed,
-      // Who chooses among what is there wants to lose nothing of it.
+      // A choice among visible items must not hide any.
       onPick: (seq) => this.select({ seq }, { cuts: false }),
     });
     this.state = new JsonTree(find("state-tree"));
@@ -88,7 +88,7 @@ export class RunView {
     return raw === undefined ? null : JSON.parse(raw);
   }
 
-  /** `leads`: away from what has the focus, to the tab that the change names. */
+  /** `leads`: away from the focus, to the tab that the change names. */
   select(change, { step = false, row = null, cuts = true } = {}, leads = "") {
     Object.assign(this, { row, cuts });
     this.selection.set(change, { step });
@@ -98,7 +98,7 @@ export class RunView {
     if (leads) find(leads === "events" ? "log" : `tab-${leads}`).focus();
   }
 
-  /** The host's word on how the run stands. */
+  /** The host's view of the run's status. */
   times(run) {
     this.active = find("playback").hidden = !run.ended_at;
     this.timeline?.times(run);

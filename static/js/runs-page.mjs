@@ -1,4 +1,4 @@
-/** The runs list: start a run, filter at once, and poll only while somebody looks. */
+/** The runs list: start a run, filter at once, and poll only while the page is visible. */
 
 import { post } from "./api.mjs";
 import { startClock } from "./clock.mjs";

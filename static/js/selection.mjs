@@ -1,5 +1,4 @@
-/**
- * What the page shows: a tab, an event and a lane. Nothing else writes the page's address.
+/** The page's selection: a tab, an event and a lane. Nothing else writes the page's address.
  *
  * The address is `#TAB&seq=12&lane=ID`; `#seq=12` alone is that event in the tab of the events.
  */

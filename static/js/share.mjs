@@ -1,4 +1,4 @@
-/** The share dialog of a run page: make a link, see what is shared, end it. */
+/** The share dialog of a run page: make a link, see the shares, end them. */
 
 import { post, read } from "./api.mjs";
 import { alertIn, find, h } from "./dom.mjs";
@@ -53,7 +53,7 @@ find("copy").addEventListener("click", async () => {
   find("copy").textContent = "Copied";
 });
 
-/** Grants on this run and on its thread that let somebody in. */
+/** Grants on this run and on its thread that let others in. */
 async function show() {
   const { run, thread } = dialog.dataset;
   const pages = await Promise.all([`run=${run}`, `thread=${thread}`].map((query) => read(`${api}?limit=200&${query}`))).catch((error) => say(error.message));

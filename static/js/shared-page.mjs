@@ -3,7 +3,7 @@
 import { read } from "./api.mjs";
 import { startClock } from "./clock.mjs";
 import { alertIn, find, showConnection } from "./dom.mjs";
-import { chip, page, showRun } from "./head.mjs";
+import { chip, explainReset, loadAgain, page, showRun } from "./head.mjs";
 import { RunView } from "./run-view.mjs";
 import { WholeRun } from "./source/whole.mjs";
 import { RunStream } from "./stream.mjs";
@@ -17,11 +17,13 @@ const stream = new RunStream({
     view.feed(seq, event, raw);
     if (event.type === "RUN_STARTED" || view.fold.end) read(page.run).then((run) => showRun(run, view), () => {});
   },
-  onState(name) {
+  onState(name, epoch) {
     showConnection(name, "Access ended");
+    if (name === "reset" && !loadAgain(epoch)) stream.restart();
     if (name === "lost") alertIn(find("problem"), "This link no longer works: it was revoked or has expired.");
   },
 });
 
 startClock();
+explainReset();
 stream.open();

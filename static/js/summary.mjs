@@ -1,4 +1,4 @@
-/** One line that says what an event holds. */
+/** An event's content in one line. */
 
 const LONGEST = 200;
 const TOLD = {
@@ -26,7 +26,7 @@ export function summary(event) {
   return String(told).slice(0, LONGEST).replaceAll("\n", "⏎");
 }
 
-/** Whether a row stands out: "bad" for errors, "edge" where a run begins or ends. */
+/** How a row is highlighted: "bad" for errors, "edge" where a run begins or ends. */
 export function tone(type) {
   if (type.endsWith("_ERROR")) return "bad";
   return type.startsWith("RUN_") ? "edge" : null;

@@ -1,7 +1,7 @@
 /** Tabs by mouse, arrow keys and hotkeys. */
 
 export class Tabs {
-  /** `onChoose(name)` is told which panel somebody wants, by the id of its element. */
+  /** `onChoose(name)` gets the chosen panel, by the id of its element. */
   constructor(list, onChoose) {
     this.tabs = [...list.querySelectorAll("[role=tab]")];
     this.names = this.tabs.map(nameOf);

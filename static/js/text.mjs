@@ -1,4 +1,4 @@
-/** Text that grows by many small pieces: joined only when somebody reads it. */
+/** Text that grows by many small pieces: joined only when it is read. */
 export class Text {
   constructor(text = "") {
     this.pieces = text ? [text] : [];
@@ -11,7 +11,7 @@ export class Text {
     this.length += piece.length;
   }
 
-  /** What came since the last call. */
+  /** The pieces since the last call. */
   fresh() {
     const pieces = this.pieces.slice(this.read);
     this.read = this.pieces.length;

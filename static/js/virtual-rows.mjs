@@ -9,7 +9,7 @@ export class VirtualRows {
     Object.assign(this, { root, line, body: root.querySelector(".rows"), size: 0, drawn: new Map() });
   }
 
-  /** Whether somebody can see the box. */
+  /** Whether the box is visible. */
   get seen() {
     return this.root.clientHeight > 0;
   }
@@ -35,7 +35,7 @@ export class VirtualRows {
     this.drawn.delete(place);
   }
 
-  /** Draw the rows in sight that are not drawn yet; returns the place behind the last. */
+  /** Draw the rows in sight that are not drawn yet; returns the place after the last. */
   draw() {
     const { scrollTop, clientHeight } = this.root;
     const first = Math.max(0, Math.floor(scrollTop / HEIGHT) - SPARE);

@@ -24,7 +24,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from embedded import child, embedded, paths
+from agui_host.embedded import child, embedded, paths
 from tests import machine_postgres, needs
 from tests.acceptance.host import ROOT, free_port, wait_for
 from tests.backends.test_tls_engines import Authority, redis_server
@@ -195,7 +195,9 @@ class Deployed:
             shutil.copy(self.authority.certificate, folder / "tls" / "fullchain.pem")
             shutil.copy(self.authority.key, folder / "tls" / "privkey.pem")
             (folder / "nginx.conf").write_text(NGINX.format(folder))
-            conf = (shipped / "agui.conf").read_text().replace("8443", str(self.port))
+            conf = (
+                (shipped / "agui.conf").read_text().replace("8443 ssl;", f"{self.port} ssl http2;")
+            )
             (folder / "agui.conf").write_text(conf.replace("8080", str(free_port())))
             upstream = (shipped / "upstream-systemd.conf").read_text()
             for old, new in zip(("8001", "8002"), self.ports.values(), strict=True):

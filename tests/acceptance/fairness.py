@@ -13,18 +13,18 @@ from tests.acceptance.host import Host, wait_for
 CHUNK = 1_000
 B_KEY = "charlie-key-of-the-fairness-tests-001"
 TEAM_B = f"""
-from runtimes.models import Agent
-from teams import keys
-from teams.models import Role, Team
+from agui_host.runtimes.models import Agent
+from agui_host.teams import keys
+from agui_host.teams.models import Role, Team
 team = Team.objects.create(slug="b", name="B")
 Agent.objects.create(team=team, slug="scripted", name="Scripted")
 keys.adopt_key(team, {B_KEY!r}, "b", Role.OWNER)
 """
 # By the verb that the API calls, since 10,000 requests would take minutes.
 BACKLOG = """
-from protocol.input import run_agent_input
+from agui_host.protocol.input import run_agent_input
 from runs.lifecycle import lifecycle
-from runtimes.models import Agent
+from agui_host.runtimes.models import Agent
 rows = Agent.objects.unscoped("a measurement").select_related("team")
 agent = rows.exclude(team__slug="b").get(slug="scripted")
 request = {{"forwardedProps": {{"script": [{{"sleep": {seconds}}}]}}}}

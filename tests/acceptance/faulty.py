@@ -7,14 +7,14 @@ import os
 import random
 from typing import Any
 
-import web.application
+import agui_host.web.application
 
 FIRED: collections.Counter[str] = collections.Counter()
 
 
 def web_application() -> Any:
     """The real application; only the bell's messages pass through the injector."""
-    application = web.application.application()
+    application = agui_host.web.application.application()
     from events.hub import Hub  # after the application: it needs the app registry
 
     real = Hub.deliver

@@ -14,23 +14,32 @@ from typing import Any
 
 import httpx
 
-from embedded import child, embedded, supervisor
+from agui_host.embedded import child, embedded, supervisor
 from tests.acceptance import prepared
+from tests.suite import clusters
 
 ROOT = Path(__file__).resolve().parents[2]
 KEY = "alice-key-of-the-acceptance-tests-0001"
 PASSWORD = "a-password-for-tests"
 DEADLINE = 60.0
 SEED = f"""
-from runtimes.demo import ensure_demo
-from runtimes.models import Agent
-from teams.models import Team
+from agui_host.runtimes.demo import ensure_demo
+from agui_host.runtimes.models import Agent
+from agui_host.teams.models import Team
 ensure_demo(api_key={KEY!r}, password={PASSWORD!r})
-team = Team.objects.get()
+team = Team.objects.get(slug="demo")
 Agent.objects.create(team=team, slug="scripted", name="Scripted")
 Agent.objects.create(team=team, slug="strict", name="Strict", target="scripted", policy="fail")
 """
 
+REWIND = """
+from agui_host.backends import epochs
+from events.models import Event, Journal
+log = Journal.objects.get(pk={run!r})
+Event.objects.filter(journal=log, seq__gt={head}).delete()
+Journal.objects.filter(pk=log.pk).update(head={head})
+epochs.begin()
+"""
 PATIENT = {"AGUI_WORKER_GRACE": "2", "AGUI_REQUEST_WAIT": "60"}
 """A test that overloads the host sets its own wait; in others, a slow machine refuses nobody."""
 
@@ -66,7 +75,8 @@ class Host:
         """Start everything; tests stop engines but never the machine, so they need no fsync."""
         options = [*self.postgres_options, *([] if fsync else ["fsync=off"])]
         shared = options == ["fsync=off"] and prepared.is_shared(self.data, self.settings)
-        copied = shared and prepared.copy_to(self.data)
+        cluster = clusters.of_hosts(SEED)
+        copied = shared and cluster.copy_to(self.data)
         has_valkey = "REDIS_URL" not in self.settings
         self.engines = embedded.start(self.data, valkey=has_valkey, postgres_options=options)
         if not copied:
@@ -74,7 +84,7 @@ class Host:
             self.python(SEED)
         if shared and not copied:
             self.engines.stop_postgres()
-            prepared.keep(self.data)
+            cluster.keep(self.data)
             self.engines.start_postgres()
         self.spawn(self.web)
         self.spawn(self.worker)
@@ -113,6 +123,17 @@ class Host:
     def python(self, code: str) -> str:
         """Run code with the host's settings, in a process of its own; what it prints."""
         return self.manage("shell", "-v0", "-c", code)
+
+    def rewind(self, run_id: str, head: int) -> None:
+        """What a restored backup does to a running run: its newest events are gone, its worker too.
+
+        The epoch is another, and the worker that starts then ends the run as lost.
+        """
+        assert self.worker.process
+        self.worker.process.kill()
+        self.worker.stop()
+        self.python(REWIND.format(run=run_id, head=head))
+        self.spawn(self.worker)
 
     def wait_ready(self) -> None:
         try:
@@ -174,16 +195,17 @@ class Host:
     def events(self, run_id: str) -> list[dict[str, Any]]:
         """The whole stored log, by JSON pages."""
         events_so_far: list[dict[str, Any]] = []
+        after: int | str = 0
         with self.client() as client:
             while True:
-                after = events_so_far[-1]["seq"] if events_so_far else 0
                 page = client.get(f"/api/v1/runs/{run_id}/events", params={"after": after}).json()
                 events_so_far += page["events"]
+                after = page["after"]
                 if not page["events"]:
                     return events_so_far
 
     def wait_status(self, run_id: str, *statuses: str) -> dict[str, Any]:
-        wait_for(lambda: self.run(run_id)["status"] in statuses, f"{run_id} to be {statuses}")
+        wait_for(lambda: self.run(run_id).get("status") in statuses, f"{run_id} to be {statuses}")
         return self.run(run_id)
 
 
@@ -192,7 +214,7 @@ def sse(lines: Iterator[str]) -> Iterator[tuple[int | None, dict[str, Any]]]:
     seq: int | None = None
     for line in lines:
         if line.startswith("id:"):
-            seq = int(line[3:])
+            seq = int(line.rpartition("-")[2].removeprefix("id:"))
         elif line.startswith("data:"):
             yield seq, json.loads(line[5:])
 

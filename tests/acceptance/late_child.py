@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from runtimes import RunContext, agent
+from agui_host import RunContext, agent
 
 
 @agent("late-child", description="Counts until a file is there, then has another agent work.")

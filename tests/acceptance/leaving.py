@@ -24,8 +24,8 @@ Opens = Callable[[], bool]
 ADMIN = {"role": "admin", "scopes": ["read", "run", "admin"]}
 PREPARE = """
 from django.contrib.auth.models import User
-from runtimes.models import Agent
-from teams.models import ApiKey, Membership, Role, Scope, Team
+from agui_host.runtimes.models import Agent
+from agui_host.teams.models import ApiKey, Membership, Role, Scope, Team
 for name in %r:
     reader = User.objects.get(username=f"{name}-reader")
     guests = Team.objects.get(slug=f"{name}-guests")
@@ -39,7 +39,7 @@ for name in %r:
 NEWCOMER = """
 from django.contrib.auth.models import User
 from django.test import Client
-from teams.models import Membership, Team
+from agui_host.teams.models import Membership, Team
 User.objects.filter(username=%(login)r).update(username=%(login)r + "-before")
 user = User.objects.create_user(%(login)r)
 Membership.objects.create(team_id=%(team)r, user=user, role="member")

@@ -55,9 +55,9 @@ async def _sse(client: httpx.AsyncClient, run_id: str, reading: Reading) -> None
         async for chunk in answer.aiter_raw():
             chunks.append(chunk)
     for frame in b"".join(chunks).split(b"\n\n"):
-        if frame.startswith(b"id: "):
-            head, payload = frame.split(b"\ndata: ", 1)
-            reading.seqs.append(int(head[4:]))
+        head, data, payload = frame.partition(b"\ndata: ")
+        if data:
+            reading.seqs.append(int(head.rpartition(b"id: ")[2]))
             reading.payloads.append(payload)
 
 

@@ -17,9 +17,9 @@ SEED = """
 import json
 from django.contrib.auth.models import User
 from django.test import Client
-from runtimes.models import Agent
-from teams import keys
-from teams.models import ApiKey, Membership, Role, Team
+from agui_host.runtimes.models import Agent
+from agui_host.teams import keys
+from agui_host.teams.models import ApiKey, Membership, Role, Team
 
 def session(user):
     browser = Client()

@@ -30,10 +30,10 @@ PATIENCE = 240.0
 """Seconds for which a reader tries to come back: a bound for a broken deployment, no measure."""
 PAUSE = 0.25
 SEED = """
-from runtimes.create_team import create_team
-from runtimes.models import Agent
-from teams.keys import create_key
-from teams.models import Role
+from agui_host.runtimes.create_team import create_team
+from agui_host.runtimes.models import Agent
+from agui_host.teams.keys import create_key
+from agui_host.teams.models import Role
 team = create_team({0!r}, {0!r})
 Agent.objects.create(team=team, slug="scripted", name="Scripted")
 print(create_key(team, "deploy", Role.MEMBER)[1])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psycopg
 
-from embedded import paths
+from agui_host.embedded import paths
 from tests.acceptance.host import Host
 
 BACKGROUND = re.compile(

@@ -2,7 +2,7 @@
 
 import re
 
-from runtimes import RunContext, agent
+from agui_host import RunContext, agent
 
 
 @agent("stuck", description="Holds the GIL for ever.")

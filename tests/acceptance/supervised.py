@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from embedded import child
+from agui_host.embedded import child
 from tests.acceptance.host import ROOT, SEED, Host, child_pids, wait_for
 from tests.conftest import remove
 
@@ -81,11 +81,11 @@ class Supervised(Host):
 
 
 @contextmanager
-def small_disk() -> Iterator[Path]:
+def small_disk(size: str = "320m") -> Iterator[Path]:
     """A data directory on a disk of its own, gone afterwards. Needs root."""
     folder = Path(tempfile.mkdtemp(prefix="agui-disk-"))
     folder.chmod(0o711)
-    mount = ["mount", "-t", "tmpfs", "-o", "size=320m,mode=0711", "tmpfs", str(folder)]
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=0711", "tmpfs", str(folder)]
     subprocess.run(mount, check=True)
     try:
         yield folder / "data"

@@ -99,24 +99,32 @@ async def test_nobody_there() -> None:
 
 
 class Twice(httpx.AsyncBaseTransport):
-    """A bad network: cuts every answer after a few frames, and says the last ones again."""
+    """A bad network: cuts every answer after a few frames, and says the last ones again.
+
+    From the 20th event on the host's database is in its second epoch.
+    """
 
     def __init__(self, events: int) -> None:
         self.events = events
-        self.positions: list[int] = []
+        self.positions: list[str] = []
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        after = int(request.headers["last-event-id"])
-        self.positions.append(after)
+        self.positions.append(request.headers["last-event-id"])
+        after = int(self.positions[-1].rpartition("-")[2])
+        assert self.positions[-1] == self.cursor(after)
         first = max(1, after - 2)
         seqs = range(first, min(first + 7, self.events + 1))
         if len(self.positions) % 3 == 0:
             seqs = range(after + 2, after + 4)  # a hole
         return httpx.Response(200, stream=Bytes(map(self.frame, seqs)))
 
+    def cursor(self, seq: int) -> str:
+        return f"2-{seq}" if seq >= 20 else str(seq)
+
     def frame(self, seq: int) -> bytes:
         kind = "RUN_FINISHED" if seq == self.events else "CUSTOM"
-        return f"id: {seq}\ndata: {json.dumps({'type': kind, 'seq': seq})}\n\n".encode()
+        event = json.dumps({"type": kind, "seq": seq})
+        return f"id: {self.cursor(seq)}\ndata: {event}\n\n".encode()
 
 
 class Bytes(httpx.AsyncByteStream):

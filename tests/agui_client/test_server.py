@@ -28,7 +28,10 @@ def test_health(url: str) -> None:
 def test_headers(url: str) -> None:
     headers = httpx.post(url, json={}).headers
     assert headers["content-type"] == "text/event-stream"
-    assert (headers["cache-control"], headers["x-accel-buffering"]) == ("no-cache", "no")
+    assert (headers["cache-control"], headers["x-accel-buffering"]) == (
+        "no-cache, no-transform",
+        "no",
+    )
 
 
 async def test_a_conversation_with_a_server_that_remembers_nothing(url: str) -> None:

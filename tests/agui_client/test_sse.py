@@ -36,6 +36,15 @@ def test_an_id_with_nul_is_no_id_and_broken_bytes_are_replaced() -> None:
     assert Decoder().feed(b"id: 4\nid: a\0b\ndata: \xff\n\n") == [Frame("4", "\ufffd")]
 
 
+def test_a_name_is_of_one_frame() -> None:
+    frames = Decoder().feed(b"id: 2-7\ndata: a\n\nevent: reset\ndata: b\n\ndata: c\n\n")
+    assert [(frame.id, frame.event) for frame in frames] == [
+        ("2-7", ""),
+        ("2-7", "reset"),
+        ("2-7", ""),
+    ]
+
+
 def test_an_endless_line_is_refused() -> None:
     decoder, piece = Decoder(), b"x" * (MAX_FRAME // 4)
     for _ in range(4):

@@ -3,7 +3,7 @@
 from django.http import HttpRequest, HttpResponse
 from django.views import View
 
-from agui_project.kinds import START, WRITE, kind_of, starts
+from agui_host.kinds import START, WRITE, kind_of, starts
 
 
 def test_a_view_writes_unless_it_declares_that_it_starts() -> None:

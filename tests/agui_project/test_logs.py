@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from agui_project import logs
+from agui_host import logs
 
 
 @pytest.fixture

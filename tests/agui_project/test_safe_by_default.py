@@ -12,9 +12,9 @@ from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.test import Client
 
+from agui_host.web.request_id import address_of
 from tests.asgi import ask, ask_now
 from tests.house.repository import ROOT
-from web.request_id import address_of
 
 PUBLIC = "https://agents.example.com"
 

@@ -18,9 +18,9 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 import agui_project
+from agui_host.protocol.dialects import durations
 from agui_project.checks import names
 from agui_project.environment import Environment
-from protocol.dialects import durations
 from tests.house.repository import ROOT
 from tests.house.test_docs import ROW
 
@@ -45,6 +45,10 @@ WRONG: dict[str, tuple[str | tuple[str, dict[str, str]], ...]] = {
         "postgres://db.example/app?sslmode=verify-full&sslrootcert=/nowhere", "postgres://a/%zz",
     ),
     "DATABASE_DIRECT_URL": (
+        "db.example/app", f"mysql://ann:{SECRET}@db.example/app",
+        f"postgres://ann:{SECRET}@db.example:port/app", f"postgres://ann:{SECRET}@db.example/app",
+    ),
+    "DATABASE_REPLICA_URL": (
         "db.example/app", f"mysql://ann:{SECRET}@db.example/app",
         f"postgres://ann:{SECRET}@db.example:port/app", f"postgres://ann:{SECRET}@db.example/app",
     ),
@@ -137,6 +141,7 @@ WRONG: dict[str, tuple[str | tuple[str, dict[str, str]], ...]] = {
     "AGUI_FILES_MAX": NUMBERS,
     "AGUI_FILES_MAX_BYTES": NUMBERS,
     "AGUI_FILE_UNUSED_HOURS": (*COUNTS, "1000001"),
+    "AGUI_SEAL_AFTER_DAYS": (*NUMBERS, "100001"),
     "AGUI_UPLOAD_TIMEOUT": (*SPANS, "86401"),
     "AGUI_WEBHOOKS_MAX": NUMBERS,
     "AGUI_WEBHOOK_CONCURRENCY": (*COUNTS, "10001"),
@@ -156,7 +161,8 @@ WRONG: dict[str, tuple[str | tuple[str, dict[str, str]], ...]] = {
     "AGUI_DATABASE_DEADLINE": SECONDS,
 }  # fmt: skip
 FREE = {
-    "AGUI_DATABASE_APP_PASSWORD", "AGUI_OIDC_NAME", "AGUI_OIDC_CLIENT_SECRET", "AGUI_LLM_API_KEY",
+    "AGUI_DATABASE_APP_PASSWORD", "AGUI_CHAT_TASKS", "AGUI_OIDC_NAME", "AGUI_OIDC_CLIENT_SECRET",
+    "AGUI_LLM_API_KEY",
 }  # fmt: skip
 """Settings that any text is right for."""
 
@@ -288,7 +294,7 @@ STARTS = {
     "up": ("manage.py", "up", "--port", "0"),
     "worker": ("-c", INSTALLED, "worker"),
     "web": ("manage.py", "supervise", "web", "--port", "0"),
-    "granian": (*GRANIAN, "--log-level", "critical", "web.application:application"),
+    "granian": (*GRANIAN, "--log-level", "critical", "agui_host.web.application:application"),
     "migrate": ("-c", INSTALLED, "migrate"),
     "check": ("manage.py", "check"),
 }

@@ -7,7 +7,7 @@ import redis
 from django.conf import settings
 from django.core.cache import cache
 
-from backends.cache import ForgivingCache
+from agui_host.backends.cache import ForgivingCache
 
 
 @pytest.fixture

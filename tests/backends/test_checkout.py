@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 from procrastinate.contrib.django.utils import connector_params
 
-from backends.postgres import deadlines
+from agui_host.backends.postgres import deadlines
 
 pytestmark = pytest.mark.django_db
 PING = ""

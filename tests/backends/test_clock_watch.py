@@ -7,9 +7,9 @@ import pytest
 from django.db import connection
 from structlog.testing import capture_logs
 
-from backends.postgres import clock
-from backends.postgres.clock_watch import ClockWatch
-from protocol.ids import uuid7_seconds
+from agui_host.backends.postgres import clock
+from agui_host.backends.postgres.clock_watch import ClockWatch
+from agui_host.protocol.ids import uuid7_seconds
 from tests.runs import clocks
 
 pytestmark = pytest.mark.django_db

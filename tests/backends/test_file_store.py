@@ -1,62 +1,27 @@
 """A directory and a bucket keep the same promises: whole or nothing, and streamed."""
 
 import os
-import socket
-import subprocess
-import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import closing
 from pathlib import Path
 
-import httpx
 import pytest
 
-from backends.file_store import file_store
-from backends.file_store.store import BLOCK, FileStore
-from tests.clients.environments import programs
+from agui_host.backends.file_store import file_store
+from agui_host.backends.file_store.store import BLOCK, FileStore
+from tests.backends.s3.bucket import served
 
-LOCK = Path(__file__).parent / "s3" / "requirements.lock"
 KEY = "team/file"
 
 
 @pytest.fixture(
-    params=["directory", pytest.param("bucket", marks=[pytest.mark.soak, pytest.mark.timeout(300)])]
+    params=["directory", pytest.param("bucket", marks=[pytest.mark.slow, pytest.mark.timeout(300)])]
 )
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FileStore]:
     if request.param == "directory":
         yield file_store(str(tmp_path / "files"))
         return
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    env = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_REGION": "us-east-1"}
-    env["AWS_ENDPOINT_URL"] = f"http://127.0.0.1:{port}"
-    server = subprocess.Popen(
-        [programs("moto", LOCK) / "moto_server", "-p", str(port)],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        begin(f"{env['AWS_ENDPOINT_URL']}/bucket")
-        with pytest.MonkeyPatch.context() as patch:
-            for name, value in env.items():
-                patch.setenv(name, value)
-            yield file_store("s3://bucket/prefix")
-    finally:
-        file_store.cache_clear()
-        server.kill()
-        server.wait()
-
-
-def begin(bucket: str) -> None:
-    """Make the bucket, once the server is there."""
-    until = time.monotonic() + 60
-    while True:
-        try:
-            assert httpx.put(bucket, timeout=10).status_code == 200
-            return
-        except httpx.TransportError:
-            assert time.monotonic() < until, "the server does not come up"
-            time.sleep(0.1)
+    with served() as url:
+        yield file_store(url)
 
 
 async def blocks(number: int, *, fails: bool = False) -> AsyncIterator[bytes]:
@@ -76,10 +41,16 @@ async def test_what_a_store_promises(store: FileStore) -> None:
             await store.put("team/other", blocks(number, fails=True))
         with pytest.raises(FileNotFoundError):
             await anext(store.read("team/other"))
+    assert store.range(KEY, BLOCK - 1, 2) == b"\x00\x01"
+    assert store.range(KEY, 70 * BLOCK - 1, 2) == bytes([69])
+    assert list(store.keys("team")) == [KEY]
     await store.delete(KEY)
     await store.delete(KEY)
     with pytest.raises(FileNotFoundError):
         await anext(store.read(KEY))
+    with pytest.raises(FileNotFoundError):
+        store.range(KEY, 0, 1)
+    assert list(store.keys("team")) == []
 
 
 async def test_a_directory_that_takes_nothing(tmp_path: Path) -> None:

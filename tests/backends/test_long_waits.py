@@ -9,8 +9,8 @@ import pytest
 from django.db import connection
 from procrastinate.contrib.django.utils import connector_params
 
-from backends.postgres import deadlines, long_waits
-from backends.postgres.deadlines import Connection, allowing
+from agui_host.backends.postgres import deadlines, long_waits
+from agui_host.backends.postgres.deadlines import Connection, allowing
 from tests.house import repository
 from tests.proxy import Proxy, embedded_postgres
 

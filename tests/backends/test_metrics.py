@@ -13,7 +13,7 @@ import structlog
 from prometheus_client.parser import text_string_to_metric_families
 from pytest_django import Settings
 
-from backends import metrics
+from agui_host.backends import metrics
 from tests.asgi import ask
 from tests.cast import Cast, bell, cast, register
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from backends import valkey
-from backends.postgres import address
-from backends.valkey import addresses
+from agui_host.backends import valkey
+from agui_host.backends.postgres import address
+from agui_host.backends.valkey import addresses
 
 HERE = str(Path(__file__))
 POSTGRES = "postgres://ann:se%20cret@db.example:5433/app"
@@ -43,7 +43,7 @@ def test_what_the_address_says_wins_and_hosts_may_be_several() -> None:
         (f"{POSTGRES}?CONN_MAX_AGE=60", "CONN_MAX_AGE"),
         (f"{POSTGRES}?sslmode=verify", "one of disable"),
         (f"{POSTGRES}?sslmode=verify-full&sslrootcert=/nowhere", "cannot be read"),
-        (f"{POSTGRES}?sslrootcert={HERE}", "may be unencrypted"),
+        (f"{POSTGRES}?sslrootcert={HERE}", "can be unencrypted"),
         ("postgres:///app?sslmode=require", "Unix socket"),
         ("postgres://%2Frun%2Fpg/app?sslmode=require", "Unix socket"),
         ("mysql://db.example/app", "must begin with"),

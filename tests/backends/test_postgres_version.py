@@ -12,7 +12,7 @@ import pytest
 from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from backends.postgres.base import own_connection
+from agui_host.backends.postgres.base import own_connection
 from tests.machine_postgres import VARIABLE
 
 

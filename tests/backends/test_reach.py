@@ -18,11 +18,12 @@ import pytest
 from django.conf import settings as django_settings
 from django.core.exceptions import ImproperlyConfigured
 
-from agui_project import checks, folders, startup
-from backends import bell, valkey
-from backends.postgres import address, reach
-from embedded import child, embedded, paths
-from embedded.management.commands import up
+from agui_host import folders
+from agui_host.backends import bell, valkey
+from agui_host.backends.postgres import address, reach
+from agui_host.embedded import child, embedded, paths
+from agui_host.embedded.management.commands import up
+from agui_project import checks, startup
 from tests.acceptance.host import Host
 from tests.house.repository import ROOT
 
@@ -60,7 +61,7 @@ def test_an_address_where_nobody_is(refusal: Callable[[str], str], tmp_path: Pat
     assert "nowhere.invalid:5432: the name cannot be resolved" in refusal(
         f"postgres://ann:{SECRET}@nowhere.invalid/app"
     )
-    assert "nobody listens on that socket" in refusal(f"postgres:///app?host={tmp_path}")
+    assert "no server listens on that socket" in refusal(f"postgres:///app?host={tmp_path}")
 
 
 def test_a_server_that_does_not_answer(refusal: Callable[[str], str]) -> None:
@@ -232,7 +233,7 @@ EXITING = """
 import atexit, os, sys
 import django
 django.setup()
-from backends import bell
+from agui_host.backends import bell
 atexit.register(lambda: print(bell.ring_now([("g", {"type": "x"})]), bell.reachable()))
 """
 

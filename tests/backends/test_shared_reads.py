@@ -2,7 +2,7 @@
 
 import asyncio
 
-from backends.postgres.shared_reads import SharedReads
+from agui_host.backends.postgres.shared_reads import SharedReads
 
 
 class Source:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from backends import stream_limit
-from backends.stream_limit import Seats
+from agui_host.backends import stream_limit
+from agui_host.backends.stream_limit import Seats
 
 NOWHERE = "unix:///nowhere/valkey.sock"
 

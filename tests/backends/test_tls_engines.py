@@ -26,10 +26,10 @@ from cryptography.x509.oid import NameOID
 from django.core.exceptions import ImproperlyConfigured
 from pytest_django import Settings
 
-from backends import bell, cache, stream_limit, valkey
-from backends.bell import BellLayer
-from backends.valkey import seats
-from embedded import child, embedded, paths
+from agui_host.backends import bell, cache, stream_limit, valkey
+from agui_host.backends.bell import BellLayer
+from agui_host.backends.valkey import seats
+from agui_host.embedded import child, embedded, paths
 from tests import machine_postgres, needs
 from tests.acceptance.host import ROOT, Host, free_port, wait_for
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 from structlog.testing import capture_logs
 
-from backends import tracing
+from agui_host.backends import tracing
 from tests.runs.worker.tracing.collector import collecting
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
@@ -35,7 +35,7 @@ def test_the_standard_variables_decide(
 def test_nothing_is_imported_or_carried_while_they_are_off() -> None:
     code = """
 import sys
-from backends import tracing
+from agui_host.backends import tracing
 tracing.begin("worker", "1")
 with tracing.span("start run") as span:
     assert span is None and tracing.traceparent() is None and tracing.tracer() is None

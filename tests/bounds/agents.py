@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from protocol.intake.intake import Intake
-from runtimes import registry
-from runtimes.context.run_context import RunContext
-from runtimes.kinds.python import PythonRuntime
+from agui_host.protocol.intake.intake import Intake
+from agui_host.runtimes import registry
+from agui_host.runtimes.context.run_context import RunContext
+from agui_host.runtimes.kinds.python import PythonRuntime
 from tests.bounds.cases import MB, case
 
 registry.autodiscover()

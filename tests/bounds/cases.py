@@ -14,7 +14,7 @@ import django
 
 django.setup()
 
-from protocol.errors import HostError  # noqa: E402
+from agui_host.protocol.errors import HostError  # noqa: E402
 
 MB = 1_000_000
 

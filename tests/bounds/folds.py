@@ -4,19 +4,19 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from protocol.dialects.a2a.task import Task
-from protocol.dialects.ai_sdk.stream import Stream
-from protocol.dialects.alpine import Alpine
-from protocol.dialects.mcp.result import CallResult
-from protocol.dialects.openai.chat import ChatCompletion
-from protocol.dialects.openai.responses import Responses
-from protocol.fold.fold import Fold
-from protocol.fold.prelude import prelude
-from protocol.intake.gate import gate
-from protocol.intake.intake import Intake
-from protocol.intake.response_schema import ResponseSchema, Unusable
-from protocol.views.link import LinkView
-from protocol.views.redaction import Redaction
+from agui_host.protocol.dialects.a2a.task import Task
+from agui_host.protocol.dialects.ai_sdk.stream import Stream
+from agui_host.protocol.dialects.alpine import Alpine
+from agui_host.protocol.dialects.mcp.result import CallResult
+from agui_host.protocol.dialects.openai.chat import ChatCompletion
+from agui_host.protocol.dialects.openai.responses import Responses
+from agui_host.protocol.fold.fold import Fold
+from agui_host.protocol.fold.prelude import prelude
+from agui_host.protocol.intake.gate import gate
+from agui_host.protocol.intake.intake import Intake
+from agui_host.protocol.intake.response_schema import ResponseSchema, Unusable
+from agui_host.protocol.views.link import LinkView
+from agui_host.protocol.views.redaction import Redaction
 from tests.bounds.cases import MB, case
 
 Events = list[dict[str, Any]]

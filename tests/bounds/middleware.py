@@ -4,8 +4,8 @@ import json
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from runtimes.context.run_context import RunContext
-from runtimes.middleware.chain import Chain
+from agui_host.runtimes.context.run_context import RunContext
+from agui_host.runtimes.middleware.chain import Chain
 from tests.bounds.cases import MB, case
 
 TEXT = {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m"}

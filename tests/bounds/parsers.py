@@ -4,14 +4,14 @@ import asyncio
 import base64
 from typing import Any
 
-from protocol import strict_json
-from protocol.dialects import copilot_channel, durable_streams, tanstack
-from protocol.input import run_agent_input
+from agui_host.protocol import strict_json
+from agui_host.protocol.dialects import copilot_channel, durable_streams, tanstack
+from agui_host.protocol.input import run_agent_input
+from agui_host.runtimes.context.attachments import document
+from agui_host.runtimes.kinds.process.lines import DIALECTS, Lines
+from agui_host.runtimes.kinds.sse import SseParser
+from agui_host.runtimes.knowledge.chunking import pieces
 from runs.lifecycle.words.cut import words
-from runtimes.context.attachments import document
-from runtimes.kinds.process.lines import DIALECTS, Lines
-from runtimes.kinds.sse import SseParser
-from runtimes.knowledge.chunking import pieces
 from tests.bounds.cases import MB, case
 
 BODIES = {

@@ -2,23 +2,28 @@
 
 import subprocess
 import sys
-import venv
 from pathlib import Path
 
 from tests.acceptance.host import ROOT
 from tests.needs import missing
 
 
-def programs(name: str, lock: Path) -> Path:
-    """Where the programs of an environment are that has what ``lock`` pins; made if it is new."""
+def environment(name: str, lock: Path, python: str = sys.executable) -> Path:
+    """The ``bin`` of an environment that has what ``lock`` pins; made if it is new."""
     place = ROOT / ".venv" / "peers" / name
     stamp = place / ".stamp"
     if not stamp.exists() or stamp.stat().st_mtime < lock.stat().st_mtime:
-        venv.create(place, clear=True)
         pip = [sys.executable, "-m", "pip", "--python", str(place / "bin" / "python")]
         install = [*pip, "install", "-q", "--no-input", "--require-hashes", "-r", str(lock)]
-        done = subprocess.run(install, capture_output=True, text=True, check=False)
-        if done.returncode:
-            missing(f"{name} cannot be installed: {done.stderr[-400:]}")
+        for command in ([python, "-m", "venv", "--clear", str(place)], install):
+            subprocess.run(command, capture_output=True, text=True, check=True)
         stamp.touch()
     return place / "bin"
+
+
+def programs(name: str, lock: Path) -> Path:
+    """The same for a test, which cannot run without it."""
+    try:
+        return environment(name, lock)
+    except subprocess.CalledProcessError as error:
+        missing(f"{name} cannot be installed: {error.stderr[-400:]}")

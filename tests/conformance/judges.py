@@ -6,6 +6,7 @@ that did not run.
 """
 
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -18,17 +19,26 @@ from tests.house.repository import ROOT
 
 SUITE = "tests/conformance"
 LOCK = ROOT / SUITE / "js" / "package-lock.json"
+PEERS = ROOT / SUITE / "products" / "peers"
+"""Locks of the environments of their own, and what runs in them."""
 
 
 class Judge(NamedTuple):
-    """``package`` is ``npm:NAME`` or ``pypi:NAME``; its cases are those whose id begins so."""
+    """``package`` is ``npm:NAME`` or ``pypi:NAME``; its cases are those whose id begins so.
+
+    ``peer``: the lock file in ``PEERS`` that pins it, if it has an environment of its own.
+    """
 
     package: str
     cases: tuple[str, ...]
+    peer: str = ""
 
     @property
     def version(self) -> str:
         registry, _, name = self.package.partition(":")
+        if self.peer:
+            lock = (PEERS / f"{self.peer}.lock").read_text()
+            return re.findall(rf"^{self.peer}==([^ ]+)", lock, re.MULTILINE)[0]
         if registry == "pypi":
             return metadata.version(name)
         locked: Mapping[str, Mapping[str, str]] = json.loads(LOCK.read_text())["packages"]
@@ -69,6 +79,16 @@ JUDGES = (
     Judge("pypi:mcp", _at("dialects/test_mcp", f"{EXAMPLE}[mcp-client]") + EACH),
     Judge("npm:@modelcontextprotocol/client", _at("dialects/test_mcp_javascript") + EACH),
     Judge("npm:@modelcontextprotocol/sdk", _at("dialects/test_mcp_javascript") + EACH),
+    Judge(
+        "npm:@durable-streams/server-conformance-tests",
+        _at("products/test_durable_streams_conformance"),
+    ),
+    Judge("npm:@openai/agents", _at("products/test_openai_agents_javascript")),
+    Judge("npm:@a2a-js/sdk", _at("products/test_a2a_javascript")),
+    Judge("npm:@modelcontextprotocol/conformance", _at("products/test_mcp_conformance")),
+    Judge("pypi:a2a-sdk<1", _at("products/test_a2a_older"), peer="a2a-sdk"),
+    Judge("pypi:openai-agents", _at("products/test_openai_agents"), peer="openai-agents"),
+    Judge("pypi:langchain", _at("products/test_langchain")),
     Judge("pypi:standardwebhooks", _at("test_webhooks")),
 )
 """A case may have several judges; of two that fit, the one with the longer beginning has it."""

@@ -1,6 +1,7 @@
 """Runs the stock AG-UI clients of ``js/`` in Node."""
 
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -30,12 +31,19 @@ def run_scenario(scenario: dict[str, Any]) -> dict[str, Any]:
 
 
 def run_node(
-    args: list[str], stdin: str = "", *, cwd: Path = JS, seconds: float = SECONDS
+    args: list[str],
+    stdin: str = "",
+    *,
+    node: str = "node",
+    cwd: Path = JS,
+    seconds: float = SECONDS,
+    **environment: str,
 ) -> "subprocess.CompletedProcess[str]":
-    """Node with these arguments, to its end."""
+    """Node with these arguments, to its end; ``node`` is its name in ``tests.needs``."""
     return subprocess.run(
-        [need("node"), *args],
-        input=stdin, cwd=cwd, capture_output=True, text=True, timeout=seconds,
+        [need(node), *args],
+        input=stdin, cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True,
+        timeout=seconds,
     )  # fmt: skip
 
 

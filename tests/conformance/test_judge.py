@@ -17,14 +17,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.fold.fold import Fold
-from protocol.fold.prelude import prelude
-from protocol.intake.chunks import Chunks
-from protocol.intake.verifier import Verifier
-from protocol.schema import EVENTS
-from protocol.violation import Violation
+from agui_host.protocol.fold.fold import Fold
+from agui_host.protocol.fold.prelude import prelude
+from agui_host.protocol.intake.chunks import Chunks
+from agui_host.protocol.intake.verifier import Verifier
+from agui_host.protocol.schema import EVENTS
+from agui_host.protocol.violation import Violation
 from tests.conformance.node import ready_packages
 from tests.needs import need
+from tests.protocol.fold import corpus
 from tests.protocol.illegal import BREAKERS, OURS_ALONE, Illegal, illegal
 from tests.protocol.legal import THOROUGH, Event
 from tests.protocol.logs import expanded, threads
@@ -208,3 +209,20 @@ def _open(fold: Fold) -> set[str]:
 def _lanes(fold: Fold) -> set[str | None]:
     parts, open_ = fold.parts, _open(fold)
     return {parts.owner(*part) for part in parts.ids() if part[0] in open_}
+
+
+def test_patches_that_apply_here_apply_there(judge: Judge) -> None:
+    """The committed patches, which the dashboard's module is tried on as well."""
+    for case in corpus.read():
+        if "result" not in case:
+            continue
+        ids = {"threadId": "thread", "runId": "run"}
+        answer = judge(
+            [
+                {"type": "RUN_STARTED", **ids},
+                {"type": "STATE_SNAPSHOT", "snapshot": case["document"]},
+                {"type": "STATE_DELTA", "delta": case["patch"]},
+                {"type": "RUN_FINISHED", **ids},
+            ]
+        )
+        assert result(answer)[1] == case["result"], case

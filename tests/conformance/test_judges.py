@@ -2,7 +2,7 @@
 
 import pytest
 
-from protocol.dialects.table import CARRIERS, DIALECTS
+from agui_host.protocol.dialects.table import CARRIERS, DIALECTS
 from tests.conformance.judges import JUDGES, SUITE, Table
 from tests.house.repository import ROOT
 
@@ -21,6 +21,13 @@ def test_every_case_has_a_judge() -> None:
 def test_every_judge_is_pinned() -> None:
     assert all(judge.version[0].isdigit() for judge in JUDGES)
     assert len({judge.package for judge in JUDGES}) == len(JUDGES)
+
+
+def test_the_page_names_the_versions_of_products() -> None:
+    page = (ROOT / "docs" / "clients.md").read_text("utf-8")
+    products = [judge for judge in JUDGES if "/products/" in judge.cases[0]]
+    assert products
+    assert [judge.package for judge in products if f" | {judge.version} | " not in page] == []
 
 
 def test_a_skipped_case_and_a_judge_without_cases_are_failures() -> None:

@@ -7,7 +7,7 @@ import pytest
 from pytest_django import Settings
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
 from events.writer import JournalWriter
 from runs.models.webhook import EVENTS
 from runs.worker import deliveries

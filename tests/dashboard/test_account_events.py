@@ -11,9 +11,9 @@ from django.contrib.admin import site
 from django.contrib.auth.models import User
 from django.test import Client
 
-from teams import authentication
-from teams.admin import Watched
-from teams.models import AuditEntry, Membership, Role
+from agui_host.teams import authentication
+from agui_host.teams.admin import Watched
+from agui_host.teams.models import AuditEntry, Membership, Role
 from tests.cast import Cast, start
 from tests.dashboard.conftest import Browse
 from tests.dashboard.signing import (

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from backends.postgres import clock as database_clock
-from dashboard.templatetags import clock
+from agui_host.backends.postgres import clock as database_clock
+from agui_host.dashboard.templatetags import clock
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
 

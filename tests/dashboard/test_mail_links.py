@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.core import mail
 from django.test import Client
 
-from teams.models import Membership, Role
+from agui_host.teams.models import Membership, Role
 from tests.cast import Cast
 from tests.dashboard.signing import PASSWORD
 

@@ -4,7 +4,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from dashboard.templatetags import modules
+from agui_host.dashboard.templatetags import modules
 from tests.conformance.node import npm
 from tests.dashboard.js import vendored
 from tests.needs import need

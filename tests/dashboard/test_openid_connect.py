@@ -11,8 +11,8 @@ from django.contrib.auth.models import User
 from django.core import mail
 from django.test import Client
 
-from teams.access import invitations
-from teams.models import Membership, Role
+from agui_host.teams.access import invitations
+from agui_host.teams.models import Membership, Role
 from tests.acceptance.host import Host
 from tests.cast import Cast
 from tests.dashboard.provider import CLIENT, SECRET, Provider

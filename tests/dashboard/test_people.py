@@ -3,8 +3,8 @@
 import pytest
 from django.core import mail
 
-from teams.access import invitations
-from teams.models import Invitation, Membership, Role
+from agui_host.teams.access import invitations
+from agui_host.teams.models import Invitation, Membership, Role
 from tests.cast import Cast, start
 from tests.dashboard.conftest import Browse
 

@@ -7,7 +7,7 @@ from uuid import uuid4
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from dashboard.templatetags import modules
+from agui_host.dashboard.templatetags import modules
 from runs.lifecycle import lifecycle
 from runs.models import Run
 from tests.cast import Actor, Cast, start

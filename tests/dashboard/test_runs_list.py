@@ -9,10 +9,10 @@ from django.http import QueryDict
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from dashboard import listing
+from agui_host.dashboard import listing
+from agui_host.runtimes.models import Agent
 from runs.lifecycle import lifecycle
 from runs.models import Run, Status
-from runtimes.models import Agent
 from tests.cast import Cast, fresh, start
 from tests.dashboard.conftest import Browse
 

@@ -10,11 +10,11 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from pytest_django import Settings
 
-from agui_project.errors import Unauthenticated
-from backends import cache as shared
-from embedded.embedded import Engines
-from teams import authentication
-from teams.models import Membership, Role
+from agui_host.backends import cache as shared
+from agui_host.embedded.embedded import Engines
+from agui_host.errors import Unauthenticated
+from agui_host.teams import authentication
+from agui_host.teams.models import Membership, Role
 from tests.asgi import ask_now
 from tests.cast import Cast, start
 from tests.dashboard.conftest import Browse

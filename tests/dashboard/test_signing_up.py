@@ -7,9 +7,9 @@ from django.contrib.auth.models import User
 from django.core import mail
 from django.test import Client
 
-from runtimes.models import Agent
-from teams.access import invitations
-from teams.models import AuditEntry, Invitation, Membership, Role, Team
+from agui_host.runtimes.models import Agent
+from agui_host.teams.access import invitations
+from agui_host.teams.models import AuditEntry, Invitation, Membership, Role, Team
 from tests.cast import Cast
 from tests.dashboard.signing import (
     DORA,

@@ -4,12 +4,12 @@ import re
 
 import pytest
 
+from agui_host.teams import keys
+from agui_host.teams.access import api_keys
+from agui_host.teams.authentication import Principal
+from agui_host.teams.models import ApiKey, Membership, Role
 from runs.access import sharing
 from runs.models import Grant, Thread, Visibility
-from teams import keys
-from teams.access import api_keys
-from teams.authentication import Principal
-from teams.models import ApiKey, Membership, Role
 from tests.cast import Cast, start
 from tests.dashboard.conftest import Browse
 

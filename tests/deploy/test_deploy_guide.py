@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from agui_host.backends.postgres import roles
 from agui_project import cli
-from backends.postgres import roles
 from tests.acceptance.host import free_port
 from tests.deploy.compose_files import ROOT, compose, environment_of
 from tests.deploy.guide import Reader, blocks, env_file
@@ -188,6 +188,7 @@ def test_nginx(server: Reader) -> None:
     )
     text = "".join(path.read_text() for path in (folder / "conf.d").iterdir())
     assert re.findall(r"listen (\d+)", text) == ["80", "443"]
+    assert "listen 443 ssl http2;" in text
     for path in (folder / "conf.d").iterdir():
         # To test a file is to bind its ports, and these may be taken here.
         path.write_text(re.sub(r"listen \d+", lambda _: f"listen {free_port()}", path.read_text()))

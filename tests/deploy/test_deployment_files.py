@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 import yaml
 from django.conf import settings
 
-from backends.postgres import roles
+from agui_host.backends.postgres import roles
 from tests.deploy.compose_files import IMAGE_ENV, MUST, compose, environment_of, example
 from tests.house.repository import ROOT
 from tests.needs import need, need_module
@@ -67,6 +68,14 @@ def test_only_the_proxy_is_published_and_only_on_loopback() -> None:
     assert all(port.startswith("127.0.0.1:") for port in services["proxy"]["ports"])
 
 
+def test_the_image_has_what_the_wheel_has() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    parts = [line[1:] for line in (ROOT / ".dockerignore").read_text().split() if line[0] == "!"]
+    assert set(wheel["packages"]) <= set(parts)
+    assert [part for part in parts if not (ROOT / part).exists()] == []
+
+
 def test_every_container_is_locked_in() -> None:
     for name, service in compose(example())["services"].items():
         assert service["read_only"] is True, name
@@ -110,8 +119,8 @@ def test_the_database_has_room_for_the_old_beside_the_new() -> None:
 
 def test_the_health_check_of_a_container_asks_ready() -> None:
     web = compose(example())["services"]["web"]
-    assert web["healthcheck"]["test"] == ["CMD", "python", "-m", "embedded.liveness"]
-    code = (ROOT / "embedded" / "liveness.py").read_text()
+    assert web["healthcheck"]["test"] == ["CMD", "python", "-m", "agui_host.embedded.liveness"]
+    code = (ROOT / "agui_host" / "embedded" / "liveness.py").read_text()
     assert "else 8000) == 200" in code
     assert IMAGE_ENV["AGUI_DATA_DIR"] == "/var/lib/agui"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from embedded import abandoned, embedded, paths
-from embedded.engines import Postgres
+from agui_host.embedded import abandoned, embedded, paths
+from agui_host.embedded.engines import Postgres
 from tests.conftest import own_data_dir
 from tests.needs import need_root
 

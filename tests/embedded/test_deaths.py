@@ -8,10 +8,10 @@ from collections.abc import Callable
 import pytest
 from django.db import OperationalError, connection
 
-from embedded import child, supervisor
-from embedded.liveness import Pulse, pulse_of
-from embedded.management import deaths
-from embedded.supervisor import Job, Supervisor
+from agui_host.embedded import child, supervisor
+from agui_host.embedded.liveness import Pulse, pulse_of
+from agui_host.embedded.management import deaths
+from agui_host.embedded.supervisor import Job, Supervisor
 from runs.worker import reaper
 from tests.cast import Cast, bell, cast, fresh
 from tests.runs.worker.test_reaper import lost, run_on, worker

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 import redis
 
-from embedded import child, embedded, engine, paths
+from agui_host.embedded import child, embedded, engine, paths
 from tests.needs import need_root
 
 FAST = ["fsync=off", "shared_buffers=16MB"]
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HOLDER = """
 import sys, time
 from pathlib import Path
-from embedded import embedded
+from agui_host.embedded import embedded
 e = embedded.start(Path(sys.argv[1]), postgres_options=["fsync=off"])
 print(e.postgres.pid, e.valkey.pid, flush=True)
 time.sleep(600)
@@ -208,7 +208,7 @@ def test_ensure_starts_nothing_that_the_environment_gives(
 
 
 def test_what_ensure_started_stops_when_the_command_ends(data_dir: Path) -> None:
-    code = "from embedded import embedded as e; h = e.ensure(); print(h.postgres.pid)"
+    code = "from agui_host.embedded import embedded as e; h = e.ensure(); print(h.postgres.pid)"
     env = {k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "REDIS_URL")}
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, env=env | {"AGUI_DATA_DIR": str(data_dir)},

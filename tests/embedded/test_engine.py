@@ -6,7 +6,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from embedded import embedded, paths
+from agui_host.embedded import embedded, paths
 
 FAST = ["fsync=off", "shared_buffers=16MB"]
 SECRET = "token-of-one-team"

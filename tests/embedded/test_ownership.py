@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from embedded import embedded, ownership, paths
+from agui_host.embedded import embedded, ownership, paths
 from tests.conftest import own_data_dir
 from tests.house.repository import ROOT
 from tests.needs import need_root
@@ -50,7 +50,7 @@ def test_an_account_that_may_not_write_says_whose_it_is(tmp_path: Path) -> None:
             ]
         finally:
             os.seteuid(0)
-    remedy = "run the command as root, or set AGUI_DATA_DIR to a directory of your own."
+    remedy = "run the command as root, or set AGUI_DATA_DIR to your own directory."
     assert lines == [
         f"AGUI_DATA_DIR: {ours} belongs to root, and this is nobody; {remedy}",
         f"AGUI_DATA_DIR: {closed / 'data'} cannot be created: {closed} belongs to root, and this "

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from embedded.progress import SILENCE, Progress
+from agui_host.embedded.progress import SILENCE, Progress
 from tests.house.repository import ROOT
 
 SCRIPT = ROOT / "requirements" / "install.py"

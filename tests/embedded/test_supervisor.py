@@ -16,12 +16,12 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 
-from embedded import child, ports, supervisor, systemd
-from embedded.liveness import Pulse
-from embedded.management.commands import up
-from embedded.supervisor import Job, Supervisor
-from embedded.watch import Watch, roots_of
-from runtimes.demo import Demo
+from agui_host.embedded import child, ports, supervisor, systemd
+from agui_host.embedded.liveness import Pulse
+from agui_host.embedded.management.commands import up
+from agui_host.embedded.supervisor import Job, Supervisor
+from agui_host.embedded.watch import Watch, roots_of
+from agui_host.runtimes.demo import Demo
 
 # Appends a line to the file argv[1] at start and another one when it is asked to stop.
 POLITE = """
@@ -41,8 +41,8 @@ while True:
 # A supervisor of two such processes in a process of its own.
 SUPERVISOR = f"""
 import signal, sys
-from embedded.liveness import Pulse
-from embedded.supervisor import Job, Supervisor
+from agui_host.embedded.liveness import Pulse
+from agui_host.embedded.supervisor import Job, Supervisor
 jobs = [
     Job(name, [sys.executable, "-c", {POLITE!r}, sys.argv[1], name], signal.SIGTERM, 5.0)
     for name in ("worker", "web")
@@ -271,9 +271,11 @@ def test_the_watch_names_new_changed_and_removed_files(tmp_path: Path) -> None:
 
 
 def test_agent_modules_are_found_as_file_or_package() -> None:
-    assert roots_of(["runs.management", "embedded.watch", "no_such_module", "no.such"]) == [
+    assert roots_of(
+        ["runs.management", "agui_host.embedded.watch", "no_such_module", "no.such"]
+    ) == [
         supervisor.ROOT / "runs" / "management",
-        supervisor.ROOT / "embedded" / "watch.py",
+        supervisor.ROOT / "agui_host" / "embedded" / "watch.py",
     ]
 
 

@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Iterable
 
-from protocol.encoding import Record
+from agui_host.protocol.encoding import Record
 
 
 def record(type_: str, **fields: object) -> Record:

@@ -2,12 +2,12 @@ from uuid import UUID
 
 import pytest
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.protocol.encoding import Record
+from agui_host.protocol.fold.fold import Fold
 from events import checkpoints, journal
 from events.checkpoints import Checkpointer, fold_at, save
 from events.models import Checkpoint
-from protocol.encoding import Record
-from protocol.fold.fold import Fold
 from tests.events.records import deltas, record
 
 pytestmark = pytest.mark.django_db(transaction=True)

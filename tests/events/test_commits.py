@@ -6,6 +6,7 @@ from uuid import UUID
 import pytest
 from django.db import DatabaseError
 
+from agui_host.protocol.encoding import Record
 from events import journal
 from events.journal import Batch, Claim
 from events.models import Event, Journal
@@ -17,7 +18,6 @@ from events.writer.commits import (
     store_in_one_message,
 )
 from events.writer.lease import Also, Statement
-from protocol.encoding import Record
 from tests.events.records import deltas, payloads, whole_log
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -1,28 +1,18 @@
 """The epoch of the database's history, and from which event on a log was written in a newer one."""
 
-from collections.abc import Iterator
-
 import pytest
 from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 
-from backends import epochs
+from agui_host.backends import epochs
+from agui_host.protocol.encoding import Record
 from events import journal
 from events.models import Epoch, Journal
-from protocol.encoding import Record
+from tests.events.first_epoch import first_epoch
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def _first_again(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    # The sessions of other tests' threads are not to end with this one.
-    monkeypatch.setattr(epochs, "END_OTHERS", "select 1")
-    yield
-    connection.close()
-    Epoch.objects.all().delete()
-    connection.close()
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("first_epoch")]
+__all__ = ["first_epoch"]
 
 
 def append(claim: journal.Claim, number: int) -> journal.Claim:
@@ -64,9 +54,15 @@ def test_a_log_knows_its_epochs() -> None:
     log = Journal.objects.get(pk=claim.journal_id)
     assert (log.epoch, log.marks) == (epochs.FIRST, None)
     call_command("migrate", restored=True, verbosity=0)
-    append(append(claim, 2), 2)
-    second = epochs.read(connection.connection)
+    append(claim, 2)
     log.refresh_from_db()
-    assert (log.epoch, log.marks) == (epochs.FIRST, [4, second])
-    assert [epochs.at(seq, log.epoch, log.marks) for seq in (1, 3, 4, 7)] == [1, 1, second, second]
+    assert log.marks is None, "its writer knows that nothing is missing"
+    second = epochs.read(connection.connection)
+    taken = journal.take_over(claim.journal_id)
+    assert taken is not None
+    assert (taken.head, taken.epoch) == (5, second)
+    append(append(taken, 2), 2)
+    log.refresh_from_db()
+    assert (log.epoch, log.marks) == (epochs.FIRST, [6, second])
+    assert [log.written.at(seq).epoch for seq in (1, 5, 6, 9)] == [1, 1, second, second]
     assert Journal.objects.get(pk=begun().journal_id).epoch == second

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from pytest_django import Settings
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
 from events import journal
 from events.follow import follow
 from events.frames import Frames

@@ -3,9 +3,9 @@
 import json
 from typing import Any
 
+from agui_host.protocol.views.link import LinkView
+from agui_host.protocol.views.redaction import Redaction
 from events.frames import Frames
-from protocol.views.link import LinkView
-from protocol.views.redaction import Redaction
 
 RAW = {"type": "RAW", "event": {"secret": 1}}
 HIDDEN = {"type": "STATE_SNAPSHOT", "snapshot": {"password": "x"}}
@@ -30,7 +30,7 @@ def test_every_event_has_its_number() -> None:
 
 def test_the_number_of_a_left_out_event_moves_the_cursor() -> None:
     batch = frames(PLAIN, RAW)
-    assert batch.rawless_sse == b"id: 1\ndata: %b\n\nid: 2\n\n" % batch.payloads[0]
+    assert batch.rawless_sse == b"id: 1\ndata: %b\n\nid: 2\n" % batch.payloads[0]
 
 
 def test_a_link_gets_what_it_may_see_behind_its_cursor() -> None:

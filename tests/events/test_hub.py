@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 from channels.layers import channel_layers
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
 from events import announce, journal
 from events.frames import Frames
 from events.hub import QUEUE_BYTES, QUEUE_FRAMES, Hub, Reader

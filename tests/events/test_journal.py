@@ -7,10 +7,10 @@ import psycopg
 import pytest
 from django.db import connection, transaction
 
+from agui_host.protocol.encoding import Record
 from events import journal
 from events.journal import Batch, Claim
 from events.models import Event, Journal
-from protocol.encoding import Record
 from tests.events.records import deltas, payloads, record, whole_log
 
 pytestmark = pytest.mark.django_db(transaction=True)

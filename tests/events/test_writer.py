@@ -8,14 +8,14 @@ from contextlib import asynccontextmanager
 import pytest
 from django.db import OperationalError, connection
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.protocol.encoding import Record
 from events import journal
 from events.journal import Claim
 from events.models import Journal
 from events.writer import JournalWriter, commits
 from events.writer.lease import IN_FLIGHT, IN_FLIGHT_BYTES, AppendFailed, LostLease
 from events.writer.writer import COMMIT_ROWS, LARGE
-from protocol.encoding import Record
 from tests.events.records import deltas, payloads, record, whole_log
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -58,6 +58,23 @@ async def test_everything_appended_is_stored_in_order_with_few_commits() -> None
         assert writer.commits <= 5
     for item in claims:
         assert await stored(item) == payloads(deltas(300))
+
+
+async def test_a_flood_is_stored_with_few_commits_after_a_pause_too() -> None:
+    """The first commit takes a part of what may be on its way; the next ones are not cut by it."""
+    claim = await db(new_claim)
+    async with running_writer() as writer, asyncio.timeout(20):
+        lease = writer.open(claim)
+        lease.append(deltas(IN_FLIGHT // 4))
+        while lease.waiting:
+            await asyncio.sleep(0)
+        assert lease.in_flight, "its commit is under way"
+        for number in range(20 * IN_FLIGHT):
+            lease.append(deltas(1, start=number))
+            if lease.full:
+                await lease.room()
+        await lease.flush()
+        assert writer.commits <= 25
 
 
 async def test_nobody_waits_for_a_large_event() -> None:

@@ -11,15 +11,20 @@ RUNS = {
     "r3": "succeeded",
     "r4": "failed",
     "r5": "cancelled",
+    "r6": "succeeded",
 }
-THREADS = {"r1": "t1", "r2": "t2", "r3": "t2", "r4": "t4", "r5": "t5"}
+THREADS = {"r1": "t1", "r2": "t2", "r3": "t2", "r4": "t4", "r5": "t5", "r6": "t4"}
+REPEATS = {"r6": "r4"}
 ENDS: dict[str, Line] = {
     "succeeded": {"type": "RUN_FINISHED"},
     "interrupted": {"type": "RUN_FINISHED", "outcome": {"type": "interrupt"}},
     "cancelled": {"type": "RUN_FINISHED", "outcome": {"type": "cancelled"}},
     "failed": {"type": "RUN_ERROR", "message": "lost"},
 }
-TYPES = ["run.succeeded", "run.failed", "run.cancelled", "run.interrupted", "interrupt.opened"]
+TYPES = [
+    "run.started", "run.succeeded", "run.failed", "run.cancelled", "run.interrupted",
+    "interrupt.opened",
+]  # fmt: skip
 AT = "2026-11-26T09:00:00+00:00"
 
 
@@ -39,6 +44,7 @@ def history() -> list[Line]:
     """Fresh lines, which a test may change."""
     lines: list[Line] = [{"kind": "history", "version": 1}, {"kind": "fault", "name": "x", "at": 1}]
     lines.append({"kind": "webhook", "webhook": "w", "events": TYPES})
+    lines += before_a_failover()
     lines += starts()
     lines += [line for run in RUNS for reader in ("a", "b") for line in reading(reader, run)]
     lines += [{"kind": "open", "reader": "c", "transport": "sse", "run": "r1", "after": 5}]
@@ -53,9 +59,8 @@ def history() -> list[Line]:
     lines.append({"kind": "tick", "schedule": "s", "at": AT, "run": "r1"})
     for run, status in RUNS.items():
         head = len(payloads(run))
-        lines.append(
-            {"kind": "run", "run": run, "thread": THREADS[run], "status": status, "head": head}
-        )
+        row: Line = {"kind": "run", "run": run, "thread": THREADS[run], "status": status}
+        lines.append({**row, "head": head, "repeats": REPEATS.get(run)})
         lines += [
             {"kind": "log", "run": run, "seq": seq, "payload": payload}
             for seq, payload in enumerate(payloads(run), 1)
@@ -73,6 +78,34 @@ def history() -> list[Line]:
         )
     question = {"interrupt": "q", "run": "r2", "status": "answered", "value": "yes"}
     return [*lines, {"kind": "question", **question}]
+
+
+def before_a_failover() -> list[Line]:
+    """What clients received from a history that an asynchronous standby did not have."""
+    opened: Line = {"kind": "open", "reader": "x", "transport": "sse", "run": "r1", "after": 0}
+    event: Line = {"kind": "event", "reader": "x", "run": "r1", "hash": "lost"}
+    done: Line = {"kind": "open", "reader": "y", "transport": "sse", "run": "r5", "after": 0}
+    entry: Line = {"kind": "feed", "reader": "x", "type": "run.failed", "run": "r1"}
+    message: Line = {"webhook": "w", "id": "m0", "type": "run.failed", "run": "r1", "at": AT}
+    return [
+        start("k1", "lost"),
+        batch(7, 200),
+        {"kind": "answer", "client": "eve", "interrupt": "q", "value": "never", "status": 200,
+         "run": "lost"},
+        opened, *({**event, "seq": seq} for seq in range(1, 21)),
+        done, {**event, "reader": "y", "run": "r5", "seq": 1},
+        {"kind": "end", "reader": "y", "run": "r5"},
+        {"kind": "watch", "reader": "x", "after": 0}, {**entry, "interrupt": None, "cursor": 1},
+        {"kind": "delivery", **message, "interrupt": None, "hash": "x", "final": True,
+         "repeated_by": None},
+        {"kind": "text", "reader": "d", "dialect": "mcp", "run": "r1", "text": "x",
+         "terminal": "failed"},
+        {"kind": "failover", "standby": "asynchronous", "at": 1},
+        {"kind": "reset", "reader": "x", "run": "r1", "epoch": 2, "head": 8},
+        *reading("x", "r1"),
+        {"kind": "reset", "reader": "x", "run": None, "epoch": 2, "head": 0},
+        {"kind": "watch", "reader": "x", "after": 0}, *feed("x"),
+    ]  # fmt: skip
 
 
 def starts() -> list[Line]:
@@ -124,6 +157,7 @@ def deliveries() -> list[Line]:
         (f"run.{status}", run, None) for run, status in RUNS.items()
     ]
     messages.append(("interrupt.opened", "r2", "q"))
+    messages.append(("run.started", "r1", None))
     lines: list[Line] = [
         {
             "kind": "delivery",
@@ -133,6 +167,9 @@ def deliveries() -> list[Line]:
             "run": run,
             "interrupt": question,
             "hash": f"h{n}",
+            "at": AT,
+            "final": None if type == "run.started" else run != "r4",
+            "repeated_by": "r6" if run == "r4" else None,
         }
         for n, (type, run, question) in enumerate(messages)
     ]

@@ -9,48 +9,51 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 
-from embedded import child
+from agui_host.embedded import child
 from tests.acceptance.host import wait_for
-from tests.acceptance.supervised import Supervised
+from tests.histories.hosts import Place
 from tests.histories.recording import Recording
 from tests.proxy import Proxy
-
-Fault = Callable[["Nemesis"], None]
-
-WORKER = r"agui_project run_worker"
-WEB = r"web\.application:application"
-VALKEY = r"valkey-server"
-POSTMASTER = r"bin/postgres -D"
-POSTGRES = rf"{POSTMASTER}|^postgres: "
-"""Regular expressions for the command lines of the processes."""
 
 
 class Nemesis:
     """Strikes until its time is over, and writes down when. Only ``up`` starts anything again."""
 
     def __init__(
-        self, host: Supervised, proxy: Proxy, recording: Recording, chance: random.Random
+        self, place: Place, proxies: list[Proxy], recording: Recording, chance: random.Random
     ) -> None:
-        self.host, self.proxy, self.recording, self.chance = host, proxy, recording, chance
+        self.place, self.host = place, place.host
+        self.proxies, self.recording, self.chance = proxies, recording, chance
         self.fired: Counter[str] = Counter()
 
-    def strike(self, name: str) -> None:
+    def strike(self, name: str, fault: Callable[["Nemesis"], None]) -> None:
+        """Raises AssertionError if the fault did not fire."""
         self.recording.fault(name)
-        FAULTS[name](self)
+        fault(self)
         self.fired[name] += 1
 
-    def work(self, seconds: float, names: list[str], pause: tuple[float, float]) -> None:
-        """Each of the names in turn, in a new order each time, with pauses in between.
+    def work(
+        self,
+        is_over: Callable[[], bool],
+        faults: dict[str, Callable[["Nemesis"], None]],
+        pause: tuple[float, float],
+    ) -> None:
+        """Each of the faults in turn, in a new order each time, with pauses in between.
 
         The first round is always a whole one.
         """
-        until = time.monotonic() + seconds
         while True:
-            for name in self.chance.sample(names, len(names)):
+            for name in self.chance.sample(list(faults), len(faults)):
                 time.sleep(self.chance.uniform(*pause))  # the moment of the fault
-                if time.monotonic() >= until and self.fired.keys() == set(names):
+                if is_over() and self.fired.keys() == faults.keys():
                     return
-                self.strike(name)
+                self.strike(name, faults[name])
+            if is_over():
+                return
+
+    @property
+    def proxy(self) -> Proxy:
+        return self.chance.choice(self.proxies)
 
     def pids(self, pattern: str) -> set[int]:
         processes = self.host.pids().items()
@@ -81,33 +84,3 @@ class Nemesis:
                 os.kill(pid, signal.SIGCONT)
         wait_for(lambda: self.pids(pattern), f"{pattern} to be there")
         self.host.wait_ready()
-
-
-def cut_readers(nemesis: Nemesis) -> None:
-    """In the middle of a frame, most often: after any number of bytes that reach clients."""
-    before = nemesis.proxy.fired
-    nemesis.proxy.cut_after("to_client", nemesis.chance.randint(1, 4000))
-    time.sleep(0.5)
-    nemesis.proxy.cut_all()
-    assert nemesis.proxy.fired > before
-
-
-def cut_requests(nemesis: Nemesis) -> None:
-    """In the middle of a request, or after it and before its answer."""
-    before = nemesis.proxy.fired
-    nemesis.proxy.cut_after("to_server", nemesis.chance.randint(1, 3000))
-    wait_for(lambda: nemesis.proxy.fired > before, "a request to be cut")
-
-
-FAULTS: dict[str, Fault] = {
-    "worker killed": lambda nemesis: nemesis.kill(WORKER),
-    "web killed": lambda nemesis: nemesis.kill(WEB),
-    "Valkey killed": lambda nemesis: nemesis.kill(VALKEY),
-    "PostgreSQL killed": lambda nemesis: nemesis.kill(POSTMASTER),
-    "worker frozen": lambda nemesis: nemesis.freeze(WORKER),
-    "web frozen": lambda nemesis: nemesis.freeze(WEB),
-    "Valkey frozen": lambda nemesis: nemesis.freeze(VALKEY),
-    "PostgreSQL frozen": lambda nemesis: nemesis.freeze(POSTGRES),
-    "readers cut": cut_readers,
-    "requests cut": cut_requests,
-}

@@ -5,26 +5,29 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from tests.acceptance.supervised import FAST, Supervised
+from tests.acceptance.supervised import Supervised
 from tests.histories.checker import Violation, check, read
+from tests.histories.faults import Fault
+from tests.histories.hosts import Place
 from tests.histories.load import resting
 from tests.histories.load.clients import Clients
-from tests.histories.load.load import Load, Size
+from tests.histories.load.load import FED, Load, Size
+from tests.histories.load.receiving import Receiver
+from tests.histories.load.scheduling import Schedules
 from tests.histories.nemesis import Nemesis
 from tests.histories.recording import Recording
 from tests.proxy import Proxy
 
-SETTINGS = {
-    "AGUI_OUTBOUND_ALLOW": "127.0.0.1", "AGUI_WEBHOOK_TIMEOUT": "2", "AGUI_HEARTBEAT": "1",
-    "AGUI_WORKER_LOST_AFTER": "6", "AGUI_REAP_EVERY": "1", "AGUI_SSE_HEARTBEAT": "2",
-}  # fmt: skip
-"""Deaths are noticed and silence is filled within seconds, so that a history is short."""
+PEOPLE = ("bob", "cyd")
+LAST_DELIVERY = 120.0
+Enough = Callable[[Counter[str]], bool]
+"""Whether a history has enough lines, by kind, to end before its time."""
 
 
 @dataclass
@@ -36,55 +39,104 @@ class Verdict:
     faults: Counter[str]
     refused: list[str]
     transports: Counter[str]
+    dialects: Counter[str]
     statuses: Counter[str] = field(default_factory=Counter)
 
 
-@contextmanager
-def a_host(data: Path) -> Iterator[Supervised]:
-    host = Supervised(data, **FAST | SETTINGS)
-    try:
-        yield host.start()
-    finally:
-        host.stop()
+def keys(host: Supervised) -> dict[str, str]:
+    """The keys of several people, the first one an admin's."""
+    people = {"ann": host.key}
+    with host.client() as client:
+        for name in PEOPLE:
+            answer = client.post("/api/v1/keys", json={"name": name})
+            answer.raise_for_status()
+            people[name] = answer.json()["key"]
+    return people
 
 
 def play(
-    host: Supervised,
+    place: Place,
     path: Path,
     *,
     seed: int,
     seconds: float,
     size: Size,
-    faults: list[str],
+    faults: dict[str, Fault],
     pause: tuple[float, float] = (1.0, 4.0),
     patience: float = 120.0,
+    enough: Enough = lambda counts: False,
 ) -> Verdict:
     """Load and nemesis for some seconds, then rest; the history is in ``path``."""
-    with Recording(path) as recording, Proxy(("127.0.0.1", host.port)) as proxy:
+    host = place.host
+    with ExitStack() as stack:
+        recording = stack.enter_context(Recording(path))
+        ports = [host.port, *([place.other.port] if place.other else [])]
+        proxies = [stack.enter_context(Proxy(("127.0.0.1", port))) for port in ports]
+        receiver = stack.enter_context(Receiver(recording, random.Random(seed + 2)))
+        client = stack.enter_context(host.client())
         recording.write("history", version=1, seed=seed)
-        url = f"http://127.0.0.1:{proxy.port}"
-        clients = Clients(url, {"ann": host.key}, recording, random.Random(seed))
-        nemesis = Nemesis(host, proxy, recording, random.Random(seed + 1))
-        errors: list[BaseException] = []
+        clients = Clients(
+            [f"http://127.0.0.1:{proxy.port}" for proxy in proxies],
+            keys(host),
+            recording,
+            random.Random(seed),
+            may_lose=not place.synchronous,
+        )
+        client.post("/api/v1/agents", json={"slug": FED, "kind": "external"}).raise_for_status()
+        receiver.subscribe(client)
+        schedules = Schedules(client, clients.agent, seconds)
+        nemesis = Nemesis(place, proxies, recording, random.Random(seed + 1))
+        until = time.monotonic() + seconds
 
-        def hurt() -> None:
-            try:
-                nemesis.work(seconds, faults, pause)
-            except BaseException as error:
-                errors.append(error)
+        def is_over() -> bool:
+            return time.monotonic() >= until or enough(recording.counts)
 
-        hurting = threading.Thread(target=hurt, name="nemesis", daemon=True)
-        load = Load(clients, size, hurting.is_alive)
+        hurting = _Hurting(lambda: nemesis.work(is_over, faults, pause))
+        load = Load(clients, size, lambda: is_over() and hurting.is_done.is_set())
         hurting.start()
-        asyncio.run(load.work(seconds, patience))
-        hurting.join(60)
-        if errors:
-            raise errors[0]
-        assert not hurting.is_alive(), "the nemesis hangs"
+        asyncio.run(load.work(patience))
+        hurting.finish()
+        schedules.finish()
+        resting.wait(host)
         clients.last_moment = time.monotonic() + 60
         asyncio.run(load.read_whole_feed())
+        receiver.wait_for_all(client, LAST_DELIVERY)
         runs = resting.rest(host, recording)
+        schedules.write(recording)
+        clients.refused += receiver.refused
     violations, counts = check(partial(read, path))
+    transports, dialects = Counter[str](), Counter[str]()
+    for line in read(path):
+        if line["kind"] == "open":
+            transports[line["transport"]] += 1
+        elif line["kind"] == "text":
+            dialects[line["dialect"]] += 1
     statuses = Counter(run["status"] for run in runs)
-    transports = Counter(line["transport"] for line in read(path) if line["kind"] == "open")
-    return Verdict(violations, counts, nemesis.fired, clients.refused, transports, statuses)
+    fired, refused = nemesis.fired, clients.refused
+    return Verdict(violations, counts, fired, refused, transports, dialects, statuses)
+
+
+class _Hurting(threading.Thread):
+    """A thread whose error is raised by ``finish``.
+
+    It lives on after its work: servers that it has started die with the thread that started them.
+    """
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        super().__init__(name="nemesis", daemon=True)
+        self._work = work
+        self._errors: list[BaseException] = []
+        self.is_done = threading.Event()
+
+    def run(self) -> None:
+        try:
+            self._work()
+        except BaseException as error:
+            self._errors.append(error)
+        self.is_done.set()
+        threading.Event().wait()
+
+    def finish(self) -> None:
+        assert self.is_done.wait(60), "the nemesis hangs"
+        if self._errors:
+            raise self._errors[0]

@@ -39,5 +39,9 @@ class Recording:
             self.counts[kind] += 1
             self._file.write(text + "\n")
 
+    @property
+    def elapsed(self) -> float:
+        return round(time.monotonic() - self.began, 2)
+
     def fault(self, name: str) -> None:
-        self.write("fault", name=name, at=round(time.monotonic() - self.began, 2))
+        self.write("fault", name=name, at=self.elapsed)

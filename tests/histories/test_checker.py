@@ -11,7 +11,7 @@ import pytest
 
 from tests.histories import clean
 from tests.histories.checker import KINDS, BadHistory, Line, check, read
-from tests.histories.checker.lines import MEMBERS, checked
+from tests.histories.checker.lines import MEMBERS, checked, hash_of
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -24,8 +24,10 @@ def kinds(lines: list[Line]) -> set[str]:
 
 
 def place(lines: list[Line], **members: object) -> int:
-    """Where the first line with these members is."""
-    return next(n for n, line in enumerate(lines) if members.items() <= line.items())
+    """Where the first line with these members is; rather one after the failover."""
+    failover = next(n for n, line in enumerate(lines) if line["kind"] == "failover")
+    places = [n for n, line in enumerate(lines) if members.items() <= line.items()]
+    return next((n for n in places if n >= failover), places[0])
 
 
 def drop(**members: object) -> Plant:
@@ -47,6 +49,11 @@ def change(fresh: dict[str, object], **members: object) -> Plant:
 def add(fresh: Line, **members: object) -> Plant:
     """A line like the first with these members, but for what is different."""
     return lambda lines: lines.append({**lines[place(lines, **members)], **fresh})
+
+
+def insert(fresh: Line, **members: object) -> Plant:
+    """A line before the first with these members."""
+    return lambda lines: lines.insert(place(lines, **members), fresh)
 
 
 def swap(first: dict[str, object], second: dict[str, object]) -> Plant:
@@ -80,6 +87,10 @@ BATCHES: list[dict[str, object]] = [
     {"kind": "batch", "number": 0},
     {"kind": "batch", "status": 204},
 ]
+OF_R4: dict[str, object] = {"kind": "delivery", "run": "r4", "type": "run.failed"}
+RESET: Line = {"kind": "reset", "reader": "a", "run": "r1", "epoch": 2, "head": 8}
+SYNCHRONOUS: dict[str, object] = {"standby": "synchronous"}
+FIRST = clean.payloads("r1")[0]
 CUSTOM: dict[str, object] = {"payload": '{"type": "CUSTOM"}'}
 ACCEPTED: dict[str, object] = {"status": 200, "run": "r3"}
 NO_SUCH_END: Line = {"cursor": 99, "type": "run.failed", "run": "r1"}
@@ -137,6 +148,23 @@ PLANTED: list[tuple[str, str, Plant]] = [
     ("tick", "two runs", add({"run": "r4"}, kind="tick")),
     ("tick", "no such run", change({"run": "gone"}, kind="tick")),
     ("tick", "not owed", change({"at": "2026-11-26T09:01:00+00:00"}, kind="schedule")),
+    ("webhook", "its start is later", change(
+        {"at": "2026-11-26T09:00:01+00:00"}, kind="delivery", type="run.started")),
+    ("final", "another attempt follows", change({"final": True}, **OF_R4)),
+    ("final", "no other attempt follows", change({"repeats": None}, kind="run", run="r6")),
+    ("final", "a wrong attempt", change({"repeated_by": "r1"}, **OF_R4)),
+    ("answer", "two runs continue", add({"run": "r1"}, kind="answer", client="ann")),
+    ("reset", "nothing was lost", insert(RESET, **number(5, **OF_A))),
+    ("reset", "nothing of the feed was lost", insert(
+        {**RESET, "run": None, "reader": "late"}, **entry(6))),
+    ("lost", "the standby was synchronous", change(SYNCHRONOUS, kind="failover")),
+    ("start", "the standby was synchronous", change(SYNCHRONOUS, kind="failover")),
+    ("dialect", "the standby was synchronous", change(SYNCHRONOUS, kind="failover")),
+    ("altered", "the reader was not told", drop(kind="reset", run="r1")),
+    ("lost", "the reader was not told", drop(kind="reset", run="r1")),
+    ("feed", "its reader was not told", drop(kind="reset", run=None)),
+    ("lost", "an event after a reset", drop(kind="event", reader="x", hash=hash_of(FIRST))),
+    ("start", "no such run after a failover", add({"run": "gone"}, kind="start", key="k4")),
     ("dialect", "another text", change({"text": "0" * 16}, kind="text", run="r1")),
     ("dialect", "another end", change({"terminal": "failed"}, kind="text", run="r1")),
 ]  # fmt: skip

@@ -6,23 +6,21 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = (
-    "agui_project",
-    "embedded",
-    "security",
-    "backends",
-    "teams",
-    "runtimes",
-    "events",
-    "protocol",
-    "runs",
-    "web",
-    "dashboard",
-    "agui_client",
-)
+PACKAGES = ("agui_host", "agui_project", "events", "runs", "agui_client")
+BELOW = "agui_host"
+ROOMS = (
+    "agui_project", "embedded", "security", "backends", "teams", "runtimes", "events", "protocol",
+    "runs", "web", "dashboard", "agui_client", BELOW,
+)  # fmt: skip
+"""Of the product; most are folders of ``agui_host``, whose own files are a small room too."""
 CODE = re.compile(rf"`((?:{'|'.join(PACKAGES)}|docs|static)/[\w/.-]+\.\w+)`")
 """A file of the product that a page names."""
 _FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+
+
+def within(path: Path) -> tuple[str, ...]:
+    """The parts of a path, its room first: ``agui_host/teams/keys.py`` is in the room teams."""
+    return path.parts[1:] if path.parts[:1] == (BELOW,) and len(path.parts) > 2 else path.parts
 
 
 def files(root: Path = ROOT) -> list[Path]:

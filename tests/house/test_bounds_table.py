@@ -2,15 +2,25 @@
 
 import pkgutil
 
-from protocol import dialects as folds
-from runtimes import registry
-from runtimes.kinds.process.lines import DIALECTS
-from runtimes.middleware.table import MIDDLEWARE
+from agui_host.protocol import dialects as folds
+from agui_host.runtimes import registry
+from agui_host.runtimes.kinds.process.lines import DIALECTS
+from agui_host.runtimes.middleware.table import MIDDLEWARE
 from tests.bounds.agents import OTHERS
 from tests.bounds.cases import CASES
 
 HELP = "add its cases to tests/bounds"
-PARTS = ("_asking", "_schema", "deltas", "durations", "fold", "room", "server_sent", "table")
+PARTS = (
+    "_asking",
+    "_schema",
+    "deltas",
+    "durations",
+    "fold",
+    "json_rpc",
+    "room",
+    "server_sent",
+    "table",
+)
 
 
 def test_everything_is_in_the_table() -> None:
@@ -18,7 +28,7 @@ def test_everything_is_in_the_table() -> None:
     agents = {
         slug
         for slug, entry in registry.all().items()
-        if entry.origin.startswith("runtimes.builtin.") and slug not in OTHERS
+        if entry.origin.startswith("agui_host.runtimes.builtin.") and slug not in OTHERS
     }
     assert agents
     assert agents <= subjects, HELP

@@ -15,8 +15,10 @@ from tests.house.repository import PACKAGES, ROOT
 
 OURS = {*PACKAGES, "tests", "benchmarks"}
 CLIENT = "agui_client"
-OWN_ENVIRONMENT = "docs/examples/agent-framework"
-"""Its versions exclude the host's, so it has its own requirements."""
+OWN_ENVIRONMENT = (
+    "docs/examples/agent-framework", "benchmarks/durable/peers", "tests/conformance/products/peers",
+)  # fmt: skip
+"""Their versions exclude the host's, so they have their own requirements."""
 
 WITHOUT_IMPORT = {
     "daphne": "an app in INSTALLED_APPS, for runserver",

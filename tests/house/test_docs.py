@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.urls import URLPattern, URLResolver
 
-from protocol.errors import HostError, RunErrorCode
+from agui_host.protocol.errors import HostError, RunErrorCode
 from tests.house import repository
 from tests.house.repository import PACKAGES, ROOT
 
@@ -123,9 +123,25 @@ def as_address(pattern: str) -> str:
     return re.sub(r"\(\?P<\w+>[^)]*\)|<[^>]+>", "{}", text)
 
 
+WARNING = re.compile(r"log\.(?:warning|error|exception|critical)\(\s*\"([a-z_.]+)\"")
+
+
+def test_every_warning_is_explained() -> None:
+    """A page says what happened and what to do, by the name that stands in the log."""
+    pages = "".join(path.read_text("utf-8") for path in (ROOT / "docs").glob("*.md"))
+    names = {
+        name
+        for path in repository.files()
+        if path.parts[0] in PACKAGES and path.suffix == ".py"
+        for name in WARNING.findall((ROOT / path).read_text("utf-8"))
+    }
+    assert len(names) > 80
+    assert {name for name in names if f"`{name}`" not in pages} == set()
+
+
 def test_every_route_is_documented() -> None:
+    from agui_host.web import routing
     from agui_project import urls
-    from web import routing
 
     http = routing.http(lambda scope: None).routes
     sockets = routing.websocket().routes

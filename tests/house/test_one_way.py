@@ -11,47 +11,102 @@ CLIENT = "agui_client/"
 """The client is a distribution of its own and imports none of the others: it has its own."""
 
 PIPES = (
-    "runtimes/kinds/process/", "runtimes/builtin/child_process.py", "runtimes/models.py",
-    "backends/cache.py", "runs/lifecycle/resume.py",
+    "agui_host/runtimes/kinds/process/", "agui_host/runtimes/builtin/child_process.py",
+    "agui_host/runtimes/models.py",
+    "agui_host/backends/cache.py", "runs/lifecycle/resume.py",
 )  # fmt: skip
 """What goes to processes of ours, into sealed columns, or is compared, and to no reader."""
 
+MAKES_FUNCTION = r"(?i)\bcreate (or replace )?(constraint )?(function|procedure|trigger)\b"
+MIGRATIONS_WITH_FUNCTIONS = {
+    "events": ("0002", "0004", "0005", "0006", "0007", "0008"),
+    "runs": (
+        "0002", "0004", "0007", "0008", "0012", "0013", "0014", "0017", "0019", "0020", "0021",
+        "0023", "0028", "0031",
+    ),
+    "agui_host/teams": ("0002", "0004"),
+}  # fmt: skip
+"""Older than the files in ``sql/``. This list only becomes shorter."""
 ONE_WAY = [
     # what, how it would be written again, and where it stands
-    ("a JSON encoder", r"JSONEncoder\(|\borjson\b", ("protocol/strict_json.py",)),
-    ("JSON for readers", r"\bjson\.dumps\(", (*PIPES, "dashboard/inbox/indented.py", CLIENT)),
-    ("a deep copy", r"\bdeepcopy\(", ("protocol/deep_copy.py",)),
-    ("JSON Pointers", r"\"~1\"", ("protocol/pointer.py", CLIENT)),
-    ("the terminal events", r"\{\"RUN_FINISHED\", \"RUN_ERROR\"\}", ("protocol/schema.py", CLIENT)),
+    ("a JSON encoder", r"JSONEncoder\(|\borjson\b", ("agui_host/protocol/strict_json.py",)),
+    (
+        "JSON for readers",
+        r"\bjson\.dumps\(",
+        (*PIPES, "agui_host/dashboard/inbox/indented.py", CLIENT),
+    ),
+    ("a deep copy", r"\bdeepcopy\(", ("agui_host/protocol/deep_copy.py",)),
+    ("JSON Pointers", r"\"~1\"", ("agui_host/protocol/pointer.py", CLIENT)),
+    (
+        "the terminal events",
+        r"\{\"RUN_FINISHED\", \"RUN_ERROR\"\}",
+        ("agui_host/protocol/schema.py", CLIENT),
+    ),
     (
         "what ends a part",
         r"\"TEXT_MESSAGE_CONTENT\": *\"|\"TEXT_MESSAGE_END\": *\"|, \"TEXT_MESSAGE_END\"\)",
-        ("protocol/part_kinds.py",),
+        ("agui_host/protocol/part_kinds.py",),
     ),
     ("the open parts of a run", r"class \w*Parts\b", ("fold/open_parts.py",)),
+    ("the events of a log", r"agui_events\(", ("events/journal.py", "events/sealed/reading.py")),
     ("the end of a reader's log", r"closed_at is not None and .*head", ("consumers/arriving.py",)),
     ("the end of trying again", r"no answer for", ("agui_client/backoff.py",)),
-    ("times in ids", r"(<<|>>) 80\b", ("protocol/ids.py",)),
+    ("times in ids", r"(<<|>>) 80\b", ("agui_host/protocol/ids.py",)),
     (
         "the time",
         r"timezone\.now\(|datetime\.now\(|\btime\.time\(\)",
         (
-            "backends/postgres/clock.py",
+            "agui_host/backends/postgres/clock.py",
             # what nobody decides by: a cache's cursor, and what agents and seeds write
-            "protocol/dialects/durable_streams.py",
-            "runtimes/builtin/scripted.py",
-            "runtimes/context/log_lines.py",
+            "agui_host/protocol/dialects/durable_streams.py",
+            "agui_host/runtimes/builtin/scripted.py",
+            "agui_host/runtimes/context/log_lines.py",
             "runs/management/commands/seed_demo.py",
         ),
     ),
     ("a reader of SSE", r"class \w*(SseParser|Decoder)\b", ("/sse.py",)),
     # It loses a cancellation that comes in the turn of its end (Python 3.11): asyncio.timeout.
     ("a deadline", r"asyncio\.wait_for\(", ()),
-    ("pages of lists", r"\(CursorPagination\)", ("teams/api/pages.py",)),
+    (
+        "a function or trigger of the database: a file in sql/",
+        MAKES_FUNCTION,
+        ("postgres/functions/install.py", "postgres/functions/sql_files.py"),
+    ),
+    (
+        "what is special about a kind of agent",
+        r"\bagent\.kind (==|!=|in|not in) |\bagent__kind=|\bkind [=!]= (\"(process|http)|EXTERN)",
+        ("runs/access/dialects/mcp.py",),  # a registered agent's schema is in its code
+    ),
+    (
+        "the event of a status",
+        r"f\"(run|interrupt)\.\{|\"(run\.(created|interrupted)|interrupt\.(opened|expired))\"",
+        ("runs/models/run.py", "runs/models/interrupt.py"),
+    ),
+    (
+        "the active statuses",
+        r"['\"]queued['\"], ['\"]running|Status\.QUEUED, Status\.RUNNING",
+        ("runs/models/run.py",),
+    ),
+    (
+        "the runs that wait for admission, and those that are admitted",
+        r"(QUEUED|\"queued\"), job_id|ACTIVE, job_id",
+        ("runs/models/run.py",),
+    ),
+    (
+        "who sees a thread",
+        r"visibility(\"\))?(=| == |, )Visibility\.(TEAM|PRIVATE).*(creator|\|| or )",
+        ("runs/access/access.py",),
+    ),
+    (
+        "the columns of a new run",
+        r"request_digest=request\.digest,$",
+        ("runs/lifecycle/statements/new_run.py",),
+    ),
+    ("pages of lists", r"\(CursorPagination\)", ("agui_host/teams/api/pages.py",)),
     (
         "a stream of a run",
         r"\bsse\.stream\(",
-        ("web/consumers/stream.py", "web/consumers/connect.py"),
+        ("agui_host/web/consumers/stream.py", "agui_host/web/consumers/connect.py"),
     ),
 ]
 
@@ -83,3 +138,16 @@ def test_a_planted_one_is_found(tmp_path: Path) -> None:
     (root / "runs" / "planted.py").write_text('ENDS = frozenset({"RUN_FINISHED", "RUN_ERROR"})\n')
     (pattern, places) = next(row[1:] for row in ONE_WAY if row[0] == "the terminal events")
     assert again(pattern, places, root) == ["runs/planted.py:1"]
+
+
+def test_no_new_migration_makes_a_function() -> None:
+    """It would be a second body, which the next ``migrate`` replaces by the one in ``sql/``."""
+    makers = {
+        (path.parent.parent.as_posix(), path.name[:4])
+        for path in repository.files(repository.ROOT)
+        if path.suffix == ".py" and path.parent.name == "migrations"
+        if re.search(MAKES_FUNCTION, (repository.ROOT / path).read_text("utf-8"))
+    }
+    assert makers == {
+        (app, number) for app, numbers in MIGRATIONS_WITH_FUNCTIONS.items() for number in numbers
+    }

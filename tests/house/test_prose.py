@@ -51,7 +51,7 @@ BANNED = {
 ONCE = re.compile(r"Valkey \(or Redis\)|Valkey or Redis")
 """At most once per page; "Valkey" from then on."""
 
-KINDS = {".py", ".html", ".txt", ".md", ".mjs", ".js", ".yaml"}
+KINDS = {".py", ".sql", ".html", ".txt", ".md", ".mjs", ".js", ".yaml"}
 PLACES = {*PACKAGES, "templates", "static", "docs", "clients"}
 AT_THE_TOP = {"README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "Makefile"}
 

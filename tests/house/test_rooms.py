@@ -10,14 +10,17 @@ from pathlib import Path
 from tests import counts, picture, where
 from tests.counts import folders, modules, untested
 from tests.house import repository
-from tests.house.repository import PACKAGES
+from tests.house.repository import PACKAGES, ROOMS, within
 
 CEILING = 400
 SOURCES = {".py", ".html", ".css", ".js", ".mjs"}
 MOST = 16
 """Modules of a folder; its ``__init__.py`` is none of them."""
-MOST_JAVASCRIPT = 180 * 1024
-"""Bytes of all modules of the dashboard, own and vendored, as they are: nothing bundles them."""
+MOST_JAVASCRIPT = 184 * 1024
+"""Bytes of all modules of the dashboard, own and vendored, as they are: nothing bundles them.
+
+183 KiB until tabs began to share their connections, so that a seventh tab loads.
+"""
 LONGEST_MODULE = 199
 """Lines of an own module of the dashboard."""
 FOR_CLIENTS = {"host-agent.mjs", "host-frames.mjs", "citations.mjs"}
@@ -111,10 +114,10 @@ def test_its_own_modules_are_short() -> None:
 
 
 def test_the_tests_of_what_matters_most_are_found_by_name() -> None:
-    without = {(path.parts[0], path.stem) for path in untested(repository.ROOT)}
+    without = {(within(path)[0], path.stem) for path in untested(repository.ROOT)}
     named = {(room, name) for room, names in HAVE_TESTS.items() for name in names}
     assert named & without == set()
-    known = {(path.parts[0], path.stem) for path in modules(repository.ROOT)}
+    known = {(within(path)[0], path.stem) for path in modules(repository.ROOT)}
     assert named <= known, "a module of this list has another name by now"
 
 
@@ -154,11 +157,11 @@ def test_there_is_no_circle_between_rooms_or_between_folders() -> None:
     pairs = picture.imports()
     rooms = picture.between((picture.room_of(one), picture.room_of(other)) for one, other in pairs)
     assert picture.circle(rooms) == []
-    for room in PACKAGES:
+    for room in ROOMS:
         inside = [
             (one, other)
             for one, other in pairs
-            if {one.split(".")[0], other.split(".")[0]} == {room}
+            if {picture.place(one)[0], picture.place(other)[0]} == {room}
         ]
         folders = picture.between(
             (picture.folder_of(one), picture.folder_of(other)) for one, other in inside

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+import yaml
 
 from tests import turns
 from tests.house import repository
@@ -57,7 +58,14 @@ def already_there(tree: ast.Module) -> Iterator[int]:
             yield node.lineno
 
 
-@pytest.mark.parametrize("rule", [skipping, unseeded, already_there])
+def only_row(tree: ast.Module) -> Iterator[int]:
+    """The lines of code for a host that take a table's only row: another test may add a second."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and re.search(r"\.objects\.get\(\)", str(node.value)):
+            yield node.lineno
+
+
+@pytest.mark.parametrize("rule", [skipping, unseeded, already_there, only_row])
 def test_no_source_breaks_a_rule_of_the_suite(rule: object) -> None:
     """``tests/needs.py`` is the one place that skips: with CI=true it fails instead."""
     assert callable(rule)
@@ -75,6 +83,7 @@ def test_no_source_breaks_a_rule_of_the_suite(rule: object) -> None:
         (unseeded, "random.Random()"),
         (unseeded, "random.SystemRandom()"),
         (unseeded, "from random import shuffle"),
+        (only_row, r"CODE = 'team = Team.objects.get(\x29'"),
         (already_there, "page.wait_for_url('**/team/')"),
         (already_there, "page.wait_for_url(f'**{address}')"),
     ],
@@ -176,6 +185,27 @@ def test_the_whole_suite_is_one_pass() -> None:
     recipe = makefile.split("\ntest: ")[1].split("\n\n")[0].splitlines()[1:]
     assert len(recipe) == 1
     assert '-m "not soak"' in recipe[0]
+
+
+def test_the_jobs_of_the_suite_are_all_run_by_the_workflow() -> None:
+    """``make test JOB=…``: ``unit`` is what the other jobs leave."""
+    makefile = (repository.ROOT / "Makefile").read_text()
+    jobs = re.findall(r"^JOBS := (.*)$", makefile, re.MULTILINE)[0].split()
+    workflow = yaml.safe_load((repository.ROOT / ".github/workflows/ci.yml").read_text())
+    assert workflow["jobs"]["test"]["strategy"]["matrix"]["job"] == jobs
+    for job in jobs[1:]:
+        paths = re.findall(rf"^JOB_{job} := (.*)$", makefile, re.MULTILINE)[0].split()
+        assert all((repository.ROOT / path).is_dir() for path in paths)
+        assert f"$(JOB_{job})" in makefile.split("JOB_unit := ")[1].splitlines()[0]
+
+
+def test_the_hooks_before_a_commit_are_the_clones_own_tools() -> None:
+    """So they run without another checkout and with the pinned versions."""
+    config = yaml.safe_load((repository.ROOT / ".pre-commit-config.yaml").read_text())
+    assert {repo["repo"] for repo in config["repos"]} == {"local"}
+    for hook in config["repos"][0]["hooks"]:
+        assert hook["language"] == "system"
+        assert (repository.ROOT / hook["entry"].split()[0]).exists()
 
 
 def test_what_a_postgresql_version_matters_to_runs_on_the_oldest_too() -> None:

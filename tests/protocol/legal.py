@@ -89,8 +89,9 @@ class Script:
         self._open(kind, self.fresh(kind), owner)
 
     def reopen(self) -> None:
-        if self.closed:
-            kind, part, owner = self.pick(self.closed)
+        closed = [each for each in self.closed if each[0] != "call"]  # it may be another call
+        if closed:
+            kind, part, owner = self.pick(closed)
             if (kind, part) not in self.open:
                 self._open(kind, part, owner)
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from protocol.fold.fold import Fold
-from protocol.intake.chunks import Chunks
+from agui_host.protocol.fold.fold import Fold
+from agui_host.protocol.intake.chunks import Chunks
 from tests.protocol.legal import EXTRAS, JSON, KINDS, OWNERS, TEXT, Event, Owner, Script
 
 LANES: list[Owner] = [*OWNERS, "sub-3"]

@@ -3,7 +3,7 @@
 import threading
 from uuid import UUID
 
-from protocol.deep_copy import deep_copy
+from agui_host.protocol.deep_copy import deep_copy
 
 
 def test_a_change_to_the_copy_leaves_the_original_alone() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.encoding import DELTA_IDS, clean_text, encode
+from agui_host.protocol.encoding import DELTA_IDS, clean_text, encode
 
 ANY_TEXT = st.text(st.characters(), max_size=20)
 

@@ -6,7 +6,7 @@ from uuid import RFC_4122
 import pytest
 import uuid6
 
-from protocol.ids import above, uuid7, uuid7_floor, uuid7_seconds
+from agui_host.protocol.ids import above, uuid7, uuid7_floor, uuid7_seconds
 
 
 def test_an_id_carries_the_time_it_was_made() -> None:

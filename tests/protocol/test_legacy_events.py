@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from ag_ui.core import EventType
 
-from protocol.errors import RunErrorCode
+from agui_host.protocol.errors import RunErrorCode
 from tests.protocol.intake.test_intake import Log, check, refused
 
 BINARY = {"type": "binary", "mimeType": "image/png", "data": "QUJD", "filename": "a.png"}
@@ -26,7 +26,7 @@ def test_thinking_becomes_reasoning(repair: bool) -> None:
         {"type": "THINKING_START", "title": "Let me see"},
         {"type": "THINKING_TEXT_MESSAGE_START"},
         {"type": "THINKING_TEXT_MESSAGE_CONTENT", "delta": "hm"},
-        {"type": "THINKING_TEXT_MESSAGE_CONTENT", "delta": "!", "timestamp": 5},
+        {"type": "THINKING_TEXT_MESSAGE_CONTENT", "delta": "!", "timestamp": 1_700_000_000_000},
         {"type": "THINKING_TEXT_MESSAGE_END"},
         {"type": "THINKING_END"},
         {"type": "THINKING_TEXT_MESSAGE_START"},

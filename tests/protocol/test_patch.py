@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol import patch
-from protocol.patch import PatchFailed, apply, same
+from agui_host.protocol import patch
+from agui_host.protocol.patch import PatchFailed, apply, same
 
 DOC = {"a": {"b": 1, "x/y": 2, "t~": 3}, "list": [1, [2], {"c": 3}], "": 0, "n": None}
 
@@ -134,7 +134,7 @@ def test_a_copy_is_counted_before_it_is_made(monkeypatch: pytest.MonkeyPatch) ->
     def fresh(self: object, value: object) -> object:
         raise AssertionError("copied")
 
-    monkeypatch.setattr("protocol.patch._Patch.fresh", fresh)
+    monkeypatch.setattr("agui_host.protocol.patch._Patch.fresh", fresh)
     with pytest.raises(PatchFailed, match="copies too much"):
         apply({"a": [0] * 900_000, "b": 0}, [op("copy", "/b", **{"from": "/a"})])
     with pytest.raises(PatchFailed, match="copies too much"):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.pointer import pointer, steps
+from agui_host.protocol.pointer import pointer, steps
 
 
 @pytest.mark.parametrize(

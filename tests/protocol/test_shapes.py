@@ -2,7 +2,7 @@
 
 import pytest
 
-from protocol.shapes import Leaf, Many, shape, snake
+from agui_host.protocol.shapes import Leaf, Many, shape, snake
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """An event is bounded by its length and by its values; containers weigh more than their text."""
 
-from protocol.sizes import CONTAINER_BYTES, MAX_EVENT_BYTES, is_too_large, weight
-from protocol.strict_json import MAX_VALUES
+from agui_host.protocol.sizes import CONTAINER_BYTES, MAX_EVENT_BYTES, is_too_large, weight
+from agui_host.protocol.strict_json import MAX_VALUES
 
 
 def test_an_event_is_bounded_by_its_length_and_by_its_values() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.strict_json import (
+from agui_host.protocol.strict_json import (
     MAX_DEPTH,
     MAX_INTEGER,
     MAX_VALUES,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from protocol.subagent_owners import Owners
-from protocol.violation import ABSENT, Violation
+from agui_host.protocol.subagent_owners import Owners
+from agui_host.protocol.violation import ABSENT, Violation
 
 MESSAGE = {"id": "m", "role": "assistant", "subagentRunId": "s1", "toolCalls": [{"id": "c"}]}
 CALL = {"type": "TOOL_CALL_START", "toolCallId": "c2", "parentMessageId": "m"}

@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
-from protocol.values import (
+from agui_host.protocol.values import (
     MAX_DEPTH,
     MAX_SAFE_INTEGER,
     Malformed,

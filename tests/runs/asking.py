@@ -5,8 +5,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from agui_host.protocol.intake.intake import Intake
 from events import journal
-from protocol.intake.intake import Intake
 from runs.lifecycle import lifecycle
 from runs.models import Interrupt, Run
 from tests.cast import Actor, fresh, start

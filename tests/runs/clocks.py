@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from unittest.mock import patch
 
-from backends.postgres import clock
+from agui_host.backends.postgres import clock
 
 
 @contextmanager

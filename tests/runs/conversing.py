@@ -7,9 +7,9 @@ from typing import Any
 
 from django.db import transaction
 
+from agui_host.protocol.encoding import Record
+from agui_host.protocol.intake.intake import Intake
 from events import journal
-from protocol.encoding import Record
-from protocol.intake.intake import Intake
 from runs.lifecycle import lifecycle
 from runs.models import Run
 from tests.asgi import Answer

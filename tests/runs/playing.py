@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.protocol.schema import TERMINAL
 from events.writer import JournalWriter
-from protocol.schema import TERMINAL
 from runs.lifecycle import statuses
 from runs.models import Run
 from tests.cast import Cast, Register, log_of, perform, start

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
+from agui_host.teams.models import AuditEntry, Team
 from runs.lifecycle import lifecycle
-from teams.models import AuditEntry, Team
 from tests.asgi import ask_now
 from tests.cast import Cast, start
 from tests.house import repository

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
 from events.writer import JournalWriter
 from runs.access import access
 from runs.api.interrupts import InterruptAnswer
@@ -22,8 +22,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 AROUND = (
-    "backends/metrics", "backends/postgres/", "web/asgi_http", "web/bodies", "web/gated",
-    "web/middleware/", "web/request_id", "agui_project/",
+    "agui_host/backends/metrics", "agui_host/backends/postgres/", "agui_host/web/asgi_http",
+    "agui_host/web/bodies", "agui_host/web/gated", "agui_host/web/middleware/",
+    "agui_host/web/request_id", "agui_host/errors", "agui_host/links", "agui_host/logs",
+    "agui_project/",
 )  # fmt: skip
 """What any call to the database and any answer over HTTP passes, and what is counted on the way."""
 
@@ -37,7 +39,7 @@ def test_one_answer(cast: Cast) -> None:
     asking(cast.alice, "i")
     row = Interrupt.objects.get()
     path = f"/api/v1/interrupts/{row.pk}/answer"
-    rooms = ("runs", "protocol")
+    rooms = ("runs", "agui_host/protocol")
     # From the permission on, up to what every start does alike: validate, take.
     walk = Walk("one answer", rooms=rooms, inside=answers.answer, until=admission.check)
     with walk.recorded():

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-from backends.postgres import bridge
+from agui_host.backends.postgres import bridge
 from tests.house.repository import PACKAGES, ROOT
 
 

@@ -6,9 +6,9 @@ from typing import Any
 from ag_ui.core import Event
 from pydantic import TypeAdapter
 
-from runtimes import RunContext
-from runtimes.kinds.python import PythonRuntime
-from runtimes.registry import Registered
+from agui_host import RunContext
+from agui_host.runtimes.kinds.python import PythonRuntime
+from agui_host.runtimes.registry import Registered
 
 EVENT: TypeAdapter[Any] = TypeAdapter(Event)
 

@@ -8,11 +8,11 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-from embedded.child import alive, wait_until
-from protocol.intake.intake import Intake
-from runtimes import RunContext
-from runtimes.kinds.process.command import Command
-from runtimes.kinds.process.runtime import ProcessRuntime
+from agui_host import RunContext
+from agui_host.embedded.child import alive, wait_until
+from agui_host.protocol.intake.intake import Intake
+from agui_host.runtimes.kinds.process.command import Command
+from agui_host.runtimes.kinds.process.runtime import ProcessRuntime
 from tests.runtimes.playing import run_input
 
 RECORDED = Path(__file__).with_name("recorded")

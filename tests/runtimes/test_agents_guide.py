@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from runtimes import RunContext, builtin, registry
-from runtimes.kinds.table import RUNTIMES
+from agui_host.runtimes import RunContext, builtin, registry
+from agui_host.runtimes.kinds.table import RUNTIMES
 from tests.runtimes.playing import of, play, run_input, text_of
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()

@@ -11,10 +11,10 @@ import httpx
 import pytest
 from django.core.management import CommandError, call_command
 
-from runtimes import conformance, registry
-from runtimes.conformance import Report
-from runtimes.models import Agent
-from teams.models import Team
+from agui_host.runtimes import conformance, registry
+from agui_host.runtimes.conformance import Report
+from agui_host.runtimes.models import Agent
+from agui_host.teams.models import Team
 
 HELLO = {"type": "TEXT_MESSAGE_START", "messageId": "m", "role": "assistant"}
 DELTA = {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "line\u2028separator"}

@@ -8,9 +8,9 @@ from django.contrib.auth.models import User
 from django.core import mail
 from django.core.management import CommandError, call_command
 
-from runtimes.create_team import SlugTaken, create_own_team, create_team
-from runtimes.models import Agent
-from teams.models import Invitation, Membership, Role, Team
+from agui_host.runtimes.create_team import SlugTaken, create_own_team, create_team
+from agui_host.runtimes.models import Agent
+from agui_host.teams.models import Invitation, Membership, Role, Team
 from tests.cast import Cast
 
 

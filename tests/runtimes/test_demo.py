@@ -5,12 +5,12 @@ from django.contrib.auth import authenticate
 from django.contrib.auth.models import User
 from pytest_django import Settings
 
-from protocol.errors import Invalid
-from runtimes import registry
-from runtimes.demo import ensure_demo
-from runtimes.models import Agent
-from teams import keys
-from teams.models import ApiKey, Membership, Role, Team
+from agui_host.protocol.errors import Invalid
+from agui_host.runtimes import registry
+from agui_host.runtimes.demo import ensure_demo
+from agui_host.runtimes.models import Agent
+from agui_host.teams import keys
+from agui_host.teams.models import ApiKey, Membership, Role, Team
 
 GIVEN = "a-key-the-operator-chose-0123456789"
 

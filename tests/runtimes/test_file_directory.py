@@ -8,8 +8,8 @@ from django.core.checks import run_checks
 from django.core.exceptions import ImproperlyConfigured
 from pytest_django import Settings
 
-from runtimes import file_directory
-from runtimes.models import FileDirectory
+from agui_host.runtimes import file_directory
+from agui_host.runtimes.models import FileDirectory
 
 pytestmark = pytest.mark.django_db
 

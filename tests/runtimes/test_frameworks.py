@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import pytest
 from pytest_django import Settings
 
-from runtimes import registry
-from runtimes.builtin import llm
+from agui_host.runtimes import registry
+from agui_host.runtimes.builtin import llm
 from tests.house.repository import ROOT
 from tests.needs import need_module
 from tests.runtimes.playing import of, play, run_input, text_of, types

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
-from runtimes.options import MOST, BadOptions, parse_options
+from agui_host.runtimes.options import MOST, BadOptions, parse_options
 
 
 class Cut:

@@ -6,11 +6,11 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
-from runtimes import agent, provisioning, registry, team_agents
-from runtimes.create_team import create_team
-from runtimes.models import Agent
-from teams.management.commands import migrate
-from teams.models import Team
+from agui_host.runtimes import agent, provisioning, registry, team_agents
+from agui_host.runtimes.create_team import create_team
+from agui_host.runtimes.models import Agent
+from agui_host.teams.management.commands import migrate
+from agui_host.teams.models import Team
 from tests.cast import Cast, cast
 
 __all__ = ["cast"]
@@ -48,6 +48,14 @@ def test_a_new_agent_reaches_teams_that_have_ours(teams: list[Team]) -> None:
         assert row(team, "later").description == "Came later."
         assert row(team, "later").enabled
     assert not Agent.objects.for_team(bare).exists()
+
+
+def test_a_new_agent_brings_whether_its_raw_events_are_stored(teams: list[Team]) -> None:
+    agent("quiet", raw=False)(lambda ctx: None)
+    provisioning.bring()
+    assert not row(teams[0], "quiet").raw
+    assert row(teams[0], "docs").raw
+    assert not row(create_team("new", "new"), "quiet").raw
 
 
 def test_changes_of_the_code_arrive_and_those_of_a_team_stay(teams: list[Team]) -> None:

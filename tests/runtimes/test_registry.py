@@ -8,12 +8,12 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from pytest_django import Settings
 
-from protocol.errors import RunErrorCode, RunFailed
-from runtimes import agent, registry
-from runtimes.kinds.python import PythonRuntime
-from runtimes.kinds.table import runtime_for
-from runtimes.models import Agent
-from teams.models import Team
+from agui_host.protocol.errors import RunErrorCode, RunFailed
+from agui_host.runtimes import agent, registry
+from agui_host.runtimes.kinds.python import PythonRuntime
+from agui_host.runtimes.kinds.table import runtime_for
+from agui_host.runtimes.models import Agent
+from agui_host.teams.models import Team
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +57,7 @@ def test_a_users_module_is_imported_by_its_name(
     tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "their_agents.py").write_text(
-        "from runtimes import RunContext, agent\n\n"
+        "from agui_host import RunContext, agent\n\n"
         '@agent("theirs")\nasync def theirs(ctx: RunContext):\n    yield "hi"\n'
     )
     monkeypatch.syspath_prepend(tmp_path)

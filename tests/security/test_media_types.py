@@ -2,7 +2,7 @@
 
 import pytest
 
-from security.media_types import OPAQUE, guessed, matches, normal, recognised, served
+from agui_host.security.media_types import OPAQUE, guessed, matches, normal, recognised, served
 
 PNG, PDF, ZIP = b"\x89PNG\r\n\x1a\n....", b"%PDF-1.7", b"PK\x03\x04...."
 WAVE, MP4 = b"RIFF\x00\x00\x00\x00WAVEfmt ", b"\x00\x00\x00\x18ftypmp42"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from security.origins import check_origin, is_json, is_listed
+from agui_host.security.origins import check_origin, is_json, is_listed
 
 LISTED = ["https://App.example/", "*", "null", ""]
 

@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from security import outbound
-from security.addresses import AddressRefused, Allowed, check_address, check_url
+from agui_host.security import outbound
+from agui_host.security.addresses import AddressRefused, Allowed, check_address, check_url
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nset-cookie: mine=1\r\n\r\nok"
 

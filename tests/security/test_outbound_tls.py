@@ -15,11 +15,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from protocol.errors import RunFailed
-from runtimes.context.run_context import RunContext
-from runtimes.kinds import http
-from runtimes.kinds.http import HttpRuntime
-from security import outbound
+from agui_host.protocol.errors import RunFailed
+from agui_host.runtimes.context.run_context import RunContext
+from agui_host.runtimes.kinds import http
+from agui_host.runtimes.kinds.http import HttpRuntime
+from agui_host.security import outbound
 
 NAME = "agents.example"
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"

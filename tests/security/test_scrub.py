@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from security.scrub import MASK, known, named_secrets, scrubbed, values_in
+from agui_host.security.scrub import MASK, known, named_secrets, scrubbed, values_in
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from security import secrets
+from agui_host.security import secrets
 
 OLD, NEW = "o" * 32, "n" * 32
 TEXT = "Bearer s3cret \U0001f511"

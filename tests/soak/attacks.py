@@ -25,8 +25,8 @@ BAD = "a" * 60 + "!"
 STUCK_EVERY = 75.0
 SEED = r"""
 from django.core.exceptions import ValidationError
-from runtimes.models import Agent
-from teams.models import Team
+from agui_host.runtimes.models import Agent
+from agui_host.teams.models import Team
 team = Team.objects.exclude(slug="b").get()
 for number, pattern in enumerate([r"a*a*a*a*a*b", r"(a+)+$", r"[a-z]+![a-z]+!$"]):
     agent = Agent(team=team, slug=f"redacting-{number}", name="R", target="scripted")

@@ -16,16 +16,16 @@ LIVE_SECONDS, RATE = 25, 20
 DUE = 12.0
 """Seconds until the question expires and the purge is due: after the fault, while it lasts."""
 SEED = """
-from runtimes.models import Agent
+from agui_host.runtimes.models import Agent
 Agent.objects.unscoped("a test").filter(slug="scripted").update(on_busy="enqueue")
 """
 OLD_RUN = """
 import datetime, time
 from django.utils import timezone
-from protocol.input import run_agent_input
+from agui_host.protocol.input import run_agent_input
 from runs.lifecycle import lifecycle
 from runs.worker import tasks
-from runtimes.models import Agent
+from agui_host.runtimes.models import Agent
 from runs.models import Run
 from tests.runs.past import JANUARY, made_in
 agent = Agent.objects.unscoped("a test").select_related("team").get(slug="scripted")

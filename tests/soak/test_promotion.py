@@ -1,7 +1,9 @@
 """The primary is killed every minute, its synchronous standby is promoted, the old one comes back.
 
 Half of the old primaries are rewound, the others replaced by a new copy. Before that each of them
-runs alone for a moment, a primary in its own eyes. PROMOTION_SECONDS is the length.
+runs alone for a moment, a primary in its own eyes. PROMOTION_SECONDS is the length. With
+PROMOTION_PROXY=haproxy the host knows only HAProxy's address; then each old primary is replaced by
+a copy at once, since HAProxy would take it for the primary.
 """
 
 import os
@@ -14,6 +16,7 @@ import pytest
 
 from benchmarks.report import keep
 from tests.acceptance.engines.replicated import Pair, ReplicatedHost
+from tests.acceptance.engines.test_haproxy import ProxiedHost
 from tests.acceptance.engines.test_promotion import AFTER, END_ALL, HOSTS, TICKED, WRITTEN
 from tests.acceptance.host import wait_for
 from tests.soak.watching import Watching, watching
@@ -23,6 +26,7 @@ EVERY = 60.0
 NOTICED = 3.0
 """Seconds between the kill and the promotion, which a cluster manager needs to be sure."""
 ALONE = 5.0
+PROXY = os.environ.get("PROMOTION_PROXY", "")
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(SECONDS + 900)]
 
 
@@ -35,7 +39,8 @@ class Promotion(NamedTuple):
 
 
 def test_nothing_is_lost_by_a_promotion_every_minute(data_dir: Path) -> None:
-    host = ReplicatedHost(data_dir, AGUI_DATABASE_APP_PASSWORD="a-password-of-the-application")
+    kind = ProxiedHost if PROXY else ReplicatedHost
+    host = kind(data_dir, AGUI_DATABASE_APP_PASSWORD="a-password-of-the-application")
     promotions: list[Promotion] = []
     try:
         host.start()
@@ -73,6 +78,10 @@ def promote(pair: Pair, way: str) -> Promotion:
     killed = time.time()
     pair.fail_over(lambda: time.sleep(NOTICED))
     promoted = time.time()
+    if PROXY:
+        pair.standby.follow(pair.primary)
+        pair.primary.wait_for_standby()
+        return Promotion(killed, promoted, "copied")
     old = pair.standby.start()
     old.ask("alter system reset synchronous_standby_names")
     old.ask("select pg_reload_conf()")
@@ -109,7 +118,7 @@ def table(
     ]
     head = f"{'promotion':>9}  {'kill to promotion':>18}  {'streams after':>14}  old primary"
     keep(
-        "promotions",
+        f"promotions-{PROXY}" if PROXY else "promotions",
         [
             f"{SECONDS:.0f} s, a kill every {EVERY:.0f} s, 4 runs at a time at 20 events/s each",
             f"{len(watch.outcomes)} runs, {events} events shown, {len(wrong)} runs with a lost,"

@@ -8,7 +8,7 @@ from time import time
 
 import pytest
 
-from embedded.supervisor import Job
+from agui_host.embedded.supervisor import Job
 from tests.acceptance.host import Host, wait_for
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(300)]

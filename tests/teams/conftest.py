@@ -7,7 +7,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 
-from teams.models import Membership, Role, Team
+from agui_host.teams.models import Membership, Role, Team
 
 SignIn = Callable[..., dict[str, str]]
 

@@ -11,9 +11,9 @@ from django.test import Client
 from pytest_django import Settings
 from rest_framework_api_key.models import APIKey
 
-from teams import keys, limits
-from teams.limits import limits_of
-from teams.models import ApiKey, AuditEntry, Role, Team
+from agui_host.teams import keys, limits
+from agui_host.teams.limits import limits_of
+from agui_host.teams.models import ApiKey, AuditEntry, Role, Team
 
 KEYS = "/admin/teams/apikey/"
 

@@ -7,9 +7,9 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.test import Client
 
-from security.requester import ADDRESS
-from teams import audit
-from teams.models import AuditEntry, Membership, Role, Team
+from agui_host.security.requester import ADDRESS
+from agui_host.teams import audit
+from agui_host.teams.models import AuditEntry, Membership, Role, Team
 
 
 def test_a_line_says_who_did_what_to_what_and_from_where(team: Team) -> None:

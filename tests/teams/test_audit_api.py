@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from teams import audit
-from teams.api import audit as api
-from teams.models import AuditEntry
+from agui_host.teams import audit
+from agui_host.teams.api import audit as api
+from agui_host.teams.models import AuditEntry
 from tests.asgi import Answer, ask_now
 from tests.cast import Actor, Cast, bell, cast
 

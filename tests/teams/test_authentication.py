@@ -12,11 +12,11 @@ from django.contrib.sessions.models import Session
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries, Settings
 
-from agui_project.errors import Forbidden, Unauthenticated
-from teams import keys
-from teams.authentication import Principal, refreshed, resolve
-from teams.models import ApiKey, Membership, Role, Scope, Team
-from teams.permissions import within
+from agui_host.errors import Forbidden, Unauthenticated
+from agui_host.teams import keys
+from agui_host.teams.authentication import Principal, refreshed, resolve
+from agui_host.teams.models import ApiKey, Membership, Role, Scope, Team
+from agui_host.teams.permissions import within
 
 SignIn = Callable[..., dict[str, str]]
 LONG_AGO = timezone.now() - timedelta(days=1)

@@ -12,9 +12,9 @@ from rest_framework.response import Response
 from rest_framework.test import APIRequestFactory
 from rest_framework.views import APIView
 
-from teams import keys
-from teams.authentication import principal_of
-from teams.models import Membership, Role, Team
+from agui_host.teams import keys
+from agui_host.teams.authentication import principal_of
+from agui_host.teams.models import Membership, Role, Team
 
 SignIn = Callable[..., dict[str, str]]
 OWN = "http://testserver"

@@ -12,12 +12,12 @@ from django.db import IntegrityError
 from django.utils import timezone
 from pytest_django import Settings
 
-from agui_project.errors import Forbidden, NotFound
-from teams.access import invitations
-from teams.access.invitations import AlreadyMember, InvitationGone, MailLost, OtherAddress
-from teams.authentication import Principal
-from teams.limits import LimitReached
-from teams.models import AuditEntry, Invitation, Membership, Role, Team
+from agui_host.errors import Forbidden, NotFound
+from agui_host.teams.access import invitations
+from agui_host.teams.access.invitations import AlreadyMember, InvitationGone, MailLost, OtherAddress
+from agui_host.teams.authentication import Principal
+from agui_host.teams.limits import LimitReached
+from agui_host.teams.models import AuditEntry, Invitation, Membership, Role, Team
 
 DORA = "dora@example.com"
 

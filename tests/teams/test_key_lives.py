@@ -8,12 +8,12 @@ from django.contrib.auth.models import User
 from django.core import mail
 from django.utils import timezone
 
-from agui_project.errors import Forbidden
-from protocol.errors import Invalid
-from teams import keys
-from teams.access import api_keys, invitations, members
-from teams.authentication import Principal, resolve
-from teams.models import ApiKey, Membership, Role, Scope, Team
+from agui_host.errors import Forbidden
+from agui_host.protocol.errors import Invalid
+from agui_host.teams import keys
+from agui_host.teams.access import api_keys, invitations, members
+from agui_host.teams.authentication import Principal, resolve
+from agui_host.teams.models import ApiKey, Membership, Role, Scope, Team
 
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)

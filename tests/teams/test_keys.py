@@ -9,10 +9,10 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from protocol.errors import Invalid
-from security.requester import ADDRESS
-from teams import keys
-from teams.models import ApiKey, AuditEntry, Role, Team
+from agui_host.protocol.errors import Invalid
+from agui_host.security.requester import ADDRESS
+from agui_host.teams import keys
+from agui_host.teams.models import ApiKey, AuditEntry, Role, Team
 
 OPERATORS = "demo-key-of-the-operator-0123456789"
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from teams import keys
-from teams.models import ApiKey, AuditEntry, Role, Scope, Team
+from agui_host.teams import keys
+from agui_host.teams.models import ApiKey, AuditEntry, Role, Scope, Team
 from tests.asgi import Answer, ask_now
 from tests.cast import Actor, Cast, bell, cast
 

@@ -3,8 +3,8 @@
 import pytest
 from django.conf import settings
 
-from teams.limits import NAMES, LimitReached, limits_of
-from teams.models import Team, TeamLimits
+from agui_host.teams.limits import NAMES, LimitReached, limits_of
+from agui_host.teams.models import Team, TeamLimits
 
 pytestmark = pytest.mark.django_db
 

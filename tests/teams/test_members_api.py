@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from backends.postgres.bridge import db
-from teams.models import AuditEntry, Membership, Role, Team
+from agui_host.backends.postgres.bridge import db
+from agui_host.teams.models import AuditEntry, Membership, Role, Team
 from tests.asgi import Answer, ask, ask_now
 from tests.cast import Actor, Cast, _person, bell, cast
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from agui_project.errors import Forbidden
-from teams.authentication import Principal
-from teams.models import Role, Scope, Team
-from teams.permissions import ACTIONS, allowed, as_markdown, reaches, within
+from agui_host.errors import Forbidden
+from agui_host.teams.authentication import Principal
+from agui_host.teams.models import Role, Scope, Team
+from agui_host.teams.permissions import ACTIONS, allowed, as_markdown, reaches, within
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "permissions.md"
 MEMBER = {"view", "run", "cancel", "answer", "comment", "schedule", "share", "ingest"}

@@ -7,9 +7,9 @@ import pytest
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries, Settings
 
-from backends.postgres import clock
-from teams import keys, recent_keys
-from teams.models import ApiKey, Role, Team
+from agui_host.backends.postgres import clock
+from agui_host.teams import keys, recent_keys
+from agui_host.teams.models import ApiKey, Role, Team
 from tests.runs import clocks
 
 pytestmark = pytest.mark.django_db(transaction=True)

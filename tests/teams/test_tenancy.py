@@ -7,9 +7,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.db.models import Count
 
+from agui_host.teams.models import ApiKey, Membership, Team
+from agui_host.teams.tenancy import Unscoped, operator_code
 from runs.models import Interrupt, Run, Thread
-from teams.models import ApiKey, Membership, Team
-from teams.tenancy import Unscoped, operator_code
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.django_db

@@ -263,6 +263,7 @@ DJANGO: dict[str, Door] = {
     ),
     rf"{CHAT}/(?P<chat>.+?)/?$": Door({"GET": LIST}, f"api/chat/echo/{THREAD}"),
 }
+CONVERSATION = "v1/conversations/<str:conversation>"
 ASGI: dict[str, Door] = {
     "v1/responses": Door(
         {"POST": Who(401, 401, 200, 200)},
@@ -278,7 +279,17 @@ ASGI: dict[str, Door] = {
         {"GET": OBJECT}, "v1/responses/resp_{run}/input_items"
     ),
     "v1/conversations": Door({"POST": LIST}, body={}),
-    "v1/conversations/<str:conversation>": Door({"GET": OBJECT}, f"v1/conversations/{THREAD}"),
+    CONVERSATION: Door(
+        {"GET": OBJECT, "POST": OBJECT, "DELETE": OBJECT},
+        f"v1/conversations/{THREAD}",
+        body={"metadata": {}},
+    ),
+    f"{CONVERSATION}/items": Door(
+        {"GET": OBJECT, "POST": OBJECT}, f"v1/conversations/{THREAD}/items", body={"items": []}
+    ),
+    f"{CONVERSATION}/items/<str:item>": Door(
+        {"GET": GONE_OR_UNKNOWN, "DELETE": GONE_OR_UNKNOWN}, f"v1/conversations/{THREAD}/items/x"
+    ),
     "v1/chat/completions": Door(
         {"POST": STREAM},
         body={
@@ -296,6 +307,10 @@ ASGI: dict[str, Door] = {
         f"{root}/{address}": door
         for root, place in (("a2a", "a2a"), ("a2a/<slug:slug>", "a2a/echo"))
         for address, door in a2a_doors(place).items()
+    },
+    **{
+        root: Door({"POST": LIST}, place, body={"jsonrpc": "2.0", "id": 1, "method": "ListTasks"})
+        for root, place in (("a2a", "a2a"), ("a2a/<slug:slug>", "a2a/echo"))
     },
     r"^mcp/?$": Door(
         {"POST": LIST}, "mcp", body={"jsonrpc": "2.0", "id": 1, "method": "resources/list"}

@@ -39,13 +39,13 @@ def get(url: str, *, accept: str = "*/*", **more: str) -> Read:
     return read
 
 
-def call(method: str, **params: str) -> Read:
-    """A request of MCP."""
+def call(method: str, *, url: str = "/mcp", **params: str) -> Read:
+    """A request of MCP, or of A2A over JSON-RPC."""
 
     async def read(headers: Headers, run: Run, token: str) -> bytes:
         filled: dict[str, Any] = {k: v.format(run=run.pk) for k, v in params.items()}
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": filled}
-        return (await ask("POST", "/mcp", headers, json=body)).body
+        return (await ask("POST", url, headers, json=body)).body
 
     return read
 
@@ -181,6 +181,12 @@ READERS: dict[str, dict[str, Reader]] = {
         "input": Reader(get("/v1/responses/resp_{hex}/input_items"), (QUESTION,))
     },
     "v1/conversations/<str:conversation>": {"thread": Reader(get("/v1/conversations/t"))},
+    "v1/conversations/<str:conversation>/items": {
+        "items": Reader(get("/v1/conversations/t/items"), (), secret=True)
+    },
+    "v1/conversations/<str:conversation>/items/<str:item>": {
+        "item": Reader(get("/v1/conversations/t/items/x"))
+    },
     **{
         f"a2a/{place}tasks/<str:task>": {
             "task": Reader(get(f"/a2a/{name}tasks/{{run}}"), (WORDS,)),
@@ -198,6 +204,17 @@ READERS: dict[str, dict[str, Reader]] = {
             "task": Reader(get(f"/a2a/{name}tasks/{{run}}:subscribe"))
         }
         for place, name in (("", ""), ("<slug:slug>/", "talk/"))
+    },
+    **{
+        route: {
+            "task": Reader(call("GetTask", url=url, id="{run}"), (WORDS,)),
+            "task, 0.3": Reader(call("tasks/get", url=url, id="{run}"), (WORDS,)),
+            "tasks": Reader(
+                call("ListTasks", url=url, includeArtifacts="true"), (WORDS,), only=TEAM
+            ),
+            "subscription": Reader(call("SubscribeToTask", url=url, id="{run}")),
+        }
+        for route, url in (("a2a", "/a2a"), ("a2a/<slug:slug>", "/a2a/talk"))
     },
     r"^mcp/?$": {
         "task": Reader(call("tasks/get", taskId="{run}"), (WORDS,)),
@@ -285,4 +302,6 @@ ACTS = {
     "agui/intelligence/socket/websocket",
 }  # fmt: skip
 """Routes that start or change something, and tell nothing of a log that was there before."""
-TELLS = re.compile("run|thread|task|response|conversation|chat|shared|mcp|ws/|agui|socket")
+TELLS = re.compile(
+    "run|thread|task|response|conversation|chat|shared|mcp|ws/|agui|socket|^a2a$|^a2a/<slug:slug>$"
+)

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.urls import URLPattern, URLResolver
 
-from web import routing
+from agui_host.web import routing
 
 
 def django_routes(resolver: URLResolver, prefix: str = "") -> Iterator[str]:

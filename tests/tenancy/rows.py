@@ -5,8 +5,18 @@ from datetime import timedelta
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from events.models import Checkpoint, Doomed, Event, Finding, OutlinePage
-from protocol.input import run_agent_input
+from agui_host.protocol.input import run_agent_input
+from agui_host.runtimes.models import Agent, Document, DocumentChunk, Profile, Wisdom
+from agui_host.teams.models import Invitation, Membership, StreamTicket, Team, TeamLimits
+from events.models import (
+    Checkpoint,
+    Doomed,
+    Event,
+    Finding,
+    OutlinePage,
+    SealedObject,
+    SealedPart,
+)
 from runs.lifecycle import lifecycle
 from runs.models import (
     Comment,
@@ -30,8 +40,6 @@ from runs.models import (
     Webhook,
     WebhookDelivery,
 )
-from runtimes.models import Agent, Document, DocumentChunk, Profile, Wisdom
-from teams.models import Invitation, Membership, StreamTicket, Team, TeamLimits
 
 
 def fill(team: Team, user: User) -> Run:
@@ -45,6 +53,10 @@ def fill(team: Team, user: User) -> Run:
     Checkpoint.objects.create(journal_id=run.pk, seq=1, fold="{}")
     OutlinePage.objects.create(journal_id=run.pk, page=0, changed=0, rows=b"")
     Doomed.objects.create(journal_id=run.pk, last=1)
+    target = SealedObject.objects.create(pk=run.pk, place=team.pk)
+    SealedPart.objects.create(
+        journal_id=run.pk, first=1, last=1, object=target, place=team.pk, offset=0, length=1
+    )
     ThreadHistory.objects.create(thread=run.thread, fold="{}", through=run.pk)
     TeamUsage.objects.get_or_create(team=team)
     Failure.objects.create(team=team, run=run, details="{}")

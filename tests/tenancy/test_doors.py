@@ -9,7 +9,14 @@ from django.urls import get_resolver
 from django.utils import timezone
 from pytest_django import Settings
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.runtimes.knowledge import documents, notes
+from agui_host.runtimes.models import Agent, Document, Wisdom
+from agui_host.teams import keys
+from agui_host.teams.access import invitations
+from agui_host.teams.models import ApiKey, Invitation, Membership, Role, Team
+from agui_host.web import routing
+from agui_host.web.host_socket import methods, requests
 from runs.access import comments, sharing
 from runs.access.inspect import saved_views
 from runs.access.schedules import manage
@@ -29,11 +36,6 @@ from runs.models import (
     Webhook,
     WebhookDelivery,
 )
-from runtimes.knowledge import documents, notes
-from runtimes.models import Agent, Document, Wisdom
-from teams import keys
-from teams.access import invitations
-from teams.models import ApiKey, Invitation, Membership, Role, Team
 from tests.asgi import Exchange, never_opens, watch
 from tests.cast import Cast, fresh, start
 from tests.runs.asking import interrupted, question
@@ -57,8 +59,6 @@ from tests.tenancy.doors import (
 from tests.tenancy.people_doors import PEOPLE
 from tests.tenancy.routes import asgi_routes, django_routes, filled, http_router
 from tests.web.calling import calling
-from web import routing
-from web.host_socket import methods, requests
 
 DJANGO = OTHERS | AUTOMATION | PEOPLE
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 from django.db import DatabaseError, connection, transaction
 from psycopg.errors import InsufficientPrivilege
 
-from teams import row_security
+from agui_host.teams import row_security
 from tests.cast import Cast, start
 
 pytestmark = pytest.mark.django_db
@@ -98,7 +98,7 @@ def test_functions_of_ours_that_another_role_owns_stop_a_migration() -> None:
 
 
 def test_the_scope_is_read_in_one_place() -> None:
-    """Policies, views and functions ask the functions of teams/migrations/0004_scope.py."""
+    """Policies, views and functions call the functions of agui_host/teams/sql/scope.sql."""
     readers = [(name,) for name in ("agui_reached", "agui_reaches_all")]
     setting = "%agui.teams%"
     of_functions = "select proname from pg_proc where prosrc like %s order by 1"

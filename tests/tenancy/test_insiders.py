@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from backends.postgres.bridge import db
-from teams import keys
-from teams.models import Role, Scope
-from teams.permissions import allowed, within
+from agui_host.backends.postgres.bridge import db
+from agui_host.teams import keys
+from agui_host.teams.models import Role, Scope
+from agui_host.teams.permissions import allowed, within
 from tests.asgi import watch
 from tests.cast import Cast
 from tests.tenancy.doors import ASGI, DJANGO, METHODS, NEVER_OPENS, SOCKETS, STAYS_OPEN, Door

@@ -7,7 +7,7 @@ import pytest
 from django.apps import apps
 from drf_spectacular.generators import SchemaGenerator
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
 from tests.asgi import Answer, ask_now
 from tests.tenancy.doors import ASGI, METHODS, Door
 from tests.tenancy.test_doors import DJANGO, OWN, House, house

@@ -14,18 +14,18 @@ from django.db import DatabaseError, connection, transaction
 from django.db.models import Model
 from psycopg.errors import InsufficientPrivilege, UniqueViolation
 
-from backends.postgres import roles, scope
+from agui_host.backends.postgres import roles, scope
+from agui_host.runtimes.models import FileDirectory
+from agui_host.teams import row_security
+from agui_host.teams.models import Team
 from runs.models import Run
-from runtimes.models import FileDirectory
-from teams import row_security
-from teams.models import Team
 from tests.cast import Cast
 from tests.tenancy import rows
 
 if TYPE_CHECKING:
     from tests.acceptance.host import Host
 
-FOR_ALL_TEAMS = {"events_doomed"}
+FOR_ALL_TEAMS = {"events_doomed", "events_sealedobject"}
 """Tables of work that belongs to no team: its rows are seen by nobody in particular."""
 BEFORE_ITS_OWNER = {"events_journal"}
 """A row is nobody's until a run names it: then it is that run's team's."""
@@ -162,6 +162,10 @@ def test_events_are_read_through_their_run(cast: Cast, runs: dict[Team, Run]) ->
     ours, theirs = (run.pk for run in runs.values())
     read = "select seq, payload from agui_events(%s, 0, 100)"
     with scope.limited(cast.team.pk):
+        assert ask(read, ours) == [(0, "")], "the row that stands for a sealed log"
+        assert ask(read, theirs) == []
+        assert change("delete from events_sealedpart") == 1
+        ask("delete from events_sealedpart")
         assert ask(read, ours) == [(1, "{}")]
         assert ask(read, theirs) == []
         for statement in (
@@ -171,6 +175,7 @@ def test_events_are_read_through_their_run(cast: Cast, runs: dict[Team, Run]) ->
             "update events_event set type = 'X'",
             f"insert into events_event values ('{ours}', 2, now(), '', '')",
             f"select agui_purge_events('{ours}', 0, 100)",
+            f"select agui_sealable_events('{ours}', 0, 100)",
             "select agui_drop_month('events_event_2020_01')",
             "select agui_make_month('events_event_2020_01', gen_random_uuid(), gen_random_uuid())",
         ):

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 from django.urls import get_resolver
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.web import routing
+from agui_host.web.consumers.export.exports import FORMATS
 from events.writer import JournalWriter
 from runs.access import sharing
 from runs.access.sharing import Terms, To
@@ -33,8 +35,6 @@ from tests.tenancy.readers import (
     get,
 )
 from tests.tenancy.routes import asgi_routes, django_routes, http_router
-from web import routing
-from web.consumers.export.exports import FORMATS
 
 SECRET = b"SECRET"
 END = b"OWN end"

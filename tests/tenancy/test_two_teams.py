@@ -2,11 +2,11 @@
 
 import pytest
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.runtimes.models import Agent
 from events.writer import JournalWriter
 from runs.lifecycle import lifecycle
 from runs.models import Run, Thread
-from runtimes.models import Agent
 from tests.asgi import Exchange, ask, ask_now, events_of, watch
 from tests.cast import Actor, Cast, fresh, perform, start
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from channels.testing import WebsocketCommunicator
 
+from agui_host.web.asgi import application
 from tests.asgi import DEADLINE, HOST, Headers
-from web.asgi import application
 
 
 class Peer:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from agui_host.web.bodies import Bodies
 from tests.asgi import http_scope
-from web.bodies import Bodies
 
 ROUTES = [
     "/login/",
@@ -37,7 +37,7 @@ class Endless:
 
 async def respond(client: Endless, path: str, headers: dict[str, str], app: Any = None) -> Any:
     """The status, headers and body of the answer to a body without end."""
-    from web.asgi import application
+    from agui_host.web.asgi import application
 
     messages: list[dict[str, Any]] = []
 

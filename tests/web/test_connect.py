@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from backends.postgres.bridge import db
-from protocol.errors import RunErrorCode
-from protocol.fold import prelude
-from protocol.fold.fold import Fold
-from protocol.intake.intake import Intake
+from agui_host.backends.postgres.bridge import db
+from agui_host.protocol.errors import RunErrorCode
+from agui_host.protocol.fold import prelude
+from agui_host.protocol.fold.fold import Fold
+from agui_host.protocol.intake.intake import Intake
 from runs.lifecycle import history, lifecycle
 from tests.asgi import Answer, Exchange, ask, ask_now
 from tests.cast import Actor, Cast, log_of, start

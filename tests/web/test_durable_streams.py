@@ -8,16 +8,17 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.protocol.dialects import durable_streams as wire
+from agui_host.teams import keys
+from agui_host.teams.models import ApiKey
+from agui_host.web.consumers import durable_streams
 from events.hub import hub
+from events.models import Event, Journal
 from events.writer import JournalWriter
-from protocol.dialects import durable_streams as wire
 from runs.models import Run
-from teams import keys
-from teams.models import ApiKey
 from tests.asgi import Answer, Exchange, ask
 from tests.cast import Cast, LiveRun, log_of, start
-from web.consumers import durable_streams
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -153,6 +154,19 @@ class TestLongPoll:
         again = await read(live, f"?live=long-poll&offset={wire.offset(4)}&cursor={cursor}")
         assert int(again.headers["stream-cursor"]) > int(cursor)
 
+    async def test_ends_when_the_log_has_lost_events(
+        self, cast: Cast, live: LiveRun, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As after an asynchronous failover: not with half a page and an offset that goes back."""
+        monkeypatch.setattr(durable_streams, "LONG_POLL_SECONDS", 1)
+        url = f"/api/v1/runs/{live.run.pk}/stream?live=long-poll&offset=now"
+        waiting = asyncio.create_task(ask("GET", url, cast.vera.headers))
+        await _until_followed(live)
+        await db(_lose, live, 2)
+        answer = await waiting
+        assert (answer.status, answer.code) == (410, "reset")
+        assert answer.json["error"]["details"]["head"] == 2
+
     async def test_ends_when_the_reader_loses_access(self, cast: Cast, live: LiveRun) -> None:
         url = f"/api/v1/runs/{live.run.pk}/stream?live=long-poll&offset=now"
         waiting = asyncio.create_task(ask("GET", url, cast.vera.headers))
@@ -164,7 +178,8 @@ class TestLongPoll:
 class TestSse:
     async def test_of_an_ended_run(self, ended: LiveRun, read: Read) -> None:
         answer = await read(ended, "?live=sse&offset=-1")
-        assert answer.headers["content-type"].startswith("text/event-stream")
+        assert answer.headers["content-type"] == "text/event-stream"
+        assert answer.headers["cross-origin-resource-policy"] == "same-origin"
         data = answer.body.decode().split("event: data\ndata: ", 1)[1].split("\n\n")[0]
         assert json.loads(data) == await db(log_of, ended.run)
         end = {"streamNextOffset": wire.offset(5), "upToDate": True, "streamClosed": True}
@@ -233,3 +248,8 @@ async def _until_followed(live: LiveRun) -> None:
     async with asyncio.timeout(30):
         while live.run.pk not in hub().readers:
             await asyncio.sleep(0.01)
+
+
+def _lose(live: LiveRun, head: int) -> None:
+    Event.objects.filter(journal=live.run.pk, seq__gt=head).delete()
+    assert Journal.objects.filter(pk=live.run.pk).update(head=head) == 1

@@ -2,10 +2,10 @@
 
 import pytest
 
-from security.requester import ADDRESS
-from teams.limits import LimitReached
-from web.consumers import full_links
-from web.consumers.full_links import FullLinks
+from agui_host.security.requester import ADDRESS
+from agui_host.teams.limits import LimitReached
+from agui_host.web.consumers import full_links
+from agui_host.web.consumers.full_links import FullLinks
 
 REFUSED = "refused, (2, '15')"
 

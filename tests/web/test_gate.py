@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from agui_project.errors import Overloaded
-from web.asgi_http import GATE, Request
-from web.gate import Gate, Recent, Slot
+from agui_host.errors import Overloaded
+from agui_host.web.asgi_http import GATE, Request
+from agui_host.web.gate import Gate, Recent, Slot
 
 
 @asynccontextmanager
@@ -125,8 +125,8 @@ async def test_starts_rest_while_others_have_streams_open(
 ) -> None:
     """The rest is a multiple of what the start took; a caller who is alone does not rest."""
     settings.AGUI_REQUEST_WAIT = 1e9
-    monkeypatch.setattr("web.gate.RECENT", 0.0)
-    monkeypatch.setattr("web.gate.BUSY", 1.0)
+    monkeypatch.setattr("agui_host.web.gate.RECENT", 0.0)
+    monkeypatch.setattr("agui_host.web.gate.BUSY", 1.0)
     gate = Gate(8, starts=2, rest=1e6)
     own_stream = await gate.enter("a", "join")
     own_stream.release()
@@ -158,7 +158,7 @@ async def test_starts_rest_while_others_have_streams_open(
 async def test_a_caller_counts_as_there_by_its_recent_requests(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("web.gate.RECENT", 1e9)
+    monkeypatch.setattr("agui_host.web.gate.RECENT", 1e9)
     gate = Gate(8, starts=2, rest=3.0)
     for caller in "aba":
         (await gate.enter(caller, "read")).close()
@@ -167,10 +167,10 @@ async def test_a_caller_counts_as_there_by_its_recent_requests(
     for _ in range(9):
         (await gate.enter("b", "read")).close()
     assert gate._presence_of_others("a") == 1.0
-    monkeypatch.setattr("web.gate.RECENT", 1e-9)
+    monkeypatch.setattr("agui_host.web.gate.RECENT", 1e-9)
     assert gate._presence_of_others("a") == 0.0
     alone = Gate(8, starts=2, rest=3.0)
-    monkeypatch.setattr("web.gate.RECENT", 1e9)
+    monkeypatch.setattr("agui_host.web.gate.RECENT", 1e9)
     for _ in range(2):
         (await alone.enter("a", "read")).close()
     assert alone._presence_of_others("a") == 0.0
@@ -179,7 +179,7 @@ async def test_a_caller_counts_as_there_by_its_recent_requests(
 async def test_starts_never_rest_for_a_request_without_a_known_credential(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("web.gate.RECENT", 1e9)
+    monkeypatch.setattr("agui_host.web.gate.RECENT", 1e9)
     gate = Gate(8, starts=2, rest=1e6)
     for _ in range(100):
         stranger = await gate.enter("address:192.0.2.1", "read", known=False)
@@ -205,7 +205,7 @@ async def test_a_stream_counts_for_the_team_that_its_first_request_names() -> No
 async def test_the_caller_that_was_silent_longest_is_forgotten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("web.gate.REMEMBERED", 2)
+    monkeypatch.setattr("agui_host.web.gate.REMEMBERED", 2)
     recent = Recent()
     for caller in "abc":
         recent.count(caller)

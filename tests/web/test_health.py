@@ -10,10 +10,10 @@ from django.db import OperationalError, connection
 from django.test import Client
 from pytest_django import Settings
 
-from backends import bell, epochs
-from backends.postgres.clock_watch import ClockWatch
+from agui_host.backends import bell, epochs
+from agui_host.backends.postgres.clock_watch import ClockWatch
+from agui_host.web import health
 from tests.asgi import ask
-from web import health
 
 pytestmark = pytest.mark.django_db
 

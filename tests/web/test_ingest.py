@@ -10,17 +10,17 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.protocol.dialects import durable_streams as wire
+from agui_host.teams import keys
+from agui_host.teams.models import Role, Scope, TeamLimits
 from events.writer import JournalWriter
-from protocol.dialects import durable_streams as wire
 from runs.lifecycle import lifecycle
 from runs.lifecycle.ingest import batches, intakes
 from runs.lifecycle.lifecycle import Claimed
 from runs.models import Ingest, Run, Status
 from runs.worker import reaper
 from runs.worker.executor import Stop, execute_claim
-from teams import keys
-from teams.models import Role, Scope, TeamLimits
 from tests.asgi import Answer, ask
 from tests.cast import Cast, fresh, log_of, types_of
 

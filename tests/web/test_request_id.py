@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from structlog.contextvars import get_contextvars
 
-from web.middleware.cors import Cors
-from web.request_id import SANE, RequestId
+from agui_host.web.middleware.cors import Cors
+from agui_host.web.request_id import SANE, RequestId
 
 
 async def ask(headers_out: Any = (), **headers: str) -> tuple[dict[str, str], dict[str, Any]]:

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from agui_host.web import sse, websocket
+from agui_host.web.websocket import Close
 from events import recheck
 from events.frames import Frames
 from events.hub import hub
-from web import sse, websocket
-from web.websocket import Close
 
 
 async def frames() -> AsyncIterator[Frames]:

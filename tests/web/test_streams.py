@@ -6,18 +6,18 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.teams import keys
+from agui_host.teams.models import ApiKey
+from agui_host.web.asgi import application
 from events.hub import hub
 from events.models import Event
 from events.writer import JournalWriter
 from runs.lifecycle import lifecycle
 from runs.models import Run
-from teams import keys
-from teams.models import ApiKey
 from tests.asgi import Exchange, ask, events_of, http_scope, watch
 from tests.cast import Cast, LiveRun, log_of, perform, start
 from tests.web.calling import calling
-from web.asgi import application
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -133,26 +133,26 @@ class TestServerSentEvents:
     ) -> None:
         answer = await ask("GET", ended.url, {**cast.vera.headers, **SSE})
         assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
-        assert answer.headers["cache-control"] == "no-cache"
+        assert answer.headers["cache-control"] == "no-cache, no-transform"
         assert answer.headers["x-accel-buffering"] == "no"
         assert answer.headers["content-location"] == ended.url
         assert answer.headers["x-request-id"]
         assert "content-length" not in answer.headers
-        assert answer.body.startswith(b"retry: 1000\n\n")
+        assert answer.body.startswith(b"retry: 1000\nid: 1\n")
 
     async def test_events_are_the_stored_bytes(self, cast: Cast, ended: LiveRun) -> None:
         answer = await ask("GET", f"{ended.url}?after=1", {**cast.vera.headers, **SSE})
         rows = await db(lambda: list(Event.objects.filter(journal_id=ended.run.pk, seq__gt=1)))
         rows.sort(key=lambda row: row.seq)
         frames = [f"id: {row.seq}\ndata: {row.payload}\n\n" for row in rows]
-        assert answer.body.decode() == "retry: 1000\n\n" + "".join(frames)
+        assert answer.body.decode() == "retry: 1000\n" + "".join(frames)
 
     async def test_silence_is_filled_with_comments(
         self, cast: Cast, live: LiveRun, settings: Settings
     ) -> None:
         settings.AGUI_SSE_HEARTBEAT = settings.AGUI_HUB_TICK = 0.05
         async with Exchange("GET", f"{live.url}?after=4", {**cast.vera.headers, **SSE}) as exchange:
-            received = await exchange.until(b": heartbeat\n\n: heartbeat\n\n")
+            received = await exchange.until(b": heartbeat\n: heartbeat\n")
             await live.end()
             received += await exchange.rest()
         assert [seq for seq, _ in events_of(received)] == [5]
@@ -169,10 +169,10 @@ class TestServerSentEvents:
     ) -> None:
         settings.AGUI_SSE_HEARTBEAT = settings.AGUI_HUB_TICK = 0.05
         async with Exchange("GET", live.url, {**cast.vera.headers, **SSE}) as exchange:
-            await exchange.until(b": heartbeat\n\n")
+            await exchange.until(b": heartbeat\n")
             await db(revoke, cast.vera.key)
             rest = await exchange.rest()
-        assert b": revoked\n\n" in rest
+        assert b": revoked\n" in rest
         await live.end()
 
     async def test_without_asking_for_a_stream_there_is_a_page(

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.teams import keys
+from agui_host.teams.models import ApiKey, Membership
 from events.writer import JournalWriter
 from runs.models import Run
-from teams import keys
-from teams.models import ApiKey, Membership
 from tests.cast import Cast, LiveRun, fresh, log_of, perform, start
 from tests.web.calling import Peer, calling
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.protocol.fold.fold import Fold
+from agui_host.protocol.fold.prelude import prelude
 from events.writer import JournalWriter
-from protocol.fold.fold import Fold
-from protocol.fold.prelude import prelude
 from runs.models import Run
 from tests.asgi import Exchange, ask_now, events_of
 from tests.cast import Cast, perform

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from tests import counts
-from tests.house.repository import ROOT
+from tests.house.repository import ROOT, within
 from tests.where.elsewhere import ELSEWHERE
 
 
@@ -34,13 +34,14 @@ def importers() -> dict[str, set[str]]:
 
 def by_name(module: Path) -> set[str]:
     """The test files of a module's name in the tests of its room."""
-    room = ROOT / "tests" / module.parts[0]
+    room = ROOT / "tests" / within(module)[0]
     return {path.relative_to(ROOT).as_posix() for path in room.rglob(f"test_{module.name}")}
 
 
 def pattern_of(module: Path) -> str | None:
-    """The entry of the table that a module falls under."""
-    fitting = [pattern for pattern in ELSEWHERE if fnmatch(module.as_posix(), pattern)]
+    """The entry of the table that a module falls under; it begins with the room."""
+    name = "/".join(within(module))
+    fitting = [pattern for pattern in ELSEWHERE if fnmatch(name, pattern)]
     return max(fitting, key=len, default=None)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from security import secrets
+from agui_host.security import secrets
 
 
 class Command(BaseCommand):

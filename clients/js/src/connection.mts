@@ -6,7 +6,7 @@
  */
 
 import { Backoff } from "./backoff.mjs";
-import { AGAIN, Broken, ConnectionLost, Refused } from "./errors.mjs";
+import { AGAIN, Broken, ConnectionLost, Refused, Reset } from "./errors.mjs";
 import type { Door, SocketLike } from "./socket.mjs";
 import type { Subscription } from "./subscription.mjs";
 import type { Members } from "./types.mjs";
@@ -179,7 +179,7 @@ export class Connection {
     } else if (method === "end") {
       const subscription = this.#names.get(params.subscription);
       this.#names.delete(params.subscription);
-      subscription?.end(params.reason);
+      subscription?.end(params);
     }
   }
 
@@ -195,5 +195,6 @@ export class Connection {
 
 function refusal({ code, message, data }: Members): Error {
   if (AGAIN.has(code)) return new Broken(message, data?.retry_after ?? 0);
+  if (data?.code === "reset") return new Reset(data.details?.epoch, data.details?.head, code);
   return new Refused(code, data?.code ?? "", message);
 }

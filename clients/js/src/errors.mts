@@ -17,6 +17,25 @@ export class Refused extends HostError {
   }
 }
 
+/**
+ * The host's database lost the newest events that you have: its history went back. What you have of
+ * this log may be no part of it; read again, it comes from its first event.
+ */
+export class Reset extends Refused {
+  override name = "Reset";
+  /** What was read: `{run}`, `{thread_id}`, or nothing for the feed. */
+  log: Record<string, any> = {};
+
+  /** The epoch of the history, and the newest `seq` there is now. */
+  constructor(
+    readonly epoch: number | undefined,
+    readonly head: number | undefined,
+    status = 410,
+  ) {
+    super(status, "reset", "The history of the host's database went back.");
+  }
+}
+
 /** The host could not be reached for as long as `timeout` allows. Runs continue without readers. */
 export class ConnectionLost extends HostError {
   override name = "ConnectionLost";

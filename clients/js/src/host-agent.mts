@@ -8,7 +8,7 @@
 
 import { HttpAgent } from "@ag-ui/client";
 
-import { follow, isEvent, numberOf, split, type Reading } from "./host-frames.mjs";
+import { cursorOf, follow, isEvent, numberOf, resetOf, split, type Reading } from "./host-frames.mjs";
 
 const RUN_ID = /\/runs\/([0-9a-f-]{36})\b/;
 const RESUME: Resume = { attempts: 10, delay: 250, longest: 10_000, silence: 45_000 };
@@ -55,7 +55,7 @@ export class HostAgent extends HttpAgent {
   declare resume: Resume;
   declare reading: Reading | null;
 
-  /** The configuration of an HttpAgent, and what is this host's. */
+  /** The configuration of an HttpAgent, and the options of this host. */
   constructor({ connectUrl, api, resume, fetch: wire, ...config }: HostAgentConfig) {
     super(config);
     const origin = () => new URL(this.url, globalThis.document?.baseURI).origin;
@@ -99,7 +99,7 @@ export class HostAgent extends HttpAgent {
   }
 
   /**
-   * Stop the run that is being read, else the one that is running on the thread. Its stream ends
+   * Stop the run that is being read, else the active run of the thread. Its stream ends
    * with the outcome `cancelled`. The run as the API shows it, or null if there is none.
    */
   async cancel(): Promise<HostRun | null> {
@@ -124,7 +124,7 @@ export class HostAgent extends HttpAgent {
     return answer.json();
   }
 
-  /** What the client gets for its request: one answer, over as many connections as it takes. */
+  /** The client's answer to its request: one answer, over as many connections as it takes. */
   private async open(url: string, init: RequestInit): Promise<Response> {
     const left = new AbortController();
     const signal = AbortSignal.any([left.signal, ...(init.signal ? [init.signal] : [])]);
@@ -135,7 +135,7 @@ export class HostAgent extends HttpAgent {
     const frames = this.frames(url, { ...init, signal }, answer);
     const coder = new TextEncoder();
     // Not a ReadableStream: the client cancels its reader behind an error too, which a failed
-    // stream refuses, and nobody handles that rejection.
+    // stream refuses, and that rejection is not handled.
     const reader = {
       async read() {
         const { done, value } = await frames.next();
@@ -150,7 +150,7 @@ export class HostAgent extends HttpAgent {
 
   /** The frames to deliver, up to the end of the run; a stream that stops before it is an error. */
   private async *frames(url: string, init: Init, first: Response): AsyncGenerator<string, void> {
-    const reading: Reading = (this.reading = { id: idOf(first), seen: 0, ended: false });
+    const reading: Reading = (this.reading = { id: idOf(first), seen: 0, cursor: "0", ended: false });
     let answer: Response | null | void = first;
     let failures = 0;
     try {
@@ -161,18 +161,22 @@ export class HostAgent extends HttpAgent {
         try {
           for await (const frame of split(answer.body!, this.resume.silence, init.signal)) {
             if (!isEvent(frame)) continue;
+            const reset = resetOf(frame);
+            if (reset) throw wentBack(reset);
             held.push(frame);
             const id = numberOf(frame);
             if (!id) continue;
             if (id > reading.seen || (reading.ended && id === 1)) {
               held.forEach((each) => follow(reading, each));
               reading.seen = id;
+              reading.cursor = cursorOf(frame);
               failures = 0;
               yield* held;
             }
             held = [];
           }
         } catch (error) {
+          if ((error as Failure).status) throw error;
           broken = error;
         }
         // A thread without runs is an empty stream that belongs to no run.
@@ -196,8 +200,7 @@ export class HostAgent extends HttpAgent {
     if (reading.seen) {
       reading.id ??= await this.currentRun();
       url = `${this.api}/runs/${reading.id}/events`;
-      const last = String(reading.seen);
-      const headers = { ...this.headers, Accept: "text/event-stream", "Last-Event-ID": last };
+      const headers = { ...this.headers, Accept: "text/event-stream", "Last-Event-ID": reading.cursor };
       init = { ...init, method: "GET", body: null, headers };
     }
     const answer = await this.wire(url, init);
@@ -230,8 +233,24 @@ function connectAddress(url: string): string {
   return `${base.replace(/^(\w+:\/\/[^/]+)?$/, "$&/agui")}/agent/default/connect`;
 }
 
+/** An error for good. If the host's history went back, its code is `reset`, and it has `epoch` and `head`. */
+interface Failure extends Error {
+  status: number;
+  code?: string;
+  epoch?: number;
+  head?: number;
+}
+
 /** The error that HttpAgent would raise for this answer. */
-async function refusal(answer: Response): Promise<Error> {
+async function refusal(answer: Response): Promise<Failure> {
   const { status } = answer;
-  return Object.assign(new Error(`HTTP ${status}: ${await answer.text()}`), { status });
+  const text = await answer.text();
+  if (status === 410 && text.includes('"reset"')) return wentBack(JSON.parse(text).error.details);
+  return Object.assign(new Error(`HTTP ${status}: ${text}`), { status });
+}
+
+/** The history of the host's database went back: `connectAgent()` starts again from what there is. */
+function wentBack({ epoch, head }: { epoch: number; head: number }): Failure {
+  const error = new Error("The history of the host's database went back: connect again.");
+  return Object.assign(error, { status: 410, code: "reset", epoch, head });
 }

@@ -7,8 +7,9 @@
 
 import { Connection } from "./connection.mjs";
 import { Door, type Fetch, type SocketClass } from "./socket.mjs";
+import type { Reset } from "./errors.mjs";
 import { Subscription } from "./subscription.mjs";
-import type { EventFrame, FeedEntry, Interrupt, Members, Run } from "./types.mjs";
+import type { Cursor, EventFrame, FeedEntry, Interrupt, Members, Run } from "./types.mjs";
 
 export interface HostClientOptions {
   /** Where the host is, such as `https://agents.example.com`; a page's own origin by default. */
@@ -21,6 +22,11 @@ export interface HostClientOptions {
   silence?: number;
   /** Events of one run that may be under way at once, 1 to 10,000; 256. */
   window?: number;
+  /**
+   * Called when the host's history went back, with the `log` of which nothing that was read counts
+   * any more: it then comes again from its first event. Without it, the reading throws `Reset`.
+   */
+  onReset?: (reset: Reset) => void;
   fetch?: Fetch;
   WebSocket?: SocketClass;
 }
@@ -38,12 +44,12 @@ export interface Start {
 /** An event of a thread's run. */
 export interface Position {
   run: string;
-  seq: number;
+  seq: Cursor;
 }
 
 export type Target = { run: string } | { thread: string };
 
-export interface Follow<After = number> {
+export interface Follow<After = Cursor> {
   /** Where to continue: the position of the last event that you have. */
   after?: After;
 }
@@ -59,6 +65,7 @@ const ENDED = new Set(["succeeded", "interrupted", "cancelled", "failed"]);
 export class HostClient {
   readonly #connection: Connection;
   readonly #window: number;
+  readonly #onReset: (reset: Reset) => void;
 
   constructor(options: HostClientOptions = {}) {
     const { apiKey, timeout = 60_000, silence = 45_000, window = 256 } = options;
@@ -68,6 +75,7 @@ export class HostClient {
     const wire: Fetch = options.fetch ?? ((address, init) => fetch(address, init));
     this.#connection = new Connection(new Door(url, headers, wire, options.WebSocket), timeout, silence);
     this.#window = window;
+    this.#onReset = options.onReset ?? raise;
   }
 
   /** How many sockets it took so far: one, and one for each break. */
@@ -94,14 +102,10 @@ export class HostClient {
   /** The events of a run to its end, or of a thread's runs of now and later, which has none. */
   subscribe(target: { run: string }, options?: Follow): AsyncIterableIterator<EventFrame>;
   subscribe(target: { thread: string }, options?: Follow<0 | Position>): AsyncIterableIterator<EventFrame>;
-  subscribe(target: Target, { after }: Follow<number | Position> = {}): AsyncIterableIterator<EventFrame> {
-    const window = this.#window;
-    if ("run" in target) {
-      const place = ({ seq }: Members) => seq;
-      return this.#reading("run.subscribe", target, { after: after ?? 0, window, place });
-    }
-    const place = ({ run, seq }: Members) => ({ run, seq });
-    return this.#reading("thread.subscribe", { thread_id: target.thread }, { after, window, place });
+  subscribe(target: Target, { after }: Follow<Cursor | Position> = {}): AsyncIterableIterator<EventFrame> {
+    if ("run" in target) return this.#reading("run.subscribe", target, after ?? 0, placeOf);
+    const place = (frame: Members) => ({ run: frame["run"], seq: placeOf(frame) });
+    return this.#reading("thread.subscribe", { thread_id: target.thread }, after, place);
   }
 
   /** The events of one run after `after`, to its end. */
@@ -111,8 +115,7 @@ export class HostClient {
 
   /** What happens to the team's runs and questions, from now or after a `cursor`; it never ends. */
   feed({ after }: Follow = {}): AsyncIterableIterator<FeedEntry> {
-    const place = ({ cursor }: Members) => cursor;
-    return this.#reading("team.subscribe", {}, { after, window: this.#window, place });
+    return this.#reading("team.subscribe", {}, after, placeOf);
   }
 
   /** One run as it is now. */
@@ -124,7 +127,8 @@ export class HostClient {
   async wait(run: string): Promise<Run> {
     const now = await this.get(run);
     if (ENDED.has(now.status)) return now;
-    for await (const _ of this.follow(run, { after: now.events }));
+    // Who waits for a run's end has read nothing that could be lost.
+    for await (const _ of this.#reading("run.subscribe", { run }, now.events, placeOf, () => {}));
     return this.get(run);
   }
 
@@ -143,8 +147,14 @@ export class HostClient {
     this.#connection.close();
   }
 
-  #reading(...[method, target, options]: ReadingOptions): AsyncIterableIterator<any> {
-    return new Subscription(this.#connection, method, target, options);
+  #reading(
+    method: string,
+    target: Members,
+    after: unknown,
+    place: (frame: Members) => unknown,
+    onReset = this.#onReset,
+  ): AsyncIterableIterator<any> {
+    return new Subscription(this.#connection, method, target, { after, window: this.#window, place, onReset });
   }
 
   async *#rows(kind: string, filters: Record<string, string>): AsyncGenerator<any> {
@@ -159,7 +169,13 @@ export class HostClient {
   }
 }
 
-type ReadingOptions = [string, Members, ConstructorParameters<typeof Subscription>[3]];
+function raise(reset: Reset): never {
+  throw reset;
+}
+
+function placeOf({ cursor, seq }: Members): Cursor {
+  return cursor ?? seq;
+}
 
 /** A new key; `crypto.randomUUID` is missing from pages that came over plain HTTP. */
 function fresh(): string {

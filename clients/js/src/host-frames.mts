@@ -5,11 +5,14 @@ export interface Reading {
   id: string | null;
   runId?: string;
   seen: number;
+  /** That number as the host wrote it, to come back with. */
+  cursor: string;
   ended: boolean;
 }
 
-// Not by the m flag: to that, U+2028 inside a text would end a line.
-const NUMBER = /(?:^|\n)id: (\d+)(?:\n|$)/;
+// The last id counts. Not by the m flag: to that, U+2028 inside a text would end a line.
+const CURSOR = /^(?:[^]*\n)?id: ((?:\d+-)?(\d+))(?:\n|$)/;
+const RESET = /(?:^|\n)event: reset\n/;
 const DATA = /(?:^|\n)data: ([^\n]+)/;
 const ENDS = new Set(["RUN_FINISHED", "RUN_ERROR"]);
 const BOUNDARY = /"type":"RUN_(STARTED|FINISHED|ERROR)"/;
@@ -50,7 +53,15 @@ export async function* split(
 }
 
 /** The number of an event in its run; 0 for a frame without one. */
-export const numberOf = (frame: string): number => Number(NUMBER.exec(frame)?.[1] ?? 0);
+export const numberOf = (frame: string): number => Number(CURSOR.exec(frame)?.[2] ?? 0);
+
+/** Its cursor: the number, and after the first epoch of the host's history that epoch. */
+export const cursorOf = (frame: string): string => CURSOR.exec(frame)?.[1] ?? "0";
+
+/** The content of the last frame if the host's history went back: the epoch, and the newest number there is. */
+export function resetOf(frame: string): { epoch: number; head: number } | null {
+  return RESET.test(frame) ? JSON.parse(DATA.exec(frame)![1]!) : null;
+}
 
 /** Whether a frame holds an event; the others keep the connection alive. */
 export const isEvent = (frame: string): boolean => DATA.test(frame);

@@ -2,8 +2,8 @@
 
 export { citationsOf, withReview } from "./citations.mjs";
 export type { Citations } from "./citations.mjs";
-export { ConnectionLost, HostError, Refused } from "./errors.mjs";
+export { ConnectionLost, HostError, Refused, Reset } from "./errors.mjs";
 export { HostClient } from "./host-client.mjs";
 export type { Answered, Follow, HostClientOptions, Position, Start, Target } from "./host-client.mjs";
-export type { AgUiEvent, EventFrame, FeedEntry, Interrupt, Run, RunStatus } from "./types.mjs";
+export type { AgUiEvent, Cursor, EventFrame, FeedEntry, Interrupt, Run, RunStatus } from "./types.mjs";
 export type { Fetch, SocketClass, SocketLike } from "./socket.mjs";

@@ -1,13 +1,13 @@
 /** A subscription: the frames of a run, of a thread or of the team's feed, in order, each once. */
 
 import type { Connection } from "./connection.mjs";
-import { Refused } from "./errors.mjs";
+import { Refused, Reset } from "./errors.mjs";
 import type { Members } from "./types.mjs";
 
 /** What becomes of the reasons for which the host ends a subscription early. */
 const REFUSED: Record<string, () => Refused> = {
-  purged: () => new Refused(410, "purged", "What came after this position was erased."),
-  revoked: () => new Refused(403, "forbidden", "You may no longer read this."),
+  purged: () => new Refused(410, "purged", "The events after this position were erased."),
+  revoked: () => new Refused(403, "forbidden", "You can no longer read this."),
 };
 
 type Item = { frame: Members } | { error: unknown } | { end: string };
@@ -20,6 +20,7 @@ export class Subscription implements AsyncIterableIterator<Members, undefined> {
   readonly #target: Members;
   readonly #window: number;
   readonly #place: (frame: Members) => unknown;
+  readonly #onReset: (reset: Reset) => void;
   #after: unknown;
   #items: Item[] = [];
   #taken = 0;
@@ -27,12 +28,15 @@ export class Subscription implements AsyncIterableIterator<Members, undefined> {
   #begun = false;
   #over = false;
 
-  /** `after` is where to begin, and `place` makes the same of a frame. */
+  /**
+   * `after` is where to begin, and `place` makes the same of a frame. `onReset` is called before all
+   * is read again from its start; it may throw instead.
+   */
   constructor(
     connection: Connection,
     method: string,
     target: Members,
-    options: { after: unknown; window: number; place: (frame: Members) => unknown },
+    options: { after: unknown; window: number; place: (frame: Members) => unknown; onReset: (reset: Reset) => void },
   ) {
     this.method = method;
     this.#connection = connection;
@@ -40,6 +44,7 @@ export class Subscription implements AsyncIterableIterator<Members, undefined> {
     this.#after = options.after;
     this.#window = options.window;
     this.#place = options.place;
+    this.#onReset = options.onReset;
   }
 
   /** The parameters of the request that continues here. */
@@ -57,7 +62,7 @@ export class Subscription implements AsyncIterableIterator<Members, undefined> {
     try {
       if (!this.#begun) {
         this.#begun = true;
-        await this.#connection.subscribe(this);
+        await this.#open();
       }
       const frame = await this.#take();
       if (frame !== undefined) return { done: false, value: frame };
@@ -83,15 +88,32 @@ export class Subscription implements AsyncIterableIterator<Members, undefined> {
         await new Promise<void>((resolve) => (this.#arrived = resolve));
       }
       const item = this.#items.shift()!;
-      if ("error" in item) throw item.error;
+      if ("error" in item && !(item.error instanceof Reset)) throw item.error;
       if ("frame" in item) {
         this.#after = this.#place(item.frame);
         this.#acknowledge(item.frame);
         return item.frame;
       }
-      if (item.end === "finished") return undefined;
-      await this.#connection.subscribe(this); // The host gave up waiting for acknowledgements.
+      if ("error" in item) this.#restart(item.error as Reset);
+      else if (item.end === "finished") return undefined;
+      await this.#open(); // The host gave up waiting for acknowledgements, or its history went back.
     }
+  }
+
+  async #open(): Promise<void> {
+    try {
+      await this.#connection.subscribe(this);
+    } catch (error) {
+      if (!(error instanceof Reset)) throw error;
+      this.#restart(error);
+      await this.#connection.subscribe(this);
+    }
+  }
+
+  #restart(reset: Reset): void {
+    this.#after = 0;
+    reset.log = this.#target;
+    this.#onReset(reset);
   }
 
   #acknowledge({ run, seq, cursor }: Members): void {
@@ -119,9 +141,9 @@ export class Subscription implements AsyncIterableIterator<Members, undefined> {
     this.#push({ frame });
   }
 
-  end(reason: string): void {
+  end({ reason, epoch, head }: Members): void {
     this.name = null;
-    const refused = REFUSED[reason]?.();
+    const refused = reason === "reset" ? new Reset(epoch, head) : REFUSED[reason]?.();
     this.#push(refused ? { error: refused } : { end: reason });
   }
 

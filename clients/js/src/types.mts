@@ -36,16 +36,21 @@ export interface Interrupt {
   [member: string]: unknown;
 }
 
+/** A place in a log or in the feed. Give it back as it came: it is no number to count or compare. */
+export type Cursor = number | string;
+
 /** One event of a run, and its place: the `seq` counts from 1 without gaps. */
 export interface EventFrame {
   run: string;
   seq: number;
+  /** Where to continue, if that is not the `seq`. */
+  cursor?: Cursor;
   event: AgUiEvent;
 }
 
 /** One entry of the team's feed. */
 export interface FeedEntry {
-  cursor: number;
+  cursor: Cursor;
   type: string;
   status: string;
   at: string;

@@ -1,6 +1,6 @@
-"""Runs as A2A's tasks, threads as its contexts, agents as cards; who may do what is as elsewhere.
+"""Runs as A2A's tasks, threads as its contexts, agents as cards; the same permissions as elsewhere.
 
-A task is a run and those that continue it with answers; its id is the first run's.
+A task is a run and the runs that continue it with answers; its id is the first run's.
 """
 
 from collections.abc import Mapping
@@ -11,26 +11,30 @@ from uuid import UUID
 import uuid6
 from django.db.models import QuerySet
 
+from agui_host.protocol.dialects.a2a.request import SendRequest
+from agui_host.protocol.dialects.a2a.task import Task
+from agui_host.protocol.dialects.durations import timestamp_of
+from agui_host.protocol.errors import BadRequest, Invalid
+from agui_host.protocol.input.numbers import whole
+from agui_host.protocol.input.run_agent_input import digest_of
+from agui_host.runtimes.models import Agent
+from agui_host.teams.authentication import Principal
 from agui_project import cli
-from protocol.dialects.a2a.request import SendRequest
-from protocol.dialects.a2a.task import Task
-from protocol.dialects.durations import timestamp_of
-from protocol.errors import BadRequest, Invalid
-from protocol.input.numbers import whole
-from protocol.input.run_agent_input import digest_of
 from runs.access import access, start
 from runs.access.dialects import chats, tasks
 from runs.lifecycle import lifecycle, turns
 from runs.lifecycle.webhooks.pushes import STATES
 from runs.models import ACTIVE, Run, Status, without_bodies
-from runtimes.models import Agent
-from teams.authentication import Principal
 
 Json = dict[str, Any]
 ROOT = "/a2a"
-VERSION = "1.0"
+VERSION, OLDER_VERSION = "1.0", "0.3.0"
+BEARER = {"scheme": "Bearer"}
 TEXT = "text/plain"
 SENDABLE = [TEXT, "application/json", "image/*", "audio/*", "video/*", "application/*"]
+ANY_STATE = ("", "TASK_STATE_UNSPECIFIED")
+OTHER_STATES = ("TASK_STATE_REJECTED", "TASK_STATE_AUTH_REQUIRED")
+"""States of A2A's that no task has here."""
 PAGE, LARGEST_PAGE = 50, 100
 MOST_COUNTED = 1_000
 
@@ -69,19 +73,27 @@ def card(principal: Principal, base: str, slug: str | None) -> Json:
 
 
 def _card(name: str, description: str, url: str, skills: list[Agent]) -> Json:
-    address = {"protocolBinding": "HTTP+JSON", "protocolVersion": VERSION}
+    """Clients take the first interface that they speak; those of 0.3 read ``url`` and its like."""
+    address = {"url": url, "protocolVersion": VERSION}
     return {
         "name": name,
         "description": description,
         "version": cli.version(),
-        "supportedInterfaces": [{"url": url, **address}],
+        "supportedInterfaces": [
+            {**address, "protocolBinding": "JSONRPC"},
+            {**address, "protocolBinding": "HTTP+JSON"},
+        ],
+        "url": url,
+        "preferredTransport": "JSONRPC",
+        "protocolVersion": OLDER_VERSION,
         "capabilities": {
             "streaming": True,
             "pushNotifications": True,
             "extendedAgentCard": False,
         },
-        "securitySchemes": {"key": {"httpAuthSecurityScheme": {"scheme": "Bearer"}}},
+        "securitySchemes": {"key": {"httpAuthSecurityScheme": BEARER, "type": "http", **BEARER}},
         "securityRequirements": [{"schemes": {"key": {"list": []}}}],
+        "security": [{"key": []}],
         "defaultInputModes": SENDABLE,
         "defaultOutputModes": [TEXT],
         "skills": [
@@ -100,7 +112,7 @@ def begin(
 ) -> list[Run]:
     """Start a task, or answer what one asked; the runs of the task.
 
-    Raises TaskNotFound, UnsupportedOperation, and what a start raises.
+    Raises TaskNotFound, UnsupportedOperation, and a start's errors.
     """
     digest = digest_of(slug, request.digest)
     if request.task is None:
@@ -165,7 +177,7 @@ def fold(turn: list[Run]) -> Task:
 
 
 def summary(turn: list[Run]) -> Json:
-    """A task of a list: its state, without what is in its logs."""
+    """A task of a list: its state, without its logs' contents."""
     last = turn[-1]
     changed = last.ended_at or last.created_at
     stamp = timestamp_of(changed.timestamp() * 1000)
@@ -174,9 +186,9 @@ def summary(turn: list[Run]) -> Json:
 
 
 def page(principal: Principal, slug: str | None, query: Any) -> tuple[list[list[Run]], Json]:
-    """The tasks of a list, newest first, each as its runs; and what the answer says of the page.
+    """The tasks of a list, newest first, each as its runs; and the page's members of the answer.
 
-    Raises BadRequest for a bad page size or token.
+    Raises BadRequest for a bad page size, token or state.
     """
     size = page_size(query)
     rows = access.visible(principal).filter(purged_at=None, answers__isnull=True)
@@ -185,6 +197,8 @@ def page(principal: Principal, slug: str | None, query: Any) -> tuple[list[list[
         rows = rows.filter(agent__slug=start.find_agent(principal, slug).slug)
     if query.get("contextId"):
         rows = rows.filter(thread__thread_id=query["contextId"])
+    if state := wanted_state(query):
+        rows = rows.filter(status__in=_statuses(state))
     total = rows.order_by()[:MOST_COUNTED].count()
     newest = list(_before(rows, query.get("pageToken")).order_by("-journal_id")[: size + 1])
     listed = [
@@ -196,6 +210,22 @@ def page(principal: Principal, slug: str | None, query: Any) -> tuple[list[list[
     following = str(listed[-1][0].pk) if len(newest) > len(listed) else ""
     about = {"nextPageToken": following, "pageSize": size, "totalSize": total}
     return listed, about
+
+
+def wanted_state(query: Mapping[str, str]) -> str | None:
+    """The only state that a list is about. Raises BadRequest."""
+    state = query.get("status", "")
+    if state in ANY_STATE:
+        return None
+    if state not in (*STATES.values(), *OTHER_STATES):
+        raise _bad("status", "the name of a state of A2A's tasks")
+    return state
+
+
+def _statuses(state: str) -> list[Status]:
+    """Those of first runs whose task can be in that state: one that asked may have continued."""
+    own = [status for status, name in STATES.items() if name == state]
+    return [*own, Status.INTERRUPTED]
 
 
 def _number_that_fit(listed: list[list[Run]]) -> int:
@@ -211,7 +241,7 @@ def _before(rows: QuerySet[Run], token: str | None) -> QuerySet[Run]:
 
 
 def page_token(text: str) -> UUID:
-    """The key that a ``pageToken`` stands for. Raises BadRequest."""
+    """The key in a ``pageToken``. Raises BadRequest."""
     try:
         return UUID(text)
     except ValueError:

@@ -7,18 +7,18 @@ access, and a lost worker loses none.
 from collections.abc import Mapping
 from uuid import UUID
 
-from agui_project.errors import Conflict, NotFound
-from backends.postgres import clock
-from protocol.dialects.a2a.push import PushConfig
+from agui_host.backends.postgres import clock
+from agui_host.errors import Conflict, NotFound
+from agui_host.protocol.dialects.a2a.push import PushConfig
+from agui_host.security.addresses import check_url
+from agui_host.teams import audit
+from agui_host.teams.access import members
+from agui_host.teams.authentication import Principal
+from agui_host.teams.tenancy import TeamQuerySet
 from runs.access import access, sight
 from runs.access.dialects import a2a
 from runs.lifecycle.webhooks import pushes
-from runs.models import ACTIVE, Run, Webhook, WebhookDelivery
-from security.addresses import check_url
-from teams import audit
-from teams.access import members
-from teams.authentication import Principal
-from teams.tenancy import TeamQuerySet
+from runs.models import ACTIVE, Run, Status, Webhook, WebhookDelivery
 
 MOST = 10
 """Push notification configs of one task."""
@@ -71,7 +71,7 @@ def put(
         row.save(force_insert=True)
         if status not in ACTIVE:
             WebhookDelivery(
-                team=now.team, webhook=row, type=f"run.{status}", thread=first.thread_id,
+                team=now.team, webhook=row, type=Status(status).event, thread=first.thread_id,
                 run=last.pk, due_at=clock.now(),
             ).save(force_insert=True)  # fmt: skip
         audit.record(principal, now.team, "webhook.created", str(row.pk), task=str(first.pk))

@@ -1,23 +1,23 @@
-"""What CopilotKit's Intelligence client joins: a run, or a thread behind a cursor."""
+"""What CopilotKit's Intelligence client joins: a run, or a thread after a cursor."""
 
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from agui_project.errors import BadCursor, NotFound
-from protocol.dialects import copilot_channel as wire
-from protocol.errors import Invalid
+from agui_host.errors import BadCursor, NotFound
+from agui_host.protocol.dialects import copilot_channel as wire
+from agui_host.protocol.errors import Invalid
+from agui_host.teams.authentication import Principal
+from agui_host.teams.tenancy import TeamQuerySet
 from runs.access import access, cursors, sight
-from runs.lifecycle import joining
-from runs.lifecycle.joining import Cut
+from runs.lifecycle.logs import joining
+from runs.lifecycle.logs.joining import Cut
 from runs.models import ACTIVE, Run, Thread
-from teams.authentication import Principal
-from teams.tenancy import TeamQuerySet
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a channel sends: ``cut`` of the first run, then the rest of it and the other ``runs``.
+    """A channel's frames: ``cut`` of the first run, then the rest of it and the other ``runs``.
 
     Of a thread, ``replayed`` of the runs had ended by then; a
     run that the client has started itself is no replay: None.
@@ -41,7 +41,7 @@ def active_run_id(principal: Principal, thread: UUID) -> str | None:
 
 
 def reading(principal: Principal, thread: UUID, params: dict[str, Any]) -> Reading:
-    """What the parameters of a join ask for. Raises NotFound, Invalid, BadCursor, Purged."""
+    """The reading that a join's parameters ask for. Raises NotFound, Invalid, BadCursor, Purged."""
     newest = _runs(principal, thread).defer("input", "context", "result").first()
     if newest is None or sight.of(principal, newest):
         raise NotFound("There is no such thread.")

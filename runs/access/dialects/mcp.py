@@ -2,30 +2,31 @@
 
 from typing import Any
 from urllib.parse import quote, unquote
-from uuid import UUID
 
 import uuid6
 
-from agui_project.errors import NotFound
-from protocol.dialects.durations import timestamp_of
-from protocol.dialects.mcp import forms
-from protocol.dialects.mcp.result import INPUT_REQUIRED
-from protocol.dialects.room import Room, newest
-from protocol.errors import Invalid
-from protocol.input.fields import wrong
-from protocol.strict_json import dumps
+from agui_host.errors import NotFound
+from agui_host.protocol.dialects.durations import timestamp_of
+from agui_host.protocol.dialects.mcp import forms, rpc
+from agui_host.protocol.dialects.mcp.result import INPUT_REQUIRED
+from agui_host.protocol.dialects.room import Room, newest
+from agui_host.protocol.errors import Invalid
+from agui_host.protocol.input.fields import wrong
+from agui_host.protocol.strict_json import dumps
+from agui_host.runtimes import registry, team_agents
+from agui_host.runtimes.models import Agent
+from agui_host.teams.authentication import Principal
 from runs.access import access
 from runs.access.dialects import chats, tasks
 from runs.lifecycle import history, lifecycle
 from runs.models import ACTIVE, Run, Status, without_bodies
-from runtimes.models import Agent
-from teams.authentication import Principal
 
 Json = dict[str, Any]
-PAGE = 50
+MOST_RESOURCES = 300
+"""Clients walk through all pages before they show the first, so there is only one."""
 POLL_MS = 1_000
 RUN, THREAD = "agui://runs/", "agui://threads/"
-ARGUMENTS = {
+ARGUMENTS: Json = {
     "type": "object",
     "properties": {
         "message": {"type": "string", "description": "What to tell the agent."},
@@ -45,27 +46,53 @@ TEMPLATES = [
 
 def tools(principal: Principal) -> list[Json]:
     """The team's agents that are marked as tools and that the credential is for."""
-    access.require(principal, "view")
-    rows = Agent.objects.for_team(principal.team).filter(enabled=True, is_tool=True)
     return [
         {
             "name": agent.slug,
             "title": agent.name,
             "description": agent.description or agent.name,
-            "inputSchema": ARGUMENTS,
+            "inputSchema": _shown(_own_schema(agent)),
         }
-        for agent in rows.order_by("slug")
-        if principal.may_use(agent.slug)
+        for agent in _tools(principal)
     ]
 
 
+def _tools(principal: Principal) -> list[Agent]:
+    access.require(principal, "view")
+    rows = Agent.objects.for_team(principal.team).filter(enabled=True, is_tool=True)
+    return [agent for agent in rows.order_by("slug") if principal.may_use(agent.slug)]
+
+
+def _own_schema(agent: Agent) -> Json | None:
+    """The arguments that the agent itself describes, by its row or its code."""
+    entry = registry.all().get(agent.target or agent.slug) if agent.kind == "python" else None
+    own = agent.settings.get(team_agents.INPUT_SCHEMA) or (entry and entry.input_schema)
+    return own if isinstance(own, dict) else None
+
+
+def _shown(own: Json | None) -> Json:
+    """A tool's schema: the agent's own, with the thread to continue."""
+    if own is None:
+        return ARGUMENTS
+    thread = {"thread_id": ARGUMENTS["properties"]["thread_id"]}
+    return {**own, "type": "object", "properties": {**thread, **own.get("properties", {})}}
+
+
 def begin(
-    principal: Principal, name: str, text: str, thread: str | None, key: str | None, digest: str
+    principal: Principal, name: str, arguments: Any, key: str | None, digest: str
 ) -> list[Run]:
-    """Start the run of a call. Raises NotFound for an unknown tool, and what a start raises."""
-    if name not in [tool["name"] for tool in tools(principal)]:
+    """Start the run of a call. Raises NotFound for an unknown tool, and a start's errors."""
+    agent = next((agent for agent in _tools(principal) if agent.slug == name), None)
+    if agent is None:
         raise NotFound("There is no such tool.")
-    data: Json = {"threadId": thread or str(uuid6.uuid7())}
+    own = _own_schema(agent)
+    if own is None:
+        text, thread = rpc.text_of(arguments)
+        props: Json = {}
+    else:
+        values, thread = rpc.values_of(arguments, own)
+        text, props = rpc.as_message(values), {"arguments": values}
+    data: Json = {"threadId": thread or str(uuid6.uuid7()), "forwardedProps": props}
     data["messages"] = [{"role": "user", "content": text}]
     return [chats.begin(principal, data, agent=name, key=key, digest=digest).run]
 
@@ -95,7 +122,7 @@ def resume(
 
 
 def cancel(principal: Principal, task_id: str) -> list[Run]:
-    """Ask a task to stop; one that does not run stays as it is."""
+    """Ask a task to stop; an ended one stays as it is."""
     turn = tasks.find(principal, task_id, "cancel")
     lifecycle.cancel(turn[-1], principal)
     return turn
@@ -121,16 +148,10 @@ def task(turn: list[Run]) -> Json:
     }
 
 
-def resources(principal: Principal, cursor: Any) -> Json:
-    """A page of the runs that the caller may read, newest first."""
+def resources(principal: Principal) -> list[Json]:
+    """The newest runs that the caller may read, newest first."""
     rows = without_bodies(access.visible(principal).filter(purged_at=None))
-    if cursor is not None:
-        try:
-            rows = rows.filter(journal_id__lt=UUID(cursor))
-        except (ValueError, TypeError, AttributeError):
-            raise wrong("cursor", "the nextCursor of a page") from None
-    page = list(rows.order_by("-journal_id")[: PAGE + 1])
-    listed = [
+    return [
         {
             "uri": f"{RUN}{run.pk}",
             "name": str(run.pk),
@@ -138,10 +159,8 @@ def resources(principal: Principal, cursor: Any) -> Json:
             "description": f"A run in the thread {run.thread.thread_id}.",
             "mimeType": "text/plain",
         }
-        for run in page[:PAGE]
+        for run in rows.order_by("-journal_id")[:MOST_RESOURCES]
     ]
-    following = {"nextCursor": str(page[PAGE - 1].pk)} if len(page) > PAGE else {}
-    return {"resources": listed, **following}
 
 
 def resource(principal: Principal, uri: Any) -> Run | Json:

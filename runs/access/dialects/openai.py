@@ -1,33 +1,29 @@
-"""Runs as OpenAI's responses, and threads as its conversations; who may do what is as elsewhere."""
+"""Runs as OpenAI's responses and completions, agents as its models."""
 
 import json
-import re
 from typing import Any
 from uuid import UUID
 
 import uuid6
 
-from agui_project.errors import BadCursor, NotFound
-from backends.postgres import clock
+from agui_host.errors import BadCursor, NotFound
+from agui_host.protocol.dialects.fold import PLACES
+from agui_host.protocol.dialects.openai import items
+from agui_host.protocol.dialects.openai.chat import ChatCompletion
+from agui_host.protocol.dialects.openai.request import ResponseRequest
+from agui_host.protocol.dialects.openai.responses import PREFIX, Responses
+from agui_host.protocol.input.numbers import whole
+from agui_host.runtimes.models import Agent
+from agui_host.teams.authentication import Principal
 from events import journal
-from protocol.dialects.fold import PLACES
-from protocol.dialects.openai import items
-from protocol.dialects.openai.chat import ChatCompletion
-from protocol.dialects.openai.request import ChatCompletionRequest, ResponseRequest
-from protocol.dialects.openai.responses import PREFIX, Responses
-from protocol.ids import uuid7_seconds
-from protocol.input.numbers import whole
-from runs.access import access, sight, start
+from runs.access import access, cursors, sight, start
 from runs.access.dialects import chats
 from runs.lifecycle import lifecycle
 from runs.lifecycle.deletion import erasure
 from runs.models import Run
-from runtimes.models import Agent
-from teams.authentication import Principal
 
 Json = dict[str, Any]
-CONVERSATION = "conv_"
-_OURS = re.compile("conv_[0-9a-f]{12}7[0-9a-f]{19}")
+_MOST = 10**14
 ECHOED = ("instructions", "metadata", "background", "temperature", "top_p", "max_output_tokens")
 """Members of a request that its response repeats."""
 
@@ -35,7 +31,7 @@ ECHOED = ("instructions", "metadata", "background", "temperature", "top_p", "max
 def begin(principal: Principal, request: ResponseRequest, key: str | None) -> Run:
     """Start the run of a response. Raises NotFound for an unknown model, response or run."""
     if request.previous and (run := start.earlier(principal, key, request.digest)):
-        return run  # The previous response may have been deleted since.
+        return run  # The previous response can have been deleted since.
     data = dict(request.input)
     data["threadId"] = request.conversation or str(uuid6.uuid7())
     if request.previous:
@@ -45,12 +41,6 @@ def begin(principal: Principal, request: ResponseRequest, key: str | None) -> Ru
         data["forwardedProps"]["openai"]["conversation"] = request.conversation
     outcome = chats.begin(principal, data, agent=request.model, key=key, digest=request.digest)
     return outcome.run
-
-
-def begin_chat(principal: Principal, request: ChatCompletionRequest, key: str | None) -> Run:
-    """Start the run of a completion, in a thread of its own."""
-    data, digest = request.input, request.digest
-    return chats.begin(principal, data, agent=request.model, key=key, digest=digest).run
 
 
 def find(principal: Principal, response_id: str, action: str = "view") -> Run:
@@ -66,7 +56,7 @@ def find(principal: Principal, response_id: str, action: str = "view") -> Run:
 
 
 def cancel(principal: Principal, response_id: str) -> Run:
-    """Ask a run to stop; one that has ended stays as it is."""
+    """Ask a run to stop; an ended one stays as it is."""
     run = find(principal, response_id, "cancel")
     lifecycle.cancel(run, principal)
     return run
@@ -115,22 +105,23 @@ def chat(run: Run, *, with_usage: bool = False) -> ChatCompletion:
 
 
 def after(run: Run, text: str | None) -> int:
-    """The number of ``starting_after``; -1 for all. Raises BadCursor if nobody can have it."""
+    """The number of ``starting_after``; -1 for all. Raises BadCursor, Purged, Reset."""
     if text is None:
         return -1
-    if (number := whole(text, 0, (run.journal.head + 1) * PLACES - 1)) is None:
+    if (number := whole(text, 0, _MOST)) is None:
         raise BadCursor("starting_after is the sequence_number of an event of this response.")
+    cursors.place(run, number // PLACES)
     return number
 
 
 def input_items(principal: Principal, run: Run) -> list[Json]:
-    """What the run's request brought, newest first as in OpenAI's lists."""
+    """The input items of the run's request, newest first as in OpenAI's lists."""
     first = journal.read_after(run.pk, 0, 1).rows
     body = json.loads(first[0][2]).get("input") if first else None
     if body is None and sight.of(principal, run) is not None:
-        return []  # Only the log tells which messages are new to the thread.
+        return []  # Only the log shows which messages are new to the thread.
     messages = (body or json.loads(run.input))["messages"]
-    return [item for message in reversed(messages) if (item := items.of_message(message))]
+    return [item for message in reversed(messages) for item in reversed(items.of(message))]
 
 
 def models(principal: Principal) -> list[Json]:
@@ -145,25 +136,3 @@ def _model(agent: Agent) -> Json:
     created = int(agent.created_at.timestamp())
     owner = {"object": "model", "created": created, "owned_by": agent.team.slug}
     return {"id": agent.slug, **owner}
-
-
-def new_conversation(principal: Principal, body: Any) -> Json:
-    """A name for a thread, which its first response makes."""
-    access.require(principal, "run")
-    metadata = body.get("metadata") if isinstance(body, dict) else None
-    now = int(clock.now().timestamp())
-    return _conversation(CONVERSATION + clock.new_id().hex, now, metadata or {})
-
-
-def conversation(principal: Principal, name: str) -> Json:
-    """A conversation: a thread, or a name that was given out for one. Raises NotFound."""
-    thread = access.find_thread(principal, name)
-    if thread is not None:
-        return _conversation(name, int(thread.created_at.timestamp()), {})
-    if not _OURS.fullmatch(name):
-        raise NotFound("There is no such conversation.")
-    return _conversation(name, int(uuid7_seconds(UUID(name.removeprefix(CONVERSATION)))), {})
-
-
-def _conversation(name: str, created: int, metadata: Json) -> Json:
-    return {"id": name, "object": "conversation", "created_at": created, "metadata": metadata}

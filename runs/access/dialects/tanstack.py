@@ -5,19 +5,19 @@ from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any
 
-from agui_project.errors import BadCursor, Conflict, NotFound
-from backends.postgres import clock
-from protocol.dialects import tanstack
-from protocol.dialects.room import MOST_CHARACTERS, shortened
-from protocol.errors import Invalid
-from protocol.fold.fold import Fold
-from protocol.input.numbers import whole
-from protocol.strict_json import dumps
+from agui_host.backends.postgres import clock
+from agui_host.errors import BadCursor, Conflict, NotFound
+from agui_host.protocol.dialects import tanstack
+from agui_host.protocol.dialects.room import MOST_CHARACTERS, shortened
+from agui_host.protocol.errors import Invalid
+from agui_host.protocol.fold.fold import Fold
+from agui_host.protocol.input.numbers import whole
+from agui_host.protocol.strict_json import dumps
+from agui_host.teams.authentication import Principal
 from runs.access import access, cursors, start
 from runs.access.dialects import chats
 from runs.lifecycle import history, interrupts
 from runs.models import Run, Thread
-from teams.authentication import Principal
 
 Json = dict[str, Any]
 
@@ -25,10 +25,10 @@ MOST_MESSAGES = 5_000
 
 
 def named(principal: Principal, slug: str, run_id: str) -> Run:
-    """The run of that client's name; the client says no thread. Raises NotFound, Conflict.
+    """The run of that client's name; the client names no thread. Raises NotFound, Conflict.
 
     A name that two threads have is ambiguous; of several attempts it is the newest. The agent must
-    be one of the team's, but a thread may have runs of others.
+    be one of the team's, but a thread can have runs of others.
     """
     start.find_agent(principal, slug)
     newest = list(access.visible(principal).filter(run_id=run_id).order_by("-journal_id")[:2])
@@ -71,18 +71,18 @@ def _answer(messages: list[Json], active: Json | None, pending: Json | None, pag
 
 
 def _current(principal: Principal, thread: Thread) -> tuple[Fold, Run | None]:
-    """What the thread held before its active run, and that run."""
+    """The thread's fold before its active run, and that run."""
     while True:
         active = chats.active(principal, thread.thread_id)[:1]
         fold = history.current(thread.pk)
-        # A run that ended or began meanwhile may be in the fold, and would be shown twice or not
+        # A run that ended or began meanwhile can be in the fold, and would be shown twice or not
         # at all.
         if chats.active(principal, thread.thread_id)[:1] == active:
             return fold, active[0] if active else None
 
 
 def _brought(active: Run, before: list[Json]) -> list[Json]:
-    """What the active run's request added.
+    """The messages that the active run's request added.
 
     On the run's first content the client drops a last message of the assistant, for it takes it for
     a part of that run; if nothing was added, it gets an empty one to drop.

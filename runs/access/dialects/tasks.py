@@ -1,15 +1,15 @@
-"""Tasks of other protocols: a run, and those that continue it with answers, under its first id."""
+"""Tasks of other protocols: a run, and those runs that answer it, under its first id."""
 
 import json
 from typing import Any
 from uuid import UUID
 
-from agui_project.errors import NotFound
+from agui_host.errors import NotFound
+from agui_host.teams.authentication import Principal
 from runs.access import access, sight, start
 from runs.access.dialects import chats
 from runs.lifecycle import interrupts, turns
 from runs.models import InterruptStatus, Run
-from teams.authentication import Principal
 
 Json = dict[str, Any]
 
@@ -39,7 +39,7 @@ def of(principal: Principal, run: Run) -> list[Run]:
 
 
 def questions(run: Run) -> list[Json]:
-    """What a run waits for: its open interrupts, in wire form."""
+    """A run's open interrupts, in wire form."""
     rows = interrupts.ended_with(run).filter(status=InterruptStatus.OPEN)
     return [json.loads(row.question) for row in rows]
 
@@ -66,7 +66,7 @@ def answer(
     key: str | None,
     digest: str,
 ) -> list[Run]:
-    """Continue a task with answers to all that it asks. Raises what a start raises."""
+    """Continue a task with answers to all that it asks. Raises a start's errors."""
     asking = turn[-1]
     data: Json = {"threadId": asking.thread.thread_id, "messages": [], "resume": entries}
     data["forwardedProps"] = props

@@ -3,15 +3,16 @@
 import json
 from typing import Any
 
+from agui_host.protocol.dialects.ai_sdk.message import UIMessage, of_user
+from agui_host.protocol.dialects.ai_sdk.stream import Stream
+from agui_host.protocol.fold.fold import Fold
+from agui_host.teams.authentication import Principal
 from events import journal
-from protocol.dialects.ai_sdk.message import UIMessage, of_user
-from protocol.dialects.ai_sdk.stream import Stream
-from protocol.fold.fold import Fold
 from runs.access import access
 from runs.access.dialects import resumes
 from runs.lifecycle import history, turns
+from runs.lifecycle.logs import corrections
 from runs.models import ACTIVE, Run
-from teams.authentication import Principal
 
 Json = dict[str, Any]
 
@@ -19,7 +20,7 @@ Json = dict[str, Any]
 def of_thread(principal: Principal, thread_id: str) -> list[Json]:
     """The messages, oldest first; none for an unknown thread, whose name a page has just made up.
 
-    Those that a newer answer replaced are left out, and so are turns beyond ``turns.newest``.
+    Messages that a newer answer replaced are left out, and so are turns beyond ``turns.newest``.
     """
     thread = access.find_thread(principal, thread_id)
     if thread is None:
@@ -31,7 +32,7 @@ def of_thread(principal: Principal, thread_id: str) -> list[Json]:
     messages: dict[str, Json] = {}
     for turn in newest:
         for message in _turn(turn, current):
-            messages.setdefault(message["id"], message)
+            messages[message["id"]] = message  # An edited one is in two logs.
     return list(messages.values())
 
 
@@ -49,12 +50,14 @@ def _turn(turn: list[Run], current: set[str]) -> list[Json]:
     started = False
     for run in turn:
         body = json.loads(run.input)
+        now = corrections.of(run.pk, run.team_id, run.journal.head)
         for payload in journal.payloads(run.pk):
             event = json.loads(payload)
+            event = event if now is None else now.show(event)
             started = True
             if event["type"] == "RUN_STARTED":
                 body = event.get("input") or body
-            # A snapshot may have renamed what was streamed before it.
+            # A snapshot may have renamed parts streamed before it.
             retained = retained or event["type"] == "MESSAGES_SNAPSHOT"
             for chunk in stream.feed(event):
                 message.feed(chunk)

@@ -9,17 +9,17 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from agui_project.errors import Conflict, NotFound
-from protocol.input.run_agent_input import RunRequest
+from agui_host.errors import Conflict, NotFound
+from agui_host.protocol.input.run_agent_input import RunRequest
+from agui_host.teams import audit, authentication
+from agui_host.teams.access import members
+from agui_host.teams.actors import Actor
+from agui_host.teams.authentication import Principal
 from runs.access import access
 from runs.lifecycle.deletion.erasure import LegalHold
 from runs.lifecycle.files import references, uploads
 from runs.lifecycle.files.references import UnknownFile
 from runs.models import File, FileReference
-from teams import audit, authentication
-from teams.access import members
-from teams.actors import Actor
-from teams.authentication import Principal
 
 
 class FileInUse(Conflict):
@@ -50,7 +50,7 @@ def find(principal: Principal, file_id: UUID) -> File:
 
 
 def still_visible(principal: Principal, file_id: UUID) -> bool:
-    """Checked while a file is sent: the current credential, and what it may see."""
+    """Checked while a file is sent: the current credential, and its rights."""
     now = authentication.refreshed(principal)
     return now is not None and now.can("view") and visible(now).filter(pk=file_id).exists()
 

@@ -1,10 +1,10 @@
 """Archives for the caller: the parts of one, and a run from one."""
 
-from agui_project.errors import Conflict, Forbidden, NotFound
+from agui_host.errors import Conflict, Forbidden, NotFound
+from agui_host.teams.authentication import Principal
 from runs.access import access
 from runs.lifecycle.archive import form, imports
 from runs.models import ENDED, ImportedRun, Run
-from teams.authentication import Principal
 
 
 def opening(principal: Principal, run: Run) -> bytes:

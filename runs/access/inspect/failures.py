@@ -1,4 +1,4 @@
-"""Why a run failed, for those who may manage its agent, and for nobody else."""
+"""Why a run failed, only for people who may manage its agent."""
 
 import json
 from dataclasses import dataclass
@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from agui_project.errors import NotFound
+from agui_host.errors import NotFound
+from agui_host.teams.authentication import Principal
 from runs.access import access
 from runs.models import Failure, Run, Status, without_bodies
-from teams.authentication import Principal
 
 Details = dict[str, Any]
 MOST_ALIKE = 1_000

@@ -2,8 +2,8 @@
 
 from typing import TypedDict
 
+from agui_host.protocol.intake.findings import MEANINGS
 from events.models import Finding
-from protocol.intake.findings import MEANINGS
 from runs.models import Run
 
 MOST = 1_000

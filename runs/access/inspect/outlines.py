@@ -1,19 +1,19 @@
-"""The outline of a run for the caller: all of it, or what a link's readers may see."""
+"""The outline of a run for the caller: all of it, or a link's view."""
 
 import json
 from collections.abc import Mapping
 
-from agui_project.errors import BadCursor
+from agui_host.errors import BadCursor
+from agui_host.protocol.errors import Invalid
+from agui_host.protocol.input.numbers import whole
+from agui_host.protocol.strict_json import dumps
+from agui_host.protocol.views.outline import alone, linked
+from agui_host.protocol.views.redaction import Redaction
+from agui_host.teams.authentication import Principal
 from events import outlines
 from events.outlines import Slice
-from protocol.errors import Invalid
-from protocol.input.numbers import whole
-from protocol.strict_json import dumps
-from protocol.views.outline import alone, linked
-from protocol.views.redaction import Redaction
 from runs.access import cursors, sight
 from runs.models import Run
-from teams.authentication import Principal
 
 _MOST = 10**9 - 1
 

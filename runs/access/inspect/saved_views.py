@@ -6,14 +6,14 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from agui_project.errors import Conflict, NotFound
-from protocol.errors import Invalid
+from agui_host.errors import Conflict, NotFound
+from agui_host.protocol.errors import Invalid
+from agui_host.teams import audit
+from agui_host.teams.access import members
+from agui_host.teams.authentication import Principal
+from agui_host.teams.offboarding import Ended, Leaving
+from agui_host.teams.tenancy import TeamQuerySet
 from runs.models import SavedView
-from teams import audit
-from teams.access import members
-from teams.authentication import Principal
-from teams.offboarding import Ended, Leaving
-from teams.tenancy import TeamQuerySet
 
 MOST = 100
 """Views of one person, and of a team."""
@@ -99,7 +99,7 @@ def _to_change(principal: Principal, view_id: UUID) -> SavedView:
 
 
 def _save(row: SavedView, values: Mapping[str, Any]) -> None:
-    """The team's row is locked, so what is read here stays true."""
+    """The team's row is locked, so the values read here stay true."""
     for field in ("name", "query", "shared"):
         setattr(row, field, values.get(field, getattr(row, field)))
     for field in ("name", "query"):

@@ -3,15 +3,15 @@
 import json
 from collections.abc import Mapping
 
+from agui_host.protocol.errors import Invalid
+from agui_host.protocol.strict_json import dumps_any
+from agui_host.teams.authentication import Principal
 from events import states
 from events.outlines import SECONDS
 from events.states import History, StateAt
-from protocol.errors import Invalid
-from protocol.strict_json import dumps_any
 from runs.access import cursors, sight
 from runs.access.inspect.outlines import number
 from runs.models import Run
-from teams.authentication import Principal
 
 LONGEST_PATH = 2_000
 NOTHING = "{}"
@@ -34,7 +34,7 @@ def read(
 
 
 def history(principal: Principal, run: Run, query: Mapping[str, str]) -> History:
-    """The events that set what is at ``path``, of a run that the caller may view.
+    """The events that set the value at ``path``, of a run that the caller may view.
 
     ``after`` and ``at`` bound them. Raises BadCursor, Invalid, and Purged.
     """

@@ -2,9 +2,9 @@
 
 from django.db.models import Q
 
+from agui_host.teams.authentication import Principal
+from agui_host.teams.models import AuditEntry
 from runs.models import Grant, Run
-from teams.authentication import Principal
-from teams.models import AuditEntry
 
 MOST = 20
 SEARCHED = 5_000

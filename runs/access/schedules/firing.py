@@ -6,16 +6,16 @@ from uuid import UUID
 import structlog
 from django.db import InterfaceError, OperationalError, transaction
 
-from backends.postgres import scope, turns
-from protocol.errors import HostError, Invalid
+from agui_host.backends.postgres import scope, turns
+from agui_host.protocol.errors import HostError, Invalid
+from agui_host.teams import audit, authentication
+from agui_host.teams.actors import HOST
+from agui_host.teams.authentication import Principal
 from runs.access import start
 from runs.lifecycle import admission
 from runs.lifecycle.schedules import due, template, ticks
 from runs.lifecycle.schedules.due import Due
 from runs.models import Missed, Run, Schedule, StopReason
-from teams import audit, authentication
-from teams.actors import HOST
-from teams.authentication import Principal
 
 log = structlog.get_logger(__name__)
 MISSED = "missed"
@@ -32,7 +32,7 @@ def fire(occasion: Due) -> bool:
     with scope.limited(occasion.team), transaction.atomic():
         rows = Schedule.objects.filter(team=occasion.team).select_related("team__limits")
         locked = rows.select_for_update(of=("self",), skip_locked=True)
-        # Locked: another process fires it. Not due any more: another process has fired it.
+        # Locked: another process fires it. No longer due: another process has fired it.
         schedule = locked.filter(pk=occasion.schedule, next_at__lte=occasion.now).first()
         if schedule is None:
             return False
@@ -50,7 +50,7 @@ def _tick(schedule: Schedule, owner: Principal, now: datetime) -> None:
     try:
         rule = ticks.rule_of(schedule)
         tick, fires, following = ticks.decide(rule, schedule.next_at, now, Missed(schedule.missed))
-    except Invalid as broken:  # Another host's time zone, or one that has been abolished.
+    except Invalid as broken:  # Another host's time zone, or an abolished one.
         schedule.last_code, schedule.last_message = broken.code, broken.message
         schedule.next_at, schedule.stopped = None, StopReason.FINISHED
         schedule.save()
@@ -63,7 +63,7 @@ def _tick(schedule: Schedule, owner: Principal, now: datetime) -> None:
             schedule.last_code = schedule.last_message = ""
         except HostError as refused:
             schedule.last_code, schedule.last_message = refused.code, refused.message
-            # What the start would have done after its commit was rolled back with it.
+            # The start's work after its commit was rolled back with it.
             admission.look_again(schedule.team_id)
     schedule.next_at = following
     if following is None:

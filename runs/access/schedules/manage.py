@@ -10,17 +10,17 @@ from django.conf import settings
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
-from agui_project.errors import Conflict, NotFound
-from backends.postgres import clock
-from protocol.errors import Invalid
+from agui_host.backends.postgres import clock
+from agui_host.errors import Conflict, NotFound
+from agui_host.protocol.errors import Invalid
+from agui_host.teams import audit
+from agui_host.teams.access import members
+from agui_host.teams.authentication import Principal
+from agui_host.teams.offboarding import Ended, Leaving
+from agui_host.teams.tenancy import TeamQuerySet
 from runs.access import access, start
 from runs.lifecycle.schedules import due, template, ticks
-from runs.models import Run, Schedule, StopReason, Thread, ThreadPolicy, Visibility
-from teams import audit
-from teams.access import members
-from teams.authentication import Principal
-from teams.offboarding import Ended, Leaving
-from teams.tenancy import TeamQuerySet
+from runs.models import Run, Schedule, StopReason, Thread, ThreadPolicy
 
 SHOWN = 5
 """How many of the next ticks are shown."""
@@ -39,7 +39,7 @@ def visible(principal: Principal) -> TeamQuerySet[Schedule]:
     """The team's schedules, without those in other people's private threads. Raises Forbidden."""
     principal.require("schedule")
     threads = Thread.objects.for_team(principal.team).filter(thread_id=OuterRef("thread_id"))
-    private = threads.filter(visibility=Visibility.PRIVATE).exclude(creator=principal.actor_id)
+    private = threads.exclude(access.open_to(principal.actor_id))
     rows: TeamQuerySet[Schedule] = Schedule.objects.for_team(principal.team)
     if principal.agents is not None:
         rows = rows.filter(agent__in=list(principal.agents))
@@ -94,7 +94,7 @@ def change(principal: Principal, schedule_id: UUID, values: Mapping[str, Any]) -
         row = _locked(now, schedule_id)
         takes_over = set(values) - {"paused"} or not values.get("paused", True)
         if takes_over:
-            # All of it is checked with the rights of the new owner, not only what they change.
+            # All of it is checked with the rights of the new owner, not only the changes.
             row.runs_as, row.owner = principal.label, principal.actor_id
             _set(now, row, {"agent": row.agent, **values})
         if "paused" in values:
@@ -204,7 +204,7 @@ def _resume_or_pause(row: Schedule, *, paused: bool) -> None:
     if paused:
         row.next_at, row.stopped = None, StopReason.PAUSED
         return
-    # The clock of this machine may be behind that of the one that dealt with the last tick.
+    # The clock of this machine can be behind that of the one that dealt with the last tick.
     moment = max(filter(None, (clock.now(), row.last_tick)))
     rule = ticks.rule_of(row)
     if rule is None and row.run_at is not None and row.run_at <= moment:

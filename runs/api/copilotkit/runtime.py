@@ -1,7 +1,7 @@
 """The parts of CopilotKit's runtime contract that are plain JSON and no thread: info and stop.
 
 Taken from ``@copilotkit/runtime`` and ``@copilotkit/core`` 1.75; ``run`` and ``connect`` are
-streams (``web.consumers``).
+streams (``agui_host.web.consumers``).
 """
 
 from drf_spectacular.utils import extend_schema
@@ -9,11 +9,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from protocol.errors import Invalid
-from protocol.input.fields import wrong
+from agui_host.protocol.errors import Invalid
+from agui_host.protocol.input.fields import wrong
+from agui_host.teams.authentication import principal_of
 from runs.access import access, capabilities, start
 from runs.access.dialects import chats
-from teams.authentication import principal_of
 
 STOPPED = {"type": "RUN_ERROR", "message": "Run stopped by user", "code": "STOPPED"}
 """The text of CopilotKit's own runtime for a stopped run; the stored run ends as cancelled."""
@@ -24,7 +24,7 @@ class Info(APIView):
     """What CopilotKit asks of a runtime first."""
 
     def get(self, request: Request) -> Response:
-        """The team's agents and what they can do."""
+        """The team's agents and their capabilities."""
         principal = principal_of(request)
         access.require(principal, "view")
         return Response(capabilities.info(principal))

@@ -13,15 +13,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from agui_project.errors import BadCursor
-from protocol.errors import Invalid
-from protocol.input.numbers import whole
-from protocol.strict_json import dumps
+from agui_host.errors import BadCursor
+from agui_host.protocol.dialects import copilot_channel
+from agui_host.protocol.errors import Invalid
+from agui_host.protocol.input.numbers import whole
+from agui_host.protocol.strict_json import dumps
+from agui_host.teams.authentication import Principal, principal_of
 from runs.access import access, copilot_threads, start
-from runs.access.copilot_threads import Listed, Position
-from runs.lifecycle import joining
+from runs.access.copilot_threads import Listed, Place
+from runs.lifecycle.logs import joining
 from runs.models import Thread
-from teams.authentication import Principal, principal_of
 
 PAGE, LONGEST_PAGE = 50, 200
 EVENTS, MOST_EVENTS = 1_000, 5_000
@@ -90,10 +91,10 @@ class ThreadEvents(APIView):
         """The stored events of all runs, from the oldest, exactly as they were sent."""
         query = request.query_params
         limit = _limit(query.get("limit"), EVENTS, MOST_EVENTS)
-        after = _position(query["cursor"]) if query.get("cursor") else None
+        after = _place(query["cursor"]) if query.get("cursor") else None
         thread = access.find_thread(principal_of(request), thread_id)
         page, reached = copilot_threads.events(thread, after, limit) if thread else ([], None)
-        cursor = dumps(f"{reached.run}:{reached.seq}") if reached else "null"
+        cursor = dumps(f"{reached.run}:{reached.position.name}") if reached else "null"
         body = f'{{"events":[{",".join(page)}],"nextCursor":{cursor}}}'
         return HttpResponse(body, content_type="application/json")
 
@@ -138,9 +139,6 @@ def _standing(request: Request, thread_id: str) -> joining.ThreadState | None:
     return joining.standing(thread.pk) if thread else None
 
 
-MOST_SEQ = 10**10 - 1
-
-
 def _limit(value: str | None, default: int, most: int) -> int:
     if value is None:
         return default
@@ -156,8 +154,8 @@ def _uuid(text: str) -> UUID:
         raise BadCursor("This cursor does not belong to this list.") from None
 
 
-def _position(text: str) -> Position:
-    run, _, seq = text.partition(":")
-    if (number := whole(seq, 0, MOST_SEQ)) is None:
-        raise BadCursor("This cursor does not belong to this list.")
-    return Position(_uuid(run), number)
+def _place(text: str) -> Place:
+    try:
+        return Place(*copilot_channel.place_of(text))
+    except ValueError:
+        raise BadCursor("This cursor does not belong to this list.") from None

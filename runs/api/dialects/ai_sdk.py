@@ -1,6 +1,6 @@
 """A chat of the AI SDK: its messages for a page that loads, and the way to stop its run.
 
-The streams are in ``web/consumers/dialects/ai_sdk.py``.
+The streams are in ``agui_host/web/consumers/dialects/ai_sdk.py``.
 """
 
 from drf_spectacular.utils import extend_schema
@@ -8,9 +8,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from agui_host.teams.authentication import principal_of
 from runs.access import start
 from runs.access.dialects import chats, ui_messages
-from teams.authentication import principal_of
 
 
 @extend_schema(exclude=True)

@@ -1,1 +1,1 @@
-"""The files resource; bytes come and go through ``web/consumers/files``."""
+"""The files resource; bytes come and go through ``agui_host/web/consumers/files``."""

@@ -1,4 +1,4 @@
-"""The files resource: what is stored, and its end."""
+"""The files resource: stored files, and their end."""
 
 from uuid import UUID
 
@@ -9,14 +9,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from agui_host.teams.api.pages import FromReplica, NewestFirst
+from agui_host.teams.authentication import principal_of
 from runs.access.files import files
 from runs.api.files.serializers import FileSerializer
 from runs.models import File
-from teams.api.pages import NewestFirst
-from teams.authentication import principal_of
 
 
-class FileList(generics.ListAPIView[File]):
+class FileList(FromReplica, generics.ListAPIView[File]):
     """The files that you have uploaded, and those of the threads that you see, newest first."""
 
     serializer_class = FileSerializer

@@ -5,7 +5,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from protocol.input.file_references import PROVIDER
+from agui_host.protocol.input.file_references import PROVIDER
 from runs.models import File
 
 
@@ -42,7 +42,7 @@ class FileSerializer(serializers.ModelSerializer[File]):
 
     @extend_schema_field(SourceSerializer)
     def get_source(self, row: File) -> dict[str, str]:
-        """What a message part has as its ``source`` to refer to this file."""
+        """The ``source`` of a message part that refers to this file."""
         return {
             "type": "file",
             "value": str(row.pk),

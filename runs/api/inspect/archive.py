@@ -8,11 +8,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from protocol.dialects.tanstack import LINES
+from agui_host.protocol.dialects.tanstack import LINES
+from agui_host.teams.authentication import principal_of
 from runs.access import access
 from runs.access.inspect import archives
 from runs.api.serializers import RunSerializer
-from teams.authentication import principal_of
 
 
 class LinesParser(BaseParser):

@@ -9,12 +9,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from agui_host.teams.authentication import principal_of
 from runs.access.inspect import failures
-from teams.authentication import principal_of
 
 
 class CauseSerializer(serializers.Serializer[Any]):
-    """An exception, or one that caused it."""
+    """An exception, or its cause."""
 
     exception = serializers.CharField()
     message = serializers.CharField()
@@ -38,7 +38,7 @@ class LogLineSerializer(serializers.Serializer[Any]):
 
 
 class FailureSerializer(serializers.Serializer[Any]):
-    """``exception`` is null if the agent ended its run with an error event of its own."""
+    """``exception`` is null if the agent ended its run with its own error event."""
 
     exception = serializers.CharField(allow_null=True)
     message = serializers.CharField(allow_null=True)

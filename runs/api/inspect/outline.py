@@ -9,15 +9,15 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from agui_host.protocol.fold.outline import KINDS
+from agui_host.protocol.fold.outline_row import STATUSES
+from agui_host.protocol.views.redaction import Redaction
+from agui_host.teams.authentication import principal_of
 from events import outlines
 from events.outlines import Slice
-from protocol.fold.outline import KINDS
-from protocol.fold.outline_row import STATUSES
-from protocol.views.redaction import Redaction
 from runs.access import access, sharing
 from runs.access.inspect import outlines as rows
 from runs.api.comments import LinkAuthentication
-from teams.authentication import principal_of
 
 
 class RowSerializer(serializers.Serializer[Any]):

@@ -9,12 +9,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from agui_host.teams.api.bodies import Body
+from agui_host.teams.api.pages import NewestFirst
+from agui_host.teams.authentication import principal_of
 from runs.access.inspect import saved_views
 from runs.models import SavedView
 from runs.models.saved_view import LONGEST_NAME, LONGEST_QUERY
-from teams.api.bodies import Body
-from teams.api.pages import NewestFirst
-from teams.authentication import principal_of
 
 
 class SavedViewSerializer(serializers.ModelSerializer[SavedView]):
@@ -25,14 +25,14 @@ class SavedViewSerializer(serializers.ModelSerializer[SavedView]):
 
 
 class SavedViewFieldsSerializer(Body):
-    """What may be set on a view."""
+    """The fields of a view that can be set."""
 
     name = serializers.CharField(max_length=LONGEST_NAME)
     query = serializers.CharField(
         max_length=LONGEST_QUERY,
         allow_blank=True,
         required=False,
-        help_text="What stands behind the `?` of the runs list; names it does not know do nothing.",
+        help_text="The text after the `?` of the runs list; names it does not know do nothing.",
     )
     shared = serializers.BooleanField(required=False, help_text="For the whole team.")
 

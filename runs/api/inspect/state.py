@@ -10,9 +10,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from agui_host.teams.authentication import principal_of
 from runs.access import access
 from runs.access.inspect import states
-from teams.authentication import principal_of
 
 AT = OpenApiParameter("at", int, description="After this ``seq``; default the newest.")
 
@@ -59,7 +59,7 @@ class RunStateHistory(APIView):
         responses={200: StateHistorySerializer},
     )
     def get(self, request: Request, run_id: UUID) -> Response:
-        """The events that set what is at one place in the state, oldest first."""
+        """The events that set the value at one place in the state, oldest first."""
         principal = principal_of(request)
         run = access.find(principal, run_id)
         changes, through = states.history(principal, run, request.query_params.dict())

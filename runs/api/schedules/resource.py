@@ -9,7 +9,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from agui_project.kinds import starts
+from agui_host.kinds import starts
+from agui_host.teams.api.bodies import without_body
+from agui_host.teams.api.pages import NewestFirst
+from agui_host.teams.authentication import principal_of
 from runs.access.schedules import manage
 from runs.api.schedules.serializers import (
     ScheduleChangeSerializer,
@@ -20,13 +23,10 @@ from runs.api.schedules.serializers import (
 from runs.api.serializers import RunSerializer
 from runs.models import Schedule
 from runs.models.short import short
-from teams.api.bodies import without_body
-from teams.api.pages import NewestFirst
-from teams.authentication import principal_of
 
 
 class ScheduleList(generics.ListAPIView[Schedule]):
-    """The team's schedules, newest first, including those that have stopped."""
+    """The team's schedules, newest first, including stopped ones."""
 
     serializer_class = ScheduleRowSerializer
     pagination_class = NewestFirst

@@ -1,4 +1,4 @@
-"""Schedules as JSON, and what a team may set."""
+"""Schedules as JSON, and the fields that a team can set."""
 
 import json
 from datetime import datetime
@@ -7,13 +7,13 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from protocol.input.run_agent_input import MAX_ID
+from agui_host.protocol.input.run_agent_input import MAX_ID
+from agui_host.runtimes.models import ON_BUSY
+from agui_host.teams.api.bodies import Body
 from runs.access.schedules import manage
 from runs.lifecycle.schedules import ticks
 from runs.models import Missed, Schedule, StopReason, ThreadPolicy
 from runs.models.short import is_long, value
-from runtimes.models import ON_BUSY
-from teams.api.bodies import Body
 
 
 class LastTickSerializer(serializers.Serializer[Any]):
@@ -28,7 +28,7 @@ class LastTickSerializer(serializers.Serializer[Any]):
 
 
 class ScheduleSerializer(serializers.ModelSerializer[Schedule]):
-    """A schedule, its next runs, and what came of its last tick."""
+    """A schedule, its next runs, and the result of its last tick."""
 
     cron = serializers.SerializerMethodField()
     input = serializers.SerializerMethodField()
@@ -108,7 +108,7 @@ class ScheduleRowSerializer(ScheduleSerializer):
 
 
 class ScheduleFieldsSerializer(Body):
-    """What a team may set on a schedule."""
+    """The fields that a team can set on a schedule."""
 
     name = serializers.CharField(max_length=120, allow_blank=True, required=False)
     agent = serializers.SlugField(

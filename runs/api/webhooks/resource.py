@@ -11,6 +11,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from agui_host.teams.api.bodies import without_body
+from agui_host.teams.api.pages import FromReplica, NewestFirst
+from agui_host.teams.authentication import principal_of
 from runs.access import webhooks
 from runs.api.webhooks.serializers import (
     DeliverySerializer,
@@ -20,9 +23,6 @@ from runs.api.webhooks.serializers import (
     WebhookSerializer,
 )
 from runs.models import DeliveryStatus, Webhook, WebhookDelivery
-from teams.api.bodies import without_body
-from teams.api.pages import NewestFirst
-from teams.authentication import principal_of
 
 
 class WebhookList(generics.ListAPIView[Webhook]):
@@ -90,8 +90,8 @@ class DeliveryFilter(django_filters.FilterSet):
         fields: list[str] = []
 
 
-class Deliveries(generics.ListAPIView[WebhookDelivery]):
-    """What the webhook was told, or is still to be told, newest first."""
+class Deliveries(FromReplica, generics.ListAPIView[WebhookDelivery]):
+    """The webhook's deliveries, done and due, newest first."""
 
     serializer_class = DeliverySerializer
     pagination_class = NewestFirst

@@ -1,4 +1,4 @@
-"""Webhooks and deliveries as JSON, and what a team may set."""
+"""Webhooks and deliveries as JSON, and the fields that a team can set."""
 
 from datetime import datetime
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from agui_host.teams.api.bodies import Body
 from runs.models import DeliveryStatus, Webhook, WebhookDelivery
 from runs.models.webhook import EVENTS, Stop
-from teams.api.bodies import Body
 
 
 class WebhookSerializer(serializers.ModelSerializer[Webhook]):
@@ -43,7 +43,7 @@ class WebhookSecretSerializer(WebhookSerializer):
 
 
 class WebhookFieldsSerializer(Body):
-    """What a team may set on a webhook."""
+    """The fields that a team can set on a webhook."""
 
     url = serializers.CharField(max_length=2_000)
     events = serializers.ListField(

@@ -13,9 +13,9 @@ from uuid import UUID
 
 from django.core.signing import BadSignature, Signer
 
-from protocol.encoding import text_bytes
-from protocol.errors import Invalid
-from protocol.strict_json import dumps
+from agui_host.protocol.encoding import text_bytes
+from agui_host.protocol.errors import Invalid
+from agui_host.protocol.strict_json import dumps
 from runs.lifecycle.statements import figures
 from runs.models import ImportedRun, Run
 
@@ -57,7 +57,7 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """An archive whose seal is whole: its first line, what that says, and the events."""
+    """An archive whose seal is whole: its first line, that line's content, and the events."""
 
     opening: str
     about: About
@@ -100,7 +100,7 @@ def seal(team_id: UUID, digest: str) -> bytes:
 
 
 def read(body: bytes, team_id: UUID) -> Archive:
-    """The archive in a file. Raises BadArchive, which says what is wrong with it."""
+    """The archive in a file. Raises BadArchive, which names the fault."""
     lines = body.split(END)
     if not lines[0].startswith(OPENING):
         raise BadArchive("This is not the archive of a run; export one with ?format=archive.")

@@ -1,4 +1,4 @@
-"""Storing an archive as a run that has ended: in a thread of its own, and all of it or nothing."""
+"""Storing an archive as a run that has ended: in a new thread, and all of it or nothing."""
 
 import json
 from collections.abc import Iterator
@@ -7,18 +7,18 @@ from datetime import UTC, datetime
 import uuid6
 from django.db import transaction
 
+from agui_host.protocol.encoding import Record
+from agui_host.runtimes.models import Agent
+from agui_host.teams import audit
+from agui_host.teams.actors import Acting
+from agui_host.teams.limits import limits_of
+from agui_host.teams.models import Team
 from events import journal
 from events.journal import Claim
-from protocol.encoding import Record
 from runs.lifecycle import admission, jobs
 from runs.lifecycle.archive.form import About, Archive, BadArchive
 from runs.lifecycle.statements import figures
 from runs.models import EndedRun, ImportedRun, Run, Thread
-from runtimes.models import Agent
-from teams import audit
-from teams.actors import Acting
-from teams.limits import limits_of
-from teams.models import Team
 
 EARLIEST = datetime.min.replace(tzinfo=UTC).timestamp()
 LATEST = datetime.max.replace(tzinfo=UTC).timestamp()
@@ -28,7 +28,7 @@ LATEST = datetime.max.replace(tzinfo=UTC).timestamp()
 def store(team: Team, archive: Archive, importer: Acting) -> Run:
     """The imported run. Raises LimitReached, and BadArchive for an event of an impossible time.
 
-    The thread is a new one: the original may still be there, and goes on without this copy.
+    The thread is a new one: the original can still be there, and continues without this copy.
     """
     about = archive.about
     records = list(_records(archive))

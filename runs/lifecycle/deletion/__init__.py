@@ -1,1 +1,1 @@
-"""Deletion: what a team keeps for how long, and erasure on request."""
+"""Deletion: how long a team's data is kept, and erasure on request."""

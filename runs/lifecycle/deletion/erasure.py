@@ -7,18 +7,18 @@ are swept soon after (``events.purge``). Open streams are told to re-check acces
 import structlog
 from django.db import transaction
 
-from agui_project.errors import Conflict
-from backends.postgres import clock, scope
+from agui_host.backends.postgres import clock, scope
+from agui_host.errors import Conflict
+from agui_host.teams import audit
+from agui_host.teams.actors import Acting
+from agui_host.teams.models import Team
+from agui_host.teams.revocation import revoked
 from events import purge
 from events.models import Journal
 from runs.lifecycle import admission, descendants, lifecycle
 from runs.lifecycle.deletion import retention
 from runs.lifecycle.files import uploads
 from runs.models import ACTIVE, Run, Thread
-from teams import audit
-from teams.actors import Acting
-from teams.models import Team
-from teams.revocation import revoked
 
 log = structlog.get_logger(__name__)
 
@@ -36,7 +36,7 @@ class TeamBusy(Conflict):
 
 
 def erase_run(by: Acting, run: Run) -> None:
-    """Erase what a run sent; the messages of a thread with other runs stay in its history.
+    """Erase a run's events; the messages of a thread with other runs stay in its history.
 
     Raises LegalHold, and ThreadBusy while the run has not ended: cancel it first.
     """
@@ -50,7 +50,7 @@ def erase_run(by: Acting, run: Run) -> None:
         )
         if thread is None:
             return  # Another request was faster.
-        _check_hold(thread.team, thread)
+        check_hold(thread.team, thread)
         now = Run.objects.already_found().get(pk=run.pk)
         if now.status in ACTIVE:
             raise lifecycle.ThreadBusy(details=lifecycle.address(now))
@@ -74,7 +74,7 @@ def erase_thread(by: Acting | str, thread: Thread) -> None:
         locked = locked_rows.filter(pk=thread.pk).first()
         if locked is None:
             return  # Another request was faster.
-        _check_hold(locked.team, locked)
+        check_hold(locked.team, locked)
         for begun in Thread.objects.for_team(locked.team).filter(pk__in=descendants.of(locked)):
             erase_thread(by, begun)
         active = Run.objects.filter(thread=locked, status__in=ACTIVE).first()
@@ -96,7 +96,7 @@ def erase_team(team: Team) -> None:
     Its people's accounts stay. Raises LegalHold, also for one of its threads, and TeamBusy while
     runs have not ended. It is idempotent: call it again to resume.
     """
-    _check_hold(team)
+    check_hold(team)
     Team.objects.filter(pk=team.pk, archived_at=None).update(archived_at=clock.now())
     revoked(team.pk)
     for run in Run.objects.for_team(team).filter(status__in=ACTIVE).order_by("-pk"):
@@ -111,7 +111,8 @@ def erase_team(team: Team) -> None:
     log.info("team.erased", team=team.slug)
 
 
-def _check_hold(team: Team, thread: Thread | None = None) -> None:
+def check_hold(team: Team, thread: Thread | None = None) -> None:
+    """Raises LegalHold for a team or a thread from which nothing may be erased now."""
     if thread is not None:
         if thread.legal_hold or team.legal_hold:
             raise LegalHold

@@ -1,4 +1,4 @@
-"""Retention: what is older than its team's limit is purged, in small steps beside live runs.
+"""Retention: data older than its team's limit is purged, in small steps, while runs are live.
 
 First runs become tombstones (who, when, how it ended) and their logs are doomed: from then on
 readers get Purged. Then months in which nothing is left are dropped whole, and doomed rows of other
@@ -16,12 +16,16 @@ from uuid import UUID
 
 import structlog
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 
-from agui_project.errors import Conflict
-from backends.postgres import clock
+from agui_host.backends.postgres import clock
+from agui_host.errors import Conflict
+from agui_host.protocol.fold.fold import Fold
+from agui_host.protocol.ids import uuid7_floor
+from agui_host.teams.limits import limits_of
+from agui_host.teams.models import Team
 from events import partitions, purge
-from protocol.fold.fold import Fold
-from protocol.ids import uuid7_floor
+from events.models import SealedPart
 from runs.lifecycle import admission, feed, history
 from runs.lifecycle.files import references
 from runs.lifecycle.words import storing
@@ -35,13 +39,12 @@ from runs.models import (
     Thread,
     ThreadHistory,
 )
-from teams.limits import limits_of
-from teams.models import Team
 
 log = structlog.get_logger(__name__)
 
 REST = 2.0
 """Seconds of rest for each second of sweeping."""
+IS_SEALED = Exists(SealedPart.objects.filter(journal_id=OuterRef("pk")))
 THREADS = 200
 """How many threads of a team are purged before the next team's turn."""
 
@@ -51,7 +54,9 @@ def run_once(seconds: float = 3000.0) -> None:
     until = time.monotonic() + seconds
     for team in Team.objects.filter(legal_hold=False).order_by("pk"):
         if days := limits_of(team).retention_days:
-            _expire(team, clock.now() - timedelta(days=days), until)
+            before = clock.now() - timedelta(days=days)
+            _expire(team, before, until)
+            _expire_items(team, before, until)
     drop_months()
     while time.monotonic() < until and feed.sweep():
         pass
@@ -61,7 +66,7 @@ def run_once(seconds: float = 3000.0) -> None:
 def sweep(until: float) -> int:
     """Delete rows of doomed logs until ``time.monotonic()`` is ``until``; returns how many.
 
-    It rests longer than it works: readers and writers come first (benchmarks/purge.py).
+    It pauses longer than it works: readers and writers come first (benchmarks/purge.py).
     """
     total = 0
     while (began := time.monotonic()) < until:
@@ -74,13 +79,14 @@ def sweep(until: float) -> int:
 
 
 def drop_months() -> list[str]:
-    """Drop the months that are over and of which no run is retained; their names."""
+    """Drop the months that are over and of which no run is retained in rows; their names."""
     gone = []
     for month in partitions.past():
         retained = Run.objects.of_any_team().filter(
             pk__gte=month.low, pk__lt=month.high, purged_at=None
         )
-        if not retained.exists() and purge.drop(month):
+        in_rows = retained.filter(~IS_SEALED)
+        if not in_rows.exists() and purge.drop(month):
             log.info("partitions.dropped", name=month.name)
             gone.append(month.name)
     return gone
@@ -115,6 +121,24 @@ def _expired_threads(team: Team, before: datetime) -> Iterator[UUID]:
         after = page[-1][0]
 
 
+def _expire_items(team: Team, before: datetime, until: float) -> None:
+    """Empty the conversations without a log that clients last changed before that time."""
+    unpurged = Run.objects.for_team(team).filter(thread=OuterRef("thread"), purged_at=None)
+    over = ThreadHistory.objects.filter(
+        ~Exists(unpurged), thread__team=team, thread__legal_hold=False, rewritten_at__lt=before
+    )
+    while time.monotonic() < until:
+        with transaction.atomic():
+            # A run that starts meanwhile waits for the thread, and finds the conversation empty.
+            threads = Thread.objects.for_team(team).filter(pk__in=over.values("thread"))
+            free = threads.select_for_update(skip_locked=True, no_key=True, of=("self",))
+            ids = list(free.values_list("pk", flat=True)[:THREADS])
+            emptied = {"fold": Fold().dump(), "rewritten_at": None}
+            if not over.filter(thread__in=ids).update(**emptied):
+                return
+        log.info("retention.items_removed", team=team.slug, threads=len(ids))
+
+
 def purge_thread(thread_id: UUID, before: datetime) -> int:
     """Purge the oldest runs of a thread that ended before that time; returns how many.
 
@@ -142,7 +166,7 @@ def purge_thread(thread_id: UUID, before: datetime) -> int:
 
 
 def purge_run(run: Run) -> None:
-    """Purge one ended run, under its thread's lock; what it said stays in the thread's history.
+    """Purge one ended run, under its thread's lock; its messages stay in the thread's history.
 
     Raises Conflict while an earlier run has not ended: the history is made in their order.
     """

@@ -6,13 +6,13 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import Q, QuerySet
 
-from agui_project import links
-from agui_project.errors import NotFound
-from backends.postgres import clock
-from protocol.input import file_references
-from protocol.input.run_agent_input import RunRequest
+from agui_host import links
+from agui_host.backends.postgres import clock
+from agui_host.errors import NotFound
+from agui_host.protocol.input import file_references
+from agui_host.protocol.input.run_agent_input import RunRequest
+from agui_host.teams.models import Team
 from runs.models import File, FileReference, Thread
-from teams.models import Team
 
 MOST = 1_000
 """How many files one input can refer to."""
@@ -37,7 +37,7 @@ class UnknownFile(NotFound):
 
 
 def hosts() -> tuple[str, ...]:
-    """What the addresses of this host's files may begin with."""
+    """The possible beginnings of the addresses of this host's files."""
     return (links.absolute(""),)
 
 
@@ -61,7 +61,7 @@ def of_thread(thread_id: UUID) -> QuerySet[File]:
 
 
 def check(parent: Thread, request: RunRequest) -> None:
-    """Let a run pass on the files of its own thread, and no others. Raises UnknownFile."""
+    """Let a run pass on the files in its own thread, and no others. Raises UnknownFile."""
     if ids := of_input(request):
         known = of_thread(parent.pk).filter(pk__in=ids).values_list("pk", flat=True)
         if unknown := set(ids) - set(known):
@@ -87,6 +87,6 @@ def record(thread: Thread, request: RunRequest) -> None:
 
 
 def release(run_ids: Collection[UUID]) -> None:
-    """Forget what the threads of these runs refer to, where every run is purged."""
+    """Forget the references of these runs' threads, where every run is purged."""
     with connection.cursor() as cursor:
         cursor.execute(RELEASE, [list(run_ids)])

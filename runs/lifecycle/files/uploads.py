@@ -9,12 +9,12 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Sum
 
-from agui_project.errors import Conflict
-from backends.file_store import file_store
-from backends.postgres import clock
+from agui_host.backends.file_store import file_store
+from agui_host.backends.postgres import clock
+from agui_host.errors import Conflict
+from agui_host.teams.actors import Actor
+from agui_host.teams.models import Team
 from runs.models import File
-from teams.actors import Actor
-from teams.models import Team
 
 log = structlog.get_logger(__name__)
 BATCH = 100
@@ -71,7 +71,7 @@ def complete(file: File, name: str, media_type: str, size: int, sha256: str) -> 
 
 
 def expire(file: File) -> None:
-    """End a file in the caller's transaction: nobody sees it any more, and it is swept."""
+    """End a file in the caller's transaction: it is invisible from then on, and is swept."""
     File.objects.already_found().filter(pk=file.pk).update(
         stored_at=None, sha256="", expires_at=clock.now()
     )

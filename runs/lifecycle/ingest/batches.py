@@ -13,26 +13,25 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models.functions import Now
 
-from agui_project.errors import Conflict, MethodNotAllowed, Unavailable
-from backends import work
-from backends.postgres import clock
-from events import findings
+from agui_host.backends import epochs, work
+from agui_host.backends.postgres import clock
+from agui_host.errors import Conflict, MethodNotAllowed, Unavailable
+from agui_host.protocol.encoding import Record
+from agui_host.protocol.errors import BadRequest, RunErrorCode
+from agui_host.protocol.intake.fed import EventRefused, FedIntake
+from agui_host.teams.limits import LimitReached, Limits, limits_of
+from events import findings, journal
 from events.journal import Claim
 from events.models import Journal
-from protocol.encoding import Record
-from protocol.errors import BadRequest, RunErrorCode
-from protocol.intake.fed import EventRefused, FedIntake
 from runs.lifecycle import admission, ending, jobs, lifecycle, repetition
 from runs.lifecycle.ending import IllegalTransition
 from runs.lifecycle.ingest import intakes, producers
 from runs.lifecycle.ingest.producers import Place
 from runs.lifecycle.lifecycle import Claimed
-from runs.models import Ingest, Run, Status
-from runtimes.models import EXTERNAL
-from teams.limits import LimitReached, Limits, limits_of
+from runs.models import ACTIVE, Ingest, Run, Status
 
 log = structlog.get_logger(__name__)
 
@@ -104,7 +103,7 @@ def take(run: Run, place: Place | None, events: Sequence[Any], *, closes: bool) 
     Raises StaleEpoch, SequenceGap, StreamClosed, EventRefused, LimitReached, MethodNotAllowed for a
     run of a hosted agent, Unavailable for one that waits for its turn.
     """
-    if run.agent.kind != EXTERNAL:
+    if not run.agent.is_fed:
         raise MethodNotAllowed("Only a run of an external agent can be fed.")
     try:
         with transaction.atomic():
@@ -171,7 +170,7 @@ def _taken(
     intake = intakes.fed(run, ingest, stored)
     if clock.now() > ingest.ends_at:
         records = intake.fail(RunErrorCode.TIMEOUT, "The run took longer than it may.")
-        _append(run, Claim(run.pk, ingest.generation, stored.head), records, intake)
+        _append(run, _claim(run, ingest, stored), records, intake)
         return None
     try:
         records = intake.take(events, ends=closes)
@@ -191,7 +190,7 @@ def _taken(
         seen_at=Now(),
         paced_until=ingest.paced_until,
     )
-    _append(run, Claim(run.pk, ingest.generation, stored.head), records, intake)
+    _append(run, _claim(run, ingest, stored), records, intake)
     if not intake.ended:
         size = stored.bytes + sum(len(record.payload) for record in records)
         transaction.on_commit(lambda: intakes.keep(run, intake, size))
@@ -207,9 +206,22 @@ def _opened(run: Run) -> Ingest | None:
         return ingest
     # Read behind the ingest: a run without one that goes on is just being opened by a worker.
     run.refresh_from_db(fields=["status"])
-    if run.status in (Status.QUEUED, Status.RUNNING):
+    if run.status in ACTIVE:
         raise Unavailable("A worker is opening the run; send the batch again.")
     return None
+
+
+def _claim(run: Run, ingest: Ingest, stored: Journal) -> Claim:
+    """The right to append; in a new epoch a new one, since events may have been lost."""
+    if connection.connection.is_pooled:  # a session of a pooler does not say whose it is now
+        epochs.read(connection.connection)
+    epoch = stored.written.at(stored.head + 1).epoch
+    if epoch == epochs.latest:
+        return Claim(run.pk, ingest.generation, stored.head, epoch)
+    if (claim := journal.take_over(run.pk)) is None:
+        raise IllegalTransition
+    Ingest.objects.filter(pk=run.pk).update(generation=claim.generation)
+    return claim
 
 
 def _append(run: Run, claim: Claim, records: Sequence[Record], intake: FedIntake) -> None:

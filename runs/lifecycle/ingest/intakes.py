@@ -1,4 +1,4 @@
-"""Intakes of runs: of one that was just claimed, and of one that is fed batch by batch."""
+"""Intakes of runs: of a run that was just claimed, and of a run that is fed batch by batch."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -7,17 +7,18 @@ from uuid import UUID
 
 from django.conf import settings
 
-from backends.postgres import clock
-from backends.shelf import Shelf
+from agui_host.backends import epochs
+from agui_host.backends.postgres import clock
+from agui_host.backends.shelf import Shelf
+from agui_host.protocol.encoding import Record
+from agui_host.protocol.intake.fed import FedIntake
+from agui_host.protocol.intake.intake import Intake
+from agui_host.runtimes.models import Policy
+from agui_host.teams.limits import Limits, limits_of
 from events import journal
 from events.models import Journal
-from protocol.encoding import Record
-from protocol.intake.fed import FedIntake
-from protocol.intake.intake import Intake
 from runs.lifecycle import history
 from runs.models import Ingest, Run
-from runtimes.models import Policy
-from teams.limits import Limits, limits_of
 
 I = TypeVar("I", bound=Intake)  # noqa: E741
 
@@ -44,13 +45,15 @@ def new(
         max_text=settings.AGUI_MAX_TEXT_BYTES,
         repair=run.agent.policy == Policy.REPAIR,
         states=True,
+        raw=run.agent.raw,
+        rules=run.agent.questions,
         history=messages,
         clock=clock.seconds,
     )
 
 
 def opening(intake: Intake, state: Any) -> list[Record]:
-    """RUN_STARTED and the state: a client may hold an older one, but deltas need this one."""
+    """RUN_STARTED and the state: a client can hold an older one, but deltas need this one."""
     records = intake.start()
     if state not in (None, {}):
         intake.past.expect_state()
@@ -63,7 +66,7 @@ def fed(run: Run, ingest: Ingest, log: Journal) -> FedIntake:
 
     Takes it out of the recent ones: a batch that is not committed, nor refused, leaves it unusable.
     """
-    intake = _recent.pop(run.pk)
+    intake = _recent.pop((run.pk, epochs.latest))
     if intake is None or intake.head > log.head:
         intake = _from_the_start(run)
     while intake.head < log.head:
@@ -84,15 +87,17 @@ def restored(run: Run) -> FedIntake | None:
 
 def keep(run: Run, intake: FedIntake, size: int) -> None:
     """Keep an intake whose batch was committed or refused; ``size`` is its log's in bytes."""
-    _recent.put(run.pk, intake, run.team_id, size)
+    _recent.put((run.pk, epochs.latest), intake, run.team_id, size)
 
 
 def _from_the_start(run: Run) -> FedIntake:
     body = json.loads(run.input)
     past = history.current(run.thread_id).messages
     fresh = history.merge(past, body["messages"]).fresh
-    echo = {"state": body["state"], "messages": fresh}
+    echo = {"state": body["state"], "messages": fresh, "tools": body.get("tools", [])}
     return new(FedIntake, run, limits_of(run.team_id), echo, [*past, *fresh])
 
 
-_recent: Shelf[UUID, FedIntake] = Shelf(process=MOST_BYTES, team=OF_A_TEAM, most=MOST_INTAKES)
+Key = tuple[UUID, int]
+"""A run and an epoch: in another one its events can be others."""
+_recent: Shelf[Key, FedIntake] = Shelf(process=MOST_BYTES, team=OF_A_TEAM, most=MOST_INTAKES)

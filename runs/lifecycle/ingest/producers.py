@@ -7,7 +7,7 @@ stored once, and a producer that was replaced learns it.
 
 from dataclasses import dataclass
 
-from agui_project.errors import Conflict, Forbidden
+from agui_host.errors import Conflict, Forbidden
 
 LONGEST_ID = 255
 MOST = 2**53 - 1
@@ -37,12 +37,12 @@ class Place:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What an accepted batch is answered with."""
+        """The headers of the answer to an accepted batch."""
         return {EPOCH: str(self.epoch), SEQ: str(self.seq)} if self.epoch >= 0 else {}
 
 
 def is_new(stored: Place, place: Place) -> bool:
-    """Whether the batch follows the ``stored`` one; False for one that was stored before.
+    """Whether the batch follows the ``stored`` one; False for a repeated one.
 
     Raises StaleEpoch, and SequenceGap, also for a new epoch that does not begin with 0.
     """

@@ -1,1 +1,1 @@
-"""Schedules: when the next tick is, what happens to missed ticks, and what a tick starts."""
+"""Schedules: when the next tick is, what happens to missed ticks, and a tick's run."""

@@ -1,4 +1,4 @@
-"""Which schedules are due, and those that stop."""
+"""Schedules that are due, and those stopping."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -7,9 +7,9 @@ from uuid import UUID
 
 from django.db import connection
 
+from agui_host.teams import audit
+from agui_host.teams.actors import Acting
 from runs.models import Schedule, StopReason
-from teams import audit
-from teams.actors import Acting
 
 # One schedule of each team at a time, its longest due. The teams take turns: the team that was
 # served last comes last, however long its ticks have been due. The clock is the database's, so it

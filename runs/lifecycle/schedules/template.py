@@ -5,11 +5,11 @@ from datetime import datetime
 from typing import Any
 from uuid import uuid4, uuid5
 
-from protocol.errors import Invalid
-from protocol.input import run_agent_input
-from protocol.input.fields import rename
-from protocol.input.run_agent_input import RunRequest
-from protocol.strict_json import dumps
+from agui_host.protocol.errors import Invalid
+from agui_host.protocol.input import run_agent_input
+from agui_host.protocol.input.fields import rename
+from agui_host.protocol.input.run_agent_input import RunRequest
+from agui_host.protocol.strict_json import dumps
 from runs.lifecycle.schedules import ticks
 from runs.models import Schedule, ThreadPolicy
 
@@ -20,7 +20,7 @@ PER_RUN = ("threadId", "runId", "resume")
 def stored(value: Any) -> str:
     """An input as a schedule stores it. Raises Invalid for what cannot be the same in each run.
 
-    Messages lose their ids: one that a thread has already says nothing new there.
+    Messages lose their ids: a message that a thread already has would add nothing.
     """
     if not isinstance(value, dict):
         raise Invalid("The input must be an object: a RunAgentInput.", details={"path": "input"})

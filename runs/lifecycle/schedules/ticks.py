@@ -10,14 +10,14 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
-from backends.postgres import clock
-from protocol.errors import Invalid
+from agui_host.backends.postgres import clock
+from agui_host.protocol.errors import Invalid
 from runs.models import Missed, Schedule
 
 LONGEST = 200
 FIELDS = re.compile(r"[0-9A-Za-z*,/#-]+(\s+[0-9A-Za-z*,/#-]+){4}", re.ASCII)
 ON_TIME = timedelta(seconds=60)
-"""A tick that is later than this was missed; what a worker's restart delays is on time."""
+"""A tick that is later than this was missed; a delay by a worker's restart is on time."""
 MOST_MISSED = 100
 """How many missed ticks ``all`` makes up, the newest."""
 SOME_DAY = datetime(2000, 1, 1, tzinfo=UTC)
@@ -30,7 +30,7 @@ LOOKED_AHEAD = timedelta(days=731)
 class Cron:
     """A cron expression of five fields in a time zone.
 
-    As in Debian's cron, a time that the clocks skip counts as the next one that there is, and a
+    As in Debian's cron, a time that the clocks skip counts as the next existing one, and a
     time that comes twice counts once, unless the expression is for every hour.
     """
 
@@ -46,10 +46,10 @@ class Cron:
         return list(islice(self.every(moment), count))
 
     def newest(self, until: datetime, count: int, since: datetime) -> list[datetime]:
-        """The last ``count`` ticks up to ``until``, of those that are not before ``since``."""
+        """The last ``count`` ticks up to ``until``, not before ``since``."""
         floor = since
         earlier = CronSim(self.expression, until.astimezone(self.zone), reverse=True)
-        # The walk back and the walk forward may differ by the hour that a clock skips or repeats,
+        # The walk back and the walk forward can differ by the hour that a clock skips or repeats,
         # so one step more only bounds the walk forward, which decides.
         for tick in islice(earlier, count + 1):
             floor = max(since, tick.astimezone(UTC))
@@ -66,7 +66,7 @@ class Cron:
         """All ticks after ``moment``. Raises Invalid where 50 years come without one."""
         try:
             for local in CronSim(self.expression, moment.astimezone(self.zone)):
-                # In an hour that comes twice, cronsim may begin with a tick of its first time.
+                # In an hour that comes twice, cronsim can begin with a tick of its first time.
                 if (tick := local.astimezone(UTC)) > moment:
                     yield tick
         except (CronSimError, OverflowError):

@@ -6,10 +6,10 @@ from uuid import UUID
 
 from django.db import connection
 
-from runtimes.models import Agent
+from agui_host.runtimes.models import Agent
 
 FIELDS = ["team_id", "id", "slug", "name", "kind", "on_busy"]  # in the model's order
-# The function is in migration 0021.
+# The function is in runs/sql/start.sql.
 AGENT = f"""
 select {", ".join(FIELDS)}
   from agui_agent(%(team)s, %(wanted)s, %(or_default)s, %(only_agents)s::text[])

@@ -9,21 +9,21 @@ from uuid import UUID
 
 from django.db import connection
 
-from backends import epochs, tracing
-from backends.postgres import clock
+from agui_host.backends import epochs, tracing
+from agui_host.backends.postgres import clock
+from agui_host.protocol.input.run_agent_input import RunRequest
+from agui_host.protocol.strict_json import dumps
+from agui_host.security.requester import ADDRESS
+from agui_host.teams.actors import Actor
+from agui_host.teams.limits import Limits
+from agui_host.teams.models import Team
 from events.models import Journal
-from protocol.input.run_agent_input import RunRequest
-from protocol.strict_json import dumps
 from runs.lifecycle import admission
-from runs.lifecycle.statements import agents
+from runs.lifecycle.statements import agents, new_run
 from runs.lifecycle.statements.agents import AgentChoice
 from runs.models import Run, Thread
-from security.requester import ADDRESS
-from teams.actors import Actor
-from teams.limits import Limits
-from teams.models import Team
 
-# The function is in migration 0021.
+# The function is in runs/sql/start.sql.
 START = """
 select agent, agent_slug, agent_name, agent_kind, agent_on_busy, made, job from agui_start(
     %(team)s, %(wanted)s, %(or_default)s, %(only_agents)s::text[],
@@ -55,18 +55,15 @@ def start(
         created_by=starter.label,
         creator=starter.actor_id,
     )
-    run = Run(
-        journal=Journal(id=new_id or clock.new_id(), epoch=epochs.latest),
+    journal = Journal(id=new_id or clock.new_id(), epoch=epochs.latest)
+    run = new_run.of_request(
+        journal,
+        thread,
+        request,
+        starter,
         team=team,
-        thread=thread,
-        run_id=request.run_id,
-        parent_run_id=request.body.get("parentRunId"),
-        protocol_version=request.body.get("protocolVersion"),
         input=dumps(request.body),
         idempotency_key=key,
-        request_digest=request.digest,
-        started_by=starter.label,
-        starter=starter.actor_id,
     )
     with admission.refusing(limits), connection.cursor() as cursor:
         cursor.execute(START, _values(run, choice, limits))

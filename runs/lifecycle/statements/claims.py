@@ -11,23 +11,25 @@ from uuid import UUID, uuid4
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Exists, OuterRef
 
-from backends.postgres import clock
-from backends.postgres.compiled import Compiled
+from agui_host.backends import epochs
+from agui_host.backends.postgres import clock
+from agui_host.backends.postgres.compiled import Compiled
+from agui_host.protocol.encoding import Record
+from agui_host.protocol.fold.fold import Fold
+from agui_host.protocol.intake.intake import Intake
+from agui_host.teams.limits import Limits, limits_of
 from events import journal
 from events.journal import Batch, Claim
-from protocol.encoding import Record
-from protocol.fold.fold import Fold
-from protocol.intake.intake import Intake
 from runs.lifecycle import history, interrupts
 from runs.lifecycle.history import Prepared
 from runs.lifecycle.ingest import intakes
 from runs.lifecycle.statements import known_rows
 from runs.lifecycle.statuses import leading_to
 from runs.models import Run, Status, Thread
-from runtimes.models import EXTERNAL
-from teams.limits import Limits, limits_of
 
-CLAIM = "select generation, head, asked from agui_claim(%(run)s, %(at)s, %(from)s)"
+CLAIM = f"""
+select generation, head, asked, {journal.EPOCH} from agui_claim(%(run)s, %(at)s, %(from)s)
+"""  # noqa: S608
 NOT_QUEUED = "AG002"
 
 
@@ -80,7 +82,7 @@ def claim(run_id: UUID, at: datetime | None = None, *, begins: bool = False) -> 
     run, is_first = _read(run_id)
     past = Fold() if is_first else history.current(run.thread_id, run.thread)
     now = at or clock.now()
-    begins = begins and run.agent.kind != EXTERNAL
+    begins = begins and not run.agent.is_fed
 
     def attempt() -> Claimed | None:
         if is_first and not connection.in_atomic_block:
@@ -112,7 +114,7 @@ def of_fresh_thread(row: Mapping[str, Any], at: datetime) -> Claimed:
     ``row`` is one of its rows, with a generation.
     """
     run = _first_run(row)
-    claim = Claim(run.pk, row["generation"], 0)
+    claim = Claim(run.pk, row["generation"], 0, epochs.latest)
     start = _start_of(run, Fold(), begins=False)
     return _claimed(run, Taken(claim, has_questions=False), at, start)
 
@@ -190,7 +192,8 @@ def _take(run_id: UUID, at: datetime, records: Sequence[Record] = ()) -> Taken |
         raise NotQueued from None
     if row is None:
         return None
-    return Taken(Claim(run_id, row[0], row[1] + len(records)), row[2])
+    claim = Claim(run_id, row[0], row[1] + len(records), epochs.learn(row[3]))
+    return Taken(claim, row[2])
 
 
 def _begin(taken: Taken, records: Sequence[Record]) -> Taken:
@@ -216,6 +219,7 @@ def _claimed(run: Run, taken: Taken, now: datetime, start: Beginning) -> Claimed
     claim, opening = taken.claim, None
     if start.records:
         opening = Batch(
-            run.pk, claim.generation, claim.head + 1 - len(start.records), start.records
-        )
+            run.pk, claim.generation, claim.head + 1 - len(start.records), start.records,
+            claim.epoch,
+        )  # fmt: skip
     return Claimed(claim, run, start.prepared, start.limits, questions, start.intake, opening)

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from backends.postgres import clock
+from agui_host.backends.postgres import clock
 from events.writer.lease import Statement
 from runs.lifecycle.statements import figures
 from runs.lifecycle.statuses import leading_to

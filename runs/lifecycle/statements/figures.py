@@ -1,10 +1,10 @@
-"""The figures of a run, which are stored with its end: what it did, took and cost."""
+"""The figures of a run, which are stored with its end: its work, time and cost."""
 
 from collections.abc import Iterable, Mapping
 from math import isfinite
 from typing import Any
 
-from protocol.intake.tally import Tally
+from agui_host.protocol.intake.tally import Tally
 
 NAMES = ("tool_calls", "subagents", "tokens_in", "tokens_out", "cost", "queued_ms", "ttft_ms")
 """The columns, as they stand in the row of a run."""

@@ -10,9 +10,9 @@ from uuid import UUID
 
 from django.db import connection
 
-from protocol.deep_copy import deep_copy
-from runtimes.models import Agent
-from teams.models import Team
+from agui_host.protocol.deep_copy import deep_copy
+from agui_host.runtimes.models import Agent
+from agui_host.teams.models import Team
 
 MOST = 1_000
 FIELDS = [field.attname for field in Agent._meta.concrete_fields]

@@ -13,14 +13,16 @@ from uuid import UUID
 
 from django.db import connection, models
 
-from backends import epochs, tracing
-from backends.postgres import clock
+from agui_host.backends import epochs, tracing
+from agui_host.backends.postgres import clock
+from agui_host.protocol.ids import above
+from agui_host.protocol.input.run_agent_input import RunRequest
+from agui_host.teams.actors import Actor
+from agui_host.teams.limits import Limits
+from agui_host.teams.models import AuditEntry
 from events.models import Journal
-from protocol.ids import above
 from runs.lifecycle import admission
-from runs.models import Run
-from teams.limits import Limits
-from teams.models import AuditEntry
+from runs.models import Run, Thread
 
 # No row, and then nothing by the following statements, if the thread has a run with a higher id.
 RUN = """
@@ -46,6 +48,26 @@ update procrastinate_jobs
  where id = (select job_id from runs_run where journal_id = %(run)s)
 """
 BY_THE_DATABASE = frozenset({"created_at", "at", "epoch", "marks"})
+
+
+def of_request(
+    journal: Journal, thread: Thread, request: RunRequest, starter: Actor, **columns: Any
+) -> Run:
+    """The row of a new run, not yet stored; ``agui_start`` inserts the same.
+
+    ``columns`` are those that differ by the way of its start, and its team.
+    """
+    return Run(
+        journal=journal,
+        thread=thread,
+        run_id=request.run_id,
+        parent_run_id=request.body.get("parentRunId"),
+        protocol_version=request.body.get("protocolVersion"),
+        request_digest=request.digest,
+        started_by=starter.label,
+        starter=starter.actor_id,
+        **columns,
+    )
 
 
 def knows_thread(team_id: UUID, thread_id: str) -> bool:

@@ -1,1 +1,1 @@
-"""Webhooks: what is sent, how it is signed, and when it is tried (``runs/models/webhook.py``)."""
+"""Webhooks: their content, how it is signed, and when it is tried (``runs/models/webhook.py``)."""

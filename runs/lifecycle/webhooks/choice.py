@@ -1,8 +1,8 @@
 """Which deliveries a worker tries next: teams take turns, and each has a share of the calls.
 
-The statement reads the oldest due deliveries of each team, by an index: what is not due, or waits
-for another team, costs nothing. Behind a backlog that may not be tried (of a disabled or a failing
-webhook) it also looks at some webhooks one by one, at others with each claim.
+The statement reads the oldest due deliveries of each team, by an index: a delivery that is not due,
+or waits for another team, costs nothing. After a backlog that may not be tried (of a disabled or a
+failing webhook) it also looks at some webhooks one by one, at others with each claim.
 """
 
 from collections import Counter, deque
@@ -25,7 +25,7 @@ FIRST = UUID(int=0)
 RESERVED = 4
 """A team that has calls under way leaves this fraction of all calls to teams that have none."""
 FAILING = 2
-"""All failing webhooks together have this fraction of the calls: each may be a silent one."""
+"""All failing webhooks together have this fraction of the calls: each can be a silent one."""
 
 # The teams that anything waits for, one step of the index each, then the oldest of each. A row
 # without an id names the last webhook that was looked at.
@@ -75,7 +75,7 @@ select due.id, due.webhook, waiting.team, coalesce(hook.failing, false)
 
 
 class Due(NamedTuple):
-    """A delivery that may be tried now."""
+    """A delivery that can be tried now."""
 
     id: UUID
     webhook: UUID
@@ -84,7 +84,7 @@ class Due(NamedTuple):
 
 
 class Choice:
-    """What a worker remembers between its claims: who was called when, and where it looked."""
+    """A worker's memory between its claims: who was called when, and where it looked."""
 
     def __init__(self) -> None:
         self._after = FIRST
@@ -111,7 +111,7 @@ class Choice:
     def choose(self, due: Iterable[Due], busy: Sequence[WebhookDelivery], free: int) -> list[UUID]:
         """At most ``free`` of ``due``: those of the teams with the fewest calls first.
 
-        Of two teams with as many, the one that was called less recently comes first.
+        Of two teams with as many, the less recently called one comes first.
         """
         lines: dict[UUID, deque[Due]] = {}
         for each in due:
@@ -137,7 +137,7 @@ class Choice:
 
 
 class _Room:
-    """How many calls webhooks may have in addition to those under way."""
+    """How many calls webhooks can have in addition to those under way."""
 
     def __init__(self, busy: Sequence[WebhookDelivery]) -> None:
         self._held = Counter(row.webhook_id for row in busy)

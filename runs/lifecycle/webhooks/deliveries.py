@@ -1,7 +1,7 @@
-"""Deliveries on their way: who may be called now, what came of it, and what is swept away.
+"""Deliveries on their way: who may be called now, with which result, and which are swept away.
 
-A worker claims deliveries by moving their ``due_at`` behind the longest try, in a transaction of
-its own: no lock is held while the receiver is called, and a worker that dies loses nothing.
+A worker claims deliveries by moving their ``due_at`` beyond the longest try, in a separate
+transaction: no lock is held while the receiver is called, and a worker that dies loses nothing.
 """
 
 import random
@@ -16,14 +16,14 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Count
 
-from backends.postgres import clock
+from agui_host.backends.postgres import clock
+from agui_host.security.secrets import SecretUnreadable
+from agui_host.teams import audit, notices
+from agui_host.teams.actors import HOST, Acting
 from runs.lifecycle.webhooks import payloads, pushes, signing
 from runs.lifecycle.webhooks.choice import Choice
 from runs.models import DeliveryStatus, Webhook, WebhookDelivery
 from runs.models.webhook import Stop
-from security.secrets import SecretUnreadable
-from teams import audit, notices
-from teams.actors import HOST, Acting
 
 log = structlog.get_logger(__name__)
 
@@ -50,9 +50,9 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a try: the receiver's ``status``, or an ``error`` for people.
+    """The result of a try: the receiver's ``status``, or an ``error`` for people.
 
-    ``moot``: there is nothing to deliver any more, which says nothing about the receiver.
+    ``moot``: there is nothing left to deliver, whatever the receiver does.
     """
 
     at: datetime
@@ -87,7 +87,7 @@ def claim(busy: Sequence[WebhookDelivery], choice: Choice | None = None) -> list
 
 
 def call_of(delivery: WebhookDelivery) -> Call | Outcome:
-    """What to post for a claimed delivery; an Outcome if there is nothing that could be posted."""
+    """The request for a claimed delivery; an Outcome if there is nothing that could be posted."""
     webhook, now = delivery.webhook, clock.now()
     of_task = webhook.task is not None
     try:
@@ -107,7 +107,7 @@ def call_of(delivery: WebhookDelivery) -> Call | Outcome:
 
 
 def record(delivery: WebhookDelivery, outcome: Outcome) -> bool:
-    """Store what came of a try; False if another worker has taken the delivery over since."""
+    """Store the result of a try; False if another worker has taken the delivery over since."""
     first, status, due_at = _next(delivery, outcome)
     entry = {
         "at": outcome.at.isoformat(),
@@ -157,7 +157,7 @@ def _next(delivery: WebhookDelivery, outcome: Outcome) -> tuple[datetime, Delive
 
 
 def _judge(delivery: WebhookDelivery, outcome: Outcome, first: datetime, *, gave_up: bool) -> None:
-    """Remember whether the webhook works; disable one that does not any more."""
+    """Remember whether the webhook works; disable a failing one."""
     rows = Webhook.objects.already_found().filter(pk=delivery.webhook_id)
     if outcome.success:
         rows.filter(failing_since__isnull=False).update(failing_since=None)
@@ -188,7 +188,7 @@ def _stop(rows: Any, reason: Stop, by: Acting | str) -> None:
 
 
 def sweep() -> int:
-    """Delete some of what is older than AGUI_WEBHOOK_RETENTION_DAYS; returns how many."""
+    """Delete some deliveries older than AGUI_WEBHOOK_RETENTION_DAYS; returns how many."""
     rows = WebhookDelivery.objects.of_any_team()
     before = clock.now() - timedelta(days=settings.AGUI_WEBHOOK_RETENTION_DAYS)
     old = rows.filter(created_at__lt=before).order_by("created_at").values_list("pk", flat=True)

@@ -3,10 +3,20 @@
 import json
 from typing import Any
 
-from agui_project.links import absolute
-from protocol.strict_json import dumps
+from agui_host.backends import epochs
+from agui_host.links import absolute
+from agui_host.protocol.strict_json import dumps
 from runs.lifecycle import repetition
-from runs.models import ENDED, Interrupt, Run, Thread, WebhookDelivery
+from runs.models import (
+    BY_EVENT,
+    BY_INTERRUPT_EVENT,
+    ENDED,
+    Interrupt,
+    Run,
+    Status,
+    Thread,
+    WebhookDelivery,
+)
 from runs.models.webhook import TEST
 
 LONGEST = 65_536
@@ -20,7 +30,12 @@ def body(delivery: WebhookDelivery, contents: bool) -> bytes | None:
     if data is None:
         return None
     timestamp = delivery.created_at.isoformat().replace("+00:00", "Z")
-    message = {"type": delivery.type, "timestamp": timestamp, "data": data}
+    message = {
+        "type": delivery.type,
+        "timestamp": timestamp,
+        "epoch": epochs.latest,
+        "data": data,
+    }
     # Half of a character, which stored JSON may contain, becomes an escape of JSON again.
     return dumps(message).encode("utf-8", "backslashreplace")
 
@@ -51,16 +66,16 @@ def _ids(run: Run) -> dict[str, Any]:
 
 def _run(delivery: WebhookDelivery, run: Run, contents: bool) -> dict[str, Any]:
     """The status is that of the event, whatever has become of the run since."""
-    status = delivery.type.partition(".")[2].replace("started", "running")
-    data = {**_ids(run), "status": status, "links": _links(run)}
+    status = BY_EVENT[delivery.type]
+    data = {**_ids(run), "status": status.value, "links": _links(run)}
     if status in ENDED:
         data["final"] = True
-    if status == "failed":
+    if status == Status.FAILED:
         data |= _repetition(run)
         data["error"] = {"code": run.error_code}
         if contents:
             data["error"]["message"] = run.error_message
-    if contents and status == "succeeded":
+    if contents and status == Status.SUCCEEDED:
         data |= _bounded("result", run.result)
     return data
 
@@ -79,7 +94,7 @@ def _interrupt(delivery: WebhookDelivery, run: Run, contents: bool) -> dict[str,
         return None
     data = {
         "id": str(question.pk),
-        "status": delivery.type.partition(".")[2].replace("opened", "open"),
+        "status": BY_INTERRUPT_EVENT[delivery.type].value,
         "reason": question.reason[:SHORT],
         "expires_at": question.expires_at and question.expires_at.isoformat(),
         "run": _ids(run),

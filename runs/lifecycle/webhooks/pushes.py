@@ -6,13 +6,14 @@ A message is a StreamResponse of A2A: the task as it was at the end of a run, or
 import json
 from typing import Any
 
+from agui_host.protocol.dialects.a2a.task import Task
+from agui_host.protocol.dialects.durations import timestamp_of
+from agui_host.protocol.strict_json import dumps
+from agui_host.security.secrets import seal, unseal
 from events import journal
-from protocol.dialects.a2a.task import Task
-from protocol.dialects.durations import timestamp_of
-from protocol.strict_json import dumps
 from runs.lifecycle import turns
-from runs.models import Run, Status, Webhook, WebhookDelivery
-from security.secrets import seal, unseal
+from runs.lifecycle.logs import corrections
+from runs.models import BY_EVENT, Run, Status, Webhook, WebhookDelivery
 
 Json = dict[str, Any]
 STATES = {
@@ -23,13 +24,9 @@ STATES = {
     Status.CANCELLED: "TASK_STATE_CANCELED",
     Status.FAILED: "TASK_STATE_FAILED",
 }
-EVENTS = {
-    f"run.{'started' if status == Status.RUNNING else status}": status
-    for status in Status
-    if status != Status.QUEUED
-}
-"""The types of deliveries, and the status of the run that each tells of."""
-ENDS = frozenset({"run.succeeded", "run.cancelled", "run.failed"})
+EVENTS = tuple(status.event for status in Status if status != Status.QUEUED)
+"""The types of deliveries."""
+ENDS = frozenset(status.event for status in (Status.SUCCEEDED, Status.CANCELLED, Status.FAILED))
 LONGEST_LOG = 1024 * 1024
 """Bytes of a task's logs that are read for one message; of a longer task its status is sent."""
 TOKEN = "X-A2A-Notification-Token"  # noqa: S105  (the name of a header)
@@ -68,7 +65,7 @@ def body(delivery: WebhookDelivery) -> bytes | None:
         return None
     turn = turn[: keys.index(delivery.run) + 1]
     long = sum(run.journal.bytes for run in turn) > LONGEST_LOG
-    if delivery.type == "run.started" or long:
+    if delivery.type == Status.RUNNING.event or long:
         message = {"statusUpdate": _status(delivery, first)}
     else:
         message = {"task": _task(turn)}
@@ -77,7 +74,7 @@ def body(delivery: WebhookDelivery) -> bytes | None:
 
 def _status(delivery: WebhookDelivery, first: Run) -> Json:
     status = {
-        "state": STATES[EVENTS[delivery.type]],
+        "state": STATES[BY_EVENT[delivery.type]],
         "timestamp": timestamp_of(delivery.created_at.timestamp() * 1_000),
     }
     return {"taskId": str(first.pk), "contextId": first.thread.thread_id, "status": status}
@@ -88,6 +85,8 @@ def _task(turn: list[Run]) -> Json:
     for run in turn:
         if run is not turn[0]:
             task.next_run()
+        now = corrections.of(run.pk, run.team_id, run.journal.head)
         for payload in journal.payloads(run.pk):
-            task.feed(json.loads(payload))
+            event = json.loads(payload)
+            task.feed(event if now is None else now.show(event))
     return task.wire

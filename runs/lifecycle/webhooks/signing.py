@@ -1,7 +1,7 @@
 """Secrets and signatures of webhooks, by the Standard Webhooks specification.
 
-A webhook has one current secret, and those that it was rotated from within the last OVERLAP: each
-of them signs, so that a receiver can change over when it wants to.
+A webhook has one current secret, and the secrets that it was rotated from within the last OVERLAP:
+each of them signs, so that a receiver can change over when it wants to.
 """
 
 import hmac
@@ -11,8 +11,8 @@ from base64 import b64decode, b64encode
 from datetime import UTC, datetime, timedelta
 from typing import TypedDict
 
-from protocol.strict_json import dumps
-from security.secrets import seal, unseal
+from agui_host.protocol.strict_json import dumps
+from agui_host.security.secrets import seal, unseal
 
 PREFIX = "whsec_"
 BYTES = 32

@@ -11,9 +11,12 @@ from uuid import UUID
 
 from django.db import connection
 
+from agui_host.protocol.fold.account import CORRECTION, SNAPSHOT, Account
+from agui_host.protocol.fold.outline import ATTEMPT, FEEDS, MESSAGE, QUEUE, STATE, Outline
+from agui_host.protocol.fold.outline_row import Row
+from agui_host.protocol.part_kinds import TEXT
 from events import outlines
-from protocol.fold.outline import ATTEMPT, FEEDS, MESSAGE, QUEUE, STATE, Outline
-from protocol.fold.outline_row import Row
+from events.sealed import reading
 
 MOST_EVENTS = 10_000
 """Of the beginning of a log, and again of its end."""
@@ -45,7 +48,7 @@ class Contents(NamedTuple):
 
 
 def read(run_id: UUID) -> Contents | None:
-    """What a run says; None if it was purged or erased."""
+    """A run's texts; None if it was purged or erased."""
     with connection.cursor() as cursor:
         cursor.execute(NAMES, [MOST_BYTES, run_id])
         row = cursor.fetchone()
@@ -76,7 +79,7 @@ def _messages(request: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _turn(messages: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The last messages of a user, and what follows: those before are of earlier runs."""
+    """The last messages of a user, and all later ones: those before are of earlier runs."""
     first = len(messages)
     while first and messages[first - 1].get("role") != "user":
         first -= 1
@@ -117,13 +120,11 @@ def _events(run_id: UUID, after: int, last: int) -> Iterator[tuple[int, Mapping[
     while after < last and left > 0:
         began = time.monotonic()
         until = min(after + outlines.STEP_EVENTS, last)
-        with connection.cursor() as cursor:
-            step = min(left, outlines.STEP_BYTES)
-            cursor.execute(outlines.READ, [run_id, after, until, FEEDS, step])
-            rows = cursor.fetchall()
-        size = sum(len(payload.encode()) for _, payload in rows)
+        step = min(left, outlines.STEP_BYTES)
+        rows = reading.rows(run_id, after, until, step, FEEDS)
+        size = sum(len(payload.encode()) for _, _, payload in rows)
         left -= size
-        for seq, payload in rows:
+        for seq, _, payload in rows:
             yield seq, loads(payload)
         after = rows[-1][0] if size >= step else until
         if after < last:
@@ -144,15 +145,21 @@ class _Spoken:
 
     def __init__(self) -> None:
         self._pieces: dict[str, list[str]] = {}
-        self._snapshot: list[Mapping[str, Any]] = []
+        self._account = Account()
 
     def feed(self, event: Mapping[str, Any]) -> None:
-        if event["type"] == "TEXT_MESSAGE_CONTENT":
+        if event["type"] == SNAPSHOT:
+            for made in self._account.restate(event):
+                self._take(made)
+            return
+        self._account.take(event)
+        self._take(event)
+
+    def _take(self, event: Mapping[str, Any]) -> None:
+        if event["type"] == TEXT.content:
             self._pieces.setdefault(event["messageId"], []).append(event["delta"])
-        elif event["type"] == "MESSAGES_SNAPSHOT":
-            self._snapshot = event["messages"]
+        elif event["type"] == CORRECTION and event["kind"] == TEXT.start:
+            self._pieces[event["id"]] = [event["content"] or ""]
 
     def texts(self) -> Iterator[str]:
         yield from map("".join, self._pieces.values())
-        # Some agents send all messages of the thread at the end, and nothing else.
-        yield from _said(_turn(self._snapshot))

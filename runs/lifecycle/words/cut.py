@@ -1,4 +1,4 @@
-"""Cutting texts into words: the same way where they are stored and where somebody asks.
+"""Cutting texts into words: the same way where they are stored and where they are searched.
 
 A word is letters and digits of any script. Of scripts that put no spaces between words, such as
 Chinese, each character is a word.
@@ -52,7 +52,7 @@ def words(texts: Iterable[str], most: int = MOST) -> list[str]:
 def lexemes(team: UUID, cut: Iterable[str]) -> list[str]:
     """Words as they are stored: with a prefix of their team, so that no other's are read.
 
-    The prefix is of random bits of the team's id; two teams may share it, which costs time only.
+    The prefix is of random bits of the team's id; two teams can share it, which costs time only.
     """
     prefix = urlsafe_b64encode(team.bytes[-6:]).decode()
     return [prefix + word for word in cut]

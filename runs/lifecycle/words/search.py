@@ -8,24 +8,24 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import connection
 from django.db.models import BooleanField, F, Func, Q, QuerySet, UUIDField, Value
 
-from backends.postgres import clock
-from protocol.ids import uuid7_floor
+from agui_host.backends.postgres import clock
+from agui_host.protocol.ids import uuid7_floor
 from runs.lifecycle.words import stretches
 from runs.lifecycle.words.cut import lexemes, words
 from runs.models import Run
 
 REACHED = "runs_wordsreached"
-"""The view of ``runs_runwords`` through which a search reads (migration 0020 tells why)."""
+"""The view of ``runs_runwords`` through which a search reads (migration 0020 explains why)."""
 MOST_WORDS = 40
 """Words of a search that count: of Chinese each character is one, and 500 took PostgreSQL 1 s."""
 ENOUGH = 500
 """The newest matches are looked up until there are so many; then at most three times as many."""
 AHEAD = 3600
-"""Seconds by which the clock of the host that made a run may be ahead."""
+"""Seconds by which the clock of the host that made a run can be ahead."""
 FRESH = 1_000
-"""A team's newest runs are found by parts of names, too: their words may not be stored yet."""
+"""A team's newest runs are also found by parts of names: their words can not be stored yet."""
 BEGINNING = 1_000
-"""Characters of an error that count there: an agent may write megabytes."""
+"""Characters of an error that count there: an agent can write megabytes."""
 MATCHES = """
 select runs, complete, array(
     select fresh.journal_id
@@ -74,7 +74,7 @@ def newest(team: UUID, text: str, below: UUID | None = None) -> Newest:
     with connection.cursor() as cursor:
         cursor.execute(MATCHES, values)
         ids, complete, fresh = cursor.fetchone()
-    # Of many matches these are the newest: none older than the last of them may come along.
+    # Of many matches these are the newest: none older than the last of them is included.
     oldest, known = UUID(int=0) if complete else min(ids), set(ids)
     by_names = [each for each in fresh if each > oldest and each not in known]
     return Newest(ids + by_names, complete, by_names)

@@ -2,8 +2,8 @@
 
 A row in ``RunWords`` is all that a run costs before, made here for many runs at once: no start or
 end waits for it. The teams take turns, the newest runs of each come first. A run whose words are
-being stored can be purged meanwhile: either side waits for the other, and the purge has the last
-word (``store``).
+being stored can be purged at the same time: either side waits for the other, and the purge has the
+last word (``store``).
 """
 
 import random
@@ -16,9 +16,9 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import F, Func, TextField, Value
 
-from backends.postgres import clock
+from agui_host.backends.postgres import clock
+from agui_host.protocol.ids import uuid7_floor, uuid7_seconds
 from events import outlines
-from protocol.ids import uuid7_floor, uuid7_seconds
 from runs.lifecycle.words import contents, stretches
 from runs.lifecycle.words.cut import lexemes, words
 from runs.models import RunWords, Thread
@@ -36,9 +36,9 @@ REST = 3.0
 LATEST = 15 * 60
 """Seconds within which a transaction that makes a run, whose id it has from before, commits."""
 DONE, OF_LIVE, STALE, SET_ASIDE = 0, 1, 2, -1
-"""Values of ``due``; each change of what the words are made of adds ``STALE``."""
+"""Values of ``due``; each change of the words' sources adds ``STALE``."""
 
-# What is purged is marked, too: there are no gaps between the oldest and the newest mark.
+# Purged runs are also marked: there are no gaps between the oldest and the newest mark.
 MARK = """
 insert into runs_runwords (run_id, team_id, due)
 select journal_id, team_id, case when purged_at is null then %(stale)s else %(done)s end
@@ -71,7 +71,7 @@ select turn.place, turn.run_id, turn.due
 
 
 def run_once(seconds: float, leaving: Callable[[], bool] = bool) -> int:
-    """Store what is due, for so many seconds at most; how many runs. Idempotent."""
+    """Store due words, for so many seconds at most; how many runs. Idempotent."""
     until, total = time.monotonic() + seconds, 0
     mark()
     while time.monotonic() < until and (turns := due()):
@@ -105,9 +105,9 @@ def mark() -> int:
 
 
 def due() -> list[tuple[UUID, int]]:
-    """The next runs, and the versions of what is due: some of each team, the first of each first.
+    """The next runs, and their due versions: some of each team, the first of each first.
 
-    The order of the teams is another one each time, since time may be up before the last.
+    The order of the teams is another one each time, since time can be up before the last.
     """
     with connection.cursor() as cursor:
         cursor.execute(DUE, {"of_live": OF_LIVE, "per_turn": PER_TURN})
@@ -130,7 +130,7 @@ def store_safely(run_id: UUID, version: int) -> bool:
 
 
 def store(run_id: UUID, version: int) -> bool:
-    """Store a run's words; False if they were changed, stored or purged meanwhile."""
+    """Store a run's words; False if they were changed, stored or purged in between."""
     run = contents.read(run_id)
     cut = [] if run is None else lexemes(run.team, [*words(run.texts), *stretches.of(run_id)])
     with transaction.atomic():

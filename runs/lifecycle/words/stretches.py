@@ -6,7 +6,7 @@ run is in one of each level, by the time of its id.
 
 from uuid import UUID
 
-from protocol.ids import uuid7_seconds
+from agui_host.protocol.ids import uuid7_seconds
 
 LEVELS = range(11)
 

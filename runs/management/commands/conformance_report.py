@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from agui_host.runtimes.models import Agent
 from runs.worker.findings import report
-from runtimes.models import Agent
 
 
 class Command(BaseCommand):

@@ -5,9 +5,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from agui_host.teams.models import Team
 from runs.lifecycle.deletion import erasure
 from runs.lifecycle.deletion.erasure import LegalHold, TeamBusy
-from teams.models import Team
 
 
 class Command(BaseCommand):

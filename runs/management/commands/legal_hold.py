@@ -5,9 +5,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
+from agui_host.teams import audit
+from agui_host.teams.models import Team
 from runs.models import Thread
-from teams import audit
-from teams.models import Team
 
 
 class Command(BaseCommand):

@@ -13,8 +13,8 @@ from uuid import UUID
 from django.core.management.base import BaseCommand
 from django.db import connection, transaction
 
-from backends.postgres import turns
-from protocol.fold.fold import Fold
+from agui_host.backends.postgres import turns
+from agui_host.protocol.fold.fold import Fold
 from runs.lifecycle import history, thread_lock
 from runs.models import ACTIVE, Run, Thread, ThreadHistory
 

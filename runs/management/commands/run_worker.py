@@ -10,11 +10,11 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
+from agui_host.backends import tracing
+from agui_host.backends.postgres.base import serve
+from agui_host.runtimes import file_directory, provisioning, registry
+from agui_host.security import own_secrets
 from agui_project import cli, startup, validators
-from backends import tracing
-from backends.postgres.base import serve
-from runtimes import file_directory, provisioning, registry
-from security import own_secrets
 
 
 class Command(BaseCommand):

@@ -5,12 +5,12 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from protocol.errors import HostError
+from agui_host.protocol.errors import HostError
+from agui_host.runtimes.demo import NAME, ensure_demo
+from agui_host.teams.models import Team
 from runs.lifecycle import interrupts
 from runs.seed import nasty
 from runs.seed.play import perform
-from runtimes.demo import NAME, ensure_demo
-from teams.models import Team
 
 
 class Command(BaseCommand):

@@ -1,6 +1,7 @@
-/** The log of a long run: the pages of it that somebody looks at, read when they do. */
+/** The log of a long run: the pages of it that are looked at, read on demand. */
 
 import { read } from "../api.mjs";
+import { seqOf } from "../cursors.mjs";
 
 const PAGE = 500;
 /** Pages in memory; the least recently wanted goes first. */
@@ -45,7 +46,7 @@ export class PagedLog {
         this.reading = null;
         this.onLoad();
       } catch {
-        // The host is away, or has dropped the run; the stream of the page says which.
+        // The host is away, or has dropped the run; the stream of the page shows which.
         this.reading = null;
         await new Promise((done) => setTimeout(done, PAUSE));
       }
@@ -56,15 +57,15 @@ export class PagedLog {
   /** Read one page; the host ends an answer early when its events are large. */
   async load(page) {
     const end = Math.min((page + 1) * PAGE, this.size);
-    for (let after = page * PAGE; after < end; ) {
-      const part = await this.read(`after=${after}&limit=${end - after}`);
+    for (let after = `*-${page * PAGE}`; seqOf(after) < end; ) {
+      const part = await this.read(`after=${after}&limit=${end - seqOf(after)}`);
       if (!part.events.length) break;
       for (const { seq, event } of part.events) this.keep(seq, entryOf(event));
       after = part.after;
     }
   }
 
-  /** The events from `first` to `last`, one after the other; those that are missing are read. */
+  /** The events from `first` to `last`, one after the other; missing ones are read. */
   async *between(first, last) {
     for (let seq = first; seq <= last; seq += 1) {
       if (!this.get(seq)) await this.load(pageOf(seq));
@@ -102,11 +103,11 @@ export class PagedLog {
   /** Search on until there are more hits. */
   async more() {
     const { query, onHits } = this;
-    if (this.searching || this.searched >= this.size) return;
+    if (this.searching || seqOf(this.searched) >= this.size) return;
     this.searching = true;
     const seqs = [];
     try {
-      while (!seqs.length && this.searched < this.size) {
+      while (!seqs.length && seqOf(this.searched) < this.size) {
         const part = await this.read(`type=${encodeURIComponent(query)}&after=${this.searched}`);
         if (query !== this.query || onHits !== this.onHits) return;
         for (const { seq, event } of part.events) {
@@ -119,7 +120,7 @@ export class PagedLog {
       await new Promise((done) => setTimeout(done, PAUSE));
     }
     this.searching = false;
-    if (query === this.query) onHits(seqs, this.searched >= this.size);
+    if (query === this.query) onHits(seqs, seqOf(this.searched) >= this.size);
   }
 }
 

@@ -1,4 +1,4 @@
-/** A long run: the host has folded it, and the page reads of its log what somebody looks at. */
+/** A long run: the host has folded it, and the page reads the visible parts of its log. */
 
 import { read } from "../api.mjs";
 import { Fold } from "../fold.mjs";
@@ -22,7 +22,7 @@ export class PagedRun {
 
   feed(seq, event, raw) {
     this.log.push(seq, event, raw);
-    // What the host has not yet told of: `converse` and `state` read it from the log.
+    // Events that the host's fold lacks: `converse` and `state` read it from the log.
     if (this.told && seq === this.told + 1) this.take(seq, event);
     if (this.live && seq === this.live.at + 1) this.advance(seq, event);
   }
@@ -38,7 +38,7 @@ export class PagedRun {
     this.live.at = seq;
   }
 
-  /** Give `take` every event from `reached()` to the newest, also those that come meanwhile. */
+  /** Give `take` every event from `reached()` to the newest, also new ones. */
   async catchUp(reached, take) {
     while (reached() < this.log.size) {
       const before = reached();
@@ -81,7 +81,7 @@ export class PagedRun {
     }
   }
 
-  /** Have the conversation told: first by the outline, then by the messages, then by what follows. */
+  /** Have the conversation told: first by the outline, then by the messages, then by later events. */
   converse() {
     if (!this.outline.complete) return;
     this.once("conversation", async () => {

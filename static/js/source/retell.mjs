@@ -1,4 +1,4 @@
-/** The conversation of a run from its outline and its messages, in place of its events. Knows no page. */
+/** The conversation of a run from its outline and its messages, in place of its events. Independent of pages. */
 
 import { messagesOf } from "../messages.mjs";
 import { Text } from "../text.mjs";
@@ -6,14 +6,14 @@ import { Text } from "../text.mjs";
 const SAID = new Set(["message", "reasoning", "tool", "activity"]);
 
 /**
- * Let a fold hold what the rows of an outline and the run's messages say. `messages` is null as
+ * Fill a fold from the rows of an outline and the run's messages. `messages` is null as
  * long as they are not known: the items then show the beginning of their texts.
  */
 export function retell(fold, rows, messages) {
   const values = new Map(messagesOf(messages ?? []).map((each) => [`${each.kind}:${each.id}`, each]));
   fold.clear();
   const own = new Set(rows.map((row) => `${row.kind}:${row.id}`));
-  // What no row tells of came with the input.
+  // Messages without a row came with the input.
   for (const [key, each] of values) if (!own.has(key)) fold.item(each.kind, each.id, 1, each.values);
   for (const row of rows) {
     const known = values.get(`${row.kind}:${row.id}`)?.values;

@@ -41,7 +41,7 @@ export class WholeRun {
     this.stateAt = new StateAt(this.log.entries);
   }
 
-  /** The run is short, so the views need nobody to tell them that something came. */
+  /** The run is short, so the views need no notification of new events. */
   listen() {}
 
   feed(seq, event, raw) {

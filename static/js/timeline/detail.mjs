@@ -1,4 +1,4 @@
-/** What is known of the chosen row, and ways to look at it elsewhere. */
+/** The details of the chosen row, and ways to look at it elsewhere. */
 
 import { span } from "../clock.mjs";
 import { h } from "../dom.mjs";

@@ -5,11 +5,11 @@ import { h } from "../dom.mjs";
 import { VirtualRows } from "../virtual-rows.mjs";
 
 const DEEPEST = 6;
-/** What a row says in place of how long it took. */
+/** A row's words in place of its duration. */
 const SAYS = new Set(["failed", "asked", "pending", "unfinished", "interrupted"]);
 
 export class LaneGrid {
-  /** `onPick(row, step)`: somebody chose a row; `onOpen(row)`: asks for its events; `onFold(node, folds)`. */
+  /** `onPick(row, step)`: a person chose a row; `onOpen(row)`: asks for its events; `onFold(node, folds)`. */
   constructor(root, scale, { onPick, onOpen, onFold }) {
     Object.assign(this, { root, scale, onPick, onOpen, onFold, nodes: [], folded: new Set(), chosen: 0 });
     this.rows = new VirtualRows(root, (place) => this.line(place));

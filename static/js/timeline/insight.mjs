@@ -1,4 +1,4 @@
-/** Where the time went: the name that took the largest share of a run. Knows no page. */
+/** Where the time went: the name that took the largest share of a run. Independent of pages. */
 
 const ORDER = ["tool", "step", "subagent", "reasoning", "message"];
 const WORTH = 0.01;

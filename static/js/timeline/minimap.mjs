@@ -94,7 +94,7 @@ export class Minimap {
     context.fillRect(Math.min(Math.max(x - width / 2, 0), this.canvas.clientWidth - width), 0, width, HEIGHT);
   }
 
-  /** Cover what is not in sight below, or will not be once the pointer is let go. */
+  /** Cover the part that is not in sight below, or will not be once the pointer is let go. */
   drawView(context, width) {
     const view = this.brush ?? this.scale.view?.map((value) => this.x(value, width) / width);
     if (!view) return;

@@ -66,7 +66,7 @@ export class OutlineRows {
       const last = part.rows.at(-1);
       full = part.rows.length === LIMIT || length > FULL;
       after = last?.n ?? MOST;
-      // Rows stand in the order of their events, so this one tells about how many there are.
+      // Rows are in the order of their events, so this one gives an estimate of their number.
       const all = (after * head) / last?.seq0;
       for (let next = after; full && next < Math.min(all, MOST, after + AHEAD * LIMIT); next += LIMIT) {
         if (!answers.has(next)) answers.set(next, this.ask(next, since));
@@ -77,7 +77,7 @@ export class OutlineRows {
 
   ask(after, since) {
     const asked = this.fetch(`${this.url}?after=${after}&since=${since}&limit=${LIMIT}`);
-    asked.catch(() => {}); // `read` hears of it, if it gets that far
+    asked.catch(() => {}); // `read` handles it, if it gets that far
     return asked;
   }
 

@@ -1,8 +1,8 @@
-/** From moments, or numbers of events, to places on an axis. Knows no page. */
+/** From moments, or numbers of events, to places on an axis. Independent of pages. */
 
 const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500];
 const SMALLEST = 1;
-/** The share of the axis on which a question waits behind the end of its run. */
+/** The share of the axis on which a question waits after the end of its run. */
 const WAITING = 0.08;
 
 export class Scale {
@@ -33,7 +33,7 @@ export class Scale {
     this.to = this.from + this.length / (this.waits ? 1 - WAITING : 1);
   }
 
-  /** Where a row begins and ends. A question waits at the end of the axis; what is open lasts until now. */
+  /** Where a row begins and ends. A question waits at the end of the axis; an open row lasts until now. */
   span(row) {
     if (this.axis === "seq") return [row.seq0, row.kind === "interrupt" ? this.to : row.seq1 ?? this.head];
     const from = this.clamp(row.t0 ?? this.from);
@@ -73,7 +73,7 @@ export class Scale {
     return this.from + Math.min(Math.max(share, 0), 1) * (this.to - this.from);
   }
 
-  /** Show only what is between two shares of the whole; all of it without any. */
+  /** Show only the part between two shares of the whole; all of it without any. */
   zoom(from, to) {
     const whole = from === undefined || to - from > 0.995;
     this.view = whole ? null : [this.at(from), Math.max(this.at(to), this.at(from) + SMALLEST)];

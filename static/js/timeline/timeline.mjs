@@ -66,7 +66,7 @@ export class Timeline {
     this.tree = nest(this.rows);
     if (this.chosen) this.chosen = this.rows[this.chosen.n - 1];
     this.measure();
-    // What was selected before its row had come.
+    // A selection from before its row had come.
     if (this.seq !== this.revealed) this.select(this.seq);
     else this.arrange();
     this.onRows();
@@ -78,13 +78,13 @@ export class Timeline {
     this.scale.measure(this.rows, { since: Date.parse(since), until: Date.parse(until), now: hostNow(), head });
   }
 
-  /** Somebody looks at it again. */
+  /** The tab is visible again. */
   shown() {
     if (this.stale) this.arrange();
   }
 
   arrange() {
-    // Nobody sees it: a live run's rows would be arranged every second.
+    // It is hidden: a live run's rows would be arranged every second.
     this.stale = this.root.hidden;
     if (!this.tree || this.stale) return;
     this.grid.show(flatten(this.tree, this.folded, this.lane), this.folded, this.live && !this.seq);
@@ -104,7 +104,7 @@ export class Timeline {
     this.part("reading").hidden = !problem;
   }
 
-  /** Open bars grow with the time; that is ten small drawings a second of what is in sight. */
+  /** Open bars grow with the time; that is ten small drawings a second of the visible part. */
   tick() {
     if (!this.live || document.hidden || this.root.hidden || this.scale.axis !== "clock" || !this.rows.length) return;
     this.measure();
@@ -144,13 +144,13 @@ export class Timeline {
     this.grid.root.focus({ preventScroll: true });
   }
 
-  /** From what is selected, which the minimap shows a frame later: keys may come faster than frames. */
+  /** From the selection, which the minimap shows a frame later: keys may come faster than frames. */
   step(by) {
     const { head } = this.scale;
     this.onSelect({ seq: Math.min(Math.max((this.seq || head) + by, 1), head) }, { step: true });
   }
 
-  /** Select an event; `row` is the one that was chosen, if it was one. */
+  /** Select an event; `row` is the chosen one, if any. */
   select(seq, row = null) {
     this.seq = seq;
     this.chosen = seq && this.tree ? row ?? rowAt(this.rows, seq, this.eventAt(seq)) : null;
@@ -163,7 +163,7 @@ export class Timeline {
     this.grid.choose(this.chosen?.n ?? 0);
   }
 
-  /** Show one lane and what is in it; all without any. */
+  /** Show one lane and its rows; all without any. */
   only(lane) {
     if (lane === this.lane) return;
     this.lane = lane;

@@ -47,7 +47,7 @@ export function rowAt(rows, seq, event = null) {
   return around;
 }
 
-/** The next row of those that `accepts` after `seq`, or with `back` the last one before. */
+/** The next row that `accepts` takes after `seq`, or with `back` the last one before. */
 export function neighbour(rows, seq, accepts, back = false) {
   let nearest = null;
   for (const row of rows) {

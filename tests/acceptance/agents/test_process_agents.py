@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from embedded.child import alive
+from agui_host.embedded.child import alive
 from tests.acceptance.host import KEY, ROOT, Host, wait_for
 from tests.runtimes.processing import RECORDED
 
@@ -64,8 +64,10 @@ def agent(host: Host, body: str, **fields: object) -> None:
     argv = [sys.executable, "-c", body]
     settings = {"argv": argv, "limits": {"grace_seconds": 0.5}, "unconfined": True}
     host.python(
-        "from runtimes.models import Agent; from teams.models import Team; Agent.objects.create("
-        f"team=Team.objects.get(), slug='cli', name='x', kind='process', settings={settings!r}, "
+        "from agui_host.runtimes.models import Agent; from agui_host.teams.models import Team; "
+        "Agent.objects.create("
+        "team=Team.objects.get(slug='demo'), slug='cli', name='x', kind='process', "
+        f"settings={settings!r}, "
         f"**{fields!r})"
     )
 

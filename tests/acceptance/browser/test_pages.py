@@ -244,7 +244,7 @@ def test_a_broken_stream_goes_on_where_it_stopped(open_page: Open, host: Host, a
 
     def broken(route: Route) -> None:
         if answer == "cut":
-            body = "retry: 100\n\n" + first_frames(host, run, 5)
+            body = "retry: 100\n" + first_frames(host, run, 5)
             route.fulfill(body=body, content_type="text/event-stream")
         else:
             route.fulfill(status=502, body="")
@@ -260,7 +260,8 @@ def test_a_broken_stream_goes_on_where_it_stopped(open_page: Open, host: Host, a
     seqs = page.locator(".row").evaluate_all("rows => rows.map((row) => Number(row.dataset.seq))")
     assert sorted(set(seqs)) == sorted(seqs)
     cursors = [request.all_headers().get("last-event-id") for request in requests]
-    assert cursors == [None, "5" if answer == "cut" else None]
+    # An EventSource does not tell why it was refused: the page asks once more.
+    assert cursors == ([None, "5"] if answer == "cut" else [None] * 3)
 
 
 def first_frames(host: Host, run: str, count: int) -> str:
@@ -268,7 +269,7 @@ def first_frames(host: Host, run: str, count: int) -> str:
     with host.client() as client:
         headers = {"Accept": "text/event-stream"}
         text = client.get(f"/api/v1/runs/{run}/events?after=0", headers=headers).text
-    frames = [frame for frame in text.split("\n\n") if frame.startswith("id:")]
+    frames = text.removeprefix("retry: 1000\n").split("\n\n")
     return "".join(f"{frame}\n\n" for frame in frames[:count])
 
 

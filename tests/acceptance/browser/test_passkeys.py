@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow
 PERSON = f"""
 from allauth.account.models import EmailAddress
 from django.contrib.auth.models import User
-from teams.models import Membership, Role, Team
+from agui_host.teams.models import Membership, Role, Team
 
 person = User.objects.create_user("petra", "petra@example.com", {PASSWORD!r})
 EmailAddress.objects.create(user=person, email=person.email, verified=True, primary=True)

@@ -120,7 +120,7 @@ def test_act_on_a_run(open_page: Open, host: Host, browser: Browser) -> None:
         hands.link("Run with changes")
         page.get_by_label("Message").fill("And then?")
         hands.button("Run")
-        expect(page.get_by_role("status").first).to_contain_text("a thread of its own")
+        expect(page.get_by_role("status").first).to_contain_text("its own thread")
     page.keyboard.press("m")
     expect(page.locator(".message.user")).to_contain_text(["And then?"])
     question = {"reason": "confirm", "message": "Pay?", "response_schema": APPROVAL}

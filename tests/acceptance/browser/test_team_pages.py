@@ -18,14 +18,14 @@ from datetime import timedelta
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
-from runtimes.models import Agent
-from protocol.input import run_agent_input
+from agui_host.runtimes.models import Agent
+from agui_host.protocol.input import run_agent_input
 from runs.access import sharing
 from runs.lifecycle import lifecycle
-from teams import keys
-from teams.access import invitations
-from teams.authentication import Principal
-from teams.models import Membership, Role, Team
+from agui_host.teams import keys
+from agui_host.teams.access import invitations
+from agui_host.teams.authentication import Principal
+from agui_host.teams.models import Membership, Role, Team
 
 rtl, mark = "\\u05e9\\u05dc\\u05d5\\u05dd \\u0645\\u0631\\u062d\\u0628\\u0627 ", "\\u202e"
 hostile = "<img src=x onerror=alert(1)>"

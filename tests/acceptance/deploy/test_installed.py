@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import venv
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 from tests.acceptance.deploy.test_readme import FENCE
 from tests.acceptance.host import ROOT, free_port, wait_for
 from tests.conftest import own_data_dir
+from tests.house import repository
 from tests.needs import missing
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -180,6 +182,13 @@ def test_the_langgraph_example_asks_and_is_answered(with_langgraph: Installed) -
     answer = ask(messages=ASKED, resume=[entry])
     assert "RUN_FINISHED" in answer, answer[-600:]
     assert "The answer was: yes" in answer.replace("\\", ""), answer[-1500:]
+
+
+def test_the_wheel_has_every_function_of_the_database(wheel: Path) -> None:
+    files = [path for path in repository.files() if path.suffix == ".sql"]
+    ours = {path.as_posix() for path in files if path.parts[0] in repository.PACKAGES}
+    assert len(ours) > 10
+    assert ours <= set(zipfile.ZipFile(wheel).namelist())
 
 
 def test_the_command_line_names_itself(installed: Installed) -> None:

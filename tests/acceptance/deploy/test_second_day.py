@@ -11,19 +11,19 @@ from tests.conftest import own_data_dir
 
 KEY = "metrics-key-of-the-second-day-00000001"
 AGENT = """
-from runtimes import agent
+from agui_host import agent
 
 @agent("later", description="Came later.")
 def later(ctx):
     return "Here I am."
 """
 TEAMS = """
-from runtimes.create_team import create_team
+from agui_host.runtimes.create_team import create_team
 for slug in ("old-one", "old-two"):
     create_team(slug, slug)
 """
 ROWS = """
-from runtimes.models import Agent
+from agui_host.runtimes.models import Agent
 rows = Agent.objects.of_any_team().filter(slug="later", enabled=True)
 print(sorted(rows.values_list("team__slug", flat=True)))
 """

@@ -12,14 +12,15 @@ from typing import Any, Self
 
 import psycopg
 
-from embedded import child, embedded, paths
-from embedded.engines import ENV
+from agui_host.embedded import child, embedded, paths
+from agui_host.embedded.engines import ENV
 from tests.acceptance.host import SEED, Host, child_pids, free_port, wait_for
 
 STEPS = ((signal.SIGINT, 30.0), (signal.SIGQUIT, 10.0), (signal.SIGKILL, 5.0))
 START = 60.0
 USER = "postgres"
 FOLLOWS = "select count(*) from pg_stat_replication where sync_state in ('sync', 'quorum')"
+FOLLOWERS = "select count(*) from pg_stat_replication"
 OPTIONS = ("listen_addresses=127.0.0.1", "fsync=off", "max_connections=200", "wal_log_hints=on",
            "wal_keep_size=512MB", "TimeZone=UTC", "log_timezone=UTC")  # fmt: skip
 
@@ -151,6 +152,14 @@ class Pair:
         self.primary, self.standby = self.standby, self.primary
         return self.primary.promote()
 
+    def cut_off(self) -> None:
+        """From now on the standby gets nothing, and no commit waits for it."""
+        self.primary.ask("alter system reset synchronous_standby_names")
+        self.primary.ask("select pg_reload_conf()")
+        self.standby.ask("alter system set primary_conninfo = ''")
+        self.standby.ask("select pg_reload_conf()")
+        wait_for(lambda: self.primary.ask(FOLLOWERS) == 0, "the standby to be cut off")
+
     def stop(self) -> None:
         for server in self.servers:
             server.stop()
@@ -165,14 +174,18 @@ class ReplicatedHost(Host):
         self.engines = embedded.start(self.data, postgres=False)
         self.pair = Pair(self.data)
         self.pair.start()
-        places = ",".join(f"127.0.0.1:{server.port}" for server in self.pair.servers)
-        self.env["DATABASE_URL"] = f"postgresql://{USER}@{places}/postgres"
+        self.env["DATABASE_URL"] = self.database_url()
         self.manage("migrate", "-v0")
         self.python(SEED)
         self.spawn(self.web)
         self.spawn(self.worker)
         self.wait_ready()
         return self
+
+    def database_url(self) -> str:
+        """Both servers."""
+        places = ",".join(f"127.0.0.1:{server.port}" for server in self.pair.servers)
+        return f"postgresql://{USER}@{places}/postgres"
 
     def stop(self) -> None:
         super().stop()

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from embedded import paths
-from tests.acceptance.host import ROOT, Host
+from agui_host.embedded import paths
+from tests.acceptance.engines.test_lost_history import EXTERNAL, feed, page
+from tests.acceptance.host import ROOT, Host, wait_for
 from tests.acceptance.recovery.test_recovery import TWO, Reader
 from tests.backends.servers.bouncer import PgBouncer
 from tests.conftest import own_data_dir
@@ -20,10 +21,10 @@ SESSIONS = 2
 PASSWORD = "a-password-of-the-application"
 OTHER_KEY = "charlie-key-of-the-acceptance-tests-01"
 OTHER_TEAM = f"""
-from runtimes.create_team import create_team
-from runtimes.models import Agent
-from teams import keys
-from teams.models import Role
+from agui_host.runtimes.create_team import create_team
+from agui_host.runtimes.models import Agent
+from agui_host.teams import keys
+from agui_host.teams.models import Role
 team = create_team("other", "Other")
 keys.adopt_key(team, {OTHER_KEY!r}, "other", Role.OWNER)
 Agent.objects.get_or_create(team=team, slug="scripted", defaults={{"name": "Scripted"}})
@@ -121,7 +122,7 @@ def test_a_web_process_that_would_take_a_role_is_refused_in_a_line(pooled: Poole
     host = pooled.host
     env = {**host.env, "AGUI_DATABASE_APP_PASSWORD": ""}
     done = subprocess.run(
-        [sys.executable, "-c", "from web.application import application; application()"],
+        [sys.executable, "-c", "from agui_host.web.application import application; application()"],
         cwd=ROOT, env=env, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert done.returncode != 0
@@ -132,8 +133,20 @@ def test_a_web_process_that_would_listen_through_it_is_refused_in_a_line(pooled:
     host = pooled.host
     env = {name: value for name, value in host.env.items() if name != "DATABASE_DIRECT_URL"}
     done = subprocess.run(
-        [sys.executable, "-c", "from web.application import application; application()"],
+        [sys.executable, "-c", "from agui_host.web.application import application; application()"],
         cwd=ROOT, env={**env, "REDIS_URL": ""}, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert done.returncode != 0
     assert "DATABASE_DIRECT_URL: without Valkey" in done.stderr.splitlines()[-1]
+
+
+def test_a_producers_next_batch_is_of_the_new_epoch(pooled: Pooled) -> None:
+    """The pooler's clients stay connected when the database's history becomes another."""
+    host = pooled.host
+    host.python(EXTERNAL)
+    run = host.begin("fed")["id"]
+    assert feed(host, run, 0, "before") == 200
+    host.manage("migrate", "--restored", "-v0")
+    wait_for(lambda: feed(host, run, 1, "after") == 200, "the next batch", 30)
+    head = page(host, run, 0)[1]["head"]
+    assert head == f"{host.ready()['epoch']}-{str(head).rpartition('-')[2]}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import httpx
 import pytest
 
-from embedded import paths
+from agui_host.embedded import paths
 from tests.acceptance.host import Host, wait_for
 from tests.acceptance.recovery.test_recovery import FOREVER, TWO, Reader
 from tests.conftest import own_data_dir

@@ -10,7 +10,7 @@ import pytest
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
-from embedded import supervisor
+from agui_host.embedded import supervisor
 from tests.acceptance.host import Host, free_port, wait_for
 from tests.needs import need
 
@@ -28,9 +28,9 @@ class OtherWeb:
     """A web process of a host with a wall clock of its own, which the test sets."""
 
     def __init__(self, host: Host) -> None:
-        self.host, port = host, free_port()
-        self.url = f"http://127.0.0.1:{port}"
-        self.job = supervisor.web(port)
+        self.host, self.port = host, free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.job = supervisor.web(self.port)
         self.job.name = "other-web"
         self._clock = host.data / "other-clock"
 

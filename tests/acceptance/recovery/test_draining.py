@@ -9,16 +9,16 @@ from typing import Any
 import httpx
 import pytest
 
-from embedded import child, supervisor
+from agui_host.embedded import child, supervisor
 from tests.acceptance.host import ROOT, Host, wait_for
 from tests.conftest import own_data_dir
 
 FOREVER = [{"text": "tick ", "n": 1_000_000, "rate": 20}]
 TWO = [{"text": "hello ", "n": 2}]
 REPEATABLE = """
-from runtimes.models import Agent
-from teams.models import Team
-team = Team.objects.get()
+from agui_host.runtimes.models import Agent
+from agui_host.teams.models import Team
+team = Team.objects.get(slug="demo")
 Agent.objects.create(
     team=team, slug="repeatable", name="Repeatable", target="scripted", repeatable=True
 )

@@ -15,7 +15,7 @@ import pytest
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
-from embedded import embedded, supervisor
+from agui_host.embedded import embedded, supervisor
 from tests.acceptance.host import Host, free_port, wait_for
 from tests.acceptance.recovery.test_recovery import TWO, Reader
 from tests.conftest import own_data_dir

@@ -10,7 +10,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from embedded import supervisor
+from agui_host.embedded import supervisor
 from tests.acceptance.host import Host, sse, wait_for
 
 pytestmark = pytest.mark.slow

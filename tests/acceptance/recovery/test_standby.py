@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from embedded import paths
+from agui_host.embedded import paths
 from events.writer.commits import DEADLINE
 from tests.acceptance.host import Host, wait_for
 from tests.acceptance.recovery.test_recovery import Reader

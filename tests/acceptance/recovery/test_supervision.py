@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from embedded.liveness import time_to_leave
+from agui_host.embedded.liveness import time_to_leave
 from tests.acceptance.fairness import B_KEY, TEAM_B
 from tests.acceptance.host import wait_for
 from tests.acceptance.supervised import FAST, Supervised, fill, living, small_disk

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import psycopg
 
-from embedded import child, paths
+from agui_host.embedded import child, paths
 from tests import needs
 from tests.acceptance.host import free_port, wait_for
 

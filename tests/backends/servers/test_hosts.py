@@ -6,8 +6,8 @@ import psycopg
 import pytest
 from procrastinate.contrib.django.utils import connector_params
 
-from backends.postgres import address, deadlines
-from backends.postgres.servers import hosts
+from agui_host.backends.postgres import address, deadlines
+from agui_host.backends.postgres.servers import hosts
 from tests.proxy import Proxy, embedded_postgres
 
 

@@ -11,11 +11,11 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from procrastinate.contrib.django.utils import connector_params
 
-from backends.postgres import address, reach, roles
-from backends.postgres.base import DatabaseWrapper
-from backends.postgres.servers import pooler
-from embedded import paths
-from teams.models import Team
+from agui_host.backends.postgres import address, reach, roles
+from agui_host.backends.postgres.base import DatabaseWrapper
+from agui_host.backends.postgres.servers import pooler
+from agui_host.embedded import paths
+from agui_host.teams.models import Team
 from tests.backends.servers.bouncer import PgBouncer
 
 pytestmark = pytest.mark.django_db

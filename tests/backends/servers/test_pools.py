@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from procrastinate.contrib.django.utils import connector_params
 
-from backends.postgres.servers.pools import LONGEST, QuickAsyncPool, QuickPool
+from agui_host.backends.postgres.servers.pools import LONGEST, QuickAsyncPool, QuickPool
 from tests.acceptance.host import wait_for
 from tests.proxy import Proxy, embedded_postgres
 

@@ -1,8 +1,10 @@
 """Connections lead to the newest primary, and report commits that did not reach the standby."""
 
 import asyncio
+import socket
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 
 import psycopg
@@ -10,10 +12,10 @@ import pytest
 from django.db import connection
 from procrastinate.contrib.django.utils import connector_params
 
-from backends.postgres import deadlines
-from backends.postgres.servers import primary
-from backends.postgres.servers.primary import Outdated, Server
-from embedded import paths
+from agui_host.backends.postgres import deadlines
+from agui_host.backends.postgres.servers import primary
+from agui_host.backends.postgres.servers.primary import Outdated, Server
+from agui_host.embedded import paths
 from tests.acceptance.host import wait_for
 from tests.backends.test_checkout import Queue, Sync, session
 
@@ -66,6 +68,22 @@ def test_open_connections_to_an_old_primary_end_and_no_new_one_is_made(
         asyncio.run(deadlines.AsyncConnection.connect(**connector_params()))
 
 
+def test_a_connection_waits_until_another_thread_has_asked_all_hosts() -> None:
+    """Or it would take the first one, which may be an old primary, and commit there."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(10)
+        port = silent.getsockname()[1]
+        place = {"host": "127.0.0.1,localhost", "port": f"{port},{port}"}
+        parameters = {**connector_params(), **place}
+        primary.suspect()
+        asking = threading.Thread(target=deadlines.look_around, args=[parameters])
+        asking.start()
+        with silent.accept()[0]:  # the hosts are being asked
+            deadlines.look_around(parameters)
+            asking.join(1)
+            assert not asking.is_alive()
+
+
 @pytest.fixture
 def operator(settings: Any, transactional_db: None) -> Iterator[Callable[[str], Any]]:
     """What the superuser is answered, who waits for no standby."""
@@ -86,7 +104,6 @@ def test_a_commit_that_stopped_waiting_for_its_standby_is_an_error(
     kind: Callable[[], Sync], operator: Callable[[str], Any]
 ) -> None:
     """Of a request's connection and of the job queue's."""
-    session = kind()
     failures: list[BaseException] = []
 
     def commit() -> None:
@@ -96,19 +113,20 @@ def test_a_commit_that_stopped_waiting_for_its_standby_is_an_error(
         except psycopg.OperationalError as error:
             failures.append(error)
 
-    operator("alter system set synchronous_standby_names = 'nobody'")
-    operator("select pg_reload_conf()")
-    try:
-        thread = threading.Thread(target=commit)
-        thread.start()
-        wait_for(lambda: operator(WAITS) == 1, "the commit to wait")
-        operator(CANCEL)
-        thread.join(10)
-    finally:
-        operator("alter system reset synchronous_standby_names")
+    with closing(kind()) as session:
+        operator("alter system set synchronous_standby_names = 'nobody'")
         operator("select pg_reload_conf()")
-    assert [str(failure) for failure in failures] == ["A commit has not waited for its standby"]
-    assert session.raw.closed
+        try:
+            thread = threading.Thread(target=commit)
+            thread.start()
+            wait_for(lambda: operator(WAITS) == 1, "the commit to wait")
+            operator(CANCEL)
+            thread.join(10)
+        finally:
+            operator("alter system reset synchronous_standby_names")
+            operator("select pg_reload_conf()")
+        assert [str(failure) for failure in failures] == ["A commit has not waited for its standby"]
+        assert session.raw.closed
 
 
 def test_the_job_queue_asks_as_the_requests_do(db: None) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 
-from backends import apart
+from agui_host.backends import apart
 
 
 async def test_a_payer_who_leaves_keeps_its_turn_until_its_thread_has_ended() -> None:

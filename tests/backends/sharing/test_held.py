@@ -1,6 +1,6 @@
 """Bytes under way: both bounds, and what is larger than them."""
 
-from backends.held import Held, Hold
+from agui_host.backends.held import Held, Hold
 
 
 def test_a_team_has_its_bound_and_the_process_another() -> None:

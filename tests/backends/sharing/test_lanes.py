@@ -9,9 +9,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from backends.postgres import scope
-from backends.postgres.bridge import db
-from backends.postgres.lanes import HOST, Lanes
+from agui_host.backends.postgres import scope
+from agui_host.backends.postgres.bridge import db
+from agui_host.backends.postgres.lanes import HOST, Lanes
 from events.outlines import Building
 
 SIZE = 8

@@ -3,8 +3,8 @@
 import asyncio
 from uuid import UUID, uuid4
 
-from backends.places import Places
-from backends.postgres import scope
+from agui_host.backends.places import Places
+from agui_host.backends.postgres import scope
 
 
 async def hold(places: Places, team: UUID, begun: list[UUID], until: asyncio.Event) -> None:

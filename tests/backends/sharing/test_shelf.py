@@ -3,7 +3,7 @@
 import threading
 from uuid import UUID, uuid4
 
-from backends.shelf import Shelf
+from agui_host.backends.shelf import Shelf
 
 LOUD, QUIET = uuid4(), uuid4()
 

@@ -6,9 +6,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from backends import threads
-from backends.postgres import scope
-from backends.threads import in_thread
+from agui_host.backends import threads
+from agui_host.backends.postgres import scope
+from agui_host.backends.threads import in_thread
 
 
 async def calling(team: UUID, event: threading.Event) -> str:

@@ -4,8 +4,8 @@ from uuid import uuid4
 
 import pytest
 
-from backends import metrics, work
-from teams.limits import LimitReached, refuse_work
+from agui_host.backends import metrics, work
+from agui_host.teams.limits import LimitReached, refuse_work
 
 
 def test_a_team_in_debt_waits_until_its_share_has_come_back() -> None:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import redis
 
-from embedded import child, paths
+from agui_host.embedded import child, paths
 from tests import needs
 from tests.acceptance.host import free_port, wait_for
 from tests.backends.test_tls_engines import Authority

@@ -7,11 +7,13 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
+import redis
 from django.core.exceptions import ImproperlyConfigured
 from pytest_django import Settings
 
-from backends import stream_limit, valkey
-from backends.cache import ForgivingCache
+from agui_host.backends import stream_limit, valkey
+from agui_host.backends.cache import ForgivingCache
+from tests.acceptance.host import free_port
 from tests.backends.test_tls_engines import Authority
 from tests.backends.valkey.servers import HOST, Cluster
 from tests.backends.valkey.uses import Ears, forget, process, until, uses
@@ -65,6 +67,27 @@ async def test_one_node_of_the_url_is_enough(cluster: Cluster, settings: Setting
         await ears.hears()
         await asyncio.to_thread(cluster.kill, first)
         await ears.hears()
+
+
+async def test_nodes_that_name_themselves_by_addresses_of_elsewhere(
+    cluster: Cluster, settings: Settings
+) -> None:
+    """The one node whose address the URL has serves all the same."""
+    for port in cluster.nodes:
+        with cluster.link(port) as link:
+            link.execute_command("CONFIG", "SET", "cluster-announce-port", free_port())
+    first = cluster.nodes[0]
+    with cluster.link(first) as link:
+        await until(lambda: not _ports(link).intersection(cluster.nodes))
+    url = settings.REDIS_URL = f"{cluster.scheme}+cluster://{HOST}:{first}{cluster.query}"
+    async with Ears(url) as ears:
+        await ears.hears()
+
+
+def _ports(link: redis.Redis) -> set[int]:
+    """The ports of its nodes, as the cluster names them."""
+    slots = link.execute_command("CLUSTER", "SLOTS")
+    return {int(node[1]) for span in slots for node in span[2:]}
 
 
 async def test_a_plain_url_at_a_node_stops_the_start(cluster: Cluster) -> None:

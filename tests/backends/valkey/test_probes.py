@@ -11,11 +11,11 @@ import redis
 from django.core.exceptions import ImproperlyConfigured
 from pytest_django import Settings
 
-from backends import cache as shared
-from backends import valkey
-from backends.cache import ForgivingCache
-from backends.stream_limit import Seats
-from embedded import child, paths
+from agui_host.backends import cache as shared
+from agui_host.backends import valkey
+from agui_host.backends.cache import ForgivingCache
+from agui_host.backends.stream_limit import Seats
+from agui_host.embedded import child, paths
 from tests.backends.valkey.servers import HOST, Servers
 
 SECONDS = 20.0

@@ -11,8 +11,8 @@ from django.core.exceptions import ImproperlyConfigured
 from pytest_django import Settings
 from redis.exceptions import NoPermissionError
 
-from backends import valkey
-from backends.cache import ForgivingCache
+from agui_host.backends import valkey
+from agui_host.backends.cache import ForgivingCache
 from tests.backends.valkey.servers import HOST, NAME, Cluster, Servers, Watched
 from tests.backends.valkey.uses import forget, uses
 from tests.house.repository import ROOT

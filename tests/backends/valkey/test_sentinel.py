@@ -11,9 +11,9 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from pytest_django import Settings
 
-from backends import stream_limit, valkey
-from backends.cache import ForgivingCache
-from backends.valkey import clients
+from agui_host.backends import stream_limit, valkey
+from agui_host.backends.cache import ForgivingCache
+from agui_host.backends.valkey import clients
 from tests.backends.test_tls_engines import Authority
 from tests.backends.valkey.servers import NAME, Servers, Watched
 from tests.backends.valkey.uses import DEADLINE, Ears, forget, process, until, uses

@@ -9,10 +9,10 @@ from typing import Any
 import redis
 from pytest_django import Settings
 
-from backends import stream_limit
-from backends.bell import BellLayer
-from backends.cache import ForgivingCache
-from backends.valkey.clients import ERRORS, shared
+from agui_host.backends import stream_limit
+from agui_host.backends.bell import BellLayer
+from agui_host.backends.cache import ForgivingCache
+from agui_host.backends.valkey.clients import ERRORS, shared
 from events.subscriptions import SECONDS
 
 DEADLINE = 30.0

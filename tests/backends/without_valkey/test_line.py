@@ -11,14 +11,14 @@ import pytest
 from procrastinate.contrib.django.utils import connector_params
 from pytest_django import Settings
 
-from backends.postgres import address, roles
-from backends.postgres.base import session_parameters
-from backends.postgres.servers.pooler import Shared
-from backends.stream_limit import Seats, count
-from backends.without_valkey import payloads, reach, tables
-from backends.without_valkey.cache import PostgresCache
-from backends.without_valkey.layer import PostgresLayer
-from embedded import paths
+from agui_host.backends.postgres import address, roles
+from agui_host.backends.postgres.base import session_parameters
+from agui_host.backends.postgres.servers.pooler import Shared
+from agui_host.backends.stream_limit import Seats, count
+from agui_host.backends.without_valkey import payloads, reach, tables
+from agui_host.backends.without_valkey.cache import PostgresCache
+from agui_host.backends.without_valkey.layer import PostgresLayer
+from agui_host.embedded import paths
 from tests.backends.servers.bouncer import PgBouncer
 from tests.backends.servers.test_pooler import connected_to
 
@@ -58,25 +58,65 @@ def cache() -> PostgresCache:
 def journal(group: uuid.UUID, first: int, **more: object) -> tuple[str, payloads.Message]:
     message = {
         "type": "journal", "journal": group.bytes, "first": first, "last": first, "final": False,
-        "at": 1.5, "payloads": [b"content"],
+        "at": 1.5, "epoch": 1, "payloads": [b"content"],
     }  # fmt: skip
     return f"journal.{group}", message | more
 
 
-def test_a_payload_holds_positions_and_no_content() -> None:
+def test_a_payload_holds_positions_and_no_content_in_clear(settings: Settings) -> None:
     key = uuid.uuid4()
-    (text,) = payloads.payloads([journal(key, 7, final=True), ("access.x", {"topic": "access.x"})])
-    assert text == f"journal.{key} 7 7 1 1.500000\naccess.x"
-    (_, message), (group, topic) = payloads.messages(text)
-    assert message == journal(key, 7, final=True, payloads=None)[1]
+    groups = {f"journal.{key}", "access.x"}
+    news = journal(key, 7, final=True, epoch=2, payloads=[b"con", b"tent"])
+    (text,) = payloads.payloads([news, ("access.x", {"topic": "access.x"}), ("other", {})])
+    clear, carried, *_ = text.split("\n")
+    assert clear == f"journal.{key} 7 7 1 1.500000", "as releases before this one read it"
+    assert carried.startswith("=2 ")
+    assert text == f"{clear}\n{carried}\naccess.x\nother"
+    (_, message), (group, topic) = payloads.messages(text, groups)
+    assert message == news[1]
     assert (group, topic["topic"]) == ("access.x", "access.x")
+    # Another position, another key: what was sealed is not taken for these events.
+    moved_there = f"{clear.replace(' 7 7', ' 8 8')}\n{carried}"
+    (_, moved), *_ = payloads.messages(moved_there, groups)
+    assert (moved["first"], moved["payloads"]) == (8, None)
+    settings.SECRET_KEY = "another key of fifty characters, and then some more"
+    (_, foreign), *_ = payloads.messages(text, groups)
+    assert foreign == news[1] | {"payloads": None}
+
+
+def test_payloads_of_other_releases_and_other_roles() -> None:
+    group = f"journal.{uuid.uuid4()}"
+    (before,) = payloads.messages(f"{group} 3 4 0 1.5", {group})
+    assert (before[1]["first"], before[1]["last"], before[1]["payloads"]) == (3, 4, None)
+    for line in (
+        "1",
+        "a b c d",
+        "1 2 3 4 5",
+        f"{'9' * 5000} 1 0 1",
+        "1 1 0 1\n=2",
+        "1 1 0 1\n=x y",
+    ):
+        ((_, message),) = payloads.messages(f"{group} {line}", {group})
+        assert message["payloads"] is None
+        assert message["last"] == payloads.END, "it looks"
+
+
+def test_events_that_are_long_or_many_are_read_from_the_journal() -> None:
+    long = journal(uuid.uuid4(), 1, payloads=[b"x" * 4001])
+    (text,) = payloads.payloads([long])
+    assert "\n" not in text
+    many = [journal(uuid.uuid4(), 1, payloads=[b"x" * 2500]) for _ in range(40)]
+    texts = payloads.payloads(many)
+    assert len(texts) <= payloads.MOST
+    assert not any(line.startswith("=") for text in texts for line in text.split("\n"))
+    assert len(payloads.payloads(many[:10])) == 5, "two of them in each payload"
 
 
 def test_many_runs_are_several_payloads_and_too_many_are_a_look() -> None:
     some = payloads.payloads(journal(uuid.uuid4(), 1) for _ in range(400))
     assert 1 < len(some) <= payloads.MOST
     assert all(len(text.encode()) < 8000 for text in some)
-    assert sum(len(list(payloads.messages(text))) for text in some) == 400
+    assert sum(text.count("journal.") for text in some) == 400
     assert payloads.payloads(journal(uuid.uuid4(), 1) for _ in range(4000)) == [payloads.LOOK]
 
 

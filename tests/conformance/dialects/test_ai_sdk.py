@@ -145,7 +145,7 @@ def test_a_question_and_its_answer_are_one_message(cases: dict[str, Json]) -> No
     (part,) = tools(message)
     assert part["state"] == "output-available"
     assert part["approval"]["approved"] is True
-    assert json.loads(part["output"])["done"] is True
+    assert part["output"]["done"] is True
     assert texts(message)[-1].startswith("Done, in the ledger")
     check_hydrated(outcome)
 

@@ -15,10 +15,10 @@ RUN = """
 from datetime import timedelta
 import time
 from django.utils import timezone
-from protocol.input import run_agent_input
+from agui_host.protocol.input import run_agent_input
 from runs.lifecycle import lifecycle
 from runs.models import Run
-from runtimes.models import Agent
+from agui_host.runtimes.models import Agent
 from tests.runs.past import made_in
 agents = Agent.objects.unscoped("a test").select_related("team")
 agent = agents.get(team__slug="demo", slug="scripted")

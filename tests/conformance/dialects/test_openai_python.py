@@ -72,7 +72,7 @@ def test_reasoning_and_a_tool_of_the_agent(client: openai.OpenAI) -> None:
     script = [*thought("r", "Hm."), *text("a", "I look."), *call("c", "{}"), result("c")]
     made: Response = ask(client, *script)
     reasoning, message, look = made.output
-    assert reasoning.content[0].text == "Hm."
+    assert reasoning.summary[0].text == "Hm."
     assert message.content[0].text == made.output_text == "I look."
     assert (look.type, look.name, look.output) == ("mcp_call", "look", "42")
     *_, last = ask(client, *script, stream=True)
@@ -101,12 +101,24 @@ def test_a_question_and_its_answer(client: openai.OpenAI) -> None:
 
 def test_an_error_of_the_agent(client: openai.OpenAI) -> None:
     script = [{"text": "So far."}, {"raise": "no"}]
-    made: Response = ask(client, *script)
+    retrying = client.with_options(max_retries=1)
+    chat = {"model": "scripted", "messages": [{"role": "user", "content": "hello"}]}
+    for send in (
+        lambda: ask(retrying, *script),
+        lambda: retrying.chat.completions.create(
+            **chat, extra_body={"forwardedProps": {"script": script}}
+        ),
+    ):
+        with pytest.raises(openai.InternalServerError) as error:
+            send()
+        retries = error.value.request.headers["x-stainless-retry-count"]
+        assert retries == "0", "each request starts a run"
+    *_, last = ask(client, *script, stream=True)
+    assert last.type == "response.failed"
+    made = client.responses.retrieve(last.response.id)
     assert (made.status, made.output_text) == ("failed", "So far.")
     assert made.error
     assert made.error.code == "server_error"
-    *_, last = ask(client, *script, stream=True)
-    assert last.type == "response.failed"
 
 
 def test_cancel(client: openai.OpenAI) -> None:

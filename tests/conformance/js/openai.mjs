@@ -139,7 +139,7 @@ const CASES = {
   async error() {
     const input = { model: "scripted", input: "x", ...script({ text: "So far." }, { raise: "no" }) };
     const events = await drain(await client.responses.create({ ...input, stream: true }));
-    return { made: await client.responses.create(input), last: events.at(-1) };
+    return { refused: await failure(client.responses.create(input)), last: events.at(-1) };
   },
   async chat() {
     const messages = [{ role: "system", content: "Be brief." }, { role: "user", content: "hello" }];

@@ -244,13 +244,13 @@ OWNERS = [
 ]
 
 N = emit("STATE_SNAPSHOT", snapshot={"n": 1})
-REPLACE = {"op": "replace", "path": "/none", "value": 2}
+REMOVE = {"op": "remove", "path": "/none"}
 
 STATE = [
-    *bad("a change that does not apply", [N, patch(REPLACE), *AFTER], FINE, state={"n": 1}),
+    *bad("a change that does not apply", [N, patch(REMOVE), *AFTER], FINE, state={"n": 1}),
     *bad(
         "a change that applies by half",
-        [N, patch(add("/m", 1), REPLACE), *AFTER],
+        [N, patch(add("/m", 1), REMOVE), *AFTER],
         FINE,
         state={"n": 1},
     ),
@@ -258,7 +258,7 @@ STATE = [
         "an activity's change that does not apply",
         [
             activity("a1", {"n": 0}),
-            emit("ACTIVITY_DELTA", messageId="a1", activityType="PLAN", patch=[REPLACE]),
+            emit("ACTIVITY_DELTA", messageId="a1", activityType="PLAN", patch=[REMOVE]),
         ],
         doing("a1", {"n": 0}),
         before=[doing("a1", {"n": 0})],
@@ -281,7 +281,17 @@ SCHEMA = [
     *harmless(
         "an unknown outcome", [*AFTER, emit("RUN_FINISHED", outcome={"type": "maybe"})], FINE
     ),
-    *hopeless("questions with one id", [*AFTER, ends_with(QUESTION, QUESTION)], FINE),
+    Scenario(
+        "questions with one id, mended",
+        [Turn([*AFTER, ends_with(QUESTION, QUESTION)], ends="interrupt")],
+        [go(), FINE],
+        interrupts=["q1", "q1~2"],
+    ),
+    Scenario(
+        "questions with one id, strictly",
+        [Turn([*AFTER, ends_with(QUESTION, QUESTION)], ends=ORDER, agent="strict")],
+        [go(), FINE],
+    ),
     *hopeless("no questions", [*AFTER, ends_with()], FINE, ends=EVENT),
     *bad(
         "a number for an id",
@@ -296,7 +306,13 @@ SCHEMA = [
     ),
     *harmless("a time with a fraction", text("after", "x", timestamp=1.5), FINE),
     *harmless("a time as text", text("after", "x", timestamp="2026-01-01"), FINE),
-    *hopeless("a patch that is no list", [*AFTER, emit("STATE_DELTA", delta={})], FINE, ends=EVENT),
+    *bad(
+        "a patch that is no list",
+        [*AFTER, emit("STATE_DELTA", delta={})],
+        FINE,
+        strict=EVENT,
+        before=[FINE],
+    ),
     *hopeless("a path without a slash", [*AFTER, patch(add("n", 1))], FINE, ends=EVENT),
     *hopeless("an activity that is a list", [*AFTER, activity("a1", [1])], FINE, ends=EVENT),
     *bad(

@@ -8,7 +8,7 @@ from django.core import mail
 from django.core.cache import cache
 from django.test import Client
 
-from dashboard.account import attempts
+from agui_host.dashboard.account import attempts
 from tests.dashboard.conftest import no_attempts_yet
 from tests.dashboard.signing import PASSWORD, browser, is_signed_in, person, sign_in
 

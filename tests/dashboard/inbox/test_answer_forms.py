@@ -8,16 +8,16 @@ from django.http import QueryDict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.inbox.form import AnswerForm
-from dashboard.inbox.parts import choice_of, parts_of
-from protocol.intake.response_schema import ResponseSchema
+from agui_host.dashboard.inbox.form import AnswerForm
+from agui_host.protocol.intake.response_schema import ResponseSchema
+from agui_host.protocol.questions.parts import choice_of, parts_of
 from runs.models import Interrupt
 
 
 def form(schema: Any, reason: str = "confirm", **data: Any) -> AnswerForm:
     """The form of a question; with ``data``, as it comes back."""
-    text = None if schema is None else json.dumps(schema)
-    row = Interrupt(reason=reason, response_schema=text, question="{}")
+    wire = {} if schema is None else {"responseSchema": schema}
+    row = Interrupt(reason=reason, question=json.dumps(wire))
     if not data:
         return AnswerForm(row)
     query = QueryDict(mutable=True)

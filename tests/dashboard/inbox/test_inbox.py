@@ -10,14 +10,16 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from protocol.errors import RunErrorCode
+from agui_host.dashboard.inbox import cards
+from agui_host.protocol.errors import RunErrorCode
+from agui_host.runtimes.models import Agent
 from runs.access import access, inbox, sharing
 from runs.lifecycle import interrupts
 from runs.models import Interrupt, InterruptStatus, Level, Run, Thread, Visibility
-from runtimes.models import Agent
 from tests.cast import Cast, fresh
 from tests.dashboard.conftest import Browse
 from tests.dashboard.test_runs_list import HOSTILE
+from tests.protocol.questions.shapes import langchain
 from tests.runs.asking import APPROVAL, asking, end, interrupted, moment, question, resume_of
 
 
@@ -100,8 +102,20 @@ class TestWhoSeesIt:
         with django_assert_num_queries(6):
             text_of(browser, "/inbox/")
 
+    def test_large_forms_are_on_the_pages_of_their_runs(self, cast: Cast, browse: Browse) -> None:
+        raw = {"action_requests": [{"name": "pay", "args": {f"a{n}": n for n in range(30)}}] * 3}
+        names, fields = [f"i{n}" for n in range(17)], 3 * 32
+        run = interrupted(cast.alice, *(question(n, **langchain(raw, n)) for n in names))
+        for address, rest in (
+            ("/inbox/", "This question is too long for a list"),
+            (f"/runs/{run.pk}/", "It can be answered here after those before it"),
+        ):
+            page = text_of(browse(cast.bob), address)
+            assert page.count("Send decisions") == cards.MOST_FIELDS // fields == 15
+            assert page.count(rest) == 2
+
     def test_pages(self, cast: Cast, browse: Browse, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("dashboard.inbox.cards.MOST", 2)
+        monkeypatch.setattr("agui_host.dashboard.inbox.cards.MOST", 2)
         for n in range(3):
             interrupted(cast.alice, question("i", message=f"question {n}"), thread=str(n))
         browser = browse(cast.bob)
@@ -190,7 +204,7 @@ class TestAnswering:
         assert "expired before your answer arrived" in answer.content.decode()
         interrupts.expire()
         page = text_of(browser, f"/runs/{run.pk}/")
-        assert "Nobody answered before it expired" in page
+        assert "It expired without an answer" in page
         assert "<bdi>Approve</bdi>" not in page
         assert "No open questions" in text_of(browser, "/inbox/")
 

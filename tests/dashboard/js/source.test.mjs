@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 
+import { seqOf } from "../../../static/js/cursors.mjs";
 import { Fold } from "../../../static/js/fold.mjs";
 import { PagedLog } from "../../../static/js/source/paged-log.mjs";
 import { PagedRun } from "../../../static/js/source/paged.mjs";
@@ -23,7 +24,7 @@ function host(answers = {}) {
     const { pathname, searchParams } = new URL(url, "http://host");
     const known = Object.keys(answers).find((each) => pathname.endsWith(each));
     if (known) return { ok: true, json: async () => answers[known](searchParams) };
-    const after = Number(searchParams.get("after"));
+    const after = seqOf(searchParams.get("after"));
     const limit = Math.min(Number(searchParams.get("limit") ?? 500), 200);
     const all = Array.from({ length: SIZE - after }, (_, i) => after + 1 + i);
     const type = searchParams.get("type");
@@ -49,7 +50,7 @@ test("the log reads the page of an event when somebody wants it", async () => {
   await until(() => log.get(1000) && log.start, (tell) => (log.onLoad = tell));
   assert.deepEqual([log.get(501), log.get(1000), log.get(500), log.get(1001)].map((each) => each?.timestamp), [1501, 2000, undefined, undefined]);
   assert.equal(log.start, 1001);
-  assert.deepEqual(asked.map((url) => url.split("?")[1]).filter((query) => query !== "after=0&limit=1"), ["after=500&limit=500", "after=700&limit=300", "after=900&limit=100"]);
+  assert.deepEqual(asked.map((url) => url.split("?")[1]).filter((query) => query !== "after=0&limit=1"), ["after=*-500&limit=500", "after=700&limit=300", "after=900&limit=100"]);
 });
 
 test("a filter is searched for by the host, as far as somebody looks", async () => {

@@ -5,8 +5,8 @@ from typing import Any
 
 from django.test import Client
 
-from dashboard.run import comparing
-from protocol.errors import RunErrorCode
+from agui_host.dashboard.run import comparing
+from agui_host.protocol.errors import RunErrorCode
 from runs.models import Run, Status, Thread
 from tests.cast import Cast, fresh, start
 from tests.dashboard.conftest import Browse

@@ -6,10 +6,10 @@ from uuid import uuid4
 
 import pytest
 
+from agui_host.teams.models import AuditEntry
 from runs.access import threads
 from runs.lifecycle import lifecycle
 from runs.models import Run, Status, Thread
-from teams.models import AuditEntry
 from tests.cast import Actor, Cast, fresh, start
 from tests.dashboard.conftest import Browse
 

@@ -5,10 +5,10 @@ import re
 import pytest
 from django.db import IntegrityError, transaction
 
+from agui_host.teams.access import members
+from agui_host.teams.models import AuditEntry, Membership
 from runs.access.inspect import saved_views
 from runs.models import SavedView
-from teams.access import members
-from teams.models import AuditEntry, Membership
 from tests.cast import Cast, start
 from tests.dashboard.conftest import Browse
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries
 
-from dashboard import histogram, listing, search
+from agui_host.dashboard import histogram, listing, search
 from events.models import Finding
 from runs.lifecycle.words import search as words
 from runs.lifecycle.words import storing

@@ -1,8 +1,8 @@
 """The page of threads that were left behind, with plain forms."""
 
+from agui_host.teams.models import Membership
 from runs.lifecycle import lifecycle
 from runs.models import Thread, Visibility
-from teams.models import Membership
 from tests.cast import Cast, start
 from tests.dashboard.conftest import Browse
 

@@ -18,19 +18,21 @@ def violations(
         stored = questions.get(id)
         # A question whose answering run failed is open again.
         lasting = [each for each in accepted if not _failed(runs.get(each["run"] or ""))]
-        if len(lasting) > 1:
-            people = ", ".join(f"{each['client']}: {each['value']!r}" for each in lasting)
+        values = {each["value"] for each in lasting}  # an answer may be sent again
+        if len(values) > 1:
+            people = ", ".join(sorted(f"{each['client']}: {each['value']!r}" for each in lasting))
             yield Violation("answer", id, f"accepted {people}")
+        if len(continuing := {each["run"] for each in lasting}) > 1:
+            yield Violation("answer", id, f"continues as {', '.join(sorted(map(str, continuing)))}")
         if stored is None:
-            yield Violation("answer", id, "was answered, and is not there")
-        elif lasting and stored["value"] not in [each["value"] for each in lasting]:
-            values = f"{stored['value']!r} instead of {lasting[0]['value']!r}"
-            yield Violation("answer", id, f"stores {values}")
+            if any(answer["status"] is not None for answer in tries):
+                yield Violation("answer", id, "was answered, and is not there")
+        elif values and stored["value"] not in values:
+            yield Violation("answer", id, f"stores {stored['value']!r}, accepted {values}")
         elif stored["value"] is not None and stored["value"] not in [t["value"] for t in tries]:
             yield Violation("answer", id, f"stores {stored['value']!r}, which nobody answered")
-        for answer in accepted:
-            if answer["run"] not in runs:
-                yield Violation("answer", id, f"continues as {answer['run']}, which is not there")
+        for run in {answer["run"] for answer in accepted} - runs.keys():
+            yield Violation("answer", id, f"continues as {run}, which is not there")
 
 
 def _failed(run: Line | None) -> bool:

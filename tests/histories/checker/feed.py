@@ -2,49 +2,67 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
-from .lines import Line
+from .lines import Line, seq_of
 from .violation import Violation
 
+LINES = {"watch", "feed", "reset"}
 Entry = tuple[str, str, str | None]
 """A type, a run and a question."""
+
+
+@dataclass
+class _Watcher:
+    """What a reader received since it began, or since its last reset."""
+
+    after: int | None = None
+    cursors: list[int] = field(default_factory=list)
+    entries: dict[int, Entry] = field(default_factory=dict)
 
 
 def violations(
     lines: Iterable[Line], runs: dict[str, Line], questions: dict[str, Line]
 ) -> Iterator[Violation]:
-    began: dict[str, object] = {}
-    cursors: defaultdict[str, list[object]] = defaultdict(list)
-    entries: dict[object, Entry] = {}
+    watchers: defaultdict[str, _Watcher] = defaultdict(_Watcher)
     for line in lines:
-        reader = line["reader"]
-        if line["kind"] == "watch":
-            began.setdefault(reader, line["after"])
-            continue
-        cursor, entry = line["cursor"], (line["type"], line["run"], line["interrupt"])
-        if cursor in cursors[reader]:
-            yield Violation("feed", reader, f"got {cursor} twice")
-        if entries.setdefault(cursor, entry) != entry:
-            yield Violation("feed", reader, f"got another {cursor} than others")
-        cursors[reader].append(cursor)
-    whole = max(
-        (reader for reader, after in began.items() if after == 0),
-        key=lambda reader: len(cursors[reader]),
-        default=None,
-    )
-    if whole is None:
+        reader, watcher = line["reader"], watchers[line["reader"]]
+        match line["kind"]:
+            case "reset" if line["run"] is not None:
+                continue
+            case "reset":
+                if watcher.cursors and watcher.cursors[-1] <= line["head"]:
+                    detail = f"at {watcher.cursors[-1]} of {line['head']}"
+                    yield Violation("reset", reader, f"the feed was reset {detail}")
+                watchers[reader] = _Watcher()
+            case "watch":
+                watcher.after = seq_of(line["after"]) if watcher.after is None else watcher.after
+            case "feed":
+                cursor = seq_of(line["cursor"])
+                if cursor in watcher.entries:
+                    yield Violation("feed", reader, f"got {cursor} twice")
+                watcher.cursors.append(cursor)
+                watcher.entries[cursor] = line["type"], line["run"], line["interrupt"]
+    wholes = [watcher for watcher in watchers.values() if watcher.after == 0]
+    if not wholes:
         return
-    reference = cursors[whole]
-    for reader, after in began.items():
-        yield from _gaps(reader, after, cursors[reader], reference)
-    yield from _owed(Counter(entries[cursor] for cursor in set(reference)), runs, questions)
+    whole = max(wholes, key=lambda watcher: len(watcher.cursors))
+    for reader, watcher in watchers.items():
+        yield from _others(reader, watcher, whole)
+        yield from _gaps(reader, watcher, whole.cursors)
+    yield from _owed(Counter(whole.entries.values()), runs, questions)
 
 
-def _gaps(
-    reader: str, after: object, cursors: list[object], reference: list[object]
-) -> Iterator[Violation]:
+def _others(reader: str, watcher: _Watcher, whole: _Watcher) -> Iterator[Violation]:
+    for cursor, entry in watcher.entries.items():
+        if whole.entries.get(cursor, entry) != entry:
+            yield Violation("feed", reader, f"got another {cursor} than others")
+
+
+def _gaps(reader: str, watcher: _Watcher, reference: list[int]) -> Iterator[Violation]:
     """What a reader got is one piece of the whole, from its first cursor on."""
     place = {cursor: number for number, cursor in enumerate(reference)}
+    after, cursors = watcher.after, watcher.cursors
     if after == 0:
         first = 0
     elif after in place:

@@ -11,6 +11,7 @@ Line = dict[str, Any]
 MEMBERS = {
     "history": "version",
     "fault": "name at",
+    "failover": "standby at",
     "start": "client key body thread run status",
     "run": "run thread status head",
     "log": "run seq payload",
@@ -18,6 +19,7 @@ MEMBERS = {
     "event": "reader run seq hash",
     "end": "reader run",
     "leave": "reader run",
+    "reset": "reader run epoch head",
     "text": "reader dialect run text terminal",
     "batch": "run producer epoch number status texts",
     "answer": "client interrupt value status run",
@@ -25,7 +27,7 @@ MEMBERS = {
     "watch": "reader after",
     "feed": "reader cursor type run interrupt",
     "webhook": "webhook events",
-    "delivery": "webhook id type run interrupt hash",
+    "delivery": "webhook id type run interrupt hash at final repeated_by",
     "schedule": "schedule at",
     "tick": "schedule at run",
 }
@@ -50,6 +52,11 @@ def checked(lines: Iterable[Line]) -> Iterator[Line]:
         if missing := set(MEMBERS[kind].split()) - line.keys():
             raise BadHistory(f"line {number}: {kind} without {', '.join(sorted(missing))}")
         yield line
+
+
+def seq_of(cursor: str | int) -> int:
+    """The number in a cursor: 17 of ``17``, and of ``2-17``, where 2 is the epoch."""
+    return int(str(cursor).rpartition("-")[2])
 
 
 def hash_of(payload: str | bytes) -> str:

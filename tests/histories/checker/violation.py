@@ -13,8 +13,10 @@ KINDS = {
     "answer": "a question accepted two answers, or stored another one than it accepted",
     "feed": "the team's feed has a gap, an entry twice, or not the entries that its runs owe",
     "webhook": "a message that was owed did not come, came under two ids, or was not owed",
+    "final": "a message of a lost run is wrong about the attempt that follows it",
     "tick": "a tick of a schedule started no run, or more than one",
     "dialect": "a reader of another wire format got other text, or another end, than the log has",
+    "reset": "a reader was reset, and its log had lost nothing that it was shown",
 }
 """By name: the meaning."""
 

@@ -19,19 +19,35 @@ SILENCE = 8.0
 BUSY = {429, 500, 502, 503, 504}
 
 
+class Reset(Exception):
+    """History went back: what the reader has is dropped, and it begins again from 0."""
+
+    def __init__(self, epoch: object = None, head: int = 0) -> None:
+        self.epoch, self.head = epoch, head
+
+
 class Refused(Exception):
     """An answer that is no success and that trying again does not change."""
+
+    def __init__(self, status: int, detail: str) -> None:
+        super().__init__(f"{status} {detail}")
+        self.status = status
 
 
 @dataclass
 class Clients:
-    """``url`` leads through the proxy; ``keys`` are people by name, the first one an admin."""
+    """``urls`` lead through proxies to a web process each; ``keys`` are people, by name.
 
-    url: str
+    The first person is an admin.
+    """
+
+    urls: list[str]
     keys: dict[str, str]
     recording: Recording
     chance: random.Random
     agent: str = "scripted"
+    may_lose: bool = False
+    """What was acknowledged may be gone: the standby is asynchronous."""
     refused: list[str] = field(default_factory=list)
     numbers: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
     last_moment: float = field(default_factory=lambda: time.monotonic() + 3600)
@@ -42,6 +58,10 @@ class Clients:
     @property
     def headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {next(iter(self.keys.values()))}"}
+
+    @property
+    def url(self) -> str:
+        return self.chance.choice(self.urls)
 
     @property
     def sockets(self) -> str:

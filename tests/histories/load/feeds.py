@@ -6,8 +6,8 @@ from typing import Any
 
 import websockets
 
-from tests.histories.load.clients import BUSY, GONE, Clients
-from tests.histories.load.one_socket import call
+from tests.histories.load.clients import BUSY, GONE, Clients, Reset
+from tests.histories.load.one_socket import call, reset_in
 from tests.histories.load.readers import SILENT
 
 QUIET = 4.0
@@ -43,7 +43,9 @@ class Feed:
         await socket.send(call("team.subscribe", params, id=1))
         answer = json.loads(await socket.recv())
         if "error" in answer:
-            if answer["error"]["code"] not in BUSY:
+            if reset := reset_in(answer["error"], may_lose=False):
+                self._begin_again(reset)
+            elif answer["error"]["code"] not in BUSY:
                 self.clients.refused.append(f"{self.name}: {answer}")
             return False
         if self.after is None:
@@ -62,10 +64,19 @@ class Feed:
             if frame.get("method") == "feed":
                 quiet = 0.0
                 await self._take(socket, frame["params"])
+            elif frame.get("method") == "end" and frame["params"]["reason"] == "reset":
+                self._begin_again(Reset(frame["params"]["epoch"], frame["params"]["head"]))
+                return False
             elif frame.get("method") == "end" or "error" in frame:
                 self.clients.refused.append(f"{self.name}: {frame}")
                 return False
         return True
+
+    def _begin_again(self, reset: Reset) -> None:
+        self.clients.recording.write(
+            "reset", reader=self.name, run=None, epoch=reset.epoch, head=reset.head
+        )
+        self.after = 0
 
     async def _take(self, socket: Any, entry: dict[str, Any]) -> None:
         self.after = entry["cursor"]

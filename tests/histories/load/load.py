@@ -7,11 +7,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from tests.histories.load import people
 from tests.histories.load.clients import Clients
+from tests.histories.load.dialects import DIALECTS
 from tests.histories.load.feeds import Feed
 from tests.histories.load.one_socket import OneSocket
+from tests.histories.load.producers import Producer
 from tests.histories.load.readers import ONE_RUN, Sse
 from tests.histories.load.starting import Order, Posted, Script
+
+FED, REPEATABLE = "fed", "again"
+"""Agents by slug: an external one, and one whose lost runs the host starts again."""
 
 
 @dataclass(frozen=True)
@@ -25,24 +31,24 @@ class Size:
 
 
 class Load:
-    """Starts conversations for some seconds, and ends when each of its readers has ended.
+    """Starts conversations until it ``is_over``, and ends when each of its readers has ended."""
 
-    It works on for as long as the host is hurt.
-    """
-
-    def __init__(self, clients: Clients, size: Size, is_hurt: Callable[[], bool]) -> None:
+    def __init__(self, clients: Clients, size: Size, is_over: Callable[[], bool]) -> None:
         self.clients, self.size, self.chance = clients, size, clients.chance
-        self.is_hurt = is_hurt
+        self.is_over = is_over
         self.socket = OneSocket(clients)
         self.feeds = [Feed(clients, 0), Feed(clients, None)]
         self.tasks: set[asyncio.Task[None]] = set()
+        # So that each history has each of them.
+        self.dialects = list(DIALECTS)
+        self.first = [self._posted, self._fed, self._answered]
+        self.first += [self._dialect for _ in DIALECTS]
 
-    async def work(self, seconds: float, patience: float = 180.0) -> None:
-        """``patience``: how long readers may take after the last start."""
-        until = time.monotonic() + seconds
-        self.clients.last_moment = until + patience
+    async def work(self, patience: float = 180.0) -> None:
+        """``patience``: how many seconds readers may take after the last start."""
         working = [self._spawn(self.socket.work()), *(self._spawn(f.read()) for f in self.feeds)]
-        await asyncio.gather(*(self._converse(until) for _ in range(self.size.conversations)))
+        conversations = (self._converse() for _ in range(self.size.conversations))
+        await asyncio.gather(self._watch(patience), *conversations)
         with suppress(TimeoutError):
             async with asyncio.timeout(patience):
                 while left := self.tasks - set(working):
@@ -51,6 +57,11 @@ class Load:
         for feed in self.feeds:
             feed.stopping = True
         await asyncio.gather(*working, return_exceptions=True)
+
+    async def _watch(self, patience: float) -> None:
+        while not self.is_over():
+            await asyncio.sleep(0.5)
+        self.clients.last_moment = time.monotonic() + patience
 
     async def read_whole_feed(self) -> None:
         await Feed(self.clients, 0, whole=True).read()
@@ -66,16 +77,19 @@ class Load:
         if not task.cancelled() and (error := task.exception()):
             self.clients.refused.append(repr(error))
 
-    async def _converse(self, until: float) -> None:
-        kinds = [self._plain, self._plain, self._posted, self._cancelled, self._failing]
-        first = [self._posted]  # so that each history has one
-        while time.monotonic() < until or self.is_hurt():
+    async def _converse(self) -> None:
+        kinds = [
+            self._plain, self._plain, self._posted, self._cancelled, self._failing,
+            self._repeatable, self._repeatable, self._fed, self._answered,
+            *(self._dialect for _ in DIALECTS),
+        ]  # fmt: skip
+        while not self.is_over():
             with suppress(TimeoutError):
-                await (first.pop() if first else self.chance.choice(kinds))()
+                await (self.first.pop() if self.first else self.chance.choice(kinds))()
 
-    def _order(self, script: Script) -> Order:
+    def _order(self, script: Script, agent: str | None = None) -> Order:
         name = self.clients.name("order")
-        return Order(self.clients, script, key=name, thread=f"thread of {name}")
+        return Order(self.clients, script, key=name, thread=f"thread of {name}", agent=agent)
 
     def _text(self) -> Script:
         deltas = self.chance.randint(1, self.size.deltas)
@@ -123,3 +137,25 @@ class Load:
 
     async def _failing(self) -> None:
         await self._read(await self._order([*self._text(), {"raise": "on purpose"}]).start())
+
+    async def _repeatable(self) -> None:
+        """The host starts it again if it loses its worker."""
+        await self._read(await self._order(self._text(), REPEATABLE).start())
+
+    async def _fed(self) -> None:
+        order = self._order([], FED)
+        run = await order.start()
+        reading = self._spawn(self._read(run))
+        await Producer(order, run).work()
+        await asyncio.wait({reading})
+
+    async def _answered(self) -> None:
+        run = await self._order([*self._text(), {"interrupt": {"reason": "confirm"}}]).start()
+        await self._read(run)
+        for question in await people.questions_of(self.clients, run):
+            for following in await people.answer_all(self.clients, question):
+                await self._read(following)
+
+    async def _dialect(self) -> None:
+        kind = self.dialects.pop() if self.dialects else self.chance.choice(DIALECTS)
+        await kind(self._order(self._text())).read()

@@ -6,13 +6,21 @@ from typing import Any
 
 import websockets
 
-from tests.histories.load.clients import BUSY, GONE, Clients
-from tests.histories.load.readers import SILENT, Reader
+from tests.histories.load.clients import BUSY, GONE, Clients, Reset
+from tests.histories.load.readers import SILENT, NoSuchRun, Reader
 
 
 def call(method: str, params: dict[str, Any], **more: object) -> str:
     """A frame of JSON-RPC."""
     return json.dumps({"jsonrpc": "2.0", "method": method, "params": params, **more})
+
+
+def reset_in(error: dict[str, Any], *, may_lose: bool) -> Reset | None:
+    """The reset that the error of a subscription stands for."""
+    data = error.get("data") or {}
+    if data.get("code") == "reset":
+        return Reset(data["details"]["epoch"], int(data["details"]["head"]))
+    return NoSuchRun() if may_lose and data.get("code") == "not_found" else None
 
 
 class _Part(Reader):
@@ -81,17 +89,23 @@ class OneSocket:
                 case {"result": {"subscription": subscription}}:
                     self._runs[subscription] = frame["id"]
                 case {"error": error}:
-                    if error["code"] not in BUSY:
-                        self.clients.refused.append(f"one-socket of {frame['id']}: {error}")
-                    await self._again(str(frame["id"]))
+                    run = str(frame["id"])
+                    if reset := reset_in(error, may_lose=self.clients.may_lose):
+                        self.parts[run].begin_again(reset)
+                    elif error["code"] not in BUSY:
+                        self.clients.refused.append(f"one-socket of {run}: {error}")
+                    await self._again(run)
                 case {"method": "end"}:
                     run = self._runs[params["subscription"]]
-                    if not self.parts[run].ended:
-                        await self._again(run)
+                    if params["reason"] == "reset":
+                        self.parts[run].begin_again(Reset(params["epoch"], params["head"]))
+                    await self._again(run)
             if self._is_done():
                 return
 
     async def _again(self, run: str) -> None:
+        if self.parts[run].ended:
+            return
         await self.clients.pause()
         await self._ask(run)
 

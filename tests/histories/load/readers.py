@@ -6,10 +6,11 @@ from collections.abc import AsyncIterator
 import httpx
 import websockets
 
-from tests.histories.checker.lines import hash_of
+from tests.histories.checker.lines import hash_of, seq_of
 from tests.histories.checker.logs import TERMINAL
-from tests.histories.load.clients import BUSY, GONE, Clients, Refused
+from tests.histories.load.clients import BUSY, GONE, Clients, Refused, Reset
 
+NOT_FOUND, HISTORY_WENT_BACK = 4404, 4411
 STREAM = {"Accept": "text/event-stream"}
 SILENT = 4.0
 
@@ -34,8 +35,10 @@ class Reader:
             self.open()
             try:
                 await self.once()
-            except (*GONE, Left):
-                pass
+            except (*GONE, Left, json.JSONDecodeError):
+                pass  # also an answer that is cut in the middle
+            except Reset as reset:
+                self.begin_again(reset)
             except Refused as refused:
                 self.clients.refused.append(f"{self.name} of {self.run}: {refused}")
             if not self.ended:
@@ -50,6 +53,14 @@ class Reader:
 
     def open(self) -> None:
         self.write("open", transport=self.transport, after=self.after)
+
+    def begin_again(self, reset: Reset) -> None:
+        """With a run that is gone there is nothing to begin with."""
+        self.write("reset", epoch=reset.epoch, head=reset.head)
+        self.after = 0
+        if isinstance(reset, NoSuchRun):
+            self.ended = True
+            self.write("leave")
 
     def take(self, seq: int, payload: str | bytes) -> None:
         """An event, and the end after it if it is a terminal one."""
@@ -66,24 +77,39 @@ class Reader:
             raise Left
 
 
-def judge(answer: httpx.Response) -> None:
+class NoSuchRun(Reset):
+    """The run is gone: after an asynchronous failover that is how its reader is told."""
+
+
+async def judge(answer: httpx.Response, clients: Clients) -> None:
     """A busy host is asked again; anything else but a success is written down."""
     if answer.status_code in BUSY:
         raise httpx.HTTPError(f"busy: {answer.status_code}")
-    if not answer.is_success:
-        raise Refused(f"{answer.status_code} at {answer.url}")
+    if answer.is_success:
+        return
+    error = json.loads(await answer.aread() or b"{}").get("error", {})
+    if error.get("code") == "reset":
+        raise Reset(error["details"]["epoch"], int(error["details"]["head"]))
+    if answer.status_code == 404 and clients.may_lose:
+        raise NoSuchRun
+    raise Refused(answer.status_code, f"at {answer.url}: {error}")
 
 
 async def frames(answer: httpx.Response) -> AsyncIterator[tuple[int, bytes]]:
-    """The whole frames of a stream with an id: what a cut leaves of a frame is no frame."""
+    """The whole frames of a stream with an id: what a cut leaves of a frame is no frame.
+
+    Raises Reset where the stream tells it.
+    """
     rest = b""
     async for chunk in answer.aiter_raw():
         *whole, rest = (rest + chunk).split(b"\n\n")
         for frame in whole:
             fields = dict(line.split(b": ", 1) for line in frame.split(b"\n") if b": " in line)
+            if fields.get(b"event") == b"reset":
+                reset = json.loads(fields[b"data"])
+                raise Reset(reset["epoch"], reset["head"])
             if b"id" in fields and b"data" in fields:
-                # An epoch stands before the number where the host has one.
-                yield int(fields[b"id"].rsplit(b"-", 1)[-1]), fields[b"data"]
+                yield seq_of(fields[b"id"].decode()), fields[b"data"]
 
 
 class Sse(Reader):
@@ -98,7 +124,7 @@ class Sse(Reader):
             self.clients.http() as client,
             client.stream("GET", path, headers=headers) as answer,
         ):
-            judge(answer)
+            await judge(answer, self.clients)
             async for seq, payload in frames(answer):
                 self.take(seq, payload)
 
@@ -115,9 +141,17 @@ class Socket(Reader):
             ping_interval=SILENT, ping_timeout=SILENT, close_timeout=1,
         ) as socket:  # fmt: skip
             seq = self.after
-            async for text in socket:
-                seq += 1
-                self.take(seq, text)
+            try:
+                async for text in socket:
+                    seq += 1
+                    self.take(seq, text)
+            except websockets.ConnectionClosed as closed:
+                code = closed.rcvd.code if closed.rcvd else None
+                if code == NOT_FOUND and self.clients.may_lose:
+                    raise NoSuchRun from None
+                if code == HISTORY_WENT_BACK:
+                    raise Reset(None, self.after - 1) from None  # it names no head
+                raise
 
 
 class Pages(Reader):
@@ -130,7 +164,7 @@ class Pages(Reader):
         async with self.clients.http() as client:
             while not self.ended:
                 answer = await client.get(path, params={"after": self.after})
-                judge(answer)
+                await judge(answer, self.clients)
                 for row in answer.json()["events"]:
                     self.take(row["seq"], json.dumps(row["event"]))
                 await self.clients.pause(0.2)
@@ -149,7 +183,7 @@ class DurableStream(Reader):
             while not self.ended:
                 params = {"offset": offset, "live": "long-poll"}
                 answer = await client.get(path, params=params, timeout=timeout)
-                judge(answer)
+                await judge(answer, self.clients)
                 seq = self.after
                 for event in answer.json() if answer.content else []:
                     seq += 1
@@ -170,7 +204,7 @@ class ServerSentStream(Reader):
         async with self.clients.http() as client:
             params = {"offset": offset, "live": "sse"}
             async with client.stream("GET", path, params=params, headers=STREAM) as answer:
-                judge(answer)
+                await judge(answer, self.clients)
                 rest = b""
                 async for chunk in answer.aiter_raw():
                     *whole, rest = (rest + chunk).split(b"\n\n")
@@ -179,11 +213,14 @@ class ServerSentStream(Reader):
 
     def _frame(self, frame: str) -> None:
         lines = frame.split("\n")
-        if "event: data" not in lines:
+        if "event: data" not in lines and "event: reset" not in lines:
             return
         data = "".join(line[5:].strip() for line in lines if line.startswith("data:"))
+        content = json.loads(data)
+        if "event: reset" in lines:
+            raise Reset(content["epoch"], content["head"])
         seq = self.after
-        for event in json.loads(data):
+        for event in content:
             seq += 1
             self.take(seq, json.dumps(event))
 

@@ -7,15 +7,21 @@ from typing import Any
 import httpx
 
 from tests.acceptance.host import Host, wait_for
+from tests.histories.load.scheduling import tick_in
 from tests.histories.recording import Recording
 
 REST = 120.0
 
 
-def rest(host: Host, recording: Recording) -> list[dict[str, Any]]:
-    """Wait until every run has ended, and write down runs, logs and questions."""
+def wait(host: Host) -> None:
+    """Until every run has ended."""
     with host.client() as client:
         wait_for(lambda: not _active(client), "every run to end", REST)
+
+
+def rest(host: Host, recording: Recording) -> list[dict[str, Any]]:
+    """Write down runs, logs and questions."""
+    with host.client() as client:
         runs = list(pages(client, "/api/v1/runs", limit="100"))
         for run in runs:
             recording.write(
@@ -23,6 +29,8 @@ def rest(host: Host, recording: Recording) -> list[dict[str, Any]]:
                 head=run["events"], repeats=run["repeats"],
             )  # fmt: skip
             for event in host.events(run["id"]):
+                if event["seq"] == 1 and (tick := tick_in(event["event"], run["id"])):
+                    recording.write("tick", **tick)
                 payload = json.dumps(event["event"])
                 recording.write("log", run=run["id"], seq=event["seq"], payload=payload)
         for question in pages(client, "/api/v1/interrupts", limit="100"):

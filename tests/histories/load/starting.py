@@ -23,6 +23,7 @@ class Order:
     script: Script
     key: str
     thread: str
+    agent: str | None = None
 
     @property
     def input(self) -> dict[str, Any]:
@@ -42,7 +43,7 @@ class Order:
 
     async def start(self, *, person: str | None = None) -> str:
         """By ``POST /api/v1/runs``; the run's id."""
-        body = {"agent": self.clients.agent, "input": self.input}
+        body = {"agent": self.agent or self.clients.agent, "input": self.input}
         while True:
             try:
                 async with self.clients.http(person) as client:
@@ -99,7 +100,7 @@ class Posted(Sse):
                 self.clients.http() as client,
                 client.stream("POST", path, json=self.order.input, headers=headers) as answer,
             ):
-                judge(answer)
+                await judge(answer, self.clients)
                 self._name(answer)
                 if whole:
                     self.open()

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from protocol.dialects.alpine import Alpine
-from protocol.dialects.alpine_schema import EXTENSIONS, problem
-from protocol.dialects.durations import seconds, text_of
+from agui_host.protocol.dialects.alpine import Alpine
+from agui_host.protocol.dialects.alpine_schema import EXTENSIONS, problem
+from agui_host.protocol.dialects.durations import seconds, text_of
 
 Events = list[dict[str, Any]]
 INPUT = {

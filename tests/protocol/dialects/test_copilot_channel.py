@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from protocol.dialects.copilot_channel import (
+from agui_host.protocol.dialects.copilot_channel import (
     Frame,
     control,
     marked,
@@ -17,7 +17,7 @@ from protocol.dialects.copilot_channel import (
     read,
     reply,
 )
-from protocol.errors import BadRequest
+from agui_host.protocol.errors import BadRequest
 
 RUN = UUID("0190b5a4-0000-7000-8000-000000000001")
 JOIN = Frame("1", "2", "thread:t", "phx_join", {})

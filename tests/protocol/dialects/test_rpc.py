@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from agui_project.errors import NotFound
-from protocol.dialects.mcp import rpc
-from protocol.dialects.mcp.rpc import HeaderMismatch, Rpc, UnsupportedVersion
-from protocol.errors import BadRequest, HostError, Invalid
+from agui_host.errors import NotFound
+from agui_host.protocol.dialects import json_rpc
+from agui_host.protocol.dialects.mcp import rpc
+from agui_host.protocol.dialects.mcp.rpc import HeaderMismatch, Rpc, UnsupportedVersion
+from agui_host.protocol.errors import BadRequest, HostError, Invalid
 
 MODERN = rpc.MODERN[0]
 VERSION = f"{rpc.PREFIX}protocolVersion"
@@ -24,7 +25,7 @@ def described(method: str = "tools/list", **params: Any) -> dict[str, Any]:
 
 def test_a_request_of_a_client_that_shook_hands() -> None:
     read = rpc.read(request(), {})
-    assert read == Rpc(1, "tools/list", {}, modern=False, tasks=False)
+    assert read == Rpc(1, "tools/list", {}, modern=False, tasks=False, digest=read.digest)
     notice = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     assert rpc.read(notice, {}).id is None
     assert rpc.read({"jsonrpc": "2.0", "id": 1, "result": {}}, {}).method == ""
@@ -39,6 +40,19 @@ def test_a_request_that_describes_itself() -> None:
     assert rpc.read(request(), {"mcp-protocol-version": MODERN}).modern
     assert rpc.read(request("server/discover"), {}).modern
     assert not rpc.read(described(), {}).tasks
+
+
+def test_a_repeated_request_has_the_same_digest() -> None:
+    first, again = request("tools/call", name="a"), described("tools/call", name="a")
+    other = request("tools/call", name="b")
+    digests = [rpc.read(each, {}).digest for each in (first, {**again, "id": 2}, other)]
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_the_error_of_a_request_has_its_id() -> None:
+    read = rpc.read_rpc({**request(), "params": [1]}, {})
+    assert (read.id, type(read.error)) == (1, Invalid)
+    assert rpc.read_rpc(request(), {}).error is None
 
 
 @pytest.mark.parametrize(
@@ -69,7 +83,7 @@ def test_headers_repeat_the_body(headers: dict[str, str], error: type[Exception]
         ({"jsonrpc": "2.0", "id": 1}, BadRequest),
         ({**request(), "id": True}, BadRequest),
         ({**request(), "id": None}, BadRequest),
-        ({**request(), "params": []}, Invalid),
+        ({**request(), "params": [1]}, Invalid),
         (request(_meta=3), Invalid),
         (request(_meta={VERSION: 3}), Invalid),
         (request(_meta={VERSION: "1999-01-01"}), UnsupportedVersion),
@@ -81,9 +95,9 @@ def test_what_is_no_request_is_refused(body: Any, error: type[HostError]) -> Non
 
 
 def test_an_error_has_a_number_and_keeps_its_code() -> None:
-    assert rpc.error_of(NotFound())["code"] == rpc.INVALID_PARAMS
+    assert rpc.error_of(NotFound())["code"] == json_rpc.INVALID_PARAMS
     assert rpc.error_of(UnsupportedVersion())["code"] == -32022
-    assert rpc.error_of(HostError())["code"] in (rpc.INTERNAL_ERROR, rpc.SERVER_ERROR)
+    assert rpc.error_of(HostError())["code"] in (json_rpc.INTERNAL_ERROR, json_rpc.SERVER_ERROR)
     data = rpc.error_of(Invalid("no", details={"path": "x"}))["data"]
     assert data == {"code": Invalid.code, "path": "x"}
 
@@ -91,8 +105,6 @@ def test_an_error_has_a_number_and_keeps_its_code() -> None:
 def test_a_handshake_settles_on_a_version_of_both() -> None:
     assert rpc.version_for({"protocolVersion": "2024-11-05"}) == "2024-11-05"
     assert rpc.version_for({"protocolVersion": "1999-01-01"}) == rpc.HANDSHAKES[0]
-    assert rpc.id_of({"id": "a"}) == "a"
-    assert rpc.id_of({"id": True}) is rpc.id_of([]) is None
 
 
 @pytest.mark.parametrize(

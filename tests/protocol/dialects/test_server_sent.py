@@ -2,7 +2,7 @@
 
 import pytest
 
-from protocol.dialects.server_sent import blocks
+from agui_host.protocol.dialects.server_sent import blocks
 
 
 @pytest.mark.parametrize(
@@ -11,10 +11,11 @@ from protocol.dialects.server_sent import blocks
         (b"", []),
         (b": ping\n\n", []),
         (b"retry: 1000\n\n", []),
+        (b"retry: 1000\n: ping\nid: 2\nid: 3\ndata: x\n\n: ping\n", [(b"3", b"x")]),
         (b'data: {"a":1}\n\n', [(None, b'{"a":1}')]),
-        (b"id: 3\ndata: x\n\nid: 4\ndata: y\n\n", [(3, b"x"), (4, b"y")]),
-        (b"id: 3\ndata: x\n\nid: 4\ndata: cut", [(3, b"x")]),
+        (b"id: 3\ndata: x\n\nid: 7-4\ndata: y\n\n", [(b"3", b"x"), (b"7-4", b"y")]),
+        (b"id: 3\ndata: x\n\nid: 4\ndata: cut", [(b"3", b"x")]),
     ],
 )
-def test_data_comes_with_its_id(sse: bytes, data: list[tuple[int | None, bytes]]) -> None:
+def test_data_comes_with_its_id(sse: bytes, data: list[tuple[bytes | None, bytes]]) -> None:
     assert list(blocks(sse)) == data

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from protocol.fold.blame import Blame
+from agui_host.protocol.fold.blame import Blame
 
 
 def snapshot(value: Any) -> dict[str, Any]:

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from protocol.fold.fold import Fold
+from agui_host.protocol.fold.fold import Fold
 
 RUN = {"type": "RUN_STARTED", "threadId": "t", "runId": "r"}
 END = {"type": "RUN_FINISHED", "threadId": "t", "runId": "r"}
@@ -162,6 +162,17 @@ def test_an_encrypted_value_is_kept_on_what_it_names() -> None:
     (message,) = whole.messages
     assert message["encryptedValue"] == "sealed"
     assert message["toolCalls"][0]["encryptedValue"] == "sealed"
+
+
+def test_the_type_of_an_encrypted_value_is_that_of_the_newest() -> None:
+    secret = {"type": "REASONING_ENCRYPTED_VALUE", "encryptedValue": "x", "entityId": "m"}
+    secret |= {"subtype": "message"}
+    for events, kind in (
+        ([secret | {"encryptedValueType": "google"}], "google"),
+        ([secret | {"encryptedValueType": "google"}, secret], None),
+    ):
+        (message,) = fold(*text("hi"), *events).messages
+        assert message.get("encryptedValueType") == kind
 
 
 def test_a_later_run_keeps_messages_and_state_and_forgets_the_rest() -> None:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from protocol.fold.inherited import Past, mark_of, marked
-from protocol.intake.intake import Intake
+from agui_host.protocol.fold.inherited import Past, mark_of, marked
+from agui_host.protocol.intake.intake import Intake
 
 OLD = {"id": "old", "role": "assistant", "content": "said before"}
 NEW = {"id": "new", "role": "user", "content": "said now"}
@@ -17,7 +17,7 @@ def test_messages_of_the_run_are_named() -> None:
     past = Past([OLD, NEW], {"messages": [NEW]})
     answer = {"id": "a", "role": "assistant", "content": "an answer"}
     again = {"id": "renamed", "role": "assistant", "content": OLD["content"]}
-    event = past.mark(snapshot(OLD, NEW, answer, again))
+    event = past.mark(snapshot(OLD, again, NEW, answer))
     assert mark_of(event) == {"own": ["new", "a"]}
 
 

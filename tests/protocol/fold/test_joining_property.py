@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.fold.fold import Fold
-from protocol.fold.prelude import prelude
-from protocol.intake.verifier import Verifier
+from agui_host.protocol.fold.fold import Fold
+from agui_host.protocol.fold.prelude import prelude
+from agui_host.protocol.intake.verifier import Verifier
 from tests.protocol.legal import THOROUGH, Event
 from tests.protocol.logs import expanded, threads
 

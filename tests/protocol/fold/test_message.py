@@ -1,6 +1,6 @@
 """One message or call while events add to it."""
 
-from protocol.fold.message import Message, merge, only
+from agui_host.protocol.fold.message import Message, merge, only
 
 
 def assistant() -> Message:

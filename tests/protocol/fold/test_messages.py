@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from protocol.fold.messages import AUTHORITY, Messages
+from agui_host.protocol.fold.messages import AUTHORITY, Messages
 
 USER = {"id": "u", "role": "user", "content": "hi"}
 THOUGHT = {"id": "r", "role": "reasoning", "content": "hm"}

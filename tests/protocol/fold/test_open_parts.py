@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from protocol.fold.open_parts import OpenParts
+from agui_host.protocol.fold.open_parts import OpenParts
 
 Event = dict[str, Any]
 

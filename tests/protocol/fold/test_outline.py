@@ -3,6 +3,7 @@
 import json
 import os
 import random
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,13 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.fold.fold import Fold
-from protocol.fold.outline import FEEDS, Outline
-from protocol.fold.outline_row import DEEPEST, LONGEST_GIST, LONGEST_ID, LONGEST_NAME
-from protocol.schema import TERMINAL
-from protocol.views.link import LinkView
-from protocol.views.outline import linked
-from protocol.views.redaction import Redaction
+from agui_host.protocol.fold.account import SNAPSHOT, Account
+from agui_host.protocol.fold.fold import Fold
+from agui_host.protocol.fold.inherited import own
+from agui_host.protocol.fold.outline import FEEDS, Outline
+from agui_host.protocol.schema import TERMINAL
+from agui_host.protocol.views.link import LinkView
+from agui_host.protocol.views.outline import linked
+from agui_host.protocol.views.redaction import MASK, Redaction
 from tests.protocol.legal import KINDS, THOROUGH, Event
 from tests.protocol.logs import expanded, threads
 
@@ -50,12 +52,24 @@ def runs_of(events: list[Event]) -> Iterator[list[Event]]:
         yield events[at:end]
 
 
+def brought(log: list[Event]) -> list[tuple[int, Event]]:
+    """The events with their numbers; a snapshot as those of what only it brings."""
+    account, events = Account(), list[tuple[int, Event]]()
+    for seq, event in enumerate(log, 1):
+        events.append((seq, event))
+        if event["type"] == SNAPSHOT:
+            events += [(seq, made) for made in account.restate(event)]
+        else:
+            account.take(event)
+    return events
+
+
 def spans(log: list[Event], *kinds: str) -> dict[str, tuple[int, int | None]]:
     """The first START and the last END of each part, written without a look at the outline."""
     first: dict[str, int] = {}
     last: dict[str, int | None] = {}
     opened: set[tuple[str, str]] = set()
-    for seq, event in enumerate(log, 1):
+    for seq, event in brought(log):
         for kind in kinds:
             start, _, end, key = KINDS[kind]
             if event["type"] == start:
@@ -74,7 +88,7 @@ def spans(log: list[Event], *kinds: str) -> dict[str, tuple[int, int | None]]:
 def tools(log: list[Event]) -> dict[str, tuple[int, int | None]]:
     """A call ends with its END or its last RESULT; one of an earlier run has only that."""
     streamed = spans(log, "call")
-    for seq, event in enumerate(log, 1):
+    for seq, event in brought(log):
         if event["type"] == "TOOL_CALL_RESULT":
             start, end = streamed.get(event["toolCallId"], (seq, seq))
             if end is not None and start <= seq:
@@ -96,6 +110,29 @@ def changes(log: list[Event]) -> list[int]:
     return seqs(log, "STATE_SNAPSHOT", "STATE_DELTA")
 
 
+def activities(log: list[Event]) -> dict[str, list[int]]:
+    """Their events, and the snapshots with an activity that is new or has other content."""
+    touched = defaultdict[str, list[int]](list)
+    contents: dict[str, str | None] = {}
+    echoed = (log[0].get("input") or {}).get("messages")
+    of_input = None if echoed is None else {message["id"] for message in echoed}
+    for seq, event in enumerate(log, 1):
+        if event["type"].startswith("ACTIVITY_"):
+            id = event["messageId"]
+            touched[id].append(seq)
+            if event["type"] == "ACTIVITY_DELTA":
+                contents[id] = None
+            elif id not in contents or event.get("replace") is not False:
+                contents[id] = json.dumps(event["content"])
+        for message in own(event, of_input) if event["type"] == SNAPSHOT else ():
+            if message["role"] == "activity":
+                id, content = message["id"], json.dumps(message["content"])
+                if contents.get(id) != content:
+                    touched[id].append(seq)
+                contents[id] = content
+    return touched
+
+
 def check_changes(log: list[Event], rows: Rows) -> None:
     """Every change of the state is in one row, with others of its kind, and so are activities'."""
     covered = [row for row in rows if row["kind"] == "state"]
@@ -107,9 +144,9 @@ def check_changes(log: list[Event], rows: Rows) -> None:
         # Nothing else begins within a row but what links do not see.
         within = [r for r in rows if row["seq0"] < r["seq0"] <= row["seq1"]]
         assert all(r["of_input"] for r in within)
-    for id in {event["messageId"] for event in log if event["type"].startswith("ACTIVITY_")}:
-        mine = [n for n in seqs(log, "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA")
-                if log[n - 1]["messageId"] == id]  # fmt: skip
+    touched = activities(log)
+    assert touched.keys() == {row["id"] for row in rows if row["kind"] == "activity"}
+    for id, mine in touched.items():
         parts = [row for row in rows if (row["kind"], row["id"]) == ("activity", id)]
         assert [row["of_input"] for row in parts] in ([True], [False], [True, False])
         assert (parts[0]["seq0"], parts[-1]["seq1"]) == (mine[0], mine[-1])
@@ -203,15 +240,46 @@ def bare(rows: Rows, *hidden: str) -> Rows:
     return [{name: row[name] for name in row if name not in hidden} for row in rows]
 
 
+def linked_rows(log: list[Event], redaction: Redaction) -> Rows:
+    rows = (linked(row, redaction) for row in rows_of(outlined(log)))
+    return [row for row in rows if row is not None]
+
+
+def without_results(log: list[Event]) -> list[Event]:
+    """The log with the content of all results hidden: a snapshot replaces no text by another."""
+
+    def hidden(result: Event) -> Event:
+        content = result["content"]
+        parts = MASK if isinstance(content, str) else [part | {"text": MASK} for part in content]
+        return result | {"content": parts}
+
+    events: list[Event] = []
+    for event in log:
+        if event["type"] == "TOOL_CALL_RESULT":
+            event = hidden(event)
+        if event["type"] == SNAPSHOT:
+            messages = [
+                hidden(each) if each["role"] == "tool" else each for each in event["messages"]
+            ]
+            event = event | {"messages": messages}
+        events.append(event)
+    return events
+
+
 def check_link(log: list[Event], paths: list[str]) -> None:
     """What a link's readers may see of the outline is the outline of what they see."""
     view, outline = LinkView(Redaction(paths)), Outline()
     for seq, event in enumerate(log, 1):
         for visible in view.show(event):
-            outline.feed(seq, visible)
-    mine = Redaction(paths)
-    linked_rows = [linked(row, mine) for row in rows_of(outlined(log))]
-    visible_rows = [row for row in linked_rows if row is not None]
+            # Only the input tells which messages of a snapshot are the run's own.
+            outline.feed(seq, event if event["type"] == "RUN_STARTED" else visible)
+    visible_rows = linked_rows(log, Redaction(paths))
+    if paths:  # Readers to whom all results look the same do not see that a snapshot has another.
+        for row, other in zip(
+            visible_rows, linked_rows(without_results(log), Redaction(paths)), strict=True
+        ):
+            if row["kind"] == "tool":
+                row |= {name: other[name] for name in ("result", "seq1", "t1")}
     # While anything is hidden, other events may replace those of the state and of activities.
     unseen = ("state", "activity") if paths else ()
     derived = [row | {"bytes": None} for row in rows_of(outline) if row["kind"] not in unseen]
@@ -242,120 +310,3 @@ def test_some_runs() -> None:
 @pytest.mark.timeout(0)
 def test_many_runs() -> None:
     prove(MANY)
-
-
-# --- sizes
-
-
-def run(*events: Event) -> list[Event]:
-    return [{"type": "RUN_STARTED", "threadId": "t", "runId": "r"}, *events]
-
-
-def test_a_chain_of_subagents_costs_a_bounded_lane_each() -> None:
-    started: list[Event] = [
-        {"type": "SUBAGENT_STARTED", "subagentRunId": f"s{n}", "name": "n"}
-        | ({"parentSubagentRunId": f"s{n - 1}"} if n else {})
-        for n in range(5000)
-    ]
-    rows = rows_of(outlined(run(*started)))
-    assert len(rows) == 5002
-    assert rows[4]["lane"] == ["s0", "s1", "s2"]
-    assert rows[-1]["parent"] == "s4998"
-    assert max(len(row["lane"]) for row in rows) == DEEPEST
-    assert rows[-1]["lane"][-1] == "s4999"
-
-
-def test_long_texts_names_and_ids_are_cut_and_ids_stay_apart() -> None:
-    long = "x" * 1_000_000
-    events: list[Event] = []
-    for id in (f"{long}a", f"{long}b"):
-        call = {"toolCallId": id, "timestamp": 5}
-        events += [
-            {"type": "TOOL_CALL_START", **call, "toolCallName": long},
-            {"type": "TOOL_CALL_ARGS", **call, "delta": long},
-            {"type": "TOOL_CALL_END", **call},
-        ]
-    rows = rows_of(resumed(outlined(run(*events))))[2:]
-    assert [(row["seq0"], row["seq1"], row["t0"]) for row in rows] == [(2, 4, 5), (5, 7, 5)]
-    assert len({row["id"] for row in rows}) == 2
-    for row in rows:
-        assert len(row["id"]) <= LONGEST_ID
-        assert (len(row["name"]), len(row["gist"])) == (LONGEST_NAME, LONGEST_GIST)
-        assert row["bytes"] > 2_000_000
-        assert row["status"] == "pending"
-
-
-def test_how_things_end() -> None:
-    sub = {"type": "SUBAGENT_STARTED", "name": "helper", "description": "looks"}
-    rows = rows_of(
-        outlined(
-            run(
-                {**sub, "subagentRunId": "a"},
-                {**sub, "subagentRunId": "b"},
-                {"type": "SUBAGENT_FINISHED", "subagentRunId": "a",
-                 "outcome": {"type": "suspended"}},
-                {"type": "SUBAGENT_ERROR", "subagentRunId": "b", "code": "c", "message": "no"},
-                {"type": "STEP_STARTED", "stepName": "plan"},
-                {"type": "STEP_FINISHED", "stepName": "plan", "metadata": {"status": "failed"}},
-                {"type": "STEP_STARTED", "stepName": "plan"},
-                {"type": "RUN_ERROR", "code": "agent_error", "message": "It broke."},
-            )
-        )
-    )  # fmt: skip
-    facts = [(row["kind"], row["id"], row["status"], row["name"], row["gist"]) for row in rows]
-    assert facts == [
-        ("queue", "", "succeeded", "", ""),
-        ("attempt", "r", "failed", "", ""),
-        ("subagent", "a", "interrupted", "helper", "looks"),
-        ("subagent", "b", "failed", "helper", "looks"),
-        ("error", "b", "failed", "c", "no"),
-        ("step", "plan", "failed", "plan", ""),
-        ("step", "plan", "unfinished", "plan", ""),
-        ("error", "", "failed", "agent_error", "It broke."),
-    ]
-
-
-def test_however_many_changes_of_the_state_are_one_row_until_something_begins() -> None:
-    delta = {"type": "STATE_DELTA", "delta": [{"op": "add", "path": "/a", "value": 1}]}
-    word = {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "x"}
-    start = {"type": "TEXT_MESSAGE_START", "messageId": "m", "role": "assistant"}
-    snapshot = {"type": "STATE_SNAPSHOT", "snapshot": {"a": 1, "b": 2}}
-    plan = {"messageId": "p", "activityType": "PLAN"}
-    events = [
-        delta, snapshot, *[delta] * 10_000, start, *[delta, word] * 10_000,
-        {"type": "ACTIVITY_SNAPSHOT", **plan, "content": {"title": "Three steps"}},
-        *[{"type": "ACTIVITY_DELTA", **plan, "patch": []}] * 10_000,
-    ]  # fmt: skip
-    rows = rows_of(outlined(run(*events)))[2:]
-    facts = [(row["kind"], row["name"], row["seq0"], row["seq1"], row["gist"]) for row in rows]
-    assert facts == [
-        ("state", "delta", 2, 2, "/a"),
-        ("state", "snapshot", 3, 3, "/a /b"),
-        ("state", "delta", 4, 10_003, "/a"),
-        ("message", "assistant", 10_004, None, "x" * 200),
-        ("state", "delta", 10_005, 30_003, "/a"),
-        ("activity", "PLAN", 30_005, 40_005, "Three steps"),
-    ]
-    assert [row["of_input"] for row in rows] == [True, *[False] * 5]
-
-
-def test_a_wait_in_the_queue_lasts_until_the_run_starts() -> None:
-    outline = Outline(queued=1_000)
-    (row,) = rows_of(resumed(outline))
-    assert (row["kind"], row["t0"], row["seq1"], row["status"]) == ("queue", 1_000, None, "running")
-    begun = {"type": "RUN_STARTED", "threadId": "t", "runId": "r", "timestamp": 4_000}
-    outline.feed(1, begun)
-    queue, attempt = rows_of(outline)
-    assert (queue["t1"], queue["status"]) == (4_000, "succeeded")
-    assert (attempt["kind"], attempt["t0"], attempt["status"]) == ("attempt", 4_000, "running")
-    hidden = linked(queue, Redaction())
-    assert hidden, "links show that it waited"
-    assert hidden["t0"] == 4_000, "but not how long"
-    imported = Outline(queued=9_000)
-    imported.feed(1, begun)
-    assert rows_of(imported)[0]["t0"] == 4_000
-
-
-def test_another_format_is_refused() -> None:
-    with pytest.raises(ValueError, match="format"):
-        Outline.load({"format": 0}, [])

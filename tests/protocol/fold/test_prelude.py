@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from protocol.fold.fold import Fold
-from protocol.fold.prelude import finished, prelude, prelude_frames
+from agui_host.protocol.fold.fold import Fold
+from agui_host.protocol.fold.prelude import finished, prelude, prelude_frames
 
 RUN = {"type": "RUN_STARTED", "threadId": "t", "runId": "r", "protocolVersion": "1.0"}
 END = {"type": "RUN_FINISHED", "threadId": "t", "runId": "r"}

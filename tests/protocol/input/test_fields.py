@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from protocol.errors import Invalid
-from protocol.input.fields import object_at, objects, picked, rename, text_at, wrong
+from agui_host.protocol.errors import Invalid
+from agui_host.protocol.input.fields import object_at, objects, picked, rename, text_at, wrong
 
 
 def path_of(refused: pytest.ExceptionInfo[Invalid]) -> Any:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from protocol.errors import Invalid
-from protocol.input import lenient
+from agui_host.protocol.errors import Invalid
+from agui_host.protocol.input import lenient
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,8 @@ def test_context_is_entries_of_text(value: Any, entries: list[tuple[str, str]]) 
 
 def test_tools_and_answers_need_their_names() -> None:
     assert lenient.tools([{"name": "t", "parameters": None}]) == [{"description": "", "name": "t"}]
-    assert lenient.resume({"interrupt_id": "i", "payload": None}) == [
-        {"status": "resolved", "interruptId": "i"}
+    assert lenient.resume({"interrupt_id": "i", "payload": None, "metadata": None}) == [
+        {"status": "resolved", "interruptId": "i", "payload": None}
     ]
     for read, path in ((lenient.tools, "tools.0.name"), (lenient.resume, "resume.0.interruptId")):
         with pytest.raises(Invalid) as refused:

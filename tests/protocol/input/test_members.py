@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from protocol.errors import Invalid, UnknownMember
-from protocol.input.members import LONGEST, known_members, snake_case
+from agui_host.protocol.errors import Invalid, UnknownMember
+from agui_host.protocol.input.members import LONGEST, known_members, snake_case
 
 NAMES = frozenset({"expires_at", "redact", "sign_in"})
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from protocol.input.numbers import LARGEST, LONGEST, whole
+from agui_host.protocol.input.numbers import LARGEST, LONGEST, whole
 from tests.house import repository
 from tests.house.repository import ROOT
 
@@ -46,8 +46,15 @@ def test_the_bounds_are_both_meant() -> None:
 
 BY_HAND = re.compile(r"\.isdecimal\(|\.isdigit\(|re\.\w+\(r?\"\[(?:1-9\]\[)?0-9\]\S*?\"")
 """A number that is read without ``whole``."""
-ROOMS = ("web/", "dashboard/", "teams/", "runs/access/", "runs/api/", "protocol/dialects/")
-OURS = {"web/middleware/compression.py": "the length of an answer, which the host itself wrote"}
+ROOMS = (
+    "agui_host/web/",
+    "agui_host/dashboard/",
+    "agui_host/teams/",
+    "runs/access/",
+    "runs/api/",
+    "agui_host/protocol/dialects/",
+)
+OURS = {"agui_host/web/middleware/compression.py": "the length of an answer that the host wrote"}
 
 
 def by_hand(text: str) -> bool:
@@ -61,7 +68,7 @@ def test_no_other_reader_of_callers_numbers() -> None:
         if path.suffix == ".py" and path.as_posix().startswith(ROOMS)
         if by_hand((ROOT / path).read_text("utf-8"))
     }
-    assert readers == set(OURS), "use protocol/input/numbers.py::whole"
+    assert readers == set(OURS), "use agui_host/protocol/input/numbers.py::whole"
 
 
 @pytest.mark.parametrize(

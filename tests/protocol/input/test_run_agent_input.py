@@ -8,10 +8,10 @@ from ag_ui.core import RunAgentInput
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol import strict_json
-from protocol.errors import BadRequest, HostError, Invalid
-from protocol.input.run_agent_input import OnBusy, RunRequest, parse
-from protocol.intake.gate import gate
+from agui_host.protocol import strict_json
+from agui_host.protocol.errors import BadRequest, HostError, Invalid
+from agui_host.protocol.input.run_agent_input import OnBusy, RunRequest, parse
+from agui_host.protocol.intake.gate import gate
 
 
 def body_of(**data: Any) -> dict[str, Any]:

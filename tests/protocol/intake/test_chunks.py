@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
-from protocol.intake.chunks import CLOSE_ALL, CLOSE_NONE, FORMS, Chunks
-from protocol.schema import EVENTS
-from protocol.violation import Violation
+from agui_host.protocol.intake.chunks import CLOSE_ALL, CLOSE_NONE, FORMS, Chunks
+from agui_host.protocol.schema import EVENTS
+from agui_host.protocol.violation import Violation
 
 
 def text(delta: str | None = None, **fields: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from protocol.intake.coerce import coerced, is_plain_data
+from agui_host.protocol.intake.coerce import coerced, is_plain_data
 
 
 class Row(BaseModel):
@@ -52,9 +52,10 @@ def test_the_arguments_of_a_call_inside_a_snapshot_are_text() -> None:
     assert snapshot["toolCalls"][0]["function"]["arguments"] == '{"q":1}'
 
 
-def test_what_is_no_json_is_left_for_the_gate_to_refuse() -> None:
+def test_what_is_no_json_inside_of_data_becomes_text() -> None:
     odd = {"content": {"x": object()}}
-    assert coerced("TOOL_CALL_RESULT", odd)["content"] is odd["content"]
+    assert coerced("TOOL_CALL_RESULT", odd)["content"] == '{"x":"<object>"}'
+    assert coerced("STATE_SNAPSHOT", {"snapshot": {1: 2**60}})["snapshot"] == {"1": str(2**60)}
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
-from protocol.fold.open_parts import OpenParts
-from protocol.intake.endings import closings, finished, subagent_ending, subagent_error
+from agui_host.protocol.fold.open_parts import OpenParts
+from agui_host.protocol.intake.endings import closings, finished, subagent_ending, subagent_error
+from agui_host.protocol.questions.rules import Asked
 
 END = {"type": "RUN_FINISHED", "threadId": "t", "runId": "r"}
+NO_RULES = Asked((), "r")
 CALL = {"type": "TOOL_CALL_START", "toolCallId": "c", "toolCallName": "f"}
 
 
@@ -20,14 +22,14 @@ def parts_of(*calls: dict[str, Any]) -> OpenParts:
 
 @pytest.mark.parametrize("outcome", [{}, {"outcome": {"type": "success"}}])
 def test_a_success_lists_the_calls_that_wait(outcome: dict[str, Any]) -> None:
-    assert finished({**END, **outcome}, parts_of()) == {**END, **outcome}
-    ended = finished({**END, **outcome}, parts_of(CALL))
+    assert finished({**END, **outcome}, parts_of(), NO_RULES) == {**END, **outcome}
+    ended = finished({**END, **outcome}, parts_of(CALL), NO_RULES)
     assert ended["outcome"] == {"type": "success", "pendingToolCallIds": ["c"]}
 
 
 def test_no_other_outcome_lists_them() -> None:
     cancelled = {**END, "outcome": {"type": "cancelled"}}
-    assert finished(cancelled, parts_of(CALL)) == cancelled
+    assert finished(cancelled, parts_of(CALL), NO_RULES) == cancelled
 
 
 def test_a_step_is_failed_only_if_it_was_cut_short() -> None:

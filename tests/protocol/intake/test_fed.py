@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from protocol.deep_copy import deep_copy
-from protocol.errors import RunFailed
-from protocol.intake import chunks
-from protocol.intake.fed import EventRefused, FedIntake
-from protocol.intake.intake import Intake
+from agui_host.protocol.deep_copy import deep_copy
+from agui_host.protocol.errors import RunFailed
+from agui_host.protocol.intake import chunks
+from agui_host.protocol.intake.fed import EventRefused, FedIntake
+from agui_host.protocol.intake.intake import Intake
 from tests.protocol.legal import Event, damaged, streams
 
 HISTORY = [
@@ -168,3 +168,25 @@ def test_a_memory_without_bound_is_refused() -> None:
     with pytest.raises(EventRefused) as refused:
         intake.take([{**chunk, "messageId": str(n), "subagentRunId": str(n)} for n in range(2)])
     assert refused.value.details["reason"] == "event_too_large"
+
+
+@pytest.mark.parametrize("state", [None, {"a": 1}], ids=str)
+def test_an_unchanged_state_is_restated_once(state: Any) -> None:
+    failing = {"type": "STATE_DELTA", "delta": [op("remove", "/no")]}
+    first = FedIntake("t", "r")
+    log = first.start() + first.take([{"type": "STATE_SNAPSHOT", "snapshot": state}, failing])
+    assert [record.type for record in log[1:]] == ["STATE_SNAPSHOT"] * 2
+    second = FedIntake("t", "r")
+    second.replay(record.payload.decode() for record in log)
+    second.remember(first.memory)
+    assert second.take([failing]) == first.take([failing]) == []
+
+
+def test_questions_that_are_too_large_fail_the_run() -> None:
+    intake = FedIntake("t", "r", max_bytes=10_000, rules=("on_interrupt",))
+    intake.start()
+    ask = {"type": "CUSTOM", "name": "on_interrupt", "value": "x" * 4_000}
+    *customs, failure = intake.take([ask] * 3, ends=True)
+    assert [record.type for record in customs] == ["CUSTOM"] * 3
+    assert json.loads(failure.payload)["code"] == "event_too_large"
+    assert intake.ended

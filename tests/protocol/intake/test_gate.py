@@ -20,9 +20,9 @@ from ag_ui.core import Event as SdkEvent
 from hypothesis import given
 from pydantic import BaseModel, TypeAdapter
 
-from protocol.errors import RunErrorCode, RunFailed
-from protocol.intake.gate import gate
-from protocol.schema import EVENTS
+from agui_host.protocol.errors import RunErrorCode, RunFailed
+from agui_host.protocol.intake.gate import gate
+from agui_host.protocol.schema import EVENTS
 from tests.protocol.legal import JSON
 from tests.protocol.samples import FULL
 

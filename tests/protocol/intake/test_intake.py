@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from protocol.encoding import Record
-from protocol.errors import RunErrorCode, RunFailed
-from protocol.intake.intake import Intake
-from protocol.intake.verifier import Verifier
+from agui_host.protocol.encoding import Record
+from agui_host.protocol.errors import RunErrorCode, RunFailed
+from agui_host.protocol.intake.intake import Intake
+from agui_host.protocol.intake.verifier import Verifier
 from tests.protocol.legal import damaged, streams
 
 SDK = TypeAdapter[Any](SdkEvent)
@@ -159,8 +159,8 @@ def test_sdk_objects_and_snake_case_dicts_are_taken() -> None:
 
 
 def test_a_missing_timestamp_is_the_hosts_milliseconds() -> None:
-    log = Log().take({**HELLO, "timestamp": 5}, DELTA)
-    assert log.events[1]["timestamp"] == 5
+    log = Log().take({**HELLO, "timestamp": 1_700_000_000_005}, DELTA)
+    assert log.events[1]["timestamp"] == 1_700_000_000_005
     assert log.events[2]["timestamp"] == int(log.records[2].at * 1000)
 
 
@@ -187,8 +187,8 @@ def test_nothing_waits_where_every_call_has_its_result() -> None:
     assert log.events[-1]["outcome"] == {"type": "success"}
 
 
-def open_everything() -> Log:
-    return Log().take(
+def open_everything(**options: Any) -> Log:
+    return Log(**options).take(
         {"type": "SUBAGENT_STARTED", "subagentRunId": "s1", "name": "helper"},
         {
             "type": "SUBAGENT_STARTED",
@@ -252,7 +252,7 @@ def test_what_the_agent_left_open_is_closed_before_its_own_error() -> None:
 
 
 def test_an_interrupt_list_with_a_double_id_leaves_the_run_as_it_was() -> None:
-    log = open_everything()
+    log = open_everything(repair=False)
     twice = {"type": "interrupt", "interrupts": [{"id": "i", "reason": "ask"}] * 2}
     with pytest.raises(RunFailed):
         log.intake.finish(twice)

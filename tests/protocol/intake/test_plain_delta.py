@@ -8,9 +8,9 @@ from ag_ui.core import ReasoningMessageContentEvent, TextMessageContentEvent, To
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.errors import RunFailed
-from protocol.intake.intake import Intake
-from protocol.intake.plain_delta import plain_delta
+from agui_host.protocol.errors import RunFailed
+from agui_host.protocol.intake.intake import Intake
+from agui_host.protocol.intake.plain_delta import plain_delta
 
 STARTS = [
     {"type": "TEXT_MESSAGE_START", "messageId": "m", "role": "assistant"},
@@ -45,7 +45,7 @@ DELTAS = st.builds(
 
 
 def played(events: list[dict[str, Any]], *, small: bool) -> list[Any]:
-    """The records, the refusals and the findings."""
+    """The records, the refusals and the findings; those of one event have no order."""
     intake = Intake(
         "t", "r", history=HISTORY, max_bytes=190 if small else 10_000, clock=lambda: 1.7e9
     )
@@ -55,15 +55,15 @@ def played(events: list[dict[str, Any]], *, small: bool) -> list[Any]:
             log += intake.accept(event)
         except RunFailed as failed:
             log.append((failed.reason, failed.message))
-    return [*log, intake.take_findings(), intake.tally and intake.tally.dump()]
+    return [*log, sorted(intake.take_findings()), intake.tally and intake.tally.dump()]
 
 
 @given(st.lists(st.sampled_from(STARTS) | DELTAS, max_size=12), st.booleans())
 def test_the_log_is_that_of_the_long_way(events: list[dict[str, Any]], small: bool) -> None:
     short = played([*STARTS[:3], *events], small=small)
     with (
-        mock.patch("protocol.intake.intake.plain_delta", return_value=None),
-        mock.patch("protocol.intake.gate.plain_delta", return_value=None),
+        mock.patch("agui_host.protocol.intake.intake.plain_delta", return_value=None),
+        mock.patch("agui_host.protocol.intake.gate.plain_delta", return_value=None),
     ):
         long = played([*STARTS[:3], *events], small=small)
     assert short == long

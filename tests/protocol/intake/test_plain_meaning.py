@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from protocol.errors import RunErrorCode
+from agui_host.protocol.errors import RunErrorCode
 from tests.protocol.intake.test_intake import BYE, CALL, CALLED, DELTA, HELLO, Log, check, refused
 from tests.protocol.legal import Event
 
@@ -94,7 +94,6 @@ def test_arguments_may_be_the_object_that_they_describe() -> None:
         {**HELLO, "messageId": {"id": 1}},
         {**HELLO, "messageId": True},
         {**HELLO, "messageId": 1.5},
-        {**RESULT, "content": {"n": float("nan")}},
     ],
 )
 def test_what_could_mean_something_else_is_refused(event: Event) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from protocol.intake.intake import Intake
+from agui_host.protocol.intake.intake import Intake
 
 REQUESTS = [
     {"name": "mail", "args": {}, "description": "Send the mail?"},

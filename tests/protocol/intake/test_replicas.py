@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from protocol.errors import RunErrorCode, RunFailed
-from protocol.intake.intake import Intake
-from protocol.patch import PatchFailed, apply
+from agui_host.protocol.errors import RunErrorCode, RunFailed
+from agui_host.protocol.intake.intake import Intake
+from agui_host.protocol.patch import PatchFailed, apply
 
 COPY = {"op": "copy", "from": "/a", "path": "/b/-"}
 

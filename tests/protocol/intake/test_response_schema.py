@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from protocol.errors import RunErrorCode, RunFailed
-from protocol.intake.intake import Intake
-from protocol.intake.response_schema import ResponseSchema, Unusable
+from agui_host.protocol.errors import RunErrorCode, RunFailed
+from agui_host.protocol.intake.intake import Intake
+from agui_host.protocol.intake.response_schema import ResponseSchema, Unusable
 
 DOUBLING = {
     "$ref": "#/$defs/0",

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from protocol.encoding import clean_delta
+from agui_host.protocol.encoding import clean_delta
 from tests.protocol.intake.test_intake import BYE, CALL, HELLO, Log, check
 
 HIGH, LOW, SMILE = "\ud83d", "\ude00", "\U0001f600"

@@ -2,9 +2,9 @@
 
 from itertools import count
 
-from protocol.intake.fed import FedIntake
-from protocol.intake.intake import Intake
-from protocol.intake.tally import Tally
+from agui_host.protocol.intake.fed import FedIntake
+from agui_host.protocol.intake.intake import Intake
+from agui_host.protocol.intake.tally import Tally
 
 EVENTS = [
     {"type": "SUBAGENT_STARTED", "subagentRunId": "s", "name": "helper"},

@@ -3,10 +3,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from protocol.errors import RunErrorCode
-from protocol.intake.gate import gate
-from protocol.intake.verifier import Verifier
-from protocol.violation import Violation
+from agui_host.protocol.errors import RunErrorCode
+from agui_host.protocol.intake.gate import gate
+from agui_host.protocol.intake.verifier import Verifier
+from agui_host.protocol.violation import Violation
 from tests.protocol.legal import streams
 
 RUN = {"type": "RUN_STARTED", "threadId": "t", "runId": "r"}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from protocol.patch import apply
-from protocol.views.alone import Alone
+from agui_host.protocol.patch import apply
+from agui_host.protocol.views.alone import Alone
 
 Wire = dict[str, Any]
 OLD = {"doc": {"title": "SECRET", "n": 1}, "list": ["SECRET item"], "kept": "SECRET kept"}

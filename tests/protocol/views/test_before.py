@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from protocol.views.before import GONE, Before
+from agui_host.protocol.views.before import GONE, Before
 
 OLD = {
     "doc": {"title": "secret", "n": 1},

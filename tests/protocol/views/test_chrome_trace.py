@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from protocol.views.chrome_trace import ChromeTrace
+from agui_host.protocol.views.chrome_trace import ChromeTrace
 
 
 def row(n: int, kind: str, t0: int | None, t1: int | None, *lane: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from protocol.views.legacy_messages import UNKNOWN_MEDIA, as_text, message_for
+from agui_host.protocol.views.legacy_messages import UNKNOWN_MEDIA, as_text, message_for
 
 TEXT = {"type": "text", "text": "see"}
 IMAGE = {"type": "image", "source": {"type": "url", "value": "https://a/i.png"}}

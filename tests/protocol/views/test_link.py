@@ -8,11 +8,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from protocol.encoding import encode
-from protocol.fold.fold import Fold
-from protocol.intake.verifier import Verifier
-from protocol.views.link import LinkView
-from protocol.views.redaction import MASK, BadPath, Redaction
+from agui_host.protocol.encoding import encode
+from agui_host.protocol.fold.fold import Fold
+from agui_host.protocol.intake.intake import Intake
+from agui_host.protocol.intake.verifier import Verifier
+from agui_host.protocol.questions.rules import RULES
+from agui_host.protocol.views.link import LinkView
+from agui_host.protocol.views.redaction import MASK, BadPath, Redaction
 from tests.protocol.legal import Event
 from tests.protocol.logs import expanded, threads
 
@@ -311,3 +313,34 @@ def test_members_that_no_operation_has_are_left_out(path: tuple[str, ...]) -> No
     view_of_it = visible(log, *path)
     bare = [{"op": "add", "path": "/a", "value": 1}]
     assert (view_of_it[1]["delta"], view_of_it[3]["patch"]) == (bare, bare)
+
+
+@pytest.mark.parametrize(
+    ("path", "event"),
+    [
+        ("on_interrupt.password", {"question": "Pay?", "password": SECRET}),
+        ("on_interrupt.message", {"id": "q", "reason": "confirm", "message": SECRET}),
+        ("on_interrupt.metadata.x", {"id": "q", "reason": "confirm", "metadata": {"x": SECRET}}),
+        ("on_interrupt", SECRET),
+        ("pay.password", None),
+        ("pay", None),
+    ],
+    ids=str,
+)
+def test_a_question_by_rule_does_not_repeat_a_secret(path: str, event: Any) -> None:
+    intake = Intake("t", "r", rules=RULES)
+    events = [{"type": "CUSTOM", "name": "on_interrupt", "value": event}]
+    if event is None:
+        call = {"toolCallId": "c"}
+        events = [
+            {"type": "TOOL_CALL_START", **call, "toolCallName": "pay"},
+            {"type": "TOOL_CALL_ARGS", **call, "delta": json.dumps({"password": SECRET})},
+            {"type": "TOOL_CALL_END", **call},
+        ]
+    records = [record for each in events for record in intake.accept(each)] + intake.finish()
+    log = [json.loads(record.payload) for record in records]
+    assert log[-1]["outcome"]["type"] == "interrupt"
+    assert SECRET in json.dumps(log[-1])
+    assert SECRET not in everything_in(visible(log, path))
+    assert visible(log) == log
+    assert is_legal(visible(log, path))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from protocol.views.raw import payload
+from agui_host.protocol.views.raw import payload
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from protocol.views.redaction import MASK, MOST_PATHS, BadPath, Redaction, plain
+from agui_host.protocol.views.redaction import MASK, MOST_PATHS, BadPath, Redaction, plain
 
 SECRET = Redaction(["password", "customer.email"])
 

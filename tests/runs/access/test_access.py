@@ -8,13 +8,13 @@ from uuid import UUID, uuid4
 import pytest
 from django.utils import timezone
 
-from agui_project.errors import Forbidden, NotFound
+from agui_host.errors import Forbidden, NotFound
+from agui_host.teams.authentication import Bound, Principal
+from agui_host.teams.models import Membership, Team
 from runs.access import access, sharing
 from runs.access.sharing import Terms, To
 from runs.models import Grant, Interrupt, Run, Thread, Visibility
 from runs.models.grant import Level
-from teams.authentication import Bound, Principal
-from teams.models import Membership, Team
 from tests.cast import Actor, Cast, Register, start
 from tests.runs.asking import asking
 

@@ -6,7 +6,7 @@ import pytest
 from django.db.models import Exists, OuterRef, QuerySet
 from pytest_django import DjangoAssertNumQueries
 
-from backends.postgres.compiled import Compiled
+from agui_host.backends.postgres.compiled import Compiled
 from runs.models import Run
 from tests.cast import Cast, start
 

@@ -8,17 +8,17 @@ import pytest
 from django.core.exceptions import ValidationError
 from pytest_django import Settings
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.runtimes.knowledge import documents, notes
+from agui_host.runtimes.models import Agent, Profile
+from agui_host.runtimes.providers import chain, table
+from agui_host.runtimes.providers.base import ContextEntry, Provider, Query
+from agui_host.teams.models import AuditEntry, Membership
 from events.writer import JournalWriter
 from runs.access import sharing
 from runs.access.sharing import Terms, To
 from runs.lifecycle.deletion import retention
 from runs.models import Run, ThreadHistory
-from runtimes.knowledge import documents, notes
-from runtimes.models import Agent, Profile
-from runtimes.providers import chain, table
-from runtimes.providers.base import ContextEntry, Provider, Query
-from teams.models import AuditEntry, Membership
 from tests.asgi import Exchange, ask, ask_now, watch
 from tests.cast import Cast, Register, fresh, log_of, perform, start
 from tests.runs.past import old_run

@@ -4,11 +4,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agui_project.errors import BadCursor
+from agui_host.errors import BadCursor
+from agui_host.protocol.errors import Invalid
+from agui_host.protocol.views import legacy
 from events.journal import Purged
 from events.models import Journal
-from protocol.errors import Invalid
-from protocol.views import legacy
 from runs.access import cursors
 from runs.models import Run
 

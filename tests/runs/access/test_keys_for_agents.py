@@ -2,13 +2,13 @@
 
 import pytest
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.runtimes.models import Agent
+from agui_host.teams import keys
+from agui_host.teams.authentication import resolve
+from agui_host.teams.models import Role
 from runs.access import access
 from runs.models import Run, Thread
-from runtimes.models import Agent
-from teams import keys
-from teams.authentication import resolve
-from teams.models import Role
 from tests.asgi import Answer, ask_now, watch
 from tests.cast import Cast, start
 from tests.runs.asking import asking

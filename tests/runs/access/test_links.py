@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
 from events.writer import JournalWriter
 from runs.access import sharing
 from runs.access.sharing import Terms, To

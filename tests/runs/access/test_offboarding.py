@@ -11,14 +11,14 @@ from django.contrib.auth.models import User
 from django.core import mail
 from django.test import Client
 
-from protocol.errors import HostError
+from agui_host.protocol.errors import HostError
+from agui_host.teams import keys
+from agui_host.teams.access import api_keys, invitations, members, tickets
+from agui_host.teams.authentication import Bound, Principal, resolve
+from agui_host.teams.models import ApiKey, AuditEntry, Invitation, Membership, Role, Scope
 from runs.access import access, sharing
 from runs.lifecycle import lifecycle
 from runs.models import Grant, Run, Thread, Visibility
-from teams import keys
-from teams.access import api_keys, invitations, members, tickets
-from teams.authentication import Bound, Principal, resolve
-from teams.models import ApiKey, AuditEntry, Invitation, Membership, Role, Scope
 from tests.asgi import ask_now
 from tests.cast import Actor, Cast, _person, bell, cast, start
 

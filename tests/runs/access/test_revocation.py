@@ -9,18 +9,18 @@ import pytest
 from channels.testing import WebsocketCommunicator
 from pytest_django import Settings
 
-from backends.bell import BellLayer
-from backends.postgres.bridge import db
+from agui_host.backends.bell import BellLayer
+from agui_host.backends.postgres.bridge import db
+from agui_host.teams import keys
+from agui_host.teams.access import members
+from agui_host.teams.models import ApiKey
+from agui_host.web.asgi import application
 from events import recheck
 from events.writer import JournalWriter
 from runs.access import sharing, threads
 from runs.access.sharing import Terms, To
-from teams import keys
-from teams.access import members
-from teams.models import ApiKey
 from tests.asgi import Exchange
 from tests.cast import Cast, LiveRun, start
-from web.asgi import application
 
 pytestmark = pytest.mark.django_db(transaction=True)
 BELL = 30.0

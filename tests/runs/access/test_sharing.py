@@ -8,9 +8,9 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from agui_host.teams.models import AuditEntry, Membership, Role
 from runs.access import access
 from runs.models import Comment, Feedback, Grant, Interrupt, Run, Thread
-from teams.models import AuditEntry, Membership, Role
 from tests.asgi import Answer, ask_now
 from tests.cast import Actor, Cast, fresh, start
 from tests.runs.asking import interrupted, question

@@ -8,8 +8,9 @@ import pytest
 from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
 
-from backends.postgres.bridge import db
-from dashboard.inbox import cards
+from agui_host.backends.postgres.bridge import db
+from agui_host.dashboard.inbox import cards
+from agui_host.runtimes.models import Document
 from runs.lifecycle.webhooks import deliveries
 from runs.lifecycle.webhooks.deliveries import Outcome
 from runs.models import (
@@ -24,7 +25,6 @@ from runs.models import (
     WebhookDelivery,
 )
 from runs.models.short import SHORT, is_long, short, value
-from runtimes.models import Document
 from tests.asgi import ask, ask_now
 from tests.cast import Cast, bell, cast, register
 from tests.runs.asking import interrupted, question

@@ -2,8 +2,8 @@
 
 import pytest
 
-from protocol.dialects.a2a.request import read
-from protocol.errors import RunErrorCode
+from agui_host.protocol.dialects.a2a.request import read
+from agui_host.protocol.errors import RunErrorCode
 from runs.access.dialects import a2a, tasks
 from runs.lifecycle import lifecycle, turns
 from runs.models import Run

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.protocol.fold.fold import Fold
+from agui_host.runtimes import registry
+from agui_host.runtimes.middleware import citations
+from agui_host.runtimes.middleware.citing.extract import Citation
+from agui_host.runtimes.middleware.citing.local import LocalVerifier
+from agui_host.runtimes.models import Agent
 from events.models import Event
 from events.writer import JournalWriter
-from protocol.fold.fold import Fold
 from runs.lifecycle import lifecycle
 from runs.models import Run
 from runs.worker.executor import Stop, execute
-from runtimes import registry
-from runtimes.middleware import citations
-from runtimes.middleware.citing.extract import Citation
-from runtimes.middleware.citing.local import LocalVerifier
-from runtimes.models import Agent
 from tests.asgi import Exchange, events_of
 from tests.cast import Cast, fresh, log_of, perform, start
 from tests.house.repository import ROOT

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.runtimes.kinds import http
+from agui_host.runtimes.kinds.table import RUNTIMES
+from agui_host.runtimes.knowledge import notes
+from agui_host.runtimes.models import Agent
 from events.writer import JournalWriter
-from runtimes.kinds import http
-from runtimes.knowledge import notes
-from runtimes.models import Agent
 from tests.cast import Cast, Register, perform, start
 from tests.runs.playing import settled
 from tests.runtimes.kinds.peers import FINISHED, STARTED, STREAM, Call, peer, text
@@ -60,7 +61,7 @@ async def repeating(kind: str, cast: Cast, register: Register) -> AsyncIterator[
             yield await db(lambda: row(agents=["helper"]))
 
 
-@pytest.mark.parametrize("kind", ["python", "http", "process", "orchestrator"])
+@pytest.mark.parametrize("kind", RUNTIMES)
 async def test_context_and_middleware(
     cast: Cast, register: Register, writer: JournalWriter, settings: Any, kind: str
 ) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.protocol.fold.fold import Fold
+from agui_host.runtimes import registry
+from agui_host.runtimes.models import Agent
 from events.writer import JournalWriter
-from protocol.fold.fold import Fold
 from runs.models import Run
-from runtimes import registry
-from runtimes.models import Agent
 from tests.asgi import ask
 from tests.cast import Cast, Register, perform, start
 from tests.house.repository import ROOT

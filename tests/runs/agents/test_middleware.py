@@ -9,16 +9,16 @@ from ag_ui.core import EventType, TextMessageContentEvent, TextMessageStartEvent
 from django.core.exceptions import ValidationError
 from pytest_django import Settings
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.runtimes.middleware import chain
+from agui_host.runtimes.middleware.base import Middleware
+from agui_host.runtimes.models import Agent
+from agui_host.security import secrets
 from events.models import Event
 from events.writer import JournalWriter
 from runs.lifecycle import lifecycle
 from runs.models import Run
 from runs.worker.executor import Stop, execute
-from runtimes.middleware import chain
-from runtimes.middleware.base import Middleware
-from runtimes.models import Agent
-from security import secrets
 from tests.cast import Cast, Register, fresh, perform, start
 from tests.runs.playing import Play, after_prefix, failure, kept_prefix, settled
 

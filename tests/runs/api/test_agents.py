@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from agui_host.runtimes.models import Agent
+from agui_host.teams.models import AuditEntry
 from runs.lifecycle import lifecycle
-from runtimes.models import Agent
-from teams.models import AuditEntry
 from tests.asgi import ask_now
 from tests.cast import Cast, start
 
@@ -113,6 +113,13 @@ def test_of_an_operators_agent_a_team_changes_the_rules_only(cast: Cast) -> None
         assert ask_now("PATCH", echo, cast.alice.headers, json=body).code == "forbidden"
     assert ask_now("DELETE", echo, cast.alice.headers).code == "forbidden"
     assert ask_now("GET", echo, cast.alice.headers).json["settings"] is None
+
+
+def test_what_frameworks_report_can_be_left_out(cast: Cast) -> None:
+    assert make(cast).json["raw"] is True
+    assert ask_now("PATCH", FAR, cast.alice.headers, json={"raw": False}).json["raw"] is False
+    changed = ask_now("PATCH", f"{LIST}/echo", cast.alice.headers, json={"raw": False})
+    assert changed.json["raw"] is False
 
 
 def test_there_is_one_default(cast: Cast) -> None:

@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 import pytest
 from pytest_django import Settings
 
-from backends.postgres.bridge import db
-from embedded.management.commands.up import Command
-from embedded.management.commands.up import alpine as variables
+from agui_host.backends.postgres.bridge import db
+from agui_host.embedded.management.commands.up import Command
+from agui_host.embedded.management.commands.up import alpine as variables
+from agui_host.protocol.dialects.alpine_schema import problem
+from agui_host.runtimes.models import Agent
+from agui_host.web.asgi import application
 from events.writer import JournalWriter
-from protocol.dialects.alpine_schema import problem
 from runs.models import Run
-from runtimes.models import Agent
 from tests.asgi import Exchange, ask, http_scope
 from tests.cast import Actor, Cast, LiveRun, Register, perform, start
-from web.asgi import application
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -148,7 +148,7 @@ class TestCursors:
         headers = {**cast.alice.headers, **SSE}
         answer = await ask("GET", stream_of(live.run, "?capabilities="), headers)
         assert [event.id for event in named(answer.body)] == [1, 5]
-        assert b"id: 4\n\n" in answer.body
+        assert b"id: 4\n" in answer.body
 
     async def test_a_late_reader_gets_the_newest_events_behind_what_is_open(
         self, cast: Cast, live: LiveRun, settings: Settings
@@ -168,7 +168,7 @@ class TestStream:
         await live.end()
         answer = await ask("GET", stream_of(live.run), {**cast.alice.headers, **SSE})
         assert answer.headers["content-type"].startswith("text/event-stream")
-        assert answer.headers["cache-control"] == "no-cache"
+        assert answer.headers["cache-control"] == "no-cache, no-transform"
         assert answer.headers["x-ag-ui-schema"] == "1.0"
         assert "tool_calls" in answer.headers["x-ag-ui-capabilities"]
 
@@ -186,7 +186,7 @@ class TestStream:
         settings.AGUI_SSE_HEARTBEAT = 0.1
         url = stream_of(live.run)
         async with Exchange("GET", url, {**cast.alice.headers, **SSE}) as events:
-            await events.until(b": heartbeat\n\n")
+            await events.until(b": heartbeat\n")
 
     async def test_a_reader_that_takes_nothing_is_cut(
         self, cast: Cast, live: LiveRun, settings: Settings
@@ -216,7 +216,7 @@ class TestStream:
         self, cast: Cast, live: LiveRun, settings: Settings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(
-            "web.consumers.dialects.alpine.problem",
+            "agui_host.web.consumers.dialects.alpine.problem",
             lambda frame: "no" if "value" in frame else None,
         )
         await live.end()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
 from runs.models import Run
 from tests.asgi import ask
 from tests.cast import Actor, Cast, LiveRun, start

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from agui_host.runtimes.models import Agent
+from agui_host.teams import keys
+from agui_host.teams.models import Role
 from runs.lifecycle import lifecycle
-from runtimes.models import Agent
-from teams import keys
-from teams.models import Role
 from tests.asgi import ask_now
 from tests.cast import Cast, start
 from tests.runs.starting import JSON, OWN, RUNS, STARTS, nothing_written, post, refused

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from backends.postgres.bridge import db
-from protocol.errors import RunErrorCode
-from protocol.intake.intake import Intake
-from protocol.views import legacy
+from agui_host.backends.postgres.bridge import db
+from agui_host.protocol.errors import RunErrorCode
+from agui_host.protocol.intake.intake import Intake
+from agui_host.protocol.views import legacy
+from agui_host.runtimes.models import Agent
 from runs.lifecycle import lifecycle
 from runs.models import Run
-from runtimes.models import Agent
 from tests.asgi import Answer, Exchange, ask_now
 from tests.cast import Actor, Cast, fresh, log_of, start
 from tests.runs.conversing import Stream, Told, tell, text, user
@@ -358,4 +358,4 @@ async def test_the_binary_form_is_answered_with_sse(cast: Cast, bell: None, acce
     async with Exchange("POST", "/agui", headers, json={"threadId": "t"}) as exchange:
         assert exchange.status == 200
         assert exchange.headers["content-type"] == "text/event-stream; charset=utf-8"
-        assert await exchange.until(b"retry: 1000\n\n")
+        assert await exchange.until(b"retry: 1000\n")

@@ -8,9 +8,9 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.protocol.intake.tally import Tally
 from events.writer import JournalWriter
-from protocol.intake.tally import Tally
 from runs.lifecycle import lifecycle
 from runs.lifecycle.statements import figures
 from runs.models import Run

@@ -8,7 +8,8 @@ from uuid import UUID
 
 import pytest
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.runtimes.models import Agent
 from events.writer import JournalWriter
 from runs.access import access
 from runs.api.interrupts import InterruptSerializer
@@ -16,7 +17,6 @@ from runs.lifecycle import interrupts, lifecycle
 from runs.models import Interrupt, Run, Status
 from runs.worker.executor import Stop, execute
 from runs.worker.tasks import expire_interrupts
-from runtimes.models import Agent
 from tests.asgi import Answer, ask_now
 from tests.cast import Actor, Cast, Register, fresh, log_of, perform, start
 from tests.runs.asking import (

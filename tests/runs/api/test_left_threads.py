@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from agui_host.teams import keys
+from agui_host.teams.access import members
+from agui_host.teams.models import ApiKey, AuditEntry, Membership
 from runs.lifecycle import lifecycle
 from runs.models import Run, Thread, Visibility
-from teams import keys
-from teams.access import members
-from teams.models import ApiKey, AuditEntry, Membership
 from tests.asgi import Answer, ask_now
 from tests.cast import Actor, Cast, start
 

@@ -5,11 +5,11 @@ from contextlib import AsyncExitStack
 import pytest
 from pytest_django import Settings
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.teams.models import TeamLimits
 from runs.access import sharing
 from runs.access.sharing import Terms, To
 from runs.models import Run
-from teams.models import TeamLimits
 from tests.asgi import Exchange, ask, ask_now, watch
 from tests.cast import Cast, start
 from tests.runs.starting import JSON, STARTS, nothing_written, post, refused

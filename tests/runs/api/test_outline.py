@@ -12,13 +12,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from backends.postgres import scope
-from backends.postgres.bridge import db
+from agui_host.backends.postgres import scope
+from agui_host.backends.postgres.bridge import db
+from agui_host.protocol.encoding import Record, encode
 from events import journal, outlines, purge
 from events.journal import Batch
 from events.models import OutlinePage
 from events.writer import JournalWriter
-from protocol.encoding import Record, encode
 from runs.access import sharing
 from runs.access.sharing import Terms, To
 from runs.models import Run

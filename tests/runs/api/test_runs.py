@@ -9,13 +9,13 @@ from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.runtimes.models import Agent
+from agui_host.teams.models import ApiKey
 from events import journal
 from events.writer import JournalWriter
 from runs.lifecycle import lifecycle
 from runs.models import Run
-from runtimes.models import Agent
-from teams.models import ApiKey
 from tests.asgi import ask, ask_now
 from tests.cast import Actor, Cast, LiveRun, Register, fresh, perform, start
 from tests.runs.starting import JSON, RUNS, STARTS, post, refused

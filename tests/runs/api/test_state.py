@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from agui_host.protocol.encoding import Record
 from events import states
-from protocol.encoding import Record
 from runs.models import Run
 from tests.asgi import ask_now
 from tests.cast import Actor, Cast

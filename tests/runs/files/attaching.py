@@ -10,9 +10,9 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 
-from backends.file_store import file_store
+from agui_host.backends.file_store import file_store
+from agui_host.teams.authentication import Principal
 from runs.models import File, FileReference, Run
-from teams.authentication import Principal
 from tests.asgi import Answer, Headers, ask
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))

@@ -8,14 +8,14 @@ from uuid import UUID
 import pytest
 from django.utils import timezone
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.protocol.input.file_references import references
+from agui_host.runtimes.context.files import UnknownFile, inlined
+from agui_host.runtimes.context.run_context import RunContext
 from events.writer import JournalWriter
-from protocol.input.file_references import references
 from runs.lifecycle.deletion import erasure, retention
 from runs.lifecycle.files import uploads
 from runs.models import File, FileReference, Run, Thread, Visibility
-from runtimes.context.files import UnknownFile, inlined
-from runtimes.context.run_context import RunContext
 from tests.asgi import ask
 from tests.cast import Cast, LiveRun, Register, perform
 from tests.runs.files.attaching import asking_about, on_disk, uploaded

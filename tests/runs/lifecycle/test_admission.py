@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
+from agui_host.teams.limits import LimitReached
+from agui_host.teams.models import TeamLimits
 from events.models import Journal
 from runs.access import usage
 from runs.lifecycle import admission, jobs, lifecycle
 from runs.models import ACTIVE, EndedRun, Run, Status, TeamUsage
 from runs.worker import reaper
-from teams.limits import LimitReached
-from teams.models import TeamLimits
 from tests.cast import Actor, Cast, fresh, start
 from tests.runs import clocks
 from tests.together import frozen, together

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
 from events.writer import JournalWriter
 from runs.models import Run
 from tests.cast import Cast, Register, log_of, perform, start

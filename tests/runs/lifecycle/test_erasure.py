@@ -7,11 +7,11 @@ from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db import connection
 
+from agui_host.teams.models import AuditEntry, Team
 from events.models import Doomed, Event, Journal
 from runs.lifecycle import history, lifecycle
 from runs.lifecycle.deletion import erasure, retention
 from runs.models import Run, Thread
-from teams.models import AuditEntry, Team
 from tests.asgi import Answer, ask_now
 from tests.cast import Actor, Cast, log_of, start
 from tests.runs.asking import asking, end

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from protocol.encoding import encode
+from agui_host.protocol.encoding import encode
 from runs.lifecycle import history, lifecycle
 from tests.cast import Actor, Cast, log_of, start
 from tests.runs.conversing import tell, text
@@ -25,6 +25,7 @@ def ids(messages: list[dict[str, Any]]) -> list[str]:
 ALL = ["u1", "a1", "u2", "a2"]
 SAYS_SO: dict[str, Any] = {"forwardedProps": {"regenerate": True}}
 ANSWER: dict[str, Any] = {"resume": [{"interruptId": "q", "status": "resolved"}]}
+LEGACY: dict[str, Any] = {"forwardedProps": {"command": {"resume": "yes"}}}
 RULE: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[str]]] = {
     # name: (what the client sends, what else is in its input, what the thread then holds)
     "only the new one": ([message("user", "u3")], {}, [*ALL, "u3"]),
@@ -34,6 +35,7 @@ RULE: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[str]]] = {
     "an old tab asks something": ([*STORED[:2], message("user", "u3")], {}, [*ALL, "u3"]),
     "an old tab brings a result": ([*STORED[:2], message("tool", "t1")], {}, [*ALL, "t1"]),
     "an old tab brings an answer": (STORED[:1], ANSWER, ALL),
+    "a legacy answer": (STORED[:3], LEGACY, ALL),
     "an old tab, nothing new": (STORED[:2], {}, ALL),
     "a tool result": ([message("tool", "t1")], {}, [*ALL, "t1"]),
     "a forged answer": ([message("assistant", "a9")], {}, ALL),

@@ -7,14 +7,14 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from agui_project.errors import Conflict
+from agui_host.errors import Conflict
+from agui_host.protocol.encoding import Record
+from agui_host.protocol.input.run_agent_input import OnBusy
+from agui_host.runtimes.models import Agent
 from events import journal
 from events.journal import Batch
-from protocol.encoding import Record
-from protocol.input.run_agent_input import OnBusy
 from runs.lifecycle import lifecycle, statuses
 from runs.models import ENDED, Run, Status, Thread
-from runtimes.models import Agent
 from tests.cast import Cast, fresh, log_of, start, types_of
 from tests.runs.jobs import FAILED, FINISHED, fetch_job, job_of, rows
 

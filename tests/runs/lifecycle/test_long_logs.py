@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
 from events import checkpoints, journal
 from events.journal import Page
+from events.sealed import reading
 from events.writer import JournalWriter
 from runs.lifecycle import lifecycle
 from runs.models import Run, ThreadHistory
@@ -24,9 +25,9 @@ class Rows:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.read = 0
-        page, read_after = checkpoints._page, journal.read_after
+        page, read_after = reading.rows, journal.read_after
 
-        def counted_page(*args: Any) -> list[tuple[int, str]]:
+        def counted_page(*args: Any) -> list[reading.Row]:
             rows = page(*args)
             self.read += len(rows)
             return rows
@@ -36,7 +37,7 @@ class Rows:
             self.read += len(rows_read.rows)
             return rows_read
 
-        monkeypatch.setattr(checkpoints, "_page", counted_page)
+        monkeypatch.setattr(reading, "rows", counted_page)
         monkeypatch.setattr(journal, "read_after", counted_read)
 
 

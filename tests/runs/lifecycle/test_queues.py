@@ -4,11 +4,11 @@ import pytest
 from django.core.management.base import CommandError
 from django.db import IntegrityError, connection, transaction
 
+from agui_host.runtimes import registry
+from agui_host.runtimes.models import Agent
 from runs.lifecycle import jobs
 from runs.management.commands.run_worker import Command
 from runs.models import Run
-from runtimes import registry
-from runtimes.models import Agent
 from tests.asgi import ask_now
 from tests.cast import Cast, Register, start
 from tests.runs.jobs import job_of

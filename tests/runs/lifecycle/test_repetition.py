@@ -13,15 +13,15 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from structlog.testing import capture_logs
 
-from backends.postgres import turns
+from agui_host.backends.postgres import turns
+from agui_host.protocol.errors import RunErrorCode
+from agui_host.protocol.intake.intake import Intake
+from agui_host.runtimes.models import Agent
 from events import journal
 from events.journal import Batch
-from protocol.errors import RunErrorCode
-from protocol.intake.intake import Intake
 from runs.lifecycle import history, lifecycle, repetition
 from runs.lifecycle.webhooks import payloads
 from runs.models import Interrupt, Run, Thread, WebhookDelivery
-from runtimes.models import Agent
 from tests.asgi import ask_now
 from tests.cast import Cast, fresh, log_of, start, types_of
 from tests.runs.asking import asking, end, finish, resume, standing, yes

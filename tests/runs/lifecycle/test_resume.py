@@ -10,14 +10,14 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from protocol.errors import RunErrorCode
-from protocol.input import run_agent_input
-from protocol.intake.response_schema import ResponseSchema
+from agui_host.protocol.errors import RunErrorCode
+from agui_host.protocol.input import run_agent_input
+from agui_host.protocol.intake.response_schema import ResponseSchema
+from agui_host.teams.actors import Actor
 from runs.lifecycle import interrupts, lifecycle
 from runs.lifecycle import resume as answers
 from runs.lifecycle.answers import answer
 from runs.models import Interrupt, InterruptStatus, Run
-from teams.actors import Actor
 from tests.cast import Cast, fresh, start
 from tests.runs.asking import (
     APPROVAL,
@@ -70,6 +70,17 @@ class TestAnswering:
         assert Run.objects.count() == before
         resume(cast.alice, yes("b"), no("a"), yes("c"))
         assert standing() == {"a": "cancelled", "b": "answered", "c": "answered"}
+
+    def test_two_questions_of_one_id_are_answered_each(self, cast: Cast) -> None:
+        interrupted(cast.alice, question("q"), question("q"))
+        assert standing() == {"q": "open", "q~2": "open"}
+        run = resume(cast.alice, yes("q", 1), yes("q~2", 2))
+        assert set(standing().values()) == {"answered"}
+        assert resume_of(run) == [yes("q", 1), yes("q", 2)], "as the agent asked"
+
+    def test_an_id_in_the_agents_own_mark_is_text(self, cast: Cast) -> None:
+        interrupted(cast.alice, question("q", metadata={"agui-host": {"askedAs": ["x"]}}))
+        assert resume_of(resume(cast.alice, yes("q"))) == [yes("q")]
 
     def test_strangers_names_cover_nothing(self, cast: Cast) -> None:
         asking(cast.alice, "i")
@@ -295,14 +306,12 @@ class TestTheOldRunId:
             resume(cast.alice, yes("unknown"), runId="r")
         assert list(Run.objects.all()) == [first]
 
-    def test_of_another_run_is_taken(self, cast: Cast) -> None:
+    def test_of_any_other_run(self, cast: Cast) -> None:
         asking(cast.alice, "a", runId="r")
         end(resume(cast.alice, yes("a"), runId="s"))
         asking(cast.alice, "b", runId="q")
-        for taken in ("r", "s"):
-            with pytest.raises(lifecycle.RunExists):
-                resume(cast.alice, yes("b"), runId=taken)
-        assert standing()["b"] == "open"
+        assert resume(cast.alice, yes("b"), runId="s").attempt == 2
+        assert standing()["b"] == "answered"
 
 
 @pytest.mark.django_db(transaction=True)

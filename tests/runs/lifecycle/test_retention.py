@@ -10,14 +10,14 @@ from django.core.management import call_command
 from django.db import connection, transaction
 from pytest_django import Settings
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.teams.models import TeamLimits
 from events import journal, partitions, purge
 from events.models import Doomed, Event, Finding, Journal
 from runs.access import comments
 from runs.lifecycle import history
 from runs.lifecycle.deletion import retention
 from runs.models import Comment, Interrupt, Run, Thread, ThreadHistory
-from teams.models import TeamLimits
 from tests.asgi import ask, ask_now, watch
 from tests.cast import Cast, log_of, start
 from tests.runs.asking import asking, end
@@ -67,6 +67,41 @@ def elsewhere(query: Callable[[], object]) -> Iterator[None]:
     finally:
         done.set()
         worker.join(20)
+
+
+def conversation(cast: Cast, rewritten: datetime) -> Thread:
+    """A conversation of OpenAI's API with an item that no run brought."""
+    items = [{"role": "user", "content": "long ago"}]
+    made = ask_now("POST", "/v1/conversations", cast.alice.headers, json={"items": items}).json
+    thread = Thread.objects.get(thread_id=made["id"])
+    ThreadHistory.objects.filter(thread=thread).update(rewritten_at=rewritten)
+    return thread
+
+
+class TestItemsWithoutARun:
+    LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
+
+    def left(self, thread: Thread) -> bool:
+        return bool(history.current(thread.pk).messages)
+
+    def test_old_ones_go(self, cast: Cast) -> None:
+        old, young = conversation(cast, self.LONG_AGO), conversation(cast, datetime.now(UTC))
+        retention.run_once()
+        assert (self.left(old), self.left(young)) == (False, True)
+
+    def test_those_of_a_thread_with_a_log_go_with_its_newest_run(self, cast: Cast) -> None:
+        thread = conversation(cast, self.LONG_AGO)
+        end(start(cast.alice, threadId=thread.thread_id, messages=SAID))
+        retention.run_once()
+        assert self.left(thread)
+
+    def test_a_held_or_busy_thread_stays(self, cast: Cast) -> None:
+        protected, busy = (conversation(cast, self.LONG_AGO) for _ in range(2))
+        Thread.objects.filter(pk=protected.pk).update(legal_hold=True)
+        with elsewhere(lambda: Thread.objects.select_for_update().get(pk=busy.pk)):
+            retention.run_once()
+        assert self.left(protected)
+        assert self.left(busy)
 
 
 class TestWhatGoes:

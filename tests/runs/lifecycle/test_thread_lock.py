@@ -8,8 +8,8 @@ from django.conf import settings
 from django.db import connections, transaction
 from pytest_django import Settings
 
-from backends.postgres import turns
-from backends.postgres.bridge import db
+from agui_host.backends.postgres import turns
+from agui_host.backends.postgres.bridge import db
 from runs.lifecycle import thread_lock
 from runs.models import Run, Status, Thread
 from tests.asgi import Answer, Exchange, ask

@@ -9,20 +9,22 @@ import pytest
 from django.db import connection
 from django.http import QueryDict
 
-from dashboard import listing
+from agui_host.dashboard import listing
+from agui_host.protocol.ids import Position
+from agui_host.runtimes.models import Agent
+from agui_host.teams.models import AuditEntry
+from agui_host.web.host_socket.new_runs import floor
 from runs.access import access, again, copilot_threads, following, start
 from runs.access.dialects import chats, copilot_channel, resumes
-from runs.lifecycle import admission, history, interrupts, joining, lifecycle, repetition, turns
+from runs.lifecycle import admission, history, interrupts, lifecycle, repetition, turns
+from runs.lifecycle.logs import joining
 from runs.models import Interrupt, Run, Thread
-from runtimes.models import Agent
-from teams.models import AuditEntry
 from tests.cast import Cast
 from tests.cast import start as started
 from tests.runs import clocks
 from tests.runs.asking import asked_again, asking, end, resume, yes
 from tests.runs.conversing import tell, text, user
 from tests.runs.lifecycle.test_repetition import lose
-from web.host_socket.new_runs import floor
 
 pytestmark = pytest.mark.django_db
 
@@ -231,7 +233,7 @@ class TestReaders:
         (listed,) = copilot_threads.newest(cast.alice.principal, limit=5)
         assert (listed.last, listed.started_by) == (second, first.started_by)
         thread = Thread.objects.get()
-        after = copilot_threads.Position(first.pk, first.journal.head)
+        after = copilot_threads.Place(first.pk, Position(first.journal.head))
         page, _ = copilot_threads.events(thread, after, 100)
         assert len(page) == second.journal.head
 

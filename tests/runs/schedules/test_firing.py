@@ -12,7 +12,9 @@ from django.db import IntegrityError, OperationalError, transaction
 from django.utils import timezone
 from pytest_django import Settings
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.teams import keys
+from agui_host.teams.models import ApiKey, AuditEntry, Membership, Role, Team
 from runs.access import start as starting
 from runs.access.schedules import firing, manage
 from runs.lifecycle.schedules import due
@@ -20,8 +22,6 @@ from runs.lifecycle.schedules.due import Due
 from runs.models import Run, Schedule
 from runs.worker import scheduler
 from runs.worker.scheduler import Scheduler
-from teams import keys
-from teams.models import ApiKey, AuditEntry, Membership, Role, Team
 from tests.cast import Cast, Register
 from tests.runs.schedules.test_schedules import NEW
 from tests.together import frozen, together

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from agui_host.teams import keys
+from agui_host.teams.access import members
+from agui_host.teams.models import ApiKey, AuditEntry, Membership, Role, Scope
 from runs.models import Run, Schedule, Thread, Visibility
-from teams import keys
-from teams.access import members
-from teams.models import ApiKey, AuditEntry, Membership, Role, Scope
 from tests.asgi import Answer, ask_now
 from tests.cast import Cast, start
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from protocol.errors import Invalid
+from agui_host.protocol.errors import Invalid
 from runs.lifecycle.schedules import template
 from runs.models import Schedule, ThreadPolicy
 

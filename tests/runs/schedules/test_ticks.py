@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from protocol.errors import Invalid
+from agui_host.protocol.errors import Invalid
 from runs.lifecycle.schedules import ticks
 from runs.lifecycle.schedules.ticks import MOST_MISSED, Cron, decide
 from runs.models import Missed

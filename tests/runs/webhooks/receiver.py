@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
 from runs.models import Webhook, WebhookDelivery
 from runs.worker.deliveries import Deliverer
 from tests.asgi import Headers, ask

@@ -10,11 +10,11 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.teams.models import Team
 from runs.lifecycle.webhooks import choice, deliveries, signing
 from runs.lifecycle.webhooks.choice import Choice, Due
 from runs.models import Webhook, WebhookDelivery
-from teams.models import Team
 from tests.runs.webhooks.receiver import delivering, receiving, rows, until
 
 READ = """

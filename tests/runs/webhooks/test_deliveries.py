@@ -13,14 +13,14 @@ from django.utils import timezone
 from pytest_django import Settings
 from standardwebhooks.webhooks import Webhook as Judge
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.security import outbound
 from events.writer import JournalWriter
 from runs.lifecycle.webhooks import deliveries, signing
 from runs.lifecycle.webhooks.choice import PER_WEBHOOK
 from runs.models import Webhook, WebhookDelivery
 from runs.models.webhook import EVENTS
 from runs.worker import tasks
-from security import outbound
 from tests.asgi import ask
 from tests.cast import Cast, LiveRun, start
 from tests.runs.webhooks.receiver import (

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from agui_host.security import secrets
+from agui_host.teams import keys
+from agui_host.teams.access import members
+from agui_host.teams.models import AuditEntry, Membership, Role, Scope
 from runs.models import Run, Thread, Visibility, Webhook, WebhookDelivery
 from runs.models.webhook import EVENTS
-from security import secrets
-from teams import keys
-from teams.access import members
-from teams.models import AuditEntry, Membership, Role, Scope
 from tests.asgi import Answer, ask_now
 from tests.cast import Cast, Register, start
 from tests.runs.asking import asking, end, yes

@@ -8,8 +8,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from protocol import strict_json
-from protocol.encoding import Record
+from agui_host.protocol import strict_json
+from agui_host.protocol.encoding import Record
 from runs.lifecycle.words import contents
 from runs.lifecycle.words.cut import words
 from runs.models import Run, Thread

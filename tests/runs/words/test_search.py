@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from backends.postgres import scope
+from agui_host.backends.postgres import scope
 from runs.lifecycle.deletion import retention
 from runs.lifecycle.words import search, storing
 from runs.models import Run, RunWords

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from protocol.ids import uuid7_floor
+from agui_host.protocol.ids import uuid7_floor
 from runs.lifecycle.words import search, storing, stretches
 from runs.lifecycle.words.cut import lexemes
 from runs.models import RunWords

@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.protocol.errors import RunErrorCode, RunFailed
+from agui_host.runtimes.kinds import python
+from agui_host.teams.models import TeamLimits
 from events.models import Event
 from events.writer import JournalWriter
-from protocol.errors import RunErrorCode, RunFailed
 from runs.access import threads, usage
 from runs.lifecycle import admission, jobs, lifecycle
 from runs.lifecycle.deletion import erasure
 from runs.models import Run, Thread
 from runs.worker import reaper
 from runs.worker.executor import Stop, execute
-from runtimes.kinds import python
-from teams.models import TeamLimits
 from tests.cast import Cast, Register, fresh, log_of, perform, start
 from tests.runs.playing import Play, settled
 

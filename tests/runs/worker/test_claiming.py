@@ -11,7 +11,7 @@ import pytest
 from django.db import OperationalError, connection, connections
 from django.utils import timezone
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
 from events.models import Event, Journal
 from events.writer import JournalWriter
 from runs.lifecycle import history, lifecycle

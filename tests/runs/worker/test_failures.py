@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.runtimes.context.log_lines import LINES, LONGEST
+from agui_host.runtimes.context.run_context import RunContext
+from agui_host.runtimes.models import Agent
 from events.writer import JournalWriter
 from runs.access import sharing
 from runs.access.sharing import Terms, To
 from runs.lifecycle.deletion import retention
 from runs.models import Failure, Level, Run
 from runs.worker.failures import MOST_FRAMES, describe, store
-from runtimes.context.log_lines import LINES, LONGEST
-from runtimes.context.run_context import RunContext
-from runtimes.models import Agent
 from tests.asgi import ask
 from tests.cast import Actor, Cast, Register, perform, start
 from tests.dashboard.conftest import Browse, browse

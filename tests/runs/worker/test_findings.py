@@ -8,12 +8,12 @@ import pytest
 from django.core.management import call_command
 from django.db import IntegrityError
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.runtimes.models import Agent
 from events.models import Finding
 from events.writer import JournalWriter
 from runs.models import Run
 from runs.worker import findings
-from runtimes.models import Agent
 from tests.asgi import ask
 from tests.cast import Cast, Register, log_of, perform, start
 
@@ -73,6 +73,21 @@ async def test_repairs_are_stored_and_never_in_the_log(
     assert "The host mended events of this run" in page.body.decode()
 
 
+@pytest.mark.parametrize(("raw", "types"), [(True, ["RAW", "CUSTOM"]), (False, ["CUSTOM"])])
+@pytest.mark.parametrize("policy", ["repair", "fail"])
+async def test_what_a_framework_reports_never_ends_a_run(
+    cast: Cast, register: Register, writer: JournalWriter, raw: bool, types: list[str], policy: str
+) -> None:
+    odd = {"chunk": object(), "bytes": b"\xff", 1: float("nan")}
+    events = [{"type": "RAW", "event": odd}, {"type": "CUSTOM", "name": "n", "value": odd}]
+    agent = await db(register, "sloppy", playing(*events), policy=policy, raw=raw)
+    run, log, stored = await ran(cast, agent, writer)
+    assert run.status == "succeeded"
+    assert [event["type"] for event in log[1:-1]] == types
+    assert log[-2]["value"] == {"chunk": "<object>", "bytes": "/w==", "1": "NaN"}
+    assert [row[1:3] for row in stored] == [("json", "coerced")] * len(types)
+
+
 async def test_what_fails_a_run_is_a_finding_too(
     cast: Cast, register: Register, writer: JournalWriter
 ) -> None:
@@ -85,7 +100,7 @@ async def test_what_fails_a_run_is_a_finding_too(
 async def test_more_findings_than_are_kept_are_counted(
     cast: Cast, register: Register, writer: JournalWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("protocol.intake.findings.LIMIT", 3)
+    monkeypatch.setattr("agui_host.protocol.intake.findings.LIMIT", 3)
     agent = await db(register, "sloppy", playing(*[STEPPED] * 10))
     *_, stored = await ran(cast, agent, writer)
     assert stored == [(2, "V7", "dropped", 1)] * 3 + [(2, "V7", "dropped", 7)]

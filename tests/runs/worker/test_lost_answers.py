@@ -8,13 +8,13 @@ from uuid import UUID
 import pytest
 from django.db import connections
 
-from backends.postgres import base
-from backends.postgres.bridge import db
+from agui_host.backends.postgres import base
+from agui_host.backends.postgres.bridge import db
+from agui_host.teams.models import TeamLimits
 from events import journal
 from events.writer import JournalWriter
 from runs.lifecycle import admission
 from runs.models import EndedRun, Run, Status, TeamUsage
-from teams.models import TeamLimits
 from tests.cast import Cast, LiveRun, fresh, start, types_of
 from tests.proxy import Direction, Proxy, embedded_postgres
 

@@ -7,14 +7,14 @@ from contextlib import aclosing
 import pytest
 from django.db.models import QuerySet
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.teams.models import TeamLimits
 from events.follow import follow
 from events.models import Journal
 from events.writer import JournalWriter
 from runs.lifecycle import admission, lifecycle
 from runs.lifecycle.resume import Answer
 from runs.models import EndedRun, Interrupt, Run, Status, TeamUsage
-from teams.models import TeamLimits
 from tests.cast import Cast, LiveRun, fresh, log_of, start, types_of
 from tests.together import frozen
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from backends.postgres.bridge import db
-from backends.work import Buckets
-from protocol.encoding import Record
+from agui_host.backends.postgres.bridge import db
+from agui_host.backends.work import Buckets
+from agui_host.protocol.encoding import Record
+from agui_host.teams.models import TeamLimits
 from runs.worker import pace as pacing
 from runs.worker.pace import EVENT, LUMP, Pace, Work
-from teams.models import TeamLimits
 from tests.cast import Cast
 from tests.runs.playing import Play
 

@@ -12,12 +12,12 @@ from django.db import connection
 from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from backends.postgres.base import apart
+from agui_host.backends.postgres.base import apart
+from agui_host.runtimes.models import Agent
 from runs.lifecycle import jobs, lifecycle
 from runs.models import Run
 from runs.worker import reaper
 from runs.worker.patience import looking_every
-from runtimes.models import Agent
 from tests.acceptance.host import wait_for
 from tests.cast import Cast, fresh, start, types_of
 from tests.runs.asking import end

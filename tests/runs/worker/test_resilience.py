@@ -14,8 +14,8 @@ from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import DeleteJobCondition
 from procrastinate.periodic import PeriodicDeferrer
 
-from backends.postgres.base import queue_parameters
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.base import queue_parameters
+from agui_host.backends.postgres.bridge import db
 from events.writer import JournalWriter
 from runs.lifecycle import jobs
 from runs.lifecycle.words import storing

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.runtimes.kinds import python
 from events.models import Event
 from events.writer import JournalWriter, commits
 from runs.lifecycle import lifecycle
 from runs.models import Run
 from runs.worker.executor import Stop, execute
-from runtimes.kinds import python
 from tests.cast import Cast, Register, fresh, log_of, start
 from tests.runs.playing import (
     PREFIX,

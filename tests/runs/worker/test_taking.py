@@ -13,8 +13,10 @@ from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.jobs import Job, Status
 
-from backends.postgres.base import queue_parameters
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.base import queue_parameters
+from agui_host.backends.postgres.bridge import db
+from agui_host.runtimes.kinds import kinds
+from agui_host.runtimes.models import Agent
 from events.models import Journal
 from events.writer import JournalWriter
 from runs.lifecycle import jobs, lifecycle
@@ -24,7 +26,6 @@ from runs.worker import taking
 from runs.worker.executor import Stop, execute
 from runs.worker.resilience import PatientConnector
 from runs.worker.taking import Taking
-from runtimes.models import EXTERNAL
 from tests.cast import Cast, Register, fresh, start, types_of
 from tests.runs.jobs import job_of
 
@@ -155,7 +156,7 @@ async def test_other_runs_are_claimed_by_their_executors(
     """In a thread with a history, fed from elsewhere, begun already, or locked at this moment."""
     await db(lambda: lifecycle.cancel(start(cast.alice, threadId="t")))
     with_history = await db(partial(start, cast.alice, threadId="t"))
-    fed = await db(start, cast.alice, await db(register, "fed", "", kind=EXTERNAL))
+    fed = await db(start, cast.alice, await db(register, "fed", "", kind="external"))
     locked = await db(start, cast.alice)
     keys = ("host", "user", "dbname", "password", "port")
     params = {key: it for key, it in connection.get_connection_params().items() if key in keys}
@@ -170,6 +171,18 @@ async def test_other_runs_are_claimed_by_their_executors(
     assert await worker.fetch() is not None
     assert worker.taking.claims == {}
     assert (await db(Journal.objects.get, pk=begun.pk)).writer == 1
+
+
+@pytest.mark.parametrize("kind", kinds.KINDS)
+async def test_the_database_and_the_table_of_kinds_agree_on_who_is_fed(
+    cast: Cast, worker: Worker, kind: str
+) -> None:
+    settings = {"argv": ["cli"]} if kind == "process" else {}
+    fields = {"team": cast.team, "slug": "a", "name": "A", "kind": kind, "settings": settings}
+    agent = await db(partial(Agent.objects.create, **fields))
+    run = await db(start, cast.alice, agent)
+    assert await worker.fetch() is not None
+    assert (run.job_id in worker.taking.claims) == (not kinds.of(kind).fed)
 
 
 async def test_a_worker_that_stops_ends_its_jobs_by_itself(cast: Cast, worker: Worker) -> None:

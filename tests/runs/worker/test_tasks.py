@@ -13,7 +13,7 @@ from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.jobs import Job
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
 from events import journal, outlines
 from events.journal import Batch
 from events.models import OutlinePage

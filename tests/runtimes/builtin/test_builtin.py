@@ -12,13 +12,13 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from protocol.errors import RunErrorCode, RunFailed
-from runtimes import RunContext
-from runtimes.builtin.approval import approval
-from runtimes.builtin.child_process import NICENESS, in_child_process
-from runtimes.builtin.scripted import RUBBISH, scripted
-from runtimes.builtin.slow import slow
-from runtimes.builtin.table import fenced_in, table
+from agui_host import RunContext
+from agui_host.protocol.errors import RunErrorCode, RunFailed
+from agui_host.runtimes.builtin.approval import approval
+from agui_host.runtimes.builtin.child_process import NICENESS, in_child_process
+from agui_host.runtimes.builtin.scripted import RUBBISH, scripted
+from agui_host.runtimes.builtin.slow import slow
+from agui_host.runtimes.builtin.table import fenced_in, table
 from tests.runtimes.playing import of, play, run_input, runtime, text_of, types
 
 
@@ -259,6 +259,12 @@ async def test_scripted_plays_its_operations() -> None:
     assert before <= float(deltas[0][0]) <= time.time()
     assert deltas[3] == ["whole"]
     assert types(events)[-2:] == ["STATE_DELTA", "RUN_FINISHED"]
+
+
+async def test_scripted_plays_the_script_of_its_settings() -> None:
+    settings = {"script": [{"text": "Mine."}]}
+    input_ = run_input("go", forwardedProps={"script": [{"text": "Yours."}]})
+    assert text_of(await play(scripted, input_, settings=settings)) == "Mine."
 
 
 async def test_scripted_keeps_its_rate_against_the_clock() -> None:

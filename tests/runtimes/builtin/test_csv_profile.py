@@ -10,8 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtimes.builtin import csv_profile
-from runtimes.builtin.csv_profile import Profile, delimiter_of, records, statistics_of, type_of
+from agui_host.runtimes.builtin import csv_profile
+from agui_host.runtimes.builtin.csv_profile import (
+    Profile,
+    delimiter_of,
+    records,
+    statistics_of,
+    type_of,
+)
 
 
 def profiled(text: str) -> Profile:

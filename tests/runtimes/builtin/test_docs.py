@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from runtimes.builtin import doc_search
-from runtimes.builtin.doc_search import Section
-from runtimes.builtin.docs import QUOTED, docs, quoted
+from agui_host.runtimes.builtin import doc_search
+from agui_host.runtimes.builtin.doc_search import Section
+from agui_host.runtimes.builtin.docs import QUOTED, docs, quoted
 from tests.runtimes.playing import of, play, run_input, text_of
 
 GUIDE = """# Guide

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from protocol.errors import RunErrorCode, RunFailed
-from runtimes.builtin import llm
+from agui_host.protocol.errors import RunErrorCode, RunFailed
+from agui_host.runtimes.builtin import llm
 from tests.needs import need_module
 from tests.runtimes.playing import of, play, run_input, text_of, types
 

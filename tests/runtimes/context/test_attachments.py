@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from runtimes.context.attachments import decoded, document
+from agui_host.runtimes.context.attachments import decoded, document
 
 
 def encoded(data: bytes) -> str:

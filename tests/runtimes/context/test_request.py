@@ -1,6 +1,6 @@
 """RunRequest: a RunAgentInput read by the names that an agent's author uses."""
 
-from runtimes.context.request import RunRequest, beginning
+from agui_host.runtimes.context.request import RunRequest, beginning
 
 
 def test_what_is_absent_reads_as_empty() -> None:

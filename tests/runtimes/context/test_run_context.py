@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from runtimes import RunContext
+from agui_host import RunContext
 from tests.runtimes.playing import of, play, run_input, types
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from runtimes.context.outbox import Outbox
-from runtimes.context.spans import (
+from agui_host.runtimes.context.outbox import Outbox
+from agui_host.runtimes.context.spans import (
     Activity,
     Message,
     Reasoning,

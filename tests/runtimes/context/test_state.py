@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtimes.context.state import State
+from agui_host.runtimes.context.state import State
 
 KEYS = st.sampled_from(["a", "b", "", "a/b", "m~n", "0", "é"])
 SCALARS = st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=3)

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.protocol.intake.intake import Intake
+from agui_host.runtimes.context.run_context import RunContext
+from agui_host.runtimes.kinds import http
+from agui_host.runtimes.kinds.http import HttpRuntime, Timeouts
+from agui_host.runtimes.models import Agent
 from events.writer import JournalWriter
-from protocol.intake.intake import Intake
 from runs.models import Run, Status
-from runtimes.context.run_context import RunContext
-from runtimes.kinds import http
-from runtimes.kinds.http import HttpRuntime, Timeouts
-from runtimes.models import Agent
 from tests.cast import Cast, log_of, perform, start
 from tests.runtimes.kinds.peers import FINISHED, STARTED, STREAM, Call, Peer, peer, text
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from runtimes.kinds.legacy_input import legacy
+from agui_host.runtimes.kinds.legacy_input import legacy
 
 BASE = {"threadId": "t", "runId": "r"}
 

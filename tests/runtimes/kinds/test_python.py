@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from ag_ui.core import CustomEvent, RunAgentInput
 
-from protocol.errors import RunErrorCode, RunFailed
-from runtimes import RunContext
-from runtimes.context.outbox import FLOOD, HIGH
-from runtimes.kinds import python
+from agui_host import RunContext
+from agui_host.protocol.errors import RunErrorCode, RunFailed
+from agui_host.runtimes.context.outbox import FLOOD, HIGH
+from agui_host.runtimes.kinds import python
 from tests.runtimes.playing import play, run_input, runtime, text_of, types
 
 PING = {"type": "CUSTOM", "name": "ping", "value": 1}

@@ -2,8 +2,8 @@
 
 import pytest
 
-from protocol.errors import RunFailed
-from runtimes.kinds.sse import SseParser
+from agui_host.protocol.errors import RunFailed
+from agui_host.runtimes.kinds.sse import SseParser
 
 SPELLINGS = {
     "lf": b"data: one\n\ndata: two\n\n",

@@ -6,12 +6,12 @@ from django.db import connection
 from django.test import Client
 from pytest_django import Settings
 
-from agui_project.errors import Forbidden, NotFound
-from protocol.errors import HostError
-from runtimes.knowledge import documents
-from runtimes.knowledge.chunking import MOST, pieces
-from runtimes.models import Document, DocumentChunk
-from teams.models import AuditEntry
+from agui_host.errors import Forbidden, NotFound
+from agui_host.protocol.errors import HostError
+from agui_host.runtimes.knowledge import documents
+from agui_host.runtimes.knowledge.chunking import MOST, pieces
+from agui_host.runtimes.models import Document, DocumentChunk
+from agui_host.teams.models import AuditEntry
 from tests.asgi import ask_now
 from tests.cast import Actor, Cast
 

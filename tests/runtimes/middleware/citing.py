@@ -6,8 +6,8 @@ from typing import Any
 
 import jsonpatch
 
-from runtimes.middleware.chain import Chain
-from runtimes.middleware.citing.extract import Citation, citations_in
+from agui_host.runtimes.middleware.chain import Chain
+from agui_host.runtimes.middleware.citing.extract import Citation, citations_in
 from tests.runtimes.middleware.passing import Wire, chain_of
 
 CITE = {"name": "citations", "lifecycle": False}

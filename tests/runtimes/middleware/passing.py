@@ -4,8 +4,8 @@ from collections.abc import AsyncGenerator, AsyncIterable
 from contextlib import aclosing
 from typing import Any
 
-from runtimes import RunContext
-from runtimes.middleware.chain import Chain
+from agui_host import RunContext
+from agui_host.runtimes.middleware.chain import Chain
 
 Wire = dict[str, Any]
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from runtimes import RunContext
-from runtimes.middleware import table
-from runtimes.middleware.base import Middleware, Options, Wire
-from runtimes.middleware.chain import parse
-from runtimes.middleware.citing.remote import HttpOptions
-from runtimes.middleware.citing.verifiers import LocalOptions
-from runtimes.middleware.inlet import ROOM
-from runtimes.options import BadOptions
+from agui_host import RunContext
+from agui_host.runtimes.middleware import table
+from agui_host.runtimes.middleware.base import Middleware, Options, Wire
+from agui_host.runtimes.middleware.chain import parse
+from agui_host.runtimes.middleware.citing.remote import HttpOptions
+from agui_host.runtimes.middleware.citing.verifiers import LocalOptions
+from agui_host.runtimes.middleware.inlet import ROOM
+from agui_host.runtimes.options import BadOptions
 from tests.house.repository import ROOT
 from tests.runtimes.middleware.passing import (
     chain_of,
@@ -57,7 +57,8 @@ class Two(Tag):
 @pytest.fixture(autouse=True)
 def tags(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(
-        "runtimes.middleware.chain.MIDDLEWARE", {**table.MIDDLEWARE, "one": One, "two": Two}
+        "agui_host.runtimes.middleware.chain.MIDDLEWARE",
+        {**table.MIDDLEWARE, "one": One, "two": Two},
     )
     monkeypatch.setattr(Tag, "order", [])
     return Tag.order

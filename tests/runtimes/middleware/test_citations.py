@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from runtimes import RunContext
-from runtimes.middleware import citations
+from agui_host import RunContext
+from agui_host.runtimes.middleware import citations
 from tests.runtimes.middleware.citing import (
     BAD,
     CITE,

@@ -3,10 +3,10 @@
 import pytest
 import structlog
 
-from runtimes.middleware import citations
-from runtimes.middleware.chain import parse
-from runtimes.middleware.citing.extract import Citation
-from runtimes.options import BadOptions
+from agui_host.runtimes.middleware import citations
+from agui_host.runtimes.middleware.chain import parse
+from agui_host.runtimes.middleware.citing.extract import Citation
+from agui_host.runtimes.options import BadOptions
 from tests.runtimes.middleware.citing import (
     BAD,
     CITE,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtimes.middleware.citing.extract import Reader, citations_in
+from agui_host.runtimes.middleware.citing.extract import Reader, citations_in
 
 
 def citations_of(text: str) -> list[tuple[str, str | None]]:

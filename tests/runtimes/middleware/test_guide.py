@@ -3,8 +3,8 @@
 import json
 import re
 
-from runtimes import RunContext
-from runtimes.middleware.chain import parse
+from agui_host import RunContext
+from agui_host.runtimes.middleware.chain import parse
 from tests.house.repository import ROOT
 from tests.runtimes.middleware.passing import stream_of, text_message
 

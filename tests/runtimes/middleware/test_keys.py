@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from runtimes.middleware.keys import mentioned, put_away, taken_out
+from agui_host.runtimes.middleware.keys import mentioned, put_away, taken_out
 
 CHAIN = [{"kind": "citations", "options": {"verify": [{"url": "https://x", "api_key": "s3cret"}]}}]
 

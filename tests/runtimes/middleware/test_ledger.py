@@ -6,8 +6,8 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from runtimes.middleware.citing.extract import Citation
-from runtimes.middleware.citing.ledger import LONGEST_KEY, Ledger, is_safe
+from agui_host.runtimes.middleware.citing.extract import Citation
+from agui_host.runtimes.middleware.citing.ledger import LONGEST_KEY, Ledger, is_safe
 
 ONE, TWO = Citation("k1", "the quote", "1"), Citation("k2", "another", None)
 VERIFIED = {"status": "verified"}

@@ -11,10 +11,10 @@ from hypothesis import given as drawn
 from hypothesis import settings as limits
 from hypothesis import strategies as st
 
-from runtimes.middleware import patterns, redact
-from runtimes.middleware.chain import parse
-from runtimes.middleware.patterns import Patterns, Veil, compiled
-from runtimes.options import BadOptions
+from agui_host.runtimes.middleware import patterns, redact
+from agui_host.runtimes.middleware.chain import parse
+from agui_host.runtimes.middleware.patterns import Patterns, Veil, compiled
+from agui_host.runtimes.options import BadOptions
 from tests.runtimes.middleware.passing import (
     Wire,
     args,

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from runtimes.context.request import RunRequest
-from runtimes.middleware.citing import sources
-from runtimes.middleware.citing.sources import Source, sources_of
+from agui_host.runtimes.context.request import RunRequest
+from agui_host.runtimes.middleware.citing import sources
+from agui_host.runtimes.middleware.citing.sources import Source, sources_of
 
 
 def run(context: list[Any], *parts: Any) -> RunRequest:

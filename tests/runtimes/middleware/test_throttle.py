@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given as drawn
 from hypothesis import strategies as st
 
-from runtimes.middleware import throttle
+from agui_host.runtimes.middleware import throttle
 from tests.runtimes.middleware.passing import (
     Wire,
     args,

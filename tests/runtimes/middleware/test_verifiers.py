@@ -11,12 +11,12 @@ import httpx
 import pytest
 from pytest_django import Settings
 
-from runtimes import RunContext
-from runtimes.middleware.citing.extract import Citation
-from runtimes.middleware.citing.local import LocalVerifier
-from runtimes.middleware.citing.remote import HttpOptions, HttpVerifier
-from runtimes.middleware.citing.verifiers import LocalOptions
-from security.addresses import AddressRefused
+from agui_host import RunContext
+from agui_host.runtimes.middleware.citing.extract import Citation
+from agui_host.runtimes.middleware.citing.local import LocalVerifier
+from agui_host.runtimes.middleware.citing.remote import HttpOptions, HttpVerifier
+from agui_host.runtimes.middleware.citing.verifiers import LocalOptions
+from agui_host.security.addresses import AddressRefused
 
 LEASE = "The term is twelve months. The tenant shall not keep animals in the flat without consent."
 RULES = "Quiet hours are from ten in the evening until seven in the morning."

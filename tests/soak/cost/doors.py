@@ -8,12 +8,12 @@ from urllib.parse import quote
 from channels.testing import WebsocketCommunicator
 from hypothesis import strategies as st
 
+from agui_host.web.asgi import application
 from tests.asgi import HOST, Exchange
 from tests.soak.cost.hostile import MOST, TEXT, VALUE, encoded, within
 from tests.tenancy.doors import ASGI, SOCKETS, Door
 from tests.tenancy.doors import METHODS as CALLS
 from tests.tenancy.test_doors import DJANGO, OWN, House
-from web.asgi import application
 
 QUERY = (
     "after", "at", "limit", "page", "pageSize", "cursor", "wait", "q", "search", "since", "until",

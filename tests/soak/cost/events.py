@@ -7,18 +7,18 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from protocol.dialects.a2a.task import Task
-from protocol.dialects.ai_sdk.stream import Stream
-from protocol.dialects.alpine import Alpine
-from protocol.dialects.mcp.result import CallResult
-from protocol.dialects.openai.chat import ChatCompletion
-from protocol.dialects.openai.responses import Responses
-from protocol.errors import HostError
-from protocol.fold.fold import Fold
-from protocol.fold.prelude import prelude
-from protocol.intake.intake import Intake
-from protocol.views.link import LinkView
-from protocol.views.redaction import Redaction
+from agui_host.protocol.dialects.a2a.task import Task
+from agui_host.protocol.dialects.ai_sdk.stream import Stream
+from agui_host.protocol.dialects.alpine import Alpine
+from agui_host.protocol.dialects.mcp.result import CallResult
+from agui_host.protocol.dialects.openai.chat import ChatCompletion
+from agui_host.protocol.dialects.openai.responses import Responses
+from agui_host.protocol.errors import HostError
+from agui_host.protocol.fold.fold import Fold
+from agui_host.protocol.fold.prelude import prelude
+from agui_host.protocol.intake.intake import Intake
+from agui_host.protocol.views.link import LinkView
+from agui_host.protocol.views.redaction import Redaction
 from tests.soak.cost.hostile import MOST, PATCH, VALUE, within
 
 Event = dict[str, Any]

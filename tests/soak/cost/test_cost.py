@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
+from agui_host.protocol.schema import EVENTS
 from benchmarks.report import keep
 from events.hub import hub
-from protocol.schema import EVENTS
 from tests.soak.cost import doors, events
 from tests.soak.cost.search import Worst, search
 from tests.tenancy.test_doors import House

@@ -8,8 +8,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from protocol.errors import UnknownMember
-from teams.api.bodies import Body, without_body
+from agui_host.protocol.errors import UnknownMember
+from agui_host.teams.api.bodies import Body, without_body
 
 
 class Entry(Body):
@@ -21,6 +21,10 @@ class Change(Body):
     display_name = serializers.CharField(required=False)
     archived = serializers.BooleanField(required=False)
     entries = Entry(many=True, required=False)
+
+
+class Names(Body):
+    names = serializers.ListField(child=serializers.CharField(), max_length=2)
 
 
 class View:
@@ -61,3 +65,10 @@ def test_a_request_without_a_body_takes_no_member() -> None:
     assert View().post(Mock(data={})).status_code == 202
     with pytest.raises(UnknownMember):
         View().post(Mock(data={"force": True}))
+
+
+def test_a_list_that_is_too_long_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Names.read_data({"names": ["a", "b"]}) == {"names": ["a", "b"]}
+    monkeypatch.setattr(serializers.CharField, "run_validation", Mock(side_effect=AssertionError))
+    with pytest.raises(serializers.ValidationError, match="no more than 2 elements"):
+        Names.read_data({"names": [None] * 3})

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from django.core.exceptions import ValidationError
 
-from teams.api.datetimes import MomentField
+from agui_host.teams.api.datetimes import MomentField
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 

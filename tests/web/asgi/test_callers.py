@@ -5,9 +5,9 @@ from uuid import UUID
 
 import pytest
 
-from security.requester import Caller
-from web import callers
-from web.callers import Callers, of_team
+from agui_host.security.requester import Caller
+from agui_host.web import callers
+from agui_host.web.callers import Callers, of_team
 
 
 def scope(key: str = "", address: str = "192.0.2.1", cookie: str = "") -> dict[str, Any]:

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.teams.models import TeamLimits
 from events.writer import JournalWriter
 from runs.access import access
-from teams.models import TeamLimits
 from tests.asgi import Exchange, ask, events_of
 from tests.cast import Cast, LiveRun, log_of, start
 

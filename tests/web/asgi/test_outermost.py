@@ -8,14 +8,14 @@ from uuid import UUID
 
 import pytest
 
-from protocol.errors import BadRequest
-from security import requester
+from agui_host.protocol.errors import BadRequest
+from agui_host.security import requester
+from agui_host.web import sse
+from agui_host.web.asgi_http import Request, endpoint
+from agui_host.web.gated import Gated
+from agui_host.web.outermost import Outermost
+from agui_host.web.scope import App, Receive, Scope, Send
 from tests.asgi import http_scope
-from web import sse
-from web.asgi_http import Request, endpoint
-from web.gated import Gated
-from web.outermost import Outermost
-from web.scope import App, Receive, Scope, Send
 
 WHO: ContextVar[str] = ContextVar("WHO", default="nobody")
 HEADER = (b"x-around", b"seen")

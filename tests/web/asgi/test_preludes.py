@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.web.shares import openings
 from events.writer import JournalWriter
-from runs.lifecycle import joining
+from runs.lifecycle.logs import joining
 from tests.asgi import Exchange
 from tests.cast import Cast, LiveRun, start
-from web.shares import openings
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SSE = {"accept": "text/event-stream"}

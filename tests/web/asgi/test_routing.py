@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from django.urls import URLResolver, get_resolver
 
-from agui_project import kinds
+from agui_host import kinds
+from agui_host.web import routing
+from agui_host.web.asgi import router
 from runs.access import start
 from runs.lifecycle import lifecycle
-from web import routing
-from web.asgi import router
 
 ID = "01890000-0000-7000-8000-000000000000"
 ROUTES = router.routes
@@ -20,7 +20,7 @@ STARTING = {
     inspect.unwrap(function)
     for function in (start.start_run, start.answer, lifecycle.start, lifecycle.start_at_once)
 }
-ROOMS = {"agui_project", "dashboard", "runs", "teams", "web"}
+ROOMS = ("agui_project.", "agui_host.dashboard.", "runs.", "agui_host.teams.", "agui_host.web.")
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def can_start(view: Any) -> bool:
         value = inspect.unwrap(value)
         if value in STARTING:
             return True
-        if value not in visited and value.__module__.partition(".")[0] in ROOMS:
+        if value not in visited and value.__module__.startswith(ROOMS):
             visited.add(value)
             waiting += used_by(value)
     return False
@@ -115,13 +115,13 @@ def test_each_view_that_can_start_a_run_declares_it() -> None:
         starting += reaches
         if reaches != (kinds.kind_of(view) == kinds.START):
             wrong.append(route)
-    assert wrong == [], "declare the view with @starts (agui_project/kinds.py), or do not"
+    assert wrong == [], "declare the view with @starts (agui_host/kinds.py), or do not"
     assert starting >= 10
 
 
 def test_each_other_route_declares_its_kind_and_starts_are_starts() -> None:
     forgotten = [str(route.pattern) for route in ROUTES if not hasattr(route, routing.POST_KIND)]
-    assert forgotten == [], "declare the kind of a POST (_route in web/routing.py)"
+    assert forgotten == [], "declare the kind of a POST (_route in agui_host/web/routing.py)"
     declared = {str(each.pattern): getattr(each, routing.POST_KIND) for each in ROUTES}
     starting = {str(each.pattern) for each in ROUTES if can_start(each.callback)}
     assert {route: declared[route] for route in starting if declared[route] != kinds.START} == {}

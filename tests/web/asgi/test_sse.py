@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from agui_host.web import sse
 from events.frames import Frames
-from web import sse
 
 BATCH = Frames(1, 1, [b'{"type":"CUSTOM"}'], final=False)
 

@@ -1,6 +1,7 @@
 """Push notifications of A2A's tasks: its own client sets them, and a receiver hears of the task."""
 
 import json
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -20,13 +21,13 @@ from a2a.types.a2a_pb2 import (
 from a2a.utils.errors import InvalidParamsError, TaskNotFoundError
 from a2a.utils.proto_utils import parse_lenient
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.protocol.input.run_agent_input import OnBusy
+from agui_host.runtimes.models import Agent
 from events.writer import JournalWriter
-from protocol.input.run_agent_input import OnBusy
 from runs.access.dialects import a2a_push
 from runs.models import Run, Webhook
 from runs.models.webhook import Stop
-from runtimes.models import Agent
 from tests.asgi import application, ask, ask_now
 from tests.cast import Actor, Cast, LiveRun, bell, cast, perform, start, writer
 from tests.runs.webhooks.conftest import quick
@@ -96,15 +97,17 @@ async def test_a_task_is_told_of_to_its_end(cast: Cast, writer: JournalWriter) -
         for frame in frames
     ]
     # In any order: a retry may come behind the next message.
-    assert states.count(TaskState.TASK_STATE_WORKING) == 3, "of two runs, and the first try failed"
-    assert TaskState.TASK_STATE_INPUT_REQUIRED in states
+    expected = Counter([TaskState.TASK_STATE_WORKING] * 2)
+    expected.update([TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_COMPLETED])
+    repeated = Counter(states) - expected
+    assert Counter(states) - repeated == expected, "of two runs, and not of another task"
+    assert repeated.total() == 1, "the first try failed"
     end = next(
         frame.task
         for frame in frames
         if frame.HasField("task") and frame.task.status.state == TaskState.TASK_STATE_COMPLETED
     )
     assert (end.id, end.context_id) == (task.id, "t")
-    assert TaskState.TASK_STATE_CANCELED not in states, "that was another task"
     assert {frame.task.id or frame.status_update.task_id for frame in frames} == {task.id}
 
 

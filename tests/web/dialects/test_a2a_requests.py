@@ -90,3 +90,20 @@ def test_tasks_of_others(cast: Cast) -> None:
     cancelled = ask_now("POST", f"{own}:cancel", cast.alice.headers, json={})
     assert cancelled.json["status"]["state"] == "TASK_STATE_CANCELED"
     assert Run.objects.count() == 1
+
+
+def test_tasks_of_one_state(cast: Cast) -> None:
+    """Pages have only those; an unknown state is refused rather than found nowhere."""
+    runs = [start(cast.alice, threadId=f"t{number}") for number in range(3)]
+    ask_now("POST", f"/a2a/echo/tasks/{runs[0].pk}:cancel", cast.alice.headers, json={})
+
+    def listed(state: str) -> tuple[list[str], int]:
+        query = f"status={state}&pageSize=1"
+        page = ask_now("GET", f"/a2a/tasks?{query}", cast.alice.headers).json
+        return [task["id"] for task in page["tasks"]], page["totalSize"]
+
+    assert listed("TASK_STATE_CANCELED") == ([str(runs[0].pk)], 1)
+    assert listed("TASK_STATE_SUBMITTED") == ([str(runs[2].pk)], 2)
+    assert listed("TASK_STATE_UNSPECIFIED") == ([str(runs[2].pk)], 3)
+    assert listed("TASK_STATE_REJECTED") == ([], 0)
+    refused(cast, "GET", "tasks?status=UNRECOGNIZED", (400,))

@@ -7,11 +7,11 @@ from uuid import uuid4
 
 from pytest_django import Settings
 
+from agui_host.protocol.dialects.alpine import Alpine
+from agui_host.protocol.dialects.alpine_schema import EXTENSIONS
+from agui_host.protocol.encoding import encode
+from agui_host.web.consumers.dialects.alpine import Teller
 from events.frames import Frames
-from protocol.dialects.alpine import Alpine
-from protocol.dialects.alpine_schema import EXTENSIONS
-from protocol.encoding import encode
-from web.consumers.dialects.alpine import Teller
 
 RUN: Any = SimpleNamespace(pk=uuid4())
 WANTS = list(EXTENSIONS)
@@ -65,7 +65,7 @@ def told_one_by_one(
             pieces += map(named, fold.opening())
         frames = [named(frame) for frame in fold.feed(json.loads(encode(event)))]
         if seq > after:
-            pieces += [*frames[:-1], b"id: %d\n" % seq, frames[-1] if frames else b"\n"]
+            pieces += [*frames[:-1], b"id: %d\n" % seq, *frames[-1:]]
     return b"".join(pieces)
 
 

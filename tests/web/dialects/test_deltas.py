@@ -5,25 +5,25 @@ from typing import Any
 
 import pytest
 
+from agui_host.protocol.dialects.a2a.task import Task
+from agui_host.protocol.dialects.ai_sdk.stream import Stream
+from agui_host.protocol.dialects.deltas import Framing
+from agui_host.protocol.dialects.fold import Dialect, Event, numbered
+from agui_host.protocol.dialects.mcp.result import CallResult
+from agui_host.protocol.dialects.openai.chat import ChatCompletion
+from agui_host.protocol.dialects.openai.responses import Responses
+from agui_host.protocol.encoding import delta_of, encode
+from agui_host.web import sse
+from agui_host.web.consumers.dialects import a2a, ai_sdk, openai
+from agui_host.web.consumers.dialects.teller import Teller
 from events.frames import Frames
-from protocol.dialects.a2a.task import Task
-from protocol.dialects.ai_sdk.stream import Stream
-from protocol.dialects.deltas import Framing
-from protocol.dialects.fold import Dialect, Event, numbered
-from protocol.dialects.mcp.result import CallResult
-from protocol.dialects.openai.chat import ChatCompletion
-from protocol.dialects.openai.responses import Responses
-from protocol.encoding import delta_of, encode
-from web import sse
-from web.consumers.dialects import a2a, ai_sdk, openai
-from web.consumers.dialects.teller import Teller
 
 Make = Callable[[str], Dialect]
 FOLDS: dict[str, tuple[Make, Framing | None]] = {
     "AI SDK": (Stream, ai_sdk._framed),
     "Responses": (Responses, openai._event),
     "Chat Completions": (ChatCompletion, openai._chunk),
-    "A2A": (Task, a2a._framed),
+    "A2A": (Task, a2a.BARE.framed),
     "MCP": (CallResult, None),
 }
 TEXTS = ("word", "", 'a "quote"', "\\", "\\\\", '","delta":"', "%b %d %", "é\u2028\x00\x85", "😀")

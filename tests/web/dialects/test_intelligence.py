@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from channels.testing import WebsocketCommunicator
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.web.asgi import application
 from events.writer import JournalWriter
 from runs.models import Run
 from tests.asgi import DEADLINE, HOST, Answer, ask
 from tests.cast import Actor, Cast, LiveRun, fresh, log_of, start
 from tests.web.calling import Peer
-from web.asgi import application
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -6,15 +6,15 @@ from uuid import UUID
 
 import pytest
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.protocol.dialects.fold import Event, Frame
+from agui_host.web.consumers.dialects import waiting
 from events import journal
 from events.hub import hub
 from events.journal import STRETCH_EVENTS
-from protocol.dialects.fold import Event, Frame
 from runs.models import Run, Thread
 from tests.cast import Cast
 from tests.events.records import whole_log
-from web.consumers.dialects import waiting
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PAGES = 4

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from protocol.dialects.mcp import forms
+from agui_host.protocol.dialects.mcp import forms
+from agui_host.runtimes.models import Agent
 from runs.models import Run, Thread
-from runtimes.models import Agent
 from tests.asgi import ask_now
 from tests.cast import Cast, start
 
@@ -62,6 +62,7 @@ REFUSED: list[tuple[Any, int, int]] = [
     ({"id": 1, "method": "ping"}, 400, -32600),
     (HEAD | {"method": 7}, 400, -32600),
     ({"jsonrpc": "2.0", "id": [], "method": "ping"}, 400, -32600),
+    (call() | {"id": "k" * 1_001}, 400, -32600),
     (HEAD | {"method": "ping", "params": 7}, 400, -32602),
     (HEAD | {"method": "ping", "params": {"_meta": 7}}, 400, -32602),
     (HEAD | {"method": "no/method", "params": {"_meta": MODERN}}, 404, -32601),

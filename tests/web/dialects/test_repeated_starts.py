@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.runtimes.models import Agent
 from runs.models import Run, Thread
-from runtimes.models import Agent
 from tests.asgi import Answer, Exchange, ask, ask_now
 from tests.cast import Cast
 from tests.runs.asking import APPROVAL, interrupted, question

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.protocol.dialects.tanstack import BINDING
 from events.writer import JournalWriter
-from protocol.dialects.tanstack import BINDING
 from runs.models import Run
 from tests.asgi import Answer, Exchange, ask, ask_now, events_of
 from tests.cast import Cast, LiveRun, log_of, start

@@ -9,14 +9,14 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.runtimes.models import Agent
+from agui_host.teams.models import AuditEntry
 from events.models import Journal
 from events.writer import JournalWriter
 from runs.lifecycle.archive import form
 from runs.lifecycle.deletion import retention
 from runs.models import ImportedRun, Run, Thread, Visibility
-from runtimes.models import Agent
-from teams.models import AuditEntry
 from tests.asgi import Answer, ask
 from tests.cast import Actor, Cast, LiveRun, start
 

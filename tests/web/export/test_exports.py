@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from backends.held import Held
-from backends.postgres.bridge import db
+from agui_host.backends.held import Held
+from agui_host.backends.postgres.bridge import db
+from agui_host.web.consumers.export import exports
 from events import journal
 from events.writer import JournalWriter
 from runs.lifecycle.deletion import retention
 from runs.models import Run
 from tests.asgi import ask
 from tests.cast import Cast, LiveRun, start
-from web.consumers.export import exports
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

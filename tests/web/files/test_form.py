@@ -2,8 +2,8 @@
 
 import pytest
 
-from protocol.errors import BadRequest, UnknownMember
-from web.consumers.files.form import LONGEST_FIELDS, LONGEST_HEADER, MOST_PARTS, Form
+from agui_host.protocol.errors import BadRequest, UnknownMember
+from agui_host.web.consumers.files.form import LONGEST_FIELDS, LONGEST_HEADER, MOST_PARTS, Form
 
 FILE = 'Content-Disposition: form-data; name="file"; filename="a.txt"\r\nContent-Type: text/plain'
 

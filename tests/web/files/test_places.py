@@ -7,13 +7,13 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from agui_project.errors import Overloaded
-from backends import metrics, work
+from agui_host.backends import metrics, work
+from agui_host.errors import Overloaded
+from agui_host.web.asgi import application
+from agui_host.web.consumers.files import places, upload
 from tests.asgi import http_scope
 from tests.cast import Cast
 from tests.runs.files.attaching import posted, uploaded
-from web.asgi import application
-from web.consumers.files import places, upload
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("bell")]
 

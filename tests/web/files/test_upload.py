@@ -9,13 +9,13 @@ import pytest
 from django.conf import settings as conf
 from pytest_django import Settings
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.web.asgi import application
+from agui_host.web.consumers.files import places, upload
 from runs.models import File
 from tests.asgi import Answer, ask, http_scope
 from tests.cast import Cast
 from tests.runs.files.attaching import PNG, on_disk, posted, uploaded
-from web.asgi import application
-from web.consumers.files import places, upload
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("bell")]
 HTML = b"<!doctype html><script>alert(document.cookie)</script>"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
 from events.writer import JournalWriter
 from tests.cast import Cast, LiveRun, bell, cast, register, start, writer
 

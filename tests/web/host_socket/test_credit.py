@@ -4,8 +4,8 @@ from uuid import uuid4
 
 import pytest
 
-from protocol.errors import Invalid
-from web.host_socket.credit import FeedCredit, RunCredit
+from agui_host.protocol.errors import Invalid
+from agui_host.web.host_socket.credit import FeedCredit, RunCredit
 
 ONE, TWO = uuid4(), uuid4()
 

@@ -9,13 +9,13 @@ from django.db import transaction
 from django.utils import timezone
 from pytest_django import Settings
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.teams import keys
+from agui_host.teams.models import ApiKey
 from events.writer import JournalWriter
 from runs.lifecycle import feed, lifecycle
 from runs.lifecycle.deletion import erasure
 from runs.models import FeedEntry, Run, Thread, Visibility
-from teams import keys
-from teams.models import ApiKey
 from tests.cast import Cast, LiveRun, start
 from tests.together import together
 from tests.web.calling import Peer, calling

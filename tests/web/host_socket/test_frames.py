@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.web.host_socket import room as rooms
+from agui_host.web.host_socket.requests import MOST_WAITING
 from runs.models import Run
 from tests.asgi import DEADLINE
 from tests.cast import Cast
 from tests.web.calling import Peer, calling
-from web.host_socket import room as rooms
-from web.host_socket.requests import MOST_WAITING
 
 pytestmark = pytest.mark.django_db(transaction=True)
 CALL = {"jsonrpc": "2.0", "id": 7, "method": "ping"}

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
 from events.writer import JournalWriter
 from runs.lifecycle import lifecycle
 from runs.models import Run

@@ -7,12 +7,12 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.web.host_socket.new_runs import NewRuns, Runs, new_runs
 from events.writer import JournalWriter
 from runs.access import following
 from tests.cast import Cast, LiveRun, start
 from tests.web.calling import calling
-from web.host_socket.new_runs import NewRuns, Runs, new_runs
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from web.host_socket import outgoing
-from web.host_socket.outgoing import Outgoing
+from agui_host.web.host_socket import outgoing
+from agui_host.web.host_socket.outgoing import Outgoing
 
 
 class Wire:

@@ -6,9 +6,9 @@ from uuid import UUID
 
 import pytest
 
-from agui_project.errors import BadCursor
-from protocol.errors import Invalid
-from web.host_socket import params
+from agui_host.errors import BadCursor
+from agui_host.protocol.errors import Invalid
+from agui_host.web.host_socket import params
 
 KEY = UUID(int=7)
 

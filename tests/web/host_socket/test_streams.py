@@ -9,19 +9,19 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
-from backends.postgres.bridge import db
+from agui_host.backends.postgres.bridge import db
+from agui_host.teams import keys
+from agui_host.teams.models import ApiKey, StreamTicket
+from agui_host.web.host_socket import subscriptions
 from events import purge, recheck
 from events.hub import hub
 from events.writer import JournalWriter
 from runs.access import sharing
 from runs.access.sharing import Terms, To
 from runs.lifecycle.deletion import erasure, retention
-from teams import keys
-from teams.models import ApiKey, StreamTicket
 from tests.asgi import DEADLINE, ask
 from tests.cast import Cast, LiveRun, start
 from tests.web.calling import Peer, calling
-from web.host_socket import subscriptions
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from asgiref.testing import ApplicationCommunicator
 
+from agui_host.web.middleware import answer_cache
+from agui_host.web.middleware.answer_cache import AnswerCache
+from agui_host.web.scope import Receive, Scope, Send
 from tests.asgi import ask
-from web.middleware import answer_cache
-from web.middleware.answer_cache import AnswerCache
-from web.scope import Receive, Scope, Send
 
 
 class App:

@@ -5,8 +5,8 @@ from concurrent.futures import Future
 
 import pytest
 
-from backends.postgres.bridge import db
-from backends.postgres.lanes import Lanes
+from agui_host.backends.postgres.bridge import db
+from agui_host.backends.postgres.lanes import Lanes
 from events.writer import JournalWriter
 from tests.asgi import ask
 from tests.cast import Cast, perform, start

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from agui_host.web.middleware.compression import LEAST, Compressed, accepts_gzip
+from agui_host.web.scope import headers_of
 from tests.asgi import ask as application_ask
-from web.middleware.compression import LEAST, Compressed, accepts_gzip
-from web.scope import headers_of
 
 LONG = b'{"key": "a value"}' * 200
 PLAIN = {"content_type": "application/json"}

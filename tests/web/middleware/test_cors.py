@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from security.origins import check_origin, is_json
-from web.middleware.cors import Cors
-from web.scope import headers_of, host_allowed, scheme_of
+from agui_host.security.origins import check_origin, is_json
+from agui_host.web.middleware.cors import Cors
+from agui_host.web.scope import headers_of, host_allowed, scheme_of
 
 LISTED = "https://app.example"
 STRANGER = "https://evil.example"

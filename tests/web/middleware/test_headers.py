@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from tests.asgi import ask
-from web.middleware.headers import (
+from agui_host.web.middleware.headers import (
     MOST_BYTES,
     MOST_COOKIE_BYTES,
     MOST_COOKIES,
     MOST_HEADERS,
     is_bounded,
 )
-from web.scope import headers_of
+from agui_host.web.scope import headers_of
+from tests.asgi import ask
 
 COOKIE = b"cookie"
 

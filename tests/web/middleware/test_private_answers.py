@@ -4,21 +4,34 @@ from typing import Any
 
 import pytest
 
+from agui_host.web.middleware.cors import EXPOSED
+from agui_host.web.middleware.private_answers import PrivateAnswers
 from tests.asgi import Exchange
 from tests.tenancy.doors import ASGI, RESOURCE
 from tests.tenancy.test_doors import DJANGO, House, house
-from web.middleware.private_answers import PrivateAnswers
 
 __all__ = ["house"]
 
 OWN = {"origin": "http://localhost"}
+SAFE = {
+    "cache-control", "content-language", "content-length", "content-type", "expires",
+    "last-modified", "pragma",
+}  # fmt: skip
+"""Headers that every page may read."""
+FOR_BROWSERS = {
+    "accept-ranges", "allow", "connection", "content-encoding", "content-security-policy",
+    "cross-origin-opener-policy", "cross-origin-resource-policy", "permissions-policy",
+    "referrer-policy", "set-cookie", "vary", "x-accel-buffering", "x-content-type-options",
+    "x-frame-options", "x-robots-tag",
+}  # fmt: skip
+"""Those that tell a script nothing."""
 PUBLIC = {"api/schema/", RESOURCE, f"{RESOURCE}/mcp"}
 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("asker", ["nobody", "owner"])
 async def test_each_answer_of_each_route(house: House, bell: None, asker: str) -> None:
-    wrong, walked = [], 0
+    wrong, walked, names = [], 0, set()
     for table in (DJANGO, ASGI):
         for route, door in table.items():
             for method in {"GET", *door.answers} if route not in PUBLIC else ():
@@ -27,15 +40,20 @@ async def test_each_answer_of_each_route(house: House, bell: None, asker: str) -
                 body = house.body(door) if method in ("POST", "PUT", "PATCH") else None
                 async with Exchange(method, url, headers, json=body) as exchange:
                     walked += 1
+                    names |= set(exchange.headers)
                     rule = exchange.headers.get("cache-control", "")
                     vary = exchange.headers.get("vary", "").replace(" ", "").lower().split(",")
                     stream = exchange.headers.get("content-type", "").startswith("text/event")
-                    stored = "no-cache" not in rule if stream else "no-store" not in rule
+                    stored = (
+                        "no-cache, no-transform" not in rule if stream else "no-store" not in rule
+                    )
                     sealed = exchange.headers.get("etag") and rule.startswith("private")
                     if (stored and not sealed) or not {"authorization", "cookie"} <= set(vary):
                         wrong.append(f"{method} {url} {exchange.status}: {rule!r} {vary}")
     assert wrong == []
     assert walked > 200
+    exposed = set(EXPOSED.decode().lower().split(", "))
+    assert names - exposed - SAFE - FOR_BROWSERS == set(), "scripts of other origins need them"
 
 
 async def headers_after(*headers: tuple[bytes, bytes]) -> dict[str, str]:

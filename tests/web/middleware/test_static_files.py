@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from agui_host.web.middleware import static_files
+from agui_host.web.middleware.static_files import StaticFiles
+from agui_host.web.scope import headers_of
 from tests.asgi import ask as application_ask
-from web.middleware import static_files
-from web.middleware.static_files import StaticFiles
-from web.scope import headers_of
 
 FILE = [(b"Content-Type", b"text/css"), (b"ETag", b'"1"'), (b"Cache-Control", b"max-age=60")]
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 import pytest
 
-from backends import work
-from backends.postgres.bridge import db
-from protocol.intake import fed
+from agui_host.backends import epochs, work
+from agui_host.backends.postgres.bridge import db
+from agui_host.protocol.intake import fed
 from runs.lifecycle.ingest import intakes
 from tests.cast import Cast, log_of
 from tests.web.test_ingest import END, FINISHED, START, Producer, delta, external, producer
@@ -67,7 +67,7 @@ async def test_a_refused_batch_lets_no_log_be_read_again(
         assert (answer.status, answer.code) == (422, "event_refused")
     assert (await producer.feed(2, change, delta("end"), END)).status == 200
     assert folded == []
-    intakes._recent.pop(producer.run.pk)
+    intakes._recent.pop((producer.run.pk, epochs.latest))
     assert (await producer.feed(3, change, FINISHED)).status == 200
     assert len(folded) > 500, "the counter counts"
     log = await db(log_of, producer.run)

@@ -7,11 +7,11 @@ from uuid import uuid4
 
 import pytest
 
-from backends.held import Held
-from teams.limits import LimitReached
-from web import sse
-from web.shares import openings
-from web.shares.openings import LARGE, Opening
+from agui_host.backends.held import Held
+from agui_host.teams.limits import LimitReached
+from agui_host.web import sse
+from agui_host.web.shares import openings
+from agui_host.web.shares.openings import LARGE, Opening
 
 
 @pytest.fixture(autouse=True)

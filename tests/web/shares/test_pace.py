@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import pytest
 
-from backends import work
-from web.shares import pace
+from agui_host.backends import work
+from agui_host.web.shares import pace
 
 
 async def read(frames: int, each: pace.Pace) -> None:

@@ -10,12 +10,12 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from agui_project.errors import TooLarge
-from backends import apart, work
-from backends.held import Held, Hold
-from teams.limits import LimitReached
-from web.asgi_http import Request
-from web.shares import parsing
+from agui_host.backends import apart, work
+from agui_host.backends.held import Held, Hold
+from agui_host.errors import TooLarge
+from agui_host.teams.limits import LimitReached
+from agui_host.web.asgi_http import Request
+from agui_host.web.shares import parsing
 
 T = TypeVar("T")
 

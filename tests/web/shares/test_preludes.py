@@ -2,7 +2,7 @@
 
 from uuid import uuid4
 
-from runs.lifecycle.preludes import LARGE, MOST_BYTES, NEAR, OF_A_TEAM, Kept, Preludes
+from runs.lifecycle.logs.preludes import LARGE, MOST_BYTES, NEAR, OF_A_TEAM, Kept, Preludes
 
 TEAM = uuid4()
 

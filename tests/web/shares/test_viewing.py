@@ -6,9 +6,9 @@ from uuid import uuid4
 
 import pytest
 
-from backends import work
+from agui_host.backends import work
+from agui_host.web.shares.viewing import Viewing
 from events.frames import Frames
-from web.shares.viewing import Viewing
 
 LARGE = Frames(1, 2, [b"1" * 9_000] * 2, final=False)
 LIVE = Frames(1, 1, [b"1"], final=False)

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from protocol.dialects.a2a.push import LONGEST_NAME, LONGEST_URL, PushConfig, read
-from protocol.errors import BadRequest, Invalid
+from agui_host.protocol.dialects.a2a.push import LONGEST_NAME, LONGEST_URL, PushConfig, read
+from agui_host.protocol.errors import BadRequest, Invalid
 
 URL = "https://client.example/hook"
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from protocol.dialects.ai_sdk.request import read
-from protocol.errors import HostError
+from agui_host.protocol.dialects.ai_sdk.request import read
+from agui_host.protocol.errors import HostError, Invalid
 
 HI = {"id": "u", "role": "user", "parts": [{"type": "text", "text": "hi"}]}
 CALL = {"type": "tool-weather", "toolCallId": "c", "state": "input-available"}
@@ -130,7 +130,21 @@ def test_an_error_names_the_place(body: dict[str, Any], path: str) -> None:
     assert refused.value.details == {"path": path}
 
 
-@pytest.mark.parametrize("body", [[], chat(HI, messageId="u"), chat(HI, assistant(CALL))])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [],
+        [{"type": "step-start"}],
+        [CALL],
+        [{**CALL, "state": "output-denied", "approval": {"id": "i", "approved": False}}],
+    ],
+)
+def test_an_assistants_message_alone_that_brings_nothing(parts: list[Any]) -> None:
+    with pytest.raises(Invalid):
+        read(chat(assistant(*parts)))
+
+
+@pytest.mark.parametrize("body", [[], chat(HI, messageId="x"), chat(HI, assistant(CALL))])
 def test_what_brings_nothing_new_is_refused(body: Any) -> None:
     with pytest.raises(HostError):
         read(body)

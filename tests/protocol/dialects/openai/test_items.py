@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from protocol.dialects.openai.items import (
+from agui_host.protocol.dialects.openai.items import (
     approval,
     chat_usage,
     client_call,
@@ -46,9 +46,16 @@ def test_usage_is_the_sum_of_all_models() -> None:
     }  # fmt: skip
 
 
-def test_a_run_that_reports_nothing_has_no_usage() -> None:
-    assert usage([]) is None
-    assert chat_usage([]) is None
+def test_a_run_that_reports_nothing_has_used_nothing() -> None:
+    assert usage([]) == {
+        "input_tokens": 0,
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens": 0,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": 0,
+    }
+    counts = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+    assert chat_usage([]) == counts
 
 
 @pytest.mark.parametrize(
@@ -67,6 +74,7 @@ def test_a_run_that_reports_nothing_has_no_usage() -> None:
                         "source": {"type": "data", "value": "AA", "mimeType": "text/csv"},
                     },
                     {"type": "audio", "source": {"type": "url", "value": "https://x/z"}},
+                    {"type": "image", "source": {"type": "file", "value": "f"}},
                 ],
             },
             [
@@ -74,6 +82,7 @@ def test_a_run_that_reports_nothing_has_no_usage() -> None:
                 {"type": "input_image", "detail": "auto", "image_url": "https://x/y"},
                 {"type": "input_file", "file_data": "data:text/csv;base64,AA"},
                 {"type": "input_file", "file_url": "https://x/z"},
+                {"type": "input_image", "file_id": "f"},
             ],
         ),
     ],

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from protocol.dialects.openai.request import read_chat, read_response
-from protocol.errors import BadRequest, HostError
+from agui_host.protocol.dialects.openai.request import read_chat, read_response
+from agui_host.protocol.errors import BadRequest, HostError
 
 MODEL = {"model": "echo"}
 
@@ -67,10 +67,67 @@ def test_an_approval_is_an_answer() -> None:
     ]  # fmt: skip
 
 
+HOST = "01890000-0000-7000-8000-000000000007"
+
+
+@pytest.mark.parametrize(
+    ("part", "kind", "file"),
+    [
+        ({"type": "input_file", "file_id": HOST}, "document", HOST),
+        (
+            {"type": "input_image", "file_id": f"file-{HOST.replace('-', '')}", "detail": "auto"},
+            "image",
+            HOST,
+        ),
+        ({"type": "file", "file": {"file_id": "file-abc123"}}, "document", "file-abc123"),
+    ],
+)
+def test_a_file_is_named_by_its_id(part: dict[str, Any], kind: str, file: str) -> None:
+    request = read_response({**MODEL, "input": [{"role": "user", "content": [part]}]})
+    (message,) = request.input["messages"]
+    assert message["content"] == [{"type": kind, "source": {"type": "file", "value": file}}]
+
+
 def test_what_the_host_has_is_ignored() -> None:
+    items = [{"type": "reasoning"}, {"type": "hologram"}, {"role": "user", "content": "x"}]
+    assert read_response({**MODEL, "input": items}).input["messages"] == [
+        {"role": "user", "content": "x"}
+    ]
     with pytest.raises(HostError) as refused:
         read_response({**MODEL, "input": [{"type": "reasoning"}]})
     assert refused.value.details == {"path": "input"}, "nothing new is left"
+
+
+ASKED = {"type": "mcp_approval_request", "id": "q", "name": "f", "arguments": "{}"}
+YES = {"type": "mcp_approval_response", "approval_request_id": "q", "approve": True}
+USER, SAID = {"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}
+
+
+@pytest.mark.parametrize(
+    ("items", "messages", "answers"),
+    [
+        ([USER, ASKED, YES], [], 1),
+        ([USER, SAID, ASKED, YES, USER], [USER], 1),
+        ([USER, YES], [USER], 1),
+        ([USER, ASKED, YES, ASKED, YES], [], 2),
+        ([USER, ASKED, YES, SAID, USER], [USER, SAID, USER], 0),
+        ([USER, ASKED, YES, SAID, USER, ASKED, YES], [], 1),
+        ([USER, ASKED], [USER], 0),
+    ],
+)
+def test_a_whole_history_brings_only_the_newest_answer(
+    items: list[dict[str, Any]], messages: list[dict[str, Any]], answers: int
+) -> None:
+    data = read_response({**MODEL, "input": items}).input
+    assert (data["messages"], len(data["resume"])) == (messages, answers)
+
+
+def test_a_text_alone_is_a_text_however_it_is_wrapped() -> None:
+    part = {"type": "input_text", "text": "x"}
+    (message,) = read_response({**MODEL, "input": [{"role": "user", "content": [part]}]}).input[
+        "messages"
+    ]
+    assert message["content"] == "x"
 
 
 @pytest.mark.parametrize("named", ["c", {"id": "c"}])
@@ -85,7 +142,7 @@ def test_a_conversation_is_named_either_way(named: Any) -> None:
         ({"input": "x"}, "model"),
         ({"input": [1]}, "input"),
         ({"input": [{"role": "robot", "content": ""}]}, "input.0.role"),
-        ({"input": [{"type": "hologram"}]}, "input.0"),
+        ({"input": [{"type": "hologram"}]}, "input"),
         ({"input": "x", "conversation": 1}, "conversation"),
         ({"input": "x", "stream": "yes"}, "stream"),
         ({"input": "x", "metadata": {"a": 1}}, "metadata"),

@@ -8,14 +8,15 @@ import pytest
 from django.db import ProgrammingError, connection, transaction
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from protocol.input import run_agent_input
-from protocol.input.run_agent_input import RunRequest
+from agui_host.protocol.input import run_agent_input
+from agui_host.protocol.input.run_agent_input import RunRequest
+from agui_host.runtimes.kinds import kinds
+from agui_host.runtimes.models import Agent
+from agui_host.teams.limits import LimitReached
+from agui_host.teams.models import AuditEntry, Team, TeamLimits
 from runs.lifecycle import admission, lifecycle
 from runs.lifecycle.statements.agents import AgentChoice
 from runs.models import ENDED, Run, TeamUsage
-from runtimes.models import EXTERNAL, Agent
-from teams.limits import LimitReached
-from teams.models import AuditEntry, Team, TeamLimits
 from tests.cast import Cast, start
 from tests.runs.starting import nothing_written
 from tests.together import frozen, together
@@ -99,10 +100,19 @@ def test_what_it_returns_is_what_is_stored(cast: Cast) -> None:
 )
 def test_an_agent_that_it_cannot_start(cast: Cast, choice: AgentChoice) -> None:
     """None, another's, one that is fed from elsewhere, one that is switched off."""
-    for slug, kind, enabled in (("fed", EXTERNAL, True), ("off", "python", False)):
+    for slug, kind, enabled in (("fed", "external", True), ("off", "python", False)):
         Agent.objects.create(team=cast.team, slug=slug, name=slug, kind=kind, enabled=enabled)
     with nothing_written():
         assert at_once(cast, choice=choice) is None
+
+
+@pytest.mark.parametrize("kind", kinds.KINDS)
+def test_the_database_and_the_table_of_kinds_agree_on_each_kind(cast: Cast, kind: str) -> None:
+    """A kind whose input is checked, or whose runs are fed, goes the longer way."""
+    settings = {"argv": ["cli"]} if kind == "process" else {}
+    Agent.objects.create(team=cast.team, slug="a", name="A", kind=kind, settings=settings)
+    run = at_once(cast, choice=AgentChoice("a", or_default=False, only=None))
+    assert (run is not None) == kinds.of(kind).starts_at_once
 
 
 def test_what_has_to_be_weighed_is_left_to_the_longer_way(cast: Cast) -> None:

@@ -6,10 +6,10 @@ import pytest
 from django.db import connection
 from pytest_django import DjangoAssertNumQueries
 
+from agui_host.runtimes.models import Agent
+from agui_host.teams.limits import limits_of
+from agui_host.teams.models import Team, TeamLimits
 from runs.lifecycle.statements import known_rows
-from runtimes.models import Agent
-from teams.limits import limits_of
-from teams.models import Team, TeamLimits
 from tests.cast import Cast
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -7,13 +7,13 @@ from django.db import connection
 from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
+from agui_host.teams.models import TeamLimits
 from events.journal import Batch
 from events.writer.commits import store_in_one_message
 from runs.lifecycle import admission, jobs
 from runs.lifecycle.statements import ends
 from runs.models import Run, Status
 from runs.worker import taking
-from teams.models import TeamLimits
 from tests.cast import Cast, start
 from tests.events.records import whole_log
 from tests.runs.lifecycle.statements.test_at_once import at_once, request

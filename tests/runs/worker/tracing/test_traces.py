@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from protocol.encoding import Record
+from agui_host.protocol.encoding import Record
 from runs.worker import traces
 from tests.acceptance.host import Host, wait_for
 from tests.conftest import own_data_dir

@@ -9,10 +9,11 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 
-from runtimes.context.request import RunRequest
-from runtimes.kinds.process.command import BadSettings, Command
-from runtimes.models import Agent
-from teams.models import AuditEntry, Team
+from agui_host.runtimes.context.request import RunRequest
+from agui_host.runtimes.kinds.kind import BadSettings
+from agui_host.runtimes.kinds.process.command import Command
+from agui_host.runtimes.models import Agent
+from agui_host.teams.models import AuditEntry, Team
 from tests.runtimes.playing import run_input
 
 CLI = {"argv": ["cli"]}
@@ -101,3 +102,20 @@ def test_operators_make_agents_from_the_command_line(
         call_command("create_agent", team="acme", slug="cli", file="nowhere.json")
     with pytest.raises(CommandError, match="there is no team"):
         create(CLI, team="nobody")
+
+
+@pytest.mark.django_db
+def test_switches_that_are_not_named_stay_as_they_are() -> None:
+    team = Team.objects.create(slug="acme", name="Acme")
+
+    def switches(*options: str) -> tuple[bool, bool]:
+        call_command(
+            "create_agent", "--team", "acme", "--slug", "a", *options, stdout=io.StringIO()
+        )
+        agent = Agent.objects.for_team(team).get(slug="a")
+        return agent.raw, agent.heals_history
+
+    assert switches() == (True, True)
+    assert switches("--no-raw", "--no-heals-history") == (False, False)
+    assert switches("--heals-history") == (False, True)
+    assert switches("--raw") == (True, True)

@@ -18,18 +18,18 @@ import pytest
 from django.conf import settings
 from django.core.exceptions import ValidationError
 
-from embedded import paths
-from embedded.child import alive, wait_until
-from protocol.errors import RunErrorCode, RunFailed
-from runtimes import RunContext
-from runtimes.kinds.process import confine
-from runtimes.kinds.process.command import Command
-from runtimes.kinds.process.confine import Means
-from runtimes.kinds.process.place import Place
-from runtimes.kinds.process.runtime import ProcessRuntime
-from runtimes.models import Agent
-from security import own_secrets
-from teams.models import Team
+from agui_host import RunContext
+from agui_host.embedded import paths
+from agui_host.embedded.child import alive, wait_until
+from agui_host.protocol.errors import RunErrorCode, RunFailed
+from agui_host.runtimes.kinds.process import confine
+from agui_host.runtimes.kinds.process.command import Command
+from agui_host.runtimes.kinds.process.confine import Means
+from agui_host.runtimes.kinds.process.place import Place
+from agui_host.runtimes.kinds.process.runtime import ProcessRuntime
+from agui_host.runtimes.models import Agent
+from agui_host.security import own_secrets
+from agui_host.teams.models import Team
 from tests.needs import missing, need_root
 from tests.runtimes.playing import run_input, text_of
 
@@ -307,7 +307,9 @@ def test_nobody_of_the_same_account_reads_a_hidden_process(hidden: bool) -> None
 
 
 def test_settings_secrets_leave_the_environment() -> None:
-    show = "import os; from security import own_secrets as o; o.forget(); print(*os.environ)"
+    show = (
+        "import os; from agui_host.security import own_secrets as o; o.forget(); print(*os.environ)"
+    )
     env = {"PATH": os.defpath, **dict.fromkeys((*own_secrets.NAMES, *own_secrets.OF_SETTINGS), "x")}
     done = subprocess.run([sys.executable, "-c", show], env=env, capture_output=True, check=True)
     assert not {*own_secrets.NAMES, *own_secrets.OF_SETTINGS} & set(done.stdout.decode().split())

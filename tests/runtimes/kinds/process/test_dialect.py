@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from runtimes.kinds.process import dialect
-from runtimes.kinds.process.dialect import Dialect, of_count, of_dict, of_list, of_text
+from agui_host.runtimes.kinds.process import dialect
+from agui_host.runtimes.kinds.process.dialect import Dialect, of_count, of_dict, of_list, of_text
 
 
 def types(events: Any) -> list[str]:

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from embedded.child import alive
-from protocol.errors import RunErrorCode, RunFailed
-from runtimes import RunContext
-from runtimes.kinds.process import guarded_command
-from runtimes.kinds.process.command import Command
-from runtimes.kinds.process.runtime import ProcessRuntime
+from agui_host import RunContext
+from agui_host.embedded.child import alive
+from agui_host.protocol.errors import RunErrorCode, RunFailed
+from agui_host.runtimes.kinds.process import guarded_command
+from agui_host.runtimes.kinds.process.command import Command
+from agui_host.runtimes.kinds.process.runtime import ProcessRuntime
 from tests.needs import need
 from tests.runtimes.playing import run_input, text_of
 from tests.runtimes.processing import Leftovers, process, script
@@ -281,9 +281,9 @@ import asyncio, json, sys
 import django
 from pathlib import Path
 django.setup()
-from runtimes import RunContext
-from runtimes.kinds.process.command import Command
-from runtimes.kinds.process.runtime import ProcessRuntime
+from agui_host import RunContext
+from agui_host.runtimes.kinds.process.command import Command
+from agui_host.runtimes.kinds.process.runtime import ProcessRuntime
 
 async def main():
     limits = {"grace_seconds": 0.3}

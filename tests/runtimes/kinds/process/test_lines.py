@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from protocol.errors import RunErrorCode, RunFailed
-from runtimes.kinds.process.claude import Claude
-from runtimes.kinds.process.codex import Codex
-from runtimes.kinds.process.lines import Lines
+from agui_host.protocol.errors import RunErrorCode, RunFailed
+from agui_host.runtimes.kinds.process.claude import Claude
+from agui_host.runtimes.kinds.process.codex import Codex
+from agui_host.runtimes.kinds.process.lines import Lines
 from tests.runtimes.playing import of, text_of, types
 from tests.runtimes.processing import RECORDED, strict
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from protocol.errors import RunErrorCode, RunFailed
-from protocol.intake.intake import Intake
+from agui_host.protocol.errors import RunErrorCode, RunFailed
+from agui_host.protocol.intake.intake import Intake
 from tests.runtimes.playing import of, run_input, text_of, types
 from tests.runtimes.processing import RECORDED, Leftovers, process, script
 

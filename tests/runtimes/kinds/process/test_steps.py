@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from runtimes.kinds.process.steps import LONGEST_NAME, Steps
+from agui_host.runtimes.kinds.process.steps import LONGEST_NAME, Steps
 
 Event = dict[str, Any]
 

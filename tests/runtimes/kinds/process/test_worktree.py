@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from runtimes.kinds.process.worktree import DEEPEST, LONGEST, WorktreeRefused, requested
+from agui_host.runtimes.kinds.process.worktree import DEEPEST, LONGEST, WorktreeRefused, requested
 
 
 def asking_for(path: Any) -> dict[str, Any]:

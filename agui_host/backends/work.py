@@ -1,0 +1,87 @@
+"""Work: the unit in which the cost of a team's data is charged, in this process.
+
+One unit is one JSON value parsed, copied, shifted, validated or rendered, or ``BYTES`` bytes of
+text. A team has a bucket that holds ``BURST`` seconds of its share and fills up all the time. Code
+that can wait asks ``debt`` and pauses (the worker's executor); code that answers a request calls
+``agui_host.teams.limits.refuse_work`` before it begins (the web process).
+"""
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from uuid import UUID
+
+from agui_host.backends import metrics
+
+BYTES = 16
+"""Bytes of text that cost as much as one value."""
+SHARE = 1_000_000
+"""Units a second of one team in one process: about a third of a processor."""
+BURST = 4.0
+"""Seconds of its share that a team can use at once."""
+OTHERS = "links"
+"""How the metric names payers that are no team."""
+REMEMBERED = 10_000
+"""Teams with a bucket; the one charged longest ago is forgotten, and starts with a full bucket."""
+
+
+def values_of(text: bytes | str) -> int:
+    """About how many values a JSON text holds; separators in strings also count."""
+    if isinstance(text, bytes):
+        return text.count(b",") + text.count(b"[") + text.count(b"{")
+    return text.count(",") + text.count("[") + text.count("{")
+
+
+def of_json(text: bytes | str) -> int:
+    """The units for reading, or writing, a JSON text once."""
+    return values_of(text) + len(text) // BYTES
+
+
+class Buckets:
+    """The buckets of the teams that this process has worked for lately. Safe in threads."""
+
+    def __init__(
+        self, share: int = SHARE, burst: float = BURST, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.share, self.burst, self._clock = share, burst, clock
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def charge(self, team: str, amount: int) -> None:
+        """Take ``amount`` units from the team's bucket, which can fall below zero."""
+        with self._lock:
+            self._left[team] = (self._filled(team) - amount, self._clock())
+            self._left.move_to_end(team)
+            if len(self._left) > REMEMBERED:
+                self._left.popitem(last=False)
+
+    def debt(self, team: str) -> float:
+        """Seconds until the team's bucket is above zero; 0.0 below its share."""
+        with self._lock:
+            return max(0.0, -self._filled(team) / self.share)
+
+    def _filled(self, team: str) -> float:
+        full = self.share * self.burst
+        left, at = self._left.get(team, (full, 0.0))
+        return min(full, left + (self._clock() - at) * self.share)
+
+
+_buckets = Buckets()
+
+
+def charge(team: object, kind: str, amount: int) -> None:
+    """Charge ``amount`` units to a team, or to a link's address.
+
+    ``kind`` names the work for the metric ``agui_team_work_total`` (``parse``, ``fold``, ``view``
+    …): a word of ours, never a tenant's. The metric has one line for all addresses, since there can
+    be thousands of them.
+    """
+    name = str(team)
+    metrics.work.labels(name if isinstance(team, UUID) else OTHERS, kind).inc(amount)
+    _buckets.charge(name, amount)
+
+
+def debt(team: object) -> float:
+    """Seconds for which the team's work should wait in this process; 0.0 below its share."""
+    return _buckets.debt(str(team))

@@ -1,0 +1,28 @@
+"""The page of the team's shares: owners see and revoke all, others those of visible threads."""
+
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+
+from agui_host.dashboard.pages import action, page
+from agui_host.teams.authentication import Principal
+from runs.access import sharing
+from runs.models.grant import live
+
+MOST = 200
+
+
+@page
+def grants(request: HttpRequest, principal: Principal) -> HttpResponse:
+    """The grants that give access now, newest first."""
+    rows = sharing.managed(principal).filter(live())[:MOST] if principal.can("share") else []
+    context = {"grants": rows, "everything": principal.can("manage_grants"), "most": MOST}
+    return render(request, "team/shared.html", context)
+
+
+@action
+def revoke(request: HttpRequest, principal: Principal, grant_id: UUID) -> HttpResponse:
+    """Revoke one."""
+    sharing.revoke(principal, grant_id)
+    return redirect("team-shared")

@@ -1,0 +1,82 @@
+"""The page of the team's API keys: make one, which is shown once, rotate, revoke."""
+
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+
+from agui_host.dashboard.forms import KeyForm, submitted
+from agui_host.dashboard.pages import action, both
+from agui_host.protocol.errors import Invalid
+from agui_host.protocol.input.numbers import whole
+from agui_host.teams import keys as credentials
+from agui_host.teams.access import api_keys
+from agui_host.teams.authentication import Principal
+from agui_host.teams.models import ApiKey, Role, Scope
+from agui_host.teams.permissions import reaches
+
+MOST = 200
+LONGEST_OVERLAP = 30 * 24
+
+
+@both
+def keys(request: HttpRequest, principal: Principal) -> HttpResponse:
+    """The keys, and the form that makes one; only its answer shows the new key's text."""
+    if request.method != "POST":
+        return _page(request, principal, _form(principal))
+    form = _form(principal, request)
+    made = submitted(form, lambda fields: _create(principal, fields))
+    if made is None:
+        return _page(request, principal, form)
+    return _page(request, principal, _form(principal), made[1])
+
+
+def _create(principal: Principal, fields: dict[str, Any]) -> tuple[ApiKey, str]:
+    until = fields["until"]
+    return api_keys.create(
+        principal,
+        fields["name"],
+        Role(fields["role"]),
+        scopes=[scope for scope in Scope if scope in fields["scopes"]],
+        agents=fields["agents"].split() or None,
+        expires=datetime.combine(until, time.max, UTC) if until else None,
+    )
+
+
+@action
+def rotate(request: HttpRequest, principal: Principal, key_id: UUID) -> HttpResponse:
+    """Make a successor, shown on the page that answers."""
+    hours = whole(request.POST.get("overlap", "24"), 0, LONGEST_OVERLAP)
+    if hours is None:
+        raise Invalid(f"overlap must be 0 to {LONGEST_OVERLAP} hours.", details={"path": "overlap"})
+    _, text = api_keys.rotate(principal, key_id, timedelta(hours=hours))
+    return _page(request, principal, _form(principal), text)
+
+
+@action
+def revoke(request: HttpRequest, principal: Principal, key_id: UUID) -> HttpResponse:
+    """Revoke a key, with the keys, links and invitations that it made."""
+    api_keys.revoke(principal, key_id)
+    return redirect("team-keys")
+
+
+def _form(principal: Principal, request: HttpRequest | None = None) -> KeyForm:
+    roles = [choice for choice in Role.choices if reaches(principal.role, choice[0])]
+    return KeyForm(request.POST if request else None, roles=roles)
+
+
+def _page(
+    request: HttpRequest, principal: Principal, form: KeyForm, text: str = ""
+) -> HttpResponse:
+    manages = principal.can("manage_keys")
+    rows = api_keys.visible(principal).order_by("-id")[:MOST] if manages else []
+    context = {
+        "rows": [(row, credentials.usable(row)) for row in rows],
+        "manages": manages,
+        "form": form,
+        "text": text,
+        "key_days": principal.team.key_days,
+    }
+    return render(request, "team/keys.html", context, status=422 if form.errors else 200)

@@ -1,0 +1,98 @@
+from csp.decorators import csp_update
+from django.urls import URLPattern, path
+
+from agui_host.dashboard import acting, shared, views
+from agui_host.dashboard.account import urls as account_urls
+from agui_host.dashboard.inbox import views as questions
+from agui_host.dashboard.run import comparing, importing
+from agui_host.dashboard.runs_list import bulk, saved
+from agui_host.dashboard.team import grants, keys, left_threads, people, rules, schedules, webhooks
+from runs.api.comments import SharedComments
+from runs.api.inspect.outline import SharedOutline
+
+# Messages can contain pictures themselves; nothing runs in an ``img``.
+PICTURES = {"img-src": ["data:"]}
+
+urlpatterns: list[URLPattern] = [
+    path("", views.home, name="home"),
+    path("runs/", views.runs, name="runs"),
+    path("runs/import", importing.import_run, name="run-import"),
+    path("runs/pulse", views.pulse, name="runs-pulse"),
+    path("runs/act", bulk.act, name="runs-act"),
+    path("runs/views", saved.save, name="runs-views"),
+    path("runs/views/<uuid:view_id>/rename", saved.rename, name="runs-view-rename"),
+    path("runs/views/<uuid:view_id>/remove", saved.remove, name="runs-view-remove"),
+    # The types of csp_update allow a view no argument but the request.
+    path("runs/<uuid:run_id>/", csp_update(PICTURES)(views.run), name="run"),  # type: ignore[arg-type]
+    path("runs/<uuid:run_id>/events", views.run_of_events),
+    path("runs/<uuid:run_id>/cancel", acting.cancel, name="run-cancel"),
+    path("runs/<uuid:run_id>/again", acting.run_again, name="run-again"),
+    path("runs/<uuid:run_id>/continue", acting.go_on, name="run-continue"),
+    path("runs/<uuid:run_id>/change", acting.change, name="run-change"),
+    path("runs/<uuid:run_id>/compare", comparing.compare, name="run-compare"),
+    path("runs/<uuid:run_id>/questions", questions.of_run, name="run-questions"),
+    path("runs/<uuid:run_id>/input", views.run_input, name="run-input"),
+    path("inbox/", questions.listing, name="inbox"),
+    path("inbox/pulse", questions.pulse, name="inbox-pulse"),
+    path("inbox/<uuid:interrupt_id>/answer", questions.answer, name="inbox-answer"),
+    path("shared/<str:token>/", csp_update(PICTURES)(shared.link), name="shared"),
+    path(
+        "shared/<str:token>/runs/<uuid:run_id>/",
+        csp_update(PICTURES)(shared.run),
+        name="shared-run",
+    ),
+    path("shared/<str:token>/runs/<uuid:run_id>/status", shared.status, name="shared-status"),
+    path(
+        "shared/<str:token>/runs/<uuid:run_id>/comments",
+        SharedComments.as_view(),
+        name="shared-comments",
+    ),
+    path(
+        "shared/<str:token>/runs/<uuid:run_id>/outline",
+        SharedOutline.as_view(),
+        name="shared-outline",
+    ),
+    path("team/", people.team, name="team"),
+    path("team/switch", people.switch, name="team-switch"),
+    path("team/invitations", people.invite, name="team-invite"),
+    path("team/invitations/<uuid:invitation_id>/revoke", people.revoke, name="team-revoke"),
+    path("team/members/<int:member_id>/role", people.change_role, name="team-member"),
+    path("team/members/<int:member_id>/remove", people.remove, name="team-remove"),
+    path("team/threads/", left_threads.listing, name="team-left-threads"),
+    path(
+        "team/threads/<uuid:key>/hand-over",
+        left_threads.hand_over,
+        name="team-left-thread-hand-over",
+    ),
+    path("team/threads/<uuid:key>/erase", left_threads.erase, name="team-left-thread-erase"),
+    path("team/rules", rules.change, name="team-rules"),
+    path("team/keys/", keys.keys, name="team-keys"),
+    path("team/keys/<uuid:key_id>/rotate", keys.rotate, name="team-key-rotate"),
+    path("team/keys/<uuid:key_id>/revoke", keys.revoke, name="team-key-revoke"),
+    path("team/webhooks/", webhooks.listing, name="team-webhooks"),
+    path("team/webhooks/<uuid:webhook_id>/", webhooks.detail, name="team-webhook"),
+    path("team/webhooks/<uuid:webhook_id>/rotate", webhooks.rotate, name="team-webhook-rotate"),
+    path("team/webhooks/<uuid:webhook_id>/switch", webhooks.switch, name="team-webhook-switch"),
+    path("team/webhooks/<uuid:webhook_id>/test", webhooks.send_test, name="team-webhook-test"),
+    path("team/webhooks/<uuid:webhook_id>/remove", webhooks.remove, name="team-webhook-remove"),
+    path(
+        "team/webhooks/<uuid:webhook_id>/deliveries/<uuid:delivery_id>/redeliver",
+        webhooks.redeliver,
+        name="team-webhook-redeliver",
+    ),
+    path("team/schedules/", schedules.listing, name="team-schedules"),
+    path("team/schedules/<uuid:schedule_id>/", schedules.detail, name="team-schedule"),
+    path("team/schedules/<uuid:schedule_id>/switch", schedules.switch, name="team-schedule-switch"),
+    path("team/schedules/<uuid:schedule_id>/run", schedules.run_now, name="team-schedule-run"),
+    path("team/schedules/<uuid:schedule_id>/remove", schedules.remove, name="team-schedule-remove"),
+    path("team/shared/", grants.grants, name="team-shared"),
+    path("team/shared/<uuid:grant_id>/revoke", grants.revoke, name="team-grant-revoke"),
+    path("invitations/<str:token>/", people.invitation, name="invitation"),
+    path("login", views.with_slash),
+    path("signup", views.with_slash),
+    path("inbox", views.with_slash),
+    path("team", views.with_slash),
+    path("runs", views.with_slash),
+    path("runs/<uuid:run_id>", views.with_slash),
+    *account_urls.urlpatterns,
+]

@@ -1,0 +1,58 @@
+"""The data in the frame of every page: the visitor, and the teams they can switch to."""
+
+from functools import partial
+from typing import Any
+
+from django.db import DatabaseError, InterfaceError
+from django.http import HttpRequest
+from django.utils.functional import SimpleLazyObject
+
+from agui_host.backends.postgres import scope
+from agui_host.dashboard.account.adapters import may_sign_up
+from agui_host.protocol.errors import HostError
+from agui_host.teams import authentication
+from agui_host.teams.authentication import Principal
+from agui_host.teams.models import Membership, Team
+from runs.access import inbox
+
+KNOWN = "known_principal"
+"""The attribute of a request where a page leaves the principal it has resolved."""
+
+
+def visitor(request: HttpRequest) -> dict[str, Any]:
+    """A context processor. It does not query the database before a template needs it."""
+    principal = SimpleLazyObject(lambda: _principal(request))
+    return {
+        "principal": principal,
+        "my_teams": SimpleLazyObject(lambda: _teams(principal)),
+        "open_questions": partial(_open_questions, principal),
+        "may_sign_up": SimpleLazyObject(lambda: may_sign_up(request)),
+    }
+
+
+def _principal(request: HttpRequest) -> Principal | None:
+    known: Principal | None = getattr(request, KNOWN, None)
+    if known is not None:
+        return known
+    # Error pages also have the frame, and are shown while the database is away.
+    try:
+        return authentication.resolve({}, request.COOKIES)
+    except (HostError, DatabaseError, InterfaceError):
+        return None
+
+
+def _open_questions(principal: Any) -> int:
+    # Error pages are shown while the database is away.
+    try:
+        return inbox.count(principal) if principal else 0
+    except (HostError, DatabaseError, InterfaceError):
+        return 0
+
+
+def _teams(principal: Any) -> list[Team]:
+    if not principal:
+        return []
+    mine = Membership.objects.of_one_person().filter(user=principal.user_id)
+    with scope.everywhere():
+        teams = Team.objects.filter(pk__in=mine.values("team"), archived_at=None)
+        return list(teams.order_by("name"))

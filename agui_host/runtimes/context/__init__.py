@@ -1,0 +1,1 @@
+"""RunContext, which every agent gets, and its parts. Imports no Django."""

@@ -1,0 +1,1 @@
+"""Middleware: between an agent and intake (docs/howto-middleware.md)."""

@@ -1,0 +1,61 @@
+"""API keys in a chain: kept among the agent's secrets, with a reference in their place."""
+
+from collections.abc import Callable, Mapping
+from secrets import token_hex
+from typing import Any
+
+from agui_host.runtimes.middleware.base import Options
+
+MEMBER = "api_key"
+
+
+class StoredSecret(Options):
+    """Replaces a key that was stored as a secret."""
+
+    secret: str
+
+
+def mentioned(entries: Any) -> bool:
+    """Whether the chain contains a key, or a reference to one."""
+    if isinstance(entries, dict):
+        return MEMBER in entries or any(map(mentioned, entries.values()))
+    return isinstance(entries, list) and any(map(mentioned, entries))
+
+
+def put_away(entries: list[Any], known: Mapping[str, str]) -> tuple[list[Any], dict[str, str]]:
+    """The chain as it is stored, and the keys, by name, that it refers to."""
+    keys: dict[str, str] = {}
+
+    def store(value: Any) -> Any:
+        if isinstance(value, str):
+            name = token_hex(8)
+            keys[name] = value
+            return {"secret": name}
+        name = _name(value)
+        if name in known:
+            keys[name] = known[name]
+        return value
+
+    return _each(entries, store), keys
+
+
+def taken_out(entries: list[Any], known: Mapping[str, str]) -> list[Any]:
+    """The chain with its keys; a missing one is None."""
+    return _each(entries, lambda value: known.get(_name(value)) if _name(value) else value)
+
+
+def _name(value: Any) -> str:
+    return str(value.get("secret", "")) if isinstance(value, dict) else ""
+
+
+def _each(entries: list[Any], change: Callable[[Any], Any]) -> list[Any]:
+    """A copy with ``change`` applied to every member called ``api_key``."""
+
+    def copied(value: Any) -> Any:
+        if isinstance(value, list):
+            return [copied(part) for part in value]
+        if isinstance(value, dict):
+            return {k: change(v) if k == MEMBER else copied(v) for k, v in value.items()}
+        return value
+
+    return [copied(entry) for entry in entries]

@@ -1,0 +1,274 @@
+"""Agent: one team's configured agent."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import uuid6
+from django.core.exceptions import ValidationError
+from django.core.validators import MinValueValidator, RegexValidator
+from django.db import models
+from django.db.models.functions import Now
+
+from agui_host.protocol.input.run_agent_input import OnBusy
+from agui_host.protocol.questions import rules
+from agui_host.runtimes.kinds import kinds
+from agui_host.runtimes.kinds.kind import BadSettings
+from agui_host.runtimes.knowledge.models import Document, DocumentChunk, MediaType, Profile, Wisdom
+from agui_host.runtimes.middleware import chain, keys
+from agui_host.runtimes.options import BadOptions
+from agui_host.runtimes.providers import chain as context
+from agui_host.security.secrets import SealedField, SecretUnreadable, seal, unseal
+from agui_host.teams.tenancy import TeamOwned
+from agui_project.validators import QUEUE
+
+__all__ = [
+    "DEFAULT_QUEUE", "Agent", "Document", "DocumentChunk", "FileDirectory",
+    "MediaType", "Policy", "Profile", "Wisdom",
+]  # fmt: skip
+
+
+DEFAULT_QUEUE = "default"
+ON_BUSY = [(each.value, each.name.replace("_", " ").title()) for each in OnBusy]
+
+
+class Policy(models.TextChoices):
+    """What happens when an agent breaks a rule of AG-UI."""
+
+    REPAIR = "repair"
+    FAIL = "fail"
+
+
+def check_middleware(value: Any) -> None:
+    """Raises ValidationError, which names the entry and its fault."""
+    try:
+        chain.parse(value)
+    except BadOptions as bad:
+        raise ValidationError(str(bad), code="middleware") from None
+
+
+def check_context_providers(value: Any) -> None:
+    """As ``check_middleware``."""
+    try:
+        context.parse(value)
+    except BadOptions as bad:
+        raise ValidationError(str(bad), code="context_providers") from None
+
+
+def default_rules() -> list[str]:
+    """The rules of a new agent."""
+    return list(rules.DEFAULT)
+
+
+def check_questions(value: Any) -> None:
+    """Raises ValidationError unless it is a list of rules."""
+    fits = isinstance(value, list) and len(value) <= len(rules.RULES)
+    if not fits or not set(map(str, value)) <= set(rules.RULES):
+        known = ", ".join(rules.RULES)
+        raise ValidationError(f"This must be a list of some of {known}.", code="questions")
+
+
+class Agent(TeamOwned):
+    """A team's agent: its name, the runtime that runs it, and its rules."""
+
+    id = models.UUIDField(primary_key=True, default=uuid6.uuid7, editable=False)
+    slug = models.SlugField(max_length=64)
+    name = models.CharField(max_length=120)
+    description = models.TextField(blank=True)
+    kind = models.CharField(max_length=20, default="python", help_text="The kind of agent.")
+    target = models.CharField(
+        max_length=500,
+        blank=True,
+        help_text="What is run: a registered agent's slug, an address or a command.",
+    )
+    settings = models.JSONField(default=dict, blank=True)
+    middleware = models.JSONField(
+        default=list,
+        blank=True,
+        validators=[check_middleware],
+        help_text='Middleware that its events pass, in order: [{"name": "log"}, …].',
+    )
+    context_providers = models.JSONField(
+        default=list,
+        blank=True,
+        validators=[check_context_providers],
+        help_text='What a run begins with, in order: [{"name": "wisdom"}, …].',
+    )
+    secrets = SealedField(
+        help_text="Stored sealed and never shown: JSON with the headers of a remote agent."
+    )
+    on_busy = models.CharField(max_length=20, choices=ON_BUSY, default=OnBusy.REJECT.value)
+    on_busy_chat = models.CharField(
+        max_length=20,
+        choices=ON_BUSY,
+        default=OnBusy.CANCEL_RUNNING.value,
+        db_default=OnBusy.CANCEL_RUNNING.value,
+        help_text="The same for a chat's new message, while the runs of its sender have not ended.",
+    )
+    policy = models.CharField(
+        max_length=6,
+        choices=Policy.choices,
+        default=Policy.REPAIR,
+        help_text="When an event breaks a rule of AG-UI: repair it if possible, or fail the run.",
+    )
+    raw = models.BooleanField(
+        default=True,
+        db_default=True,
+        help_text="Store what a framework reports besides its answer: rawEvent, and RAW events.",
+    )
+    timeout_seconds = models.FloatField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0.1)],
+        help_text="Empty: the host's setting applies.",
+    )
+    repeatable = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="A run whose worker is lost or stopped may be started again from its beginning.",
+    )
+    heals_history = models.BooleanField(
+        default=True,
+        db_default=True,
+        help_text="Calls and results in the thread are mended before the agent is given them.",
+    )
+    questions = models.JSONField(
+        default=default_rules,
+        db_default=list(rules.DEFAULT),
+        blank=True,
+        validators=[check_questions],
+        help_text="What counts as a question, in addition to interrupts: on_interrupt, adk, agno.",
+    )
+    queue = models.CharField(
+        max_length=32,
+        default=DEFAULT_QUEUE,
+        db_default=DEFAULT_QUEUE,
+        validators=[RegexValidator(rf"^{QUEUE.pattern}\Z")],
+        help_text="Which workers execute its runs: those that serve this queue.",
+    )
+    is_tool = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Clients of MCP may call it as a tool.",
+    )
+    is_default = models.BooleanField(default=False)
+    enabled = models.BooleanField(default=True)
+    provided = models.JSONField(null=True, editable=False)
+    """The name, description and queue that the host's code last gave it; null for others."""
+    withdrawn = models.BooleanField(default=False, db_default=False, editable=False)
+    """Disabled by the host because its code is gone, not by a person."""
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        ordering = ["slug"]
+        constraints = [
+            models.UniqueConstraint(fields=["team", "slug"], name="agent_slug_once_per_team"),
+            models.UniqueConstraint(
+                fields=["team"], condition=models.Q(is_default=True), name="agent_one_default"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(on_busy__in=[value for value, _ in ON_BUSY]),
+                name="agent_on_busy_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(on_busy_chat__in=[value for value, _ in ON_BUSY]),
+                name="agent_on_busy_chat_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(queue__regex=f"^{QUEUE.pattern}$"), name="agent_queue_named"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(policy__in=Policy.values), name="agent_policy_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(timeout_seconds=None) | models.Q(timeout_seconds__gt=0),
+                name="agent_timeout_positive",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.slug
+
+    def clean(self) -> None:
+        """Check the settings by the rules of the kind, and that this host can run the agent.
+
+        Raises ValidationError.
+        """
+        self._check_settings()
+        try:
+            kinds.of(self.kind).check_host(self.settings)
+        except BadSettings as bad:
+            raise ValidationError({"settings": str(bad)}, code="settings") from None
+
+    def _check_settings(self) -> None:
+        try:
+            kinds.of(self.kind).check_settings(self.settings)
+        except BadSettings as bad:
+            raise ValidationError({"settings": str(bad)}, code="settings") from None
+
+    @property
+    def is_fed(self) -> bool:
+        """Whether it runs elsewhere, and its producer feeds its runs."""
+        return self.kind in kinds.FED
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Save; raises ValidationError for an agent that cannot run, also outside of forms."""
+        check_middleware(self.middleware)
+        check_context_providers(self.context_providers)
+        self._check_settings()
+        self._put_keys_away()
+        if "middleware" in (kwargs.get("update_fields") or ()):
+            kwargs["update_fields"] = {*kwargs["update_fields"], "secrets"}
+        super().save(*args, **kwargs)
+
+    def unsealed(self) -> dict[str, Any]:
+        """The secrets by section, ``{"headers": {name: value}}``; raises SecretUnreadable."""
+        secrets_by_section: dict[str, Any] = (
+            json.loads(unseal(self.secrets)) if self.secrets else {}
+        )
+        return secrets_by_section
+
+    def seal(self, values: Mapping[str, Any]) -> None:
+        """Replace these sections of the secrets; the caller saves the row."""
+        try:
+            before = self.unsealed()
+        except SecretUnreadable:
+            # The old ones can no longer be read; storing new ones must not fail for it.
+            before = {}
+        sections = {section: value for section, value in {**before, **values}.items() if value}
+        self.secrets = seal(json.dumps(sections)) if sections else ""
+
+    def chain(self) -> list[Any]:
+        """The middleware as a run needs it: with its keys. Raises SecretUnreadable."""
+        if not keys.mentioned(self.middleware):
+            return list(self.middleware)
+        return keys.taken_out(self.middleware, self.unsealed().get("middleware", {}))
+
+    def _put_keys_away(self) -> None:
+        if not (self.secrets or keys.mentioned(self.middleware)):
+            return
+        try:
+            known = self.unsealed().get("middleware", {})
+        except SecretUnreadable:
+            known = {}
+        self.middleware, used = keys.put_away(self.middleware, known)
+        if used != known:
+            self.seal({"middleware": used})
+
+
+FILES = "files"
+
+
+class FileDirectory(models.Model):
+    """The one directory that keeps the files of this database (``file_directory.py``)."""
+
+    id = models.CharField(primary_key=True, max_length=8, default=FILES, editable=False)
+    mark = models.UUIDField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=models.Q(id=FILES), name="file_directory_once"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.mark)

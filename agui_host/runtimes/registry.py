@@ -1,0 +1,215 @@
+"""The agents this host has code for."""
+
+import importlib
+import pkgutil
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from agui_host.protocol.errors import RunErrorCode, RunFailed
+from agui_host.protocol.input.run_agent_input import OnBusy
+from agui_project import foreign_modules
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from agui_host.runtimes.models import Agent
+    from agui_host.teams.models import Team
+
+T = TypeVar("T")
+DEFAULT_SLUG = "docs"
+EXTRAS = {"ag_ui_langgraph": "langgraph", "langgraph": "langgraph", "pydantic_ai": "llm"}
+"""Packages that an extra of this distribution installs."""
+_agents: "dict[str, Registered]" = {}
+
+
+class DuplicateAgent(Exception):
+    """Two modules register an agent under the same slug."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """An agent in code. ``target`` is what ``@agent`` decorated; ``hidden`` ones get no rows."""
+
+    slug: str
+    name: str
+    description: str
+    state_schema: dict[str, Any] | None
+    default_state: Any
+    hidden: bool
+    target: Any
+    repeatable: bool = False
+    queue: str = "default"
+    raw: bool = True
+    on_busy_chat: OnBusy = OnBusy.CANCEL_RUNNING
+    input_schema: dict[str, Any] | None = None
+    heals_history: bool = True
+
+    @property
+    def values(self) -> dict[str, str]:
+        """A team's row follows these values of the code until the team changes it."""
+        return {"name": self.name, "description": self.description, "queue": self.queue}
+
+    @property
+    def provided(self) -> dict[str, str]:
+        """The ``values`` and their module, as a team's row remembers them."""
+        return {**self.values, "module": self._named.__module__}
+
+    @property
+    def origin(self) -> str:
+        """Where it was written, as ``module.name``."""
+        return f"{self._named.__module__}.{self._named.__qualname__}"
+
+    @property
+    def _named(self) -> Any:
+        return self.target if hasattr(self.target, "__qualname__") else type(self.target)
+
+
+def agent(
+    slug: str,
+    *,
+    description: str = "",
+    name: str | None = None,
+    state_schema: dict[str, Any] | None = None,
+    default_state: Any = None,
+    hidden: bool = False,
+    repeatable: bool = False,
+    queue: str = "default",
+    raw: bool = True,
+    on_busy_chat: str = OnBusy.CANCEL_RUNNING,
+    input_schema: dict[str, Any] | None = None,
+    heals_history: bool = True,
+) -> Callable[[T], T]:
+    """Register a function, or a class or object with ``run(input)``, as the agent ``slug``.
+
+    ``default_state`` is the state of a run whose client sends none. ``repeatable``: a run whose
+    worker was lost may be started again from its beginning; this counts for rows that teams get
+    from then on, and so do ``raw``, whether ``rawEvent`` and RAW of its events are stored,
+    ``on_busy_chat``, what happens to a chat's new message while its sender's run has not ended, and
+    ``heals_history``, whether calls and results of a thread are mended before the agent is given
+    them. ``queue``: which workers execute its runs. ``input_schema``: what MCP's clients send when
+    they call it as a tool; it gets that as ``forwardedProps.arguments``. Raises DuplicateAgent if
+    another function has the slug.
+    """
+
+    def register(target: T) -> T:
+        display_name = name or slug.replace("-", " ").replace("_", " ").capitalize()
+        entry = Registered(
+            slug,
+            display_name,
+            description,
+            state_schema,
+            default_state,
+            hidden,
+            target,
+            repeatable,
+            queue,
+            raw,
+            OnBusy(on_busy_chat),
+            input_schema,
+            heals_history,
+        )
+        other = _agents.get(slug)
+        # The same name again is the same module imported twice (a reload), not a clash.
+        if other is not None and other.origin != entry.origin:
+            raise DuplicateAgent(
+                f'the agent "{slug}" is registered twice: by {other.origin} and by {entry.origin}'
+            )
+        _agents[slug] = entry
+        return target
+
+    return register
+
+
+def get(slug: str) -> Registered:
+    """The agent in code with that slug; raises RunFailed if this host has none."""
+    try:
+        return _agents[slug]
+    except KeyError:
+        raise RunFailed(
+            RunErrorCode.AGENT_ERROR, f'This host has no code for the agent "{slug}".'
+        ) from None
+
+
+def all() -> "Mapping[str, Registered]":
+    """Every registered agent by slug, including hidden ones."""
+    return MappingProxyType(_agents)
+
+
+def offered() -> list[str]:
+    """The slugs of the agents that every team gets, in order."""
+    return sorted(slug for slug, registered in _agents.items() if not registered.hidden)
+
+
+def autodiscover() -> None:
+    """Import what registers agents: the built-in ones, each app's ``agents``, AGUI_AGENT_MODULES.
+
+    Raises ImproperlyConfigured, naming the module, if one of the user's cannot be imported.
+    """
+    from django.conf import settings
+    from django.core.exceptions import ImproperlyConfigured
+    from django.utils.module_loading import autodiscover_modules
+
+    from agui_host.runtimes import builtin, former_names
+
+    for module in pkgutil.iter_modules(builtin.__path__, builtin.__name__ + "."):
+        importlib.import_module(module.name)
+    former_names.take()
+    autodiscover_modules("agents")
+    for module_name in settings.AGUI_AGENT_MODULES:
+        try:
+            importlib.import_module(module_name)
+        except Exception as error:
+            raise ImproperlyConfigured(_why_not(module_name, error)) from error
+
+
+def _why_not(module_name: str, error: Exception) -> str:
+    """The reason why a module of AGUI_AGENT_MODULES cannot be imported, in one line."""
+    if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}."):
+        return (
+            f"AGUI_AGENT_MODULES names {module_name!r}, and there is no module {error.name!r}; "
+            "correct the name, or put its directory on PYTHONPATH."
+        )
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    missing = str(error.name).partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    extra = EXTRAS.get(missing)
+    remedy = f"; in a clone of the host: pip install '.[{extra}]'" if extra else ""
+    reason = " ".join(f"{type(error).__name__}: {error}".split())
+    remedy += "".join(f"; {line}" for line in foreign_modules.hidden())
+    return (
+        f"AGUI_AGENT_MODULES names {module_name!r}, which cannot be imported: {reason} "
+        f"(line {frame.lineno} of {frame.filename}){remedy}."
+    )
+
+
+def provision(team: "Team") -> "list[Agent]":
+    """Give the team a row for every registered agent; existing rows stay as they are.
+
+    ``provisioning.bring`` does it for all teams when the code has changed.
+    """
+    from agui_host.runtimes.models import Agent
+
+    has_default = Agent.objects.for_team(team).filter(is_default=True).exists()
+    rows = []
+    for entry in sorted(_agents.values(), key=lambda entry: entry.slug):
+        if entry.hidden:
+            continue
+        row, _ = Agent.objects.get_or_create(
+            team=team,
+            slug=entry.slug,
+            defaults={
+                **entry.values,
+                "provided": entry.provided,
+                "target": entry.slug,
+                "repeatable": entry.repeatable,
+                "raw": entry.raw,
+                "on_busy_chat": entry.on_busy_chat.value,
+                "heals_history": entry.heals_history,
+                "is_tool": True,
+                "is_default": entry.slug == DEFAULT_SLUG and not has_default,
+            },
+        )
+        rows.append(row)
+    return rows

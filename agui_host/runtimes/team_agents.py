@@ -1,0 +1,214 @@
+"""A team's agents as the team itself changes them: it can make ``http`` and ``external`` agents.
+
+Agents that are code or processes on the host's machines are the operator's; a team may change the
+rules by which they run (``RULES``), and nothing else. An external agent has nothing but rules.
+"""
+
+from collections.abc import Mapping, Set
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import ProtectedError
+
+from agui_host.errors import Conflict, Forbidden, NotFound
+from agui_host.protocol.errors import Invalid
+from agui_host.protocol.intake.response_schema import ResponseSchema, Unusable
+from agui_host.runtimes.caller import Caller
+from agui_host.runtimes.kinds import kinds
+from agui_host.runtimes.kinds.http import RESERVED, Timeouts
+from agui_host.runtimes.models import Agent, Policy
+from agui_host.security.addresses import check_url
+from agui_host.security.secrets import SecretUnreadable
+from agui_host.teams import audit
+from agui_host.teams.tenancy import TeamQuerySet
+
+HTTP = kinds.HTTP.name
+KINDS = kinds.OF_TEAM
+PROTOCOLS = ("auto", "1.0", "0.x")
+RULES = frozenset({
+    "name", "description", "on_busy", "on_busy_chat", "policy", "raw", "timeout_seconds",
+    "repeatable", "heals_history", "questions", "is_tool", "queue", "is_default", "enabled",
+})  # fmt: skip
+INPUT_SCHEMA = "input_schema"
+"""The setting with what MCP's clients send to an agent as a tool."""
+LONGEST = 86_400
+MAX_HEADERS, MAX_HEADER = 20, 8_000
+_TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz")
+
+
+class AgentExists(Conflict):
+    """The team already has an agent with this slug."""
+
+    code = "agent_exists"
+
+
+def visible(caller: Caller) -> TeamQuerySet[Agent]:
+    """The agents this caller may see, including disabled ones."""
+    caller.require("view")
+    rows = Agent.objects.for_team(caller.team)
+    return rows if caller.agents is None else rows.filter(slug__in=caller.agents)
+
+
+def find(caller: Caller, slug: str) -> Agent:
+    """One of them. Raises NotFound."""
+    if (row := visible(caller).filter(slug=slug).first()) is None:
+        raise NotFound("There is no such agent.")
+    return row
+
+
+def create(caller: Caller, values: Mapping[str, Any]) -> Agent:
+    """A new agent: ``slug``, ``kind``, ``url`` of a remote one, and what ``change`` takes.
+
+    An external one is refused what breaks AG-UI, unless ``policy`` is set otherwise: its producer
+    learns it at once. Raises Forbidden, Invalid, AddressRefused, AgentExists.
+    """
+    caller.require("manage_agents")
+    if not caller.may_use(values["slug"]):
+        raise Forbidden("This key is for other agents only.")
+    row = Agent(team=caller.team, slug=values["slug"], kind=values.get("kind", HTTP))
+    if row.is_fed:
+        row.policy = Policy.FAIL
+        _refuse_beyond_rules(row, values.keys() - {"slug", "kind"})
+    elif "url" not in values:
+        raise Invalid("A remote agent needs a url.", details={"path": "url"})
+    return _save(caller, row, values, "agent.created")
+
+
+def change(caller: Caller, slug: str, values: Mapping[str, Any]) -> Agent:
+    """Change an agent: RULES of any; ``url``, ``settings``, ``headers`` of a remote one.
+
+    ``headers`` are merged by name, null removes one; but a URL with another origin drops all old
+    headers. Raises as ``create``, and NotFound.
+    """
+    find(caller, slug)
+    caller.require("manage_agents")
+    with transaction.atomic():
+        row = visible(caller).select_for_update(of=("self",)).get(slug=slug)
+        if not kinds.of(row.kind).remote:
+            _refuse_beyond_rules(row, values.keys())
+        return _save(caller, row, values, "agent.changed")
+
+
+def remove(caller: Caller, slug: str) -> None:
+    """Delete an agent of the team; one with runs is disabled and loses its secrets instead."""
+    find(caller, slug)
+    caller.require("manage_agents")
+    with transaction.atomic():
+        row = visible(caller).select_for_update(of=("self",)).get(slug=slug)
+        if not kinds.of(row.kind).of_team:
+            raise Forbidden("This agent belongs to the operator; a team can only switch it off.")
+        audit.record(caller, caller.team, "agent.deleted", slug)
+        try:
+            with transaction.atomic():
+                row.delete()
+        except ProtectedError:
+            row.enabled = row.is_default = False
+            row.secrets = ""  # All of them, including those of its middleware.
+            row.save()
+
+
+def _refuse_beyond_rules(row: Agent, fields: Set[str]) -> None:
+    if not (beyond := sorted(fields - RULES)):
+        return
+    details = {"fields": beyond}
+    if row.is_fed:
+        raise Invalid("An external agent has no url, settings or headers.", details=details)
+    raise Forbidden(
+        "This agent belongs to the operator; a team can change its rules only.", details=details
+    )
+
+
+def _save(caller: Caller, row: Agent, values: Mapping[str, Any], action: str) -> Agent:
+    for name in RULES & values.keys():
+        setattr(row, name, values[name])
+    row.withdrawn = row.withdrawn and "enabled" not in values  # From now on it is the team's word.
+    row.name = row.name or row.slug
+    before = row.target
+    if "url" in values:
+        check_url(values["url"])
+        row.target = values["url"]
+    if "settings" in values:
+        row.settings = _settings(values["settings"])
+    secrets = secrets_of(row)
+    if _origin(before) != _origin(row.target):
+        # A person who may change the address must not use it to learn secrets.
+        secrets["headers"] = {}
+    row.seal(
+        {**secrets, "headers": _merged(secrets.get("headers", {}), values.get("headers") or {})}
+    )
+    try:
+        with transaction.atomic():
+            if row.is_default:
+                others = Agent.objects.for_team(caller.team).filter(is_default=True)
+                others.exclude(pk=row.pk).update(is_default=False)
+            row.save()
+            audit.record(caller, caller.team, action, row.slug, fields=sorted(values))
+    except IntegrityError:
+        raise AgentExists(details={"slug": row.slug}) from None
+    return row
+
+
+def secrets_of(row: Agent) -> dict[str, Any]:
+    """Its secrets; empty if their key is gone, so that they show as missing and can be reset."""
+    try:
+        return row.unsealed()
+    except SecretUnreadable:
+        return {}
+
+
+def _origin(url: str) -> list[str]:
+    return url.split("/")[:3]
+
+
+def _settings(members: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of the http kind; any other is refused rather than dropped."""
+    known = Timeouts.__slots__
+    for name, value in members.items():
+        if name == "protocol":
+            if value not in PROTOCOLS:
+                raise Invalid(f"protocol must be one of {', '.join(PROTOCOLS)}.", details=_at(name))
+        elif name == INPUT_SCHEMA:
+            _check_schema(value)
+        elif name not in known:
+            raise Invalid(f"Unknown setting {name!r}.", details=_at(name))
+        elif type(value) not in (int, float) or not 0 < value <= LONGEST:
+            raise Invalid(f"{name} must be a number of seconds up to {LONGEST}.", details=_at(name))
+    return dict(members)
+
+
+def _check_schema(value: Any) -> None:
+    if not isinstance(value, dict) or value.get("type") != "object":
+        raise Invalid("input_schema must be the schema of an object.", details=_at(INPUT_SCHEMA))
+    try:
+        ResponseSchema(value)
+    except Unusable as unusable:
+        raise Invalid(f"input_schema: {unusable}", details=_at(INPUT_SCHEMA)) from None
+
+
+def _at(name: str) -> dict[str, str]:
+    return {"path": f"settings.{name}"}
+
+
+def _merged(stored: Mapping[str, str], changes: Mapping[str, Any]) -> dict[str, str]:
+    """Header names ignore case; the error never contains a value."""
+    merged = {name.lower(): (name, value) for name, value in stored.items()}
+    for name, value in changes.items():
+        key = name.lower()
+        if not key or not set(key) <= _TOKEN or key in RESERVED:
+            raise Invalid("This header cannot be set.", details={"path": f"headers.{name[:80]}"})
+        if value is None:
+            merged.pop(key, None)
+        elif not isinstance(value, str) or not _is_value(value):
+            raise Invalid(
+                "A header's value must be printable ASCII text.",
+                details={"path": f"headers.{name}"},
+            )
+        else:
+            merged[key] = (name, value)
+    if len(merged) > MAX_HEADERS:
+        raise Invalid(f"An agent has at most {MAX_HEADERS} headers.", details={"path": "headers"})
+    return dict(merged.values())
+
+
+def _is_value(value: str) -> bool:
+    return len(value) <= MAX_HEADER and value.isascii() and value.isprintable() and bool(value)

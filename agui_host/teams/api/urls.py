@@ -1,0 +1,30 @@
+from django.urls import path
+
+from agui_host.teams.api import audit, invitations, keys, members, sessions
+
+urlpatterns = [
+    path("audit", audit.AuditList.as_view(), name="api-audit"),
+    path("audit.csv", audit.AuditCsv.as_view(), name="api-audit-csv"),
+    path("audit.ndjson", audit.AuditNdjson.as_view(), name="api-audit-ndjson"),
+    path("keys", keys.KeyList.as_view(), name="api-keys"),
+    path("keys/<uuid:key_id>", keys.KeyDetail.as_view(), name="api-key"),
+    path("keys/<uuid:key_id>/rotate", keys.KeyRotate.as_view(), name="api-key-rotate"),
+    path("keys/<uuid:key_id>/revoke", keys.KeyRevoke.as_view(), name="api-key-revoke"),
+    path("members", members.MemberList.as_view(), name="api-members"),
+    path("members/<int:member_id>", members.MemberDetail.as_view(), name="api-member"),
+    path("sessions", sessions.SessionList.as_view(), name="api-sessions"),
+    path("sessions/<int:session_id>", sessions.SessionDetail.as_view(), name="api-session"),
+    path("teams", members.TeamList.as_view(), name="api-teams"),
+    path("teams/<uuid:team_id>", members.TeamDetail.as_view(), name="api-team"),
+    path(
+        "teams/<uuid:team_id>/archive",
+        members.TeamArchive.as_view(),
+        name="api-team-archive",
+    ),
+    path("invitations", invitations.InvitationList.as_view(), name="api-invitations"),
+    path(
+        "invitations/<uuid:invitation_id>/revoke",
+        invitations.InvitationRevoke.as_view(),
+        name="api-invitation-revoke",
+    ),
+]

@@ -1,0 +1,123 @@
+"""The permissions table, one for people, keys, pages and sockets (docs/permissions.md)."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from agui_host.teams.models import Role, Scope, Team
+
+EVERYONE = frozenset(Role)
+WORKING = frozenset({Role.OWNER, Role.ADMIN, Role.MEMBER})
+RUNNING_THE_TEAM = frozenset({Role.OWNER, Role.ADMIN})
+OWNING = frozenset({Role.OWNER})
+AGENT_FINDERS: list[Callable[[Team, Collection[str]], Collection[str]]] = []
+"""Each returns those of the slugs that are a team's agents; the package of agents registers it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Its description, the roles that may do it, and the scopes that let a key of such a role."""
+
+    covers: str
+    roles: frozenset[Role]
+    scopes: frozenset[Scope]
+
+
+def _action(covers: str, roles: frozenset[Role], *scopes: Scope) -> Action:
+    return Action(covers, roles, frozenset(scopes))
+
+
+# A key that starts runs also reads them: ``POST /agui`` answers with the run's events.
+ACTIONS: Mapping[str, Action] = {
+    "view": _action(
+        "see the team, its agents, threads, runs and events, live and stored",
+        EVERYONE, Scope.READ, Scope.RUN,
+    ),
+    "run": _action(
+        "start a run, including a run that answers with `resume`, and upload "
+        "[files](howto-files.md) for it",
+        WORKING, Scope.RUN,
+    ),
+    "answer": _action(
+        "answer a question that a run ended with, in the inbox", WORKING, Scope.RUN
+    ),
+    "cancel": _action("cancel one's own run", WORKING, Scope.RUN),
+    "cancel_others": _action(
+        "cancel another person's run", RUNNING_THE_TEAM, Scope.RUN
+    ),
+    "comment": _action("comment on a run and rate it", WORKING, Scope.RUN),
+    "share": _action("share a thread or run, and revoke grants", WORKING, Scope.ADMIN),
+    "delete": _action("erase a thread with all its runs", RUNNING_THE_TEAM, Scope.ADMIN),
+    "ingest": _action(
+        "hand in the events of a run that is executed elsewhere", WORKING, Scope.INGEST
+    ),
+    "schedule": _action(
+        "make, change and remove [schedules](howto-schedules.md), which start runs in one's name",
+        WORKING, Scope.RUN,
+    ),
+    "manage_agents": _action(
+        "add, change and disable agents, see why their runs failed, and manage the team's "
+        "knowledge for them",
+        RUNNING_THE_TEAM, Scope.ADMIN,
+    ),
+    "manage_members": _action(
+        "invite and remove people, change their roles", RUNNING_THE_TEAM, Scope.ADMIN
+    ),
+    "manage_keys": _action("make, rotate and revoke API keys", RUNNING_THE_TEAM, Scope.ADMIN),
+    "manage_webhooks": _action(
+        "make, change and remove [webhooks](howto-webhooks.md), and see their deliveries",
+        RUNNING_THE_TEAM, Scope.ADMIN,
+    ),
+    "manage_views": _action(
+        "rename and remove [views](howto-inspect.md#keep-a-search) that others saved for the team",
+        RUNNING_THE_TEAM, Scope.ADMIN,
+    ),
+    "manage_grants": _action(
+        "see and revoke every grant of the team, also on private threads", OWNING, Scope.ADMIN
+    ),
+    "manage_team": _action(
+        "rename and archive the team, hand over or erase private threads of people who left",
+        OWNING,
+        Scope.ADMIN,
+    ),
+    "see_audit": _action(
+        "read and export the [audit log](audit.md)", RUNNING_THE_TEAM, Scope.ADMIN
+    ),
+}  # fmt: skip
+
+
+def allowed(role: str, action: str) -> bool:
+    """Whether ``role`` may do ``action``; an action that is not in the table is a KeyError."""
+    return role in ACTIONS[action].roles
+
+
+def within(scopes: Iterable[str]) -> frozenset[str]:
+    """The actions that these scopes allow a key, within its role."""
+    return _within(frozenset(scopes))
+
+
+@lru_cache(256)  # Open streams of one key share the set.
+def _within(granted: frozenset[str]) -> frozenset[str]:
+    return frozenset(name for name, action in ACTIONS.items() if action.scopes & granted)
+
+
+def reaches(role: str, other: str) -> bool:
+    """Whether a member with ``role`` may give or take ``other``: never one above their own."""
+    ranks = list(Role)
+    return ranks.index(Role(role)) <= ranks.index(Role(other))
+
+
+def lower(role: str, other: str) -> Role:
+    """The role with fewer rights."""
+    return Role(other) if reaches(role, other) else Role(role)
+
+
+def as_markdown() -> str:
+    """The table as in docs/permissions.md (``manage.py show_permissions``)."""
+    heads = ["action", "covers", *Role.values, "scope of a key"]
+    lines = [heads, ["---"] * len(heads)]
+    for name, action in ACTIONS.items():
+        roles = ["yes" if role in action.roles else "no" for role in Role]
+        scopes = " or ".join(f"`{scope}`" for scope in Scope if scope in action.scopes)
+        lines.append([f"`{name}`", action.covers, *roles, scopes])
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)

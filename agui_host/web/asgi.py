@@ -1,0 +1,74 @@
+"""The ASGI application of a web process."""
+
+import asyncio
+import os
+import warnings
+from functools import partial
+from importlib import import_module
+
+from django.conf import settings
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agui_project.settings")
+# WhiteNoise streams static files as WSGI would; Django reads such a file whole and warns about it.
+warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous")
+django = get_asgi_application()
+# All pages and the API: the first request would import them and hold up every stream.
+import_module(settings.ROOT_URLCONF)
+
+# Imported only now, because consumers need the app registry.
+from channels.routing import ProtocolTypeRouter  # noqa: E402
+
+from agui_host.backends import interpreter, metrics, tracing  # noqa: E402
+from agui_host.backends.postgres.clock_watch import ClockWatch  # noqa: E402
+from agui_host.web import routing  # noqa: E402
+from agui_host.web.bodies import Bodies, RefuseNul  # noqa: E402
+from agui_host.web.gated import Gated, Whole  # noqa: E402
+from agui_host.web.health import Alive  # noqa: E402
+from agui_host.web.middleware.compression import Compressed  # noqa: E402
+from agui_host.web.middleware.cors import Cors  # noqa: E402
+from agui_host.web.middleware.headers import BoundedHeaders  # noqa: E402
+from agui_host.web.middleware.private_answers import PrivateAnswers  # noqa: E402
+from agui_host.web.middleware.static_files import StaticFiles  # noqa: E402
+from agui_host.web.outermost import Outermost  # noqa: E402
+from agui_host.web.request_id import RequestId  # noqa: E402
+from agui_host.web.scope import Receive, Scope, Send  # noqa: E402
+from agui_host.web.tracing.traced import traced  # noqa: E402
+from agui_project import cli  # noqa: E402
+from runs.worker import reaper  # noqa: E402
+from runs.worker.scheduler import Scheduler  # noqa: E402
+
+
+async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
+    """Run reaper and scheduler next to the requests: runs also end and begin without a worker."""
+    await receive()
+    interpreter.settle()
+    tasks = [
+        asyncio.create_task(reaper.run_forever(), name="reaper"),
+        asyncio.create_task(Scheduler().run(), name="schedules"),
+        asyncio.create_task(metrics.watch_loop(), name="loop-lag"),
+        asyncio.create_task(ClockWatch().run(), name="clock"),
+    ]
+    await send({"type": "lifespan.startup.complete"})
+    while (await receive())["type"] != "lifespan.shutdown":
+        pass
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await asyncio.to_thread(tracing.close)
+    await send({"type": "lifespan.shutdown.complete"})
+
+
+tracing.begin("web", cli.version())
+router = routing.http(Whole(django))
+kind_of = partial(routing.kind_of, router.routes)
+inner = Alive(RefuseNul(Bodies(Gated(router, kind_of), routing.streams_its_body)))
+compressed = Compressed(traced(inner, router.routes))
+answered = RequestId(Cors(StaticFiles(PrivateAnswers(compressed))))
+application = ProtocolTypeRouter(
+    {
+        "http": Outermost(BoundedHeaders(answered, refusing=RequestId)),
+        "websocket": BoundedHeaders(RequestId(RefuseNul(Gated(routing.websocket(), kind_of)))),
+        "lifespan": lifespan,
+    }
+)

@@ -1,0 +1,113 @@
+"""GET /metrics: what this web process counts, and the queue of all teams."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, connections
+from django.db.models import Count, Min, Q, Sum
+from django.utils.crypto import constant_time_compare
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from agui_host.backends import metrics
+from agui_host.backends.postgres import clock
+from agui_host.backends.postgres.bridge import db
+from agui_host.errors import MethodNotAllowed, NotFound, Unauthenticated
+from agui_host.web.asgi_http import Request, answer, endpoint
+from agui_host.web.scope import Send
+from events.models import SealedObject
+from runs.models import Run, Status
+
+if TYPE_CHECKING:
+    from prometheus_client import Metric
+
+MOST_TEAMS = 50
+"""The teams with the longest queues are named, so that the answer stays short."""
+
+
+class Queue(Collector):
+    """Queued runs by team, and the pool of connections, at the moment of the scrape."""
+
+    def collect(self) -> "Iterator[Metric]":
+        """The metrics that are read from the database while it can be reached."""
+        # The rest is still worth knowing while the database is away.
+        with suppress(DatabaseError, InterfaceError):
+            yield from _queue()
+            yield from _sealed()
+        yield from _pool()
+
+
+def _queue() -> "Iterator[Metric]":
+    depth = GaugeMetricFamily("agui_queued_runs", "Runs that wait.", labels=["team"])
+    age = GaugeMetricFamily(
+        "agui_oldest_queued_seconds", "Age of the run that waits longest.", labels=["team"]
+    )
+    queued = Run.objects.of_any_team().filter(status=Status.QUEUED).values("team__slug")
+    totals = queued.annotate(many=Count("pk"), oldest=Min("created_at")).order_by("-many")
+    now = clock.now()
+    for row in totals[:MOST_TEAMS]:
+        depth.add_metric([row["team__slug"]], row["many"])
+        age.add_metric([row["team__slug"]], (now - row["oldest"]).total_seconds())
+    yield depth
+    yield age
+
+
+def _sealed() -> "Iterator[Metric]":
+    total = SealedObject.objects.aggregate(
+        objects=Count("pk"),
+        bytes=Sum("size", default=0),
+        logs=Sum("logs", default=0),
+        unswept=Count("pk", filter=~Q(state="sealed")),
+    )
+    for name, text in (
+        ("objects", "Objects with sealed logs."),
+        ("bytes", "Bytes of these objects."),
+        ("logs", "Logs in these objects, with erased ones that are still to be deleted."),
+        ("unswept", "Objects that are being written, written again or deleted."),
+    ):
+        yield GaugeMetricFamily(f"agui_sealed_{name}", text, value=total[name])
+
+
+def _pool() -> "Iterator[Metric]":
+    pool: Any = connections["default"].pool  # type: ignore[attr-defined]  # the stubs lack it
+    counts = pool.get_stats() if pool else {}
+    for name, text in (
+        ("pool_size", "Connections of the pool."),
+        ("pool_available", "Unused connections of the pool."),
+        ("requests_waiting", "Callers that wait for a connection."),
+    ):
+        yield GaugeMetricFamily(f"agui_{name}", text, value=counts.get(name, 0))
+    waited = counts.get("requests_wait_ms", 0) / 1000
+    yield GaugeMetricFamily("agui_pool_wait_seconds", "Time waited for connections.", value=waited)
+
+
+# Apart from the counters: collecting these takes a connection.
+_looked_up = CollectorRegistry()
+_looked_up.register(Queue())
+
+
+def _has_key(request: Request) -> bool:
+    expected = f"Bearer {settings.AGUI_METRICS_KEY}"
+    authorization = request.headers.get("authorization", "")
+    return bool(settings.AGUI_METRICS_KEY) and constant_time_compare(authorization, expected)
+
+
+async def _metrics(request: Request, send: Send) -> None:
+    if not settings.AGUI_METRICS_KEY:
+        raise NotFound
+    if request.scope["method"] not in ("GET", "HEAD"):
+        raise MethodNotAllowed(headers={"Allow": "GET, HEAD"})
+    if not _has_key(request):
+        raise Unauthenticated(
+            "Send AGUI_METRICS_KEY as 'Authorization: Bearer <key>'.",
+            headers={"WWW-Authenticate": "Bearer"},
+        )
+    body = metrics.render() + await db(generate_latest, _looked_up)
+    await answer(send, 200, body, {"content-type": metrics.CONTENT_TYPE})
+
+
+# A scrape addresses the process by IP and port, past the proxy.
+metrics_page = endpoint(_metrics, any_host=_has_key)

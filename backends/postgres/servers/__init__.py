@@ -1,1 +1,0 @@
-"""The servers of an address: which of several is the primary, and what is between us and them."""

@@ -1,0 +1,1 @@
+"""The peers' servers, which run in environments of their own; each lock pins one of these."""

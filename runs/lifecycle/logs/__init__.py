@@ -1,0 +1,1 @@
+"""How a run's log is read from a moment on: cuts for late joiners, and corrected by snapshots."""

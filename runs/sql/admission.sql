@@ -1,0 +1,183 @@
+-- Admission (docs/architecture.md#admission). Each statement of a volatile function has its own
+-- snapshot: the count and the pick come after the lock, so they see everything committed before.
+-- planner: enable_seqscan=off enable_bitmapscan=off enable_hashjoin=off enable_mergejoin=off
+
+-- Refuses a start of a team that has stored too much or started too many runs since a moment.
+create function agui_check(of_team uuid, most_bytes bigint, most_runs integer, since uuid)
+    returns void language plpgsql stable as $$
+declare
+    in_the_way uuid;
+begin
+    if most_bytes > 0 and most_bytes <= (
+        select stored_bytes from runs_teamusage where team_id = of_team
+    ) + (select coalesce(sum(bytes), 0) from runs_endedrun where team_id = of_team) then
+        raise exception 'team % has stored too much', of_team using errcode = 'AG003';
+    end if;
+    if most_runs > 0 then
+        -- Ids are times, so the index suffices.
+        select journal_id into in_the_way from runs_run
+         where team_id = of_team and journal_id > since
+         order by journal_id desc offset most_runs - 1 limit 1;
+        if found then
+            raise exception 'team % starts too many runs', of_team
+                using errcode = 'AG004', detail = in_the_way::text;
+        end if;
+    end if;
+end $$;
+
+-- The team's runs to admit next, as many as it has room for. Without settings, so that PostgreSQL
+-- can inline it into the calling query.
+-- planner: as usual
+create function agui_next_runs(of_team uuid, usual integer, batch integer)
+    returns table (run uuid, thread uuid) language sql stable as $$
+    -- In a thread only the first run that has not ended may go: its number is its time. The order
+    -- is that of the index run_waiting: by the primary key alone, a planner would walk over all
+    -- ended runs, since it cannot know that the waiting ones are the newest.
+    select run.journal_id, run.thread_id from runs_run run
+     where run.team_id = of_team and run.status = 'queued' and run.job_id is null
+       and not exists (
+           select from runs_run earlier
+            where earlier.thread_id = run.thread_id and earlier.status in ('queued', 'running')
+              and earlier.journal_id < run.journal_id)
+     order by run.created_at, run.journal_id
+     limit greatest(0, coalesce(nullif(coalesce((
+           select concurrent_runs from teams_teamlimits own where own.team_id = of_team),
+           usual), 0), batch) - (
+           select count(distinct going.job_id) from runs_run going -- children share their parent's
+            where going.team_id = of_team and going.status in ('queued', 'running')
+              and going.job_id is not null))
+$$;
+
+-- Whether a run of the team waits for admission or, if asked, an ended one for being added up.
+create function agui_has_next(of_team uuid, usual integer, batch integer, uncounted boolean)
+    returns boolean language plpgsql stable as $$
+begin
+    return uncounted and exists (select from runs_endedrun where team_id = of_team)
+        or exists (select from agui_next_runs(of_team, usual, batch));
+end $$;
+
+-- The teams of these runs in which a run waits for admission.
+create function agui_teams_with_next(ended uuid[], usual integer, batch integer)
+    returns setof uuid language plpgsql stable as $$
+begin
+    return query
+        select team.id from (select distinct team_id as id from runs_run
+                              where journal_id = any (ended)) team
+         where agui_has_next(team.id, usual, batch, false);
+end $$;
+
+-- Adds up what the team's ended runs stored, and moves its stamp on.
+create function agui_settle(of_team uuid, to_stamp bigint, freed bigint)
+    returns void language sql as $$
+    with ended as (delete from runs_endedrun where team_id = of_team returning bytes)
+    update runs_teamusage
+       set stamp = greatest(stamp, to_stamp),
+           stored_bytes = greatest(0, stored_bytes - freed
+                                      + (select coalesce(sum(bytes), 0) from ended))
+     where team_id = of_team
+$$;
+
+-- Gives jobs to the next runs of a team; no row if another process has its lock.
+create function agui_admit(
+    of_team uuid, usual integer, batch integer, queue text, task text
+) returns table (runs uuid[], jobs bigint[], changed boolean) language plpgsql as $$
+declare
+    usage record;
+    next record;
+    waiting record;
+    job bigint;
+begin
+    for attempt in 1..2 loop
+        select greatest(u.stamp, (select last_value from runs_virtual_time)) as stamp,
+               exists (select from runs_endedrun e where e.team_id = u.team_id) as uncounted
+          into usage
+          from runs_teamusage u where u.team_id = of_team for no key update of u skip locked;
+        exit when found;
+        -- This waits only for another of a team's first starts ever.
+        insert into runs_teamusage (team_id) values (of_team) on conflict do nothing;
+        if not found then
+            return;
+        end if;
+    end loop;
+    runs := array[]::uuid[];
+    jobs := array[]::bigint[];
+    for next in select n.run from agui_next_runs(of_team, usual, batch) n loop
+        select r.journal_id, r.thread_id, agent.queue as of_agent into waiting
+          from runs_run r join runtimes_agent agent on agent.id = r.agent_id
+         where r.journal_id = next.run and r.status = 'queued' and r.job_id is null
+           for no key update of r skip locked;
+        continue when not found;
+        job := (procrastinate_defer_jobs_v1(array[row(
+            queue || case waiting.of_agent when 'default' then '' else ':' || waiting.of_agent end,
+            task, greatest(-2147483648, -(usage.stamp + cardinality(runs))),
+            waiting.thread_id::text, null, jsonb_build_object('run_id', waiting.journal_id), null
+        )::procrastinate_job_to_defer_v1]))[1];
+        runs := runs || waiting.journal_id;
+        jobs := jobs || job;
+    end loop;
+    changed := usage.uncounted or cardinality(runs) > 0;
+    if changed then
+        update runs_run r set job_id = given.job
+          from unnest(runs, jobs) as given (run, job) where r.journal_id = given.run;
+        perform agui_settle(of_team, usage.stamp + cardinality(runs), 0);
+    end if;
+    return next;
+end $$;
+
+-- Admits a new run, or leaves it queued; last in the transaction that makes it. Refused if more
+-- than most_queued runs of its team wait, and as many as fit at once if another process is just
+-- admitting some of them.
+create function agui_place(
+    of_team uuid, of_run uuid, usual integer, batch integer, queue text, task text,
+    at_once integer, most_queued integer
+) returns bigint language plpgsql as $$
+declare
+    admitted record;
+    its_job bigint;
+    most bigint := most_queued;
+begin
+    select * into admitted from agui_admit(of_team, usual, batch, queue, task);
+    if not found then
+        most := most + at_once;
+    end if;
+    select job_id into its_job from runs_run where journal_id = of_run;
+    if its_job is null and most_queued > 0 and (
+        select count(*) from (
+            select from runs_run where team_id = of_team and status = 'queued' and job_id is null
+             limit most + 1) run) > most
+    then
+        raise exception 'too many runs of team % wait', of_team using errcode = 'AG001';
+    end if;
+    return its_job;
+end $$;
+
+-- Gives a job to a run that is being made in a fresh thread, if nothing is to be weighed: nobody
+-- else is admitting for its team, none of its runs waits, and it has room. Else null, and the
+-- caller leaves it to agui_place.
+create function agui_admit_at_once(
+    of_team uuid, of_thread uuid, of_run uuid, queue text, task text, usual integer, trace text
+) returns bigint language plpgsql as $$
+declare
+    its_stamp bigint;
+    most integer;
+begin
+    select greatest(usage.stamp, (select last_value from runs_virtual_time)) into its_stamp
+      from runs_teamusage usage where usage.team_id = of_team for no key update skip locked;
+    if not found or exists (
+        select from runs_run where team_id = of_team and status = 'queued' and job_id is null)
+    then
+        return null;
+    end if;
+    most := coalesce((select concurrent_runs from teams_teamlimits where team_id = of_team), usual);
+    if most > 0 and most <= (
+        select count(distinct job_id) from runs_run -- children share their parent's
+         where team_id = of_team and status in ('queued', 'running') and job_id is not null)
+    then
+        return null;
+    end if;
+    perform agui_settle(of_team, its_stamp + 1, 0);
+    return (procrastinate_defer_jobs_v1(array[row(
+        queue, task, greatest(-2147483648, -its_stamp), of_thread::text, null,
+        jsonb_strip_nulls(jsonb_build_object('run_id', of_run, 'traceparent', trace)), null
+    )::procrastinate_job_to_defer_v1]))[1];
+end $$;

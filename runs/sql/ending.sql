@@ -1,0 +1,31 @@
+-- The end of a run.
+-- planner: enable_seqscan=off enable_bitmapscan=off enable_hashjoin=off enable_mergejoin=off
+
+-- Ends a run, unless it has ended: the first writer wins. Leaves the row by which admission counts
+-- what it stored. Whether it has; if it ``must``, it raises otherwise.
+create function agui_end(
+    of_run uuid, new_status text, moment timestamptz, its_result text, its_usage text,
+    code text, message text, tools integer, lanes integer, read_tokens bigint,
+    written_tokens bigint, dollars float8, first_piece numeric, endable text[], must boolean
+) returns boolean language plpgsql as $$
+begin
+    with ended as (
+        update runs_run
+           set status = new_status, ended_at = moment, result = its_result, usage = its_usage,
+               error_code = code, error_message = message, tool_calls = tools,
+               subagents = lanes, tokens_in = read_tokens, tokens_out = written_tokens,
+               cost = dollars,
+               queued_ms = least(2147483647, greatest(0, 1000 * extract(
+                   epoch from coalesce(started_at, moment) - created_at))),
+               ttft_ms = case when first_piece is not null and started_at is not null then
+                   least(2147483647, greatest(0, 1000 * (
+                       first_piece - extract(epoch from started_at)))) end
+         where journal_id = of_run and status = any (endable) returning journal_id, team_id)
+    insert into runs_endedrun (run_id, team_id, bytes)
+    select ended.journal_id, ended.team_id, journal.bytes
+      from ended join events_journal journal on journal.id = ended.journal_id;
+    if must and not found then
+        raise exception 'run % has ended', of_run using errcode = 'AG006';
+    end if;
+    return found;
+end $$;

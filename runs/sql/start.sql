@@ -1,0 +1,73 @@
+-- A start in a fresh thread, in one message (docs/adr/0006-three-messages.md). With the owner's
+-- rights it checks the scope once; as separate statements, a policy would check it for each.
+-- planner: enable_seqscan=off enable_bitmapscan=off enable_hashjoin=off enable_mergejoin=off
+
+-- The team's enabled agent of that slug, or its default; of these only, if they are given. A query
+-- that calls it is planned as if this stood in it.
+-- planner: as usual
+create function agui_agent(of_team uuid, wanted text, or_default boolean, only_agents text[])
+    returns setof runtimes_agent language sql stable as $$
+    select * from runtimes_agent
+     where team_id = of_team and enabled and (slug = wanted or or_default and is_default)
+       and (only_agents is null or slug = any (only_agents))
+     order by slug = wanted desc limit 1
+$$;
+
+-- Starts a run in a thread that it makes: thread, journal, run, a line of the audit log and, if it
+-- is admitted, its job. No row, and nothing written, if there is no such agent, if its kind needs
+-- more than this, or if the thread exists. Refuses as agui_check and agui_place do.
+create function agui_start(
+    of_team uuid, wanted text, or_default boolean, only_agents text[],
+    new_thread uuid, thread_name text, new_run uuid, run_name text, parent_name text, version text,
+    its_input text, its_key text, its_digest text, label text, its_actor text,
+    line uuid, its_address text, trace text,
+    most_bytes bigint, most_runs integer, since uuid,
+    usual integer, batch integer, main_queue text, task text, at_once integer,
+    most_queued integer
+) returns table (
+    agent uuid, agent_slug text, agent_name text, agent_kind text, agent_on_busy text,
+    made timestamptz, job bigint
+) language plpgsql security definer as $$
+declare
+    its_queue text;
+begin
+    perform agui_require_scope(of_team);
+    select each.id, each.slug, each.name, each.kind, each.on_busy,
+           main_queue || case each.queue when 'default' then '' else ':' || each.queue end
+      into agent, agent_slug, agent_name, agent_kind, agent_on_busy, its_queue
+      from agui_agent(of_team, wanted, or_default, only_agents) each;
+    if not found or agent_kind in ('process', 'external') then
+        return;
+    end if;
+    perform agui_check(of_team, most_bytes, most_runs, since);
+    insert into runs_thread (
+        id, team_id, thread_id, created_by, creator, legal_hold, visibility, title, tags)
+    values (
+        new_thread, of_team, thread_name, label, its_actor, false, 'team', '', array[]::text[])
+    on conflict (team_id, thread_id) do nothing;
+    if not found then
+        return;
+    end if;
+    insert into events_journal (id, head, writer, bytes) values (new_run, 0, 0, 0);
+    job := agui_admit_at_once(of_team, new_thread, new_run, its_queue, task, usual, trace);
+    insert into runs_run (
+        journal_id, team_id, thread_id, agent_id, run_id, attempt, tries, parent_run_id,
+        protocol_version, status, input, error_code, error_message, idempotency_key,
+        request_digest, job_id, started_by, starter)
+    values (
+        new_run, of_team, new_thread, agent, run_name, 1, 1, parent_name,
+        version, 'queued', its_input, '', '', its_key, its_digest, job, label, its_actor)
+    returning created_at into made;
+    insert into teams_auditentry (id, team_id, who, actor, action, target, details, address)
+    values (line, of_team, label, its_actor, 'run.started', new_run::text,
+            '{"agent":' || to_json(agent_slug) || '}', its_address);
+    if job is null then
+        job := agui_place(
+            of_team, new_run, usual, batch, main_queue, task, at_once, most_queued);
+        if job is not null and trace is not null then
+            update procrastinate_jobs
+               set args = args || jsonb_build_object('traceparent', trace) where id = job;
+        end if;
+    end if;
+    return next;
+end $$;

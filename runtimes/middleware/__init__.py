@@ -1,1 +1,0 @@
-"""Middleware: stands between an agent and intake (docs/howto-middleware.md)."""

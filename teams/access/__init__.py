@@ -1,1 +1,0 @@
-"""Members, invitations, keys and tickets of a team: what a Principal may do with them."""

@@ -1,0 +1,210 @@
+"""Web processes read from a standby where it is as new as the primary, and only there."""
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from agui_host.embedded import embedded
+from tests.acceptance.engines.replicated import USER, Pair, Server
+from tests.acceptance.engines.test_pgbouncer import OTHER_KEY, OTHER_TEAM
+from tests.acceptance.engines.test_promotion import END_ALL, started
+from tests.acceptance.host import SEED, Host, wait_for
+from tests.acceptance.recovery.test_recovery import TWO, Reader
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+METRICS_KEY = "metrics-key-of-the-read-replica-000001"
+AT_ONCE = 8.0
+"""Seconds in which the primary answers, whatever became of the replica."""
+APPLICATION = "select count(*) from pg_stat_activity where usename = 'postgres_app'"
+PASSED = "select pg_last_wal_replay_lsn() > %s::pg_lsn"
+FILL = "select count(pg_logical_emit_message(false, 'test', repeat('x', 1000000))) from " \
+       "generate_series(1, 8)"  # fmt: skip
+
+
+class ReadingHost(Host):
+    """A host with a primary in DATABASE_URL and its asynchronous standby as a read replica."""
+
+    pair: Pair
+
+    def start(self, *, fsync: bool = False, other: Server | None = None) -> "ReadingHost":
+        self.engines = embedded.start(self.data, postgres=False)
+        self.pair = Pair(self.data)
+        self.pair.primary.create().start()
+        self.pair.standby.follow(self.pair.primary)
+        ports = [self.pair.primary.port, *([other.port] if other else [])]
+        self.env["DATABASE_URL"] = self.address(*ports)
+        self.env["DATABASE_REPLICA_URL"] = self.address(self.pair.standby.port)
+        self.manage("migrate", "-v0")
+        self.python(SEED)
+        self.spawn(self.web)
+        self.spawn(self.worker)
+        self.wait_ready()
+        self.wait_replica("ok")
+        if other:
+            other.follow(self.pair.primary)
+        return self
+
+    def address(self, *ports: int) -> str:
+        return f"postgresql://{USER}@{','.join(f'127.0.0.1:{port}' for port in ports)}/postgres"
+
+    def stop(self) -> None:
+        super().stop()
+        self.pair.stop()
+
+    def wait_replica(self, state: str) -> None:
+        def has_it() -> bool:
+            self.list()
+            ready = self.ready()
+            assert ready["status"] == "ready", ready
+            return bool(ready["replica"] == state)
+
+        wait_for(has_it, f"a replica that is {state}", 30)
+
+    def reads(self) -> dict[str, float]:
+        headers = {"Authorization": f"Bearer {METRICS_KEY}"}
+        text = httpx.get(f"{self.url}/metrics", headers=headers, timeout=30).text
+        counters = re.findall(r'agui_replica_reads_total\{by="(\w+)"\} (\S+)', text)
+        return {"replica": 0.0, "primary": 0.0} | {by: float(count) for by, count in counters}
+
+    def list(self, key: str | None = None, **query: str) -> set[str]:
+        with self.client(key) as client:
+            answer = client.get("/api/v1/runs", params={"limit": "200", **query})
+            assert answer.status_code == 200, answer.text
+            return {row["id"] for row in answer.json()["results"]}
+
+    def listed_at_once(self) -> str:
+        """A run that is in the list as soon as its start was answered, soon."""
+        run = self.begin(script=TWO)
+        began = time.monotonic()
+        assert run["id"] in self.list()
+        assert time.monotonic() - began < AT_ONCE
+        return str(run["id"])
+
+
+@pytest.fixture
+def host(data_dir: Path) -> Iterator[ReadingHost]:
+    host = ReadingHost(
+        data_dir,
+        AGUI_DATABASE_APP_PASSWORD="a-password-of-the-application",
+        AGUI_METRICS_KEY=METRICS_KEY,
+    )
+    yield host
+    host.stop()
+
+
+@pytest.fixture
+def reading(host: ReadingHost) -> ReadingHost:
+    return host.start()
+
+
+def test_what_was_just_written_is_there_whoever_answers(reading: ReadingHost) -> None:
+    host = reading
+    host.python(OTHER_TEAM)
+    run = host.begin(script=[{"text": "word ", "n": 2000}], threadId="zebra")["id"]
+    host.wait_status(run, "succeeded")
+    time.sleep(0.3)  # commits that wait for no disk are on their way
+    before = host.reads()
+    replayed = Reader(host, run)
+    replayed.finish()
+    assert len(replayed.events) == host.run(run)["events"] > 2000
+    with host.client() as client:
+        file = client.get(f"/api/v1/runs/{run}/export").text.splitlines()
+        assert client.get("/api/v1/threads").status_code == 200
+    assert len(file) == len(replayed.events)
+    assert [(row["seq"], row["event"]) for row in host.events(run)] == replayed.events
+    assert host.list(q="zebra") == {run}
+    after = host.reads()
+    assert after["replica"] >= before["replica"] + 10, (before, after)
+    assert host.pair.standby.ask(APPLICATION) > 0, "in the role of the application"
+
+    mine = {run} | {host.listed_at_once() for _ in range(60)}
+    with host.client(OTHER_KEY) as client:
+        body = {"agent": "scripted", "input": {"forwardedProps": {"script": TWO}}}
+        theirs = {client.post("/api/v1/runs", json=body).json()["id"] for _ in range(3)}
+    assert host.list(OTHER_KEY) == theirs, "row-level security holds there as well"
+    assert host.list() == mine
+
+
+def test_a_standby_that_is_behind_is_not_read(reading: ReadingHost) -> None:
+    host, standby = reading, reading.pair.standby
+    standby.ask("select pg_wal_replay_pause()")
+    known = {host.listed_at_once() for _ in range(5)}
+    host.wait_replica("behind")
+    before = host.reads()
+    assert known <= host.list()
+    follower = Reader(host, sorted(known)[0])
+    follower.finish()
+    assert host.reads()["replica"] == before["replica"]
+    standby.ask("select pg_wal_replay_resume()")
+    host.wait_replica("ok")
+    wait_for(lambda: _reads_there(host), "reads from the replica")
+
+
+def test_without_the_standby_everything_is_read_from_the_primary(reading: ReadingHost) -> None:
+    host, standby = reading, reading.pair.standby
+    live = Reader(host, host.begin(script=[{"text": "word ", "n": 300, "rate": 30}])["id"])
+    live.until(20)
+    standby.kill()
+    for _ in range(5):
+        host.listed_at_once()
+    host.wait_replica("away")
+    assert live.finish(60)["type"] == "RUN_FINISHED"
+    assert host.log_of(host.web).count("database.replica_unused") == 1
+    standby.start()
+    host.wait_replica("ok")
+    wait_for(lambda: _reads_there(host), "reads from the replica")
+
+
+def test_a_standby_that_was_promoted_by_mistake_is_not_read(reading: ReadingHost) -> None:
+    """Nor does the host take it, on its later timeline, for the primary."""
+    host, pair = reading, reading.pair
+    pair.standby.ask("select pg_promote(true, 60)")
+    known = {host.listed_at_once() for _ in range(5)}
+    host.wait_replica("promoted")
+    host.restart(host.web)
+    host.wait_ready()
+    host.wait_replica("promoted")
+    known.add(host.listed_at_once())
+    assert known <= host.list()
+    assert pair.standby.ask("select count(*) from runs_run") == 0
+    assert "database.outdated" not in host.log_of(host.web) + host.log_of(host.worker)
+
+
+def test_a_standby_of_the_old_primary_is_not_read(host: ReadingHost, data_dir: Path) -> None:
+    """It has replayed more than the new primary has written, but of a history that has ended."""
+    other = Server(data_dir / "servers" / "three")
+    try:
+        host.start(other=other)
+        old, replica = host.pair.primary, host.pair.standby
+        other.promote()
+        old.ask(END_ALL)
+        host.wait_status(started(host, 60), "succeeded")
+        wait_for(lambda: _wrote(other), "the epoch of the new primary", 60)
+        old.ask(FILL)
+        wait_for(
+            lambda: replica.ask(PASSED, other.ask("select pg_current_wal_insert_lsn()::text")),
+            "a longer log of the old primary",
+        )
+        known = {host.listed_at_once() for _ in range(5)}
+        host.wait_replica("other history")
+        assert known <= host.list()
+    finally:
+        host.stop()
+        other.stop()
+
+
+def _wrote(server: Server) -> bool:
+    """Whether the host has begun the epoch of this server."""
+    return bool(server.ask("select count(*) > 1 from events_epoch"))
+
+
+def _reads_there(host: ReadingHost) -> Any:
+    before = host.reads()
+    host.list()
+    return host.reads()["replica"] > before["replica"]

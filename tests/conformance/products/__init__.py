@@ -1,0 +1,1 @@
+"""Products and conformance suites as their owners publish them, each at its own defaults."""

@@ -1,0 +1,69 @@
+"""One host for all products, which may reach agents on this machine, and what runs beside it."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.host import Host
+from tests.acceptance.neighbour import Neighbour
+from tests.clients.environments import programs
+from tests.conftest import own_data_dir
+
+PEERS = Path(__file__).parent / "peers"
+Play = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture(scope="session")
+def desk() -> Iterator[Host]:
+    """A host that may call agents on this machine; tests share it and must not break it."""
+    with own_data_dir() as data:
+        host = Host(data, AGUI_OUTBOUND_ALLOW="127.0.0.1")
+        try:
+            yield host.start()
+        finally:
+            host.stop()
+
+
+@contextmanager
+def served(host: Host, app: str, folder: Path, slugs: dict[str, str], **how: Any) -> Iterator[None]:
+    """Serve an app of agents, and make each of its paths the agent ``slug`` of the host."""
+    peer = Neighbour(app, folder, **how)
+    try:
+        with host.client() as client:
+            for slug, path in slugs.items():
+                url = peer.url.removesuffix("/agent") + path
+                made = client.post("/api/v1/agents", json={"slug": slug, "url": url})
+                assert made.status_code == 201, made.text
+        yield
+    finally:
+        peer.stop()
+
+
+@pytest.fixture(scope="session")
+def concierge(desk: Host, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    """The host with the agent ``concierge``."""
+    app = "tests.conformance.products.concierge:app"
+    with served(desk, app, tmp_path_factory.mktemp("concierge"), {"concierge": "/agent"}):
+        yield desk
+
+
+def python(name: str) -> Path:
+    """The Python of a product's environment, with what its lock file pins; made once."""
+    return programs(name, PEERS / f"{name}.lock") / "python"
+
+
+def play(name: str, *arguments: str, **env: str) -> dict[str, Any]:
+    """What a program of ``peers`` prints, run with that product alone."""
+    program = PEERS / f"{name.replace('-', '_')}.py"
+    done = subprocess.run(
+        [python(name), program, *arguments],
+        env={"PATH": os.environ["PATH"], **env}, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    return dict(json.loads(done.stdout))

@@ -1,0 +1,23 @@
+"""The committed patches: what they do here is what the file says, and the file is of today."""
+
+import copy
+
+from agui_host.protocol.patch import PatchFailed, apply
+from tests.protocol.fold.corpus import cases, read
+
+
+def test_the_file_has_the_cases_of_today() -> None:
+    assert read() == cases(), "write it with python -m tests.protocol.fold.corpus"
+
+
+def test_patches_do_what_the_file_says() -> None:
+    results = 0
+    for case in read():
+        document = copy.deepcopy(case["document"])
+        try:
+            assert apply(document, case["patch"]) == case["result"]
+            results += 1
+        except PatchFailed:
+            assert "result" not in case
+            assert document == case["document"], "a patch that fails changes nothing"
+    assert results > 200

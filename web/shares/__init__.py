@@ -1,1 +1,0 @@
-"""What the sockets and streams of a process share: turns, and bounds in bytes."""
