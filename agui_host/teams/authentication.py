@@ -1,6 +1,6 @@
 """Authentication: one Principal per request, for DRF views and ASGI consumers alike."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
@@ -78,6 +78,12 @@ class Principal:
         if self.key_id is not None:
             return actors.key_id(self.key_id)
         return actors.user_id(self.user_id) if self.user_id is not None else self.label
+
+    @property
+    def credential(self) -> Hashable:
+        """Equal for requests by the same credential, down to the browser's session."""
+        behind = self.behind and self.behind.credential
+        return self, self.session_key, behind
 
     def can(self, action: str) -> bool:
         """Whether role and credential both allow ``action`` (``permissions.ACTIONS``)."""

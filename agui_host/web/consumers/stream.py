@@ -194,6 +194,7 @@ async def while_allowed(
             {revocation.group(team) for team in (principal.team.pk, owner)},
             partial(db_read, sight.remains, principal, run_id, whole=whole),
             settings.AGUI_SSE_HEARTBEAT,
+            question=(principal.credential, run_id, owner, whole),
         ),
     )
 
