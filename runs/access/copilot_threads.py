@@ -5,10 +5,11 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import OuterRef, Subquery
 
 from agui_host.backends.postgres.servers.replica import reading
 from agui_host.protocol.ids import Position
+from agui_host.runtimes.models import Agent
 from agui_host.teams.authentication import Principal
 from events import journal
 from events.journal import Purged
@@ -53,17 +54,18 @@ def newest(
 
     ``agent`` keeps threads that this agent answered last, ``tag`` tagged ones.
     """
-    newest = _runs().order_by("-journal_id")
-    threads = access.visible_threads(principal).annotate(
-        newest=Subquery(newest.values("journal_id")[:1]),
-        agent=Subquery(newest.values("agent__slug")[:1]),
-        began=Subquery(_runs().order_by("journal_id").values("started_by")[:1]),
-    )
-    threads = threads.filter(newest__lt=before) if before else threads.filter(newest__isnull=False)
+    first = Run.objects.filter(thread=OuterRef("pk")).order_by("journal_id")
+    threads = access.visible_threads(principal).filter(newest__isnull=False)
+    threads = threads.annotate(began=Subquery(first.values("started_by")[:1]))
+    if before is not None:
+        threads = threads.filter(newest__lt=before)
     if agent is not None:
-        threads = threads.filter(agent=agent)
+        # By its id, so that the planner knows whether the agent answered often or once.
+        agents = list(Agent.objects.for_team(principal.team).filter(slug=agent))
+        answered = Run.objects.filter(agent__in=agents).values("journal_id")
+        threads = threads.filter(newest__in=answered)
     if tag is not None:
-        threads = threads.filter(tags__contains=[tag])
+        threads = threads.filter(tags__contains=[tag]).exclude(tags=[])  # as its index is made
     if archived is not None:
         threads = threads.filter(archived_at__isnull=not archived)
     if thread_id is not None:
@@ -72,10 +74,6 @@ def newest(
     runs = without_bodies(Run.objects.already_found().select_related("agent"))
     newest_of = runs.in_bulk([row.newest for row in rows])
     return [Listed(row, newest_of[row.newest], row.began) for row in rows]
-
-
-def _runs() -> QuerySet[Run]:
-    return Run.objects.filter(thread=OuterRef("pk"))
 
 
 def events(thread: Thread, after: Place | None, limit: int) -> tuple[list[str], Place | None]:

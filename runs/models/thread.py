@@ -1,6 +1,7 @@
 """Thread: a conversation, and the fold of its ended runs."""
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -24,7 +25,8 @@ class Thread(TeamOwned):
     which decides who sees a private thread. While it has a ``legal_hold``, nothing in the thread is
     purged or erased. ``metadata`` is JSON of a client of OpenAI's conversations, or empty.
     ``chat_digest`` is that of the messages of the newest chat completion in it, and ``chat_by`` the
-    ``actor_id`` of who asked for that.
+    ``actor_id`` of who asked for that. ``newest`` is the newest run, set by the
+    insertion of a run (``runs/sql/threads.sql``).
     """
 
     id = models.UUIDField(primary_key=True, default=clock.new_id, editable=False)
@@ -42,15 +44,29 @@ class Thread(TeamOwned):
     chat_digest = models.CharField(max_length=64, blank=True, default="", db_default="")
     chat_by = models.CharField(max_length=LONGEST, blank=True, default="", db_default="")
     archived_at = models.DateTimeField(null=True)
+    newest = models.UUIDField(null=True, editable=False)
 
     class Meta:
         indexes = [
+            # the list of a team's threads, newest activity first
+            models.Index(
+                fields=["team", "-newest"],
+                condition=Q(newest__isnull=False),
+                name="thread_team_newest",
+            ),
+            # the same, of archived threads and of those with a tag: a few of many
+            models.Index(
+                fields=["team", "-newest"],
+                condition=Q(newest__isnull=False, archived_at__isnull=False),
+                name="thread_archived_newest",
+            ),
+            GinIndex(fields=["tags"], condition=~Q(tags=[]), name="thread_tagged"),
             # a chat completion's thread, by the messages before its newest one
             models.Index(
                 fields=["team", "chat_by", "chat_digest", "-id"],
                 condition=~Q(chat_digest=""),
                 name="thread_by_chat",
-            )
+            ),
         ]
         constraints = [
             models.UniqueConstraint(fields=["team", "thread_id"], name="thread_once_per_team"),

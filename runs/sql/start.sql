@@ -41,9 +41,10 @@ begin
     end if;
     perform agui_check(of_team, most_bytes, most_runs, since);
     insert into runs_thread (
-        id, team_id, thread_id, created_by, creator, legal_hold, visibility, title, tags)
+        id, team_id, thread_id, created_by, creator, legal_hold, visibility, title, tags, newest)
     values (
-        new_thread, of_team, thread_name, label, its_actor, false, 'team', '', array[]::text[])
+        new_thread, of_team, thread_name, label, its_actor, false, 'team', '', array[]::text[],
+        new_run)
     on conflict (team_id, thread_id) do nothing;
     if not found then
         return;
