@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from agui_host.embedded import child, paths
+from agui_host.embedded import child, paths, sizing
 from agui_host.embedded.engine import START, Engine
 from agui_host.embedded.paths import EngineFailed
 
@@ -121,7 +121,7 @@ class Postgres(Engine):
             leftover.unlink()
         settings = [
             f"unix_socket_directories={self.sockets}", "unix_socket_permissions=0700",
-            "listen_addresses=", "max_connections=200", "shared_buffers=128MB",
+            "listen_addresses=", "max_connections=200", *sizing.settings(self.data),
             "log_checkpoints=off", "log_timezone=UTC", "timezone=UTC", *QUIET,
             *self.options,
         ]  # fmt: skip
