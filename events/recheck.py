@@ -74,7 +74,7 @@ class _Watch:
             await self._ask_until_refused()
         except Exception as raised:
             error = raised
-        # Whoever comes from here on asks anew.
+        # A reader that comes from here on gets a watch of its own.
         self._forget()
         for reader in self._readers:
             if not reader.done():

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db.models import OuterRef, Subquery
@@ -11,6 +11,7 @@ from agui_host.backends.postgres.servers.replica import reading
 from agui_host.protocol.ids import Position
 from agui_host.runtimes.models import Agent
 from agui_host.teams.authentication import Principal
+from agui_host.teams.tenancy import TeamQuerySet
 from events import journal
 from events.journal import Purged
 from runs.access import access, cursors
@@ -55,7 +56,7 @@ def newest(
     ``agent`` keeps threads that this agent answered last, ``tag`` tagged ones.
     """
     first = Run.objects.filter(thread=OuterRef("pk")).order_by("journal_id")
-    threads = access.visible_threads(principal).filter(newest__isnull=False)
+    threads: TeamQuerySet[Any] = access.visible_threads(principal).filter(newest__isnull=False)
     threads = threads.annotate(began=Subquery(first.values("started_by")[:1]))
     if before is not None:
         threads = threads.filter(newest__lt=before)
@@ -70,7 +71,7 @@ def newest(
         threads = threads.filter(archived_at__isnull=not archived)
     if thread_id is not None:
         threads = threads.filter(thread_id=thread_id)
-    rows = list(threads.order_by("-newest")[:limit])
+    rows: list[Any] = list(threads.order_by("-newest")[:limit])
     runs = without_bodies(Run.objects.already_found().select_related("agent"))
     newest_of = runs.in_bulk([row.newest for row in rows])
     return [Listed(row, newest_of[row.newest], row.began) for row in rows]

@@ -1,5 +1,7 @@
 """The newest run of each thread: the list of threads reads an index instead of every run."""
 
+from typing import Any
+
 from django.contrib.postgres.indexes import GinIndex
 from django.db import migrations, models
 
@@ -17,7 +19,7 @@ update runs_thread thread set newest = (
 """
 
 
-def set_newest(apps, schema_editor):
+def set_newest(apps: Any, schema_editor: Any) -> None:
     """In batches, each a transaction: starts in the threads of a batch wait for that batch only."""
     with schema_editor.connection.cursor() as cursor:
         cursor.execute(SET_NEWEST)

@@ -4,7 +4,6 @@ By that clock its id would be the lower one, and each comparison of the two runs
 """
 
 import json
-from importlib import import_module
 
 import pytest
 from django.db import connection
@@ -84,17 +83,6 @@ def test_each_thread_notes_its_newest_run(cast: Cast) -> None:
     assert dict(Thread.objects.values_list("thread_id", "newest")) == {
         "t": last.pk, "another": alone.pk
     }  # fmt: skip
-
-
-def test_the_migration_notes_the_newest_runs(cast: Cast) -> None:
-    _, last = two_turns(cast)
-    Thread.objects.update(newest=None)
-    empty = Thread.objects.create(team=cast.team, thread_id="without runs")
-    migration = import_module("runs.migrations.0034_newest_run")
-    with connection.schema_editor() as editor:
-        migration.set_newest(None, editor)
-    assert Thread.objects.get(thread_id="t").newest == last.pk
-    assert Thread.objects.get(pk=empty.pk).newest is None
 
 
 def test_a_thread_whose_ids_are_of_the_future_goes_on(cast: Cast) -> None:
