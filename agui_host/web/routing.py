@@ -11,26 +11,25 @@ from channels.routing import URLRouter
 from django.urls import Resolver404, path, re_path, resolve
 
 from agui_host import kinds
+from agui_host.dialects.a2a import endpoints as a2a
+from agui_host.dialects.a2a import push_endpoints as a2a_push
+from agui_host.dialects.a2a import rpc_endpoints as a2a_rpc
+from agui_host.dialects.ai_sdk import endpoints as ai_sdk
+from agui_host.dialects.alpine.endpoints import alpine
+from agui_host.dialects.copilotkit.endpoints import intelligence_connect, intelligence_run
+from agui_host.dialects.copilotkit.socket import intelligence_socket
+from agui_host.dialects.durable_streams.endpoints import durable_stream
+from agui_host.dialects.mcp import endpoints as mcp
+from agui_host.dialects.openai import conversation_endpoints as conversations
+from agui_host.dialects.openai import endpoints as openai
+from agui_host.dialects.resources import Handle
+from agui_host.dialects.tanstack.endpoints import tanstack_read
+from agui_host.dialects.tanstack.socket import tanstack_socket
 from agui_host.errors import NotFound
 from agui_host.kinds import JOIN, READ, START, WRITE, Kind
 from agui_host.web.asgi_http import close_socket
 from agui_host.web.consumers.agui import agui
 from agui_host.web.consumers.connect import connect
-from agui_host.web.consumers.dialects import (
-    a2a,
-    a2a_push,
-    a2a_rpc,
-    ai_sdk,
-    conversations,
-    mcp,
-    openai,
-)
-from agui_host.web.consumers.dialects.alpine import alpine
-from agui_host.web.consumers.dialects.intelligence import intelligence_connect, intelligence_run
-from agui_host.web.consumers.dialects.intelligence_socket import intelligence_socket
-from agui_host.web.consumers.dialects.resources import Handle
-from agui_host.web.consumers.dialects.tanstack import tanstack_read
-from agui_host.web.consumers.durable_streams import durable_stream
 from agui_host.web.consumers.events import events
 from agui_host.web.consumers.export.exports import export
 from agui_host.web.consumers.files.content import content
@@ -38,7 +37,6 @@ from agui_host.web.consumers.files.upload import upload
 from agui_host.web.consumers.metrics import metrics_page
 from agui_host.web.consumers.shared import shared_events
 from agui_host.web.consumers.socket import run_socket
-from agui_host.web.consumers.tanstack_socket import tanstack_socket
 from agui_host.web.consumers.wait import start_and_wait
 from agui_host.web.host_socket.socket import host_socket
 from agui_host.web.middleware.answer_cache import AnswerCache

@@ -7,7 +7,7 @@ import json
 from uuid import UUID
 
 from agui_host.backends.postgres import clock, turns
-from agui_host.protocol.dialects.alpine_asking import KEY
+from agui_host.dialects.alpine.asking import KEY
 from agui_host.protocol.input.run_agent_input import OnBusy, RunRequest, bare
 from agui_host.runtimes.models import Agent
 from agui_host.teams.actors import Acting, actor

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agui_host.protocol.dialects.table import CARRIERS, DIALECTS
+from agui_host.dialects.table import CARRIERS, DIALECTS
 from tests.conformance.judges import JUDGES, SUITE, Table
 from tests.house.repository import ROOT
 

@@ -9,10 +9,10 @@ import pytest
 from django.utils import timezone
 
 from agui_host.backends.postgres.bridge import db
-from agui_host.protocol.dialects import durable_streams as wire
+from agui_host.dialects.durable_streams import endpoints as durable_streams
+from agui_host.dialects.durable_streams import wire
 from agui_host.teams import keys
 from agui_host.teams.models import ApiKey
-from agui_host.web.consumers import durable_streams
 from events.hub import hub
 from events.models import Event, Journal
 from events.writer import JournalWriter

@@ -11,7 +11,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from agui_host.backends.postgres.bridge import db
-from agui_host.protocol.dialects import durable_streams as wire
+from agui_host.dialects.durable_streams import wire
 from agui_host.teams import keys
 from agui_host.teams.models import Role, Scope, TeamLimits
 from events.writer import JournalWriter

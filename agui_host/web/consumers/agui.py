@@ -4,12 +4,12 @@ from functools import partial
 
 from agui_host.backends.postgres import clock
 from agui_host.backends.postgres.bridge import db, db_read
-from agui_host.protocol.dialects.tanstack import prelude_lines
+from agui_host.dialects.tanstack import endpoints as tanstack
+from agui_host.dialects.tanstack.wire import prelude_lines
 from agui_host.protocol.schema import PROTOCOL_VERSION
 from agui_host.teams.authentication import Principal
 from agui_host.web.asgi_http import Request, endpoint
 from agui_host.web.consumers import arriving
-from agui_host.web.consumers.dialects import tanstack
 from agui_host.web.consumers.opening import opened
 from agui_host.web.consumers.stream import Logs, stream_run
 from agui_host.web.scope import Send

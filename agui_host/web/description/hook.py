@@ -3,8 +3,8 @@
 import re
 from typing import Any
 
+from agui_host.web.addresses.shapes import SHAPES, Json, members, ref, text
 from agui_host.web.description.operations import EVENTS, JSON, OPERATIONS, PATHS, Operation
-from agui_host.web.description.shapes import SHAPES, Json, members, ref, text
 from agui_project.openapi import ERROR_ANSWER, REFUSALS
 
 SECURITY: list[Json] = [{"key": []}, {"session": []}]

@@ -6,8 +6,8 @@ table with the routes, their methods with the doors, and the answers with real o
 
 from typing import Any, NamedTuple
 
-from agui_host.protocol.dialects.tanstack import LINES
-from agui_host.web.description.shapes import (
+from agui_host.dialects.tanstack.wire import LINES
+from agui_host.web.addresses.shapes import (
     ANY_OBJECT,
     BYTES,
     OBJECTS,
@@ -18,7 +18,7 @@ from agui_host.web.description.shapes import (
     members,
     ref,
     text,
-)  # fmt: skip
+)
 
 STREAM, JSON = "text/event-stream", "application/json"
 FORM, OPAQUE = "multipart/form-data", "application/octet-stream"

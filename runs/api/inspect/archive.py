@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from agui_host.protocol.dialects.tanstack import LINES
+from agui_host.dialects.tanstack.wire import LINES
 from agui_host.teams.authentication import principal_of
 from runs.access import access
 from runs.access.inspect import archives

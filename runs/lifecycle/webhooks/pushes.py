@@ -6,9 +6,9 @@ A message is a StreamResponse of A2A: the task as it was at the end of a run, or
 import json
 from typing import Any
 
-from agui_host.protocol.dialects.a2a.task import Task
-from agui_host.protocol.dialects.durations import timestamp_of
+from agui_host.dialects.a2a.fold import Task
 from agui_host.protocol.strict_json import dumps
+from agui_host.protocol.wire.durations import timestamp_of
 from agui_host.security.secrets import seal, unseal
 from events import journal
 from runs.lifecycle import turns

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from agui_host.protocol.dialects.a2a.task import Task
-from agui_host.protocol.dialects.ai_sdk.message import UIMessage
-from agui_host.protocol.dialects.ai_sdk.stream import Stream
-from agui_host.protocol.dialects.alpine import Alpine
-from agui_host.protocol.dialects.mcp.result import CallResult
-from agui_host.protocol.dialects.openai.chat import ChatCompletion
-from agui_host.protocol.dialects.openai.responses import Responses
+from agui_host.dialects.a2a.fold import Task
+from agui_host.dialects.ai_sdk.fold import Stream
+from agui_host.dialects.ai_sdk.message import UIMessage
+from agui_host.dialects.alpine.fold import Alpine
+from agui_host.dialects.mcp.fold import CallResult
+from agui_host.dialects.openai.chat import ChatCompletion
+from agui_host.dialects.openai.responses import Responses
 from agui_host.protocol.fold.outline import Outline
 from agui_host.protocol.intake.intake import Intake
 from agui_host.protocol.views.corrected import Corrected, Corrections

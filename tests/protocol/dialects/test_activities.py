@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from agui_host.protocol.dialects.fold import MOST_FOLLOWED, Activities
+from agui_host.protocol.wire.fold import MOST_FOLLOWED, Activities
 
 
 def snapshot(content: Any) -> dict[str, Any]:

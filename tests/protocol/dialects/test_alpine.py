@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from agui_host.protocol.dialects.alpine import Alpine
-from agui_host.protocol.dialects.alpine_schema import EXTENSIONS, problem
-from agui_host.protocol.dialects.durations import seconds, text_of
+from agui_host.dialects.alpine.fold import Alpine
+from agui_host.dialects.alpine.schema import EXTENSIONS, problem
+from agui_host.protocol.wire.durations import seconds, text_of
 
 Events = list[dict[str, Any]]
 INPUT = {

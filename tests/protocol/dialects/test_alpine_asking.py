@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agui_host.protocol.dialects.alpine_asking import task_of, what_is_asked
+from agui_host.dialects.alpine.asking import task_of, what_is_asked
 
 
 def message(content: Any, role: str = "user") -> dict[str, Any]:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from agui_host.protocol.dialects.copilot_channel import (
+from agui_host.dialects.copilotkit.wire import (
     Frame,
     control,
     marked,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agui_host.protocol.dialects.durations import seconds, text_of
+from agui_host.protocol.wire.durations import seconds, text_of
 
 
 @pytest.mark.parametrize(

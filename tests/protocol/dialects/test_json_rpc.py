@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from agui_host.errors import Conflict, NotFound, Unavailable
-from agui_host.protocol.dialects.json_rpc import CODES, call_of, error_of, id_of
 from agui_host.protocol.errors import BadRequest, HostError, Invalid
+from agui_host.protocol.wire.json_rpc import CODES, call_of, error_of, id_of
 
 
 @pytest.mark.parametrize(

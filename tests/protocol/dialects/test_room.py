@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from agui_host.protocol.dialects.ai_sdk.message import UIMessage
-from agui_host.protocol.dialects.ai_sdk.stream import Stream
-from agui_host.protocol.dialects.fold import Dialect
-from agui_host.protocol.dialects.mcp.result import CallResult
-from agui_host.protocol.dialects.openai.chat import ChatCompletion
-from agui_host.protocol.dialects.room import MOST_CHARACTERS, Room, newest, shortened
-from agui_host.protocol.dialects.table import DIALECTS
+from agui_host.dialects.ai_sdk.fold import Stream
+from agui_host.dialects.ai_sdk.message import UIMessage
+from agui_host.dialects.mcp.fold import CallResult
+from agui_host.dialects.openai.chat import ChatCompletion
+from agui_host.dialects.table import DIALECTS
+from agui_host.protocol.wire.fold import Dialect
+from agui_host.protocol.wire.room import MOST_CHARACTERS, Room, newest, shortened
 
 Event = dict[str, Any]
 LENGTH, PIECES = 250_000, 120

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from agui_host.dialects.mcp import rpc
+from agui_host.dialects.mcp.rpc import HeaderMismatch, Rpc, UnsupportedVersion
 from agui_host.errors import NotFound
-from agui_host.protocol.dialects import json_rpc
-from agui_host.protocol.dialects.mcp import rpc
-from agui_host.protocol.dialects.mcp.rpc import HeaderMismatch, Rpc, UnsupportedVersion
 from agui_host.protocol.errors import BadRequest, HostError, Invalid
+from agui_host.protocol.wire import json_rpc
 
 MODERN = rpc.MODERN[0]
 VERSION = f"{rpc.PREFIX}protocolVersion"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agui_host.protocol.dialects.server_sent import blocks
+from agui_host.protocol.wire.server_sent import blocks
 
 
 @pytest.mark.parametrize(

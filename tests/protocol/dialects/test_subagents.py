@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from agui_host.protocol.dialects.ai_sdk.stream import Stream
-from agui_host.protocol.dialects.fold import MOST_REPEATED
+from agui_host.dialects.ai_sdk.fold import Stream
 from agui_host.protocol.strict_json import dumps
+from agui_host.protocol.wire.fold import MOST_REPEATED
 
 
 def event(kind: str, **members: Any) -> dict[str, Any]:

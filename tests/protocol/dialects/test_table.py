@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from agui_host.protocol.dialects.fold import PLACES, numbered
-from agui_host.protocol.dialects.table import CARRIERS, DIALECTS, Entry
+from agui_host.dialects.table import CARRIERS, DIALECTS, Entry
 from agui_host.protocol.encoding import encode
 from agui_host.protocol.schema import EVENTS, TERMINAL
+from agui_host.protocol.wire.fold import PLACES, numbered
 from tests.house.repository import ROOT
 from tests.protocol.logs import expanded, threads
 

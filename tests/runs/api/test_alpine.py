@@ -9,9 +9,9 @@ import pytest
 from pytest_django import Settings
 
 from agui_host.backends.postgres.bridge import db
+from agui_host.dialects.alpine.schema import problem
 from agui_host.embedded.management.commands.up import Command
 from agui_host.embedded.management.commands.up import alpine as variables
-from agui_host.protocol.dialects.alpine_schema import problem
 from agui_host.runtimes.models import Agent
 from agui_host.web.asgi import application
 from events.writer import JournalWriter
@@ -216,7 +216,7 @@ class TestStream:
         self, cast: Cast, live: LiveRun, settings: Settings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(
-            "agui_host.web.consumers.dialects.alpine.problem",
+            "agui_host.dialects.alpine.endpoints.problem",
             lambda frame: "no" if "value" in frame else None,
         )
         await live.end()

@@ -20,7 +20,10 @@ STARTING = {
     inspect.unwrap(function)
     for function in (start.start_run, start.answer, lifecycle.start, lifecycle.start_at_once)
 }
-ROOMS = ("agui_project.", "agui_host.dashboard.", "runs.", "agui_host.teams.", "agui_host.web.")
+ROOMS = (
+    "agui_project.", "agui_host.dashboard.", "agui_host.dialects.", "runs.", "agui_host.teams.",
+    "agui_host.web.",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,10 @@ from a2a.utils.errors import InvalidParamsError, TaskNotFoundError
 from a2a.utils.proto_utils import parse_lenient
 
 from agui_host.backends.postgres.bridge import db
+from agui_host.dialects.a2a import push_verbs as a2a_push
 from agui_host.protocol.input.run_agent_input import OnBusy
 from agui_host.runtimes.models import Agent
 from events.writer import JournalWriter
-from runs.access.dialects import a2a_push
 from runs.models import Run, Webhook
 from runs.models.webhook import Stop
 from tests.asgi import application, ask, ask_now

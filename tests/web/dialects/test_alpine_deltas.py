@@ -7,10 +7,10 @@ from uuid import uuid4
 
 from pytest_django import Settings
 
-from agui_host.protocol.dialects.alpine import Alpine
-from agui_host.protocol.dialects.alpine_schema import EXTENSIONS
+from agui_host.dialects.alpine.endpoints import Teller
+from agui_host.dialects.alpine.fold import Alpine
+from agui_host.dialects.alpine.schema import EXTENSIONS
 from agui_host.protocol.encoding import encode
-from agui_host.web.consumers.dialects.alpine import Teller
 from events.frames import Frames
 
 RUN: Any = SimpleNamespace(pk=uuid4())

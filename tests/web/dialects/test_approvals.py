@@ -8,9 +8,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from agui_host.backends.postgres.bridge import db
+from agui_host.dialects import chats
 from agui_host.protocol.errors import Invalid
 from agui_host.runtimes.models import Agent
-from runs.access.dialects import chats
 from runs.models import Run
 from tests.asgi import ask
 from tests.cast import Cast

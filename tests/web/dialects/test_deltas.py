@@ -5,17 +5,19 @@ from typing import Any
 
 import pytest
 
-from agui_host.protocol.dialects.a2a.task import Task
-from agui_host.protocol.dialects.ai_sdk.stream import Stream
-from agui_host.protocol.dialects.deltas import Framing
-from agui_host.protocol.dialects.fold import Dialect, Event, numbered
-from agui_host.protocol.dialects.mcp.result import CallResult
-from agui_host.protocol.dialects.openai.chat import ChatCompletion
-from agui_host.protocol.dialects.openai.responses import Responses
+from agui_host.dialects.a2a import endpoints as a2a
+from agui_host.dialects.a2a.fold import Task
+from agui_host.dialects.ai_sdk import endpoints as ai_sdk
+from agui_host.dialects.ai_sdk.fold import Stream
+from agui_host.dialects.mcp.fold import CallResult
+from agui_host.dialects.openai import endpoints as openai
+from agui_host.dialects.openai.chat import ChatCompletion
+from agui_host.dialects.openai.responses import Responses
+from agui_host.dialects.teller import Teller
 from agui_host.protocol.encoding import delta_of, encode
+from agui_host.protocol.wire.deltas import Framing
+from agui_host.protocol.wire.fold import Dialect, Event, numbered
 from agui_host.web import sse
-from agui_host.web.consumers.dialects import a2a, ai_sdk, openai
-from agui_host.web.consumers.dialects.teller import Teller
 from events.frames import Frames
 
 Make = Callable[[str], Dialect]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agui_host.backends.postgres.bridge import db
-from agui_host.protocol.dialects.room import MOST_CHARACTERS
+from agui_host.protocol.wire.room import MOST_CHARACTERS
 from runs.models import Run
 from tests.asgi import ask
 from tests.cast import Cast, Register, perform, start

@@ -7,8 +7,8 @@ from uuid import UUID
 import pytest
 
 from agui_host.backends.postgres.bridge import db
-from agui_host.protocol.dialects.fold import Event, Frame
-from agui_host.web.consumers.dialects import waiting
+from agui_host.dialects import waiting
+from agui_host.protocol.wire.fold import Event, Frame
 from events import journal
 from events.hub import hub
 from events.journal import STRETCH_EVENTS

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from agui_host.protocol.dialects.mcp import forms
+from agui_host.dialects.mcp import forms
 from agui_host.runtimes.models import Agent
 from runs.models import Run, Thread
 from tests.asgi import ask_now

@@ -8,9 +8,9 @@ import pytest
 from pytest_django import Settings
 
 from agui_host.backends.postgres.bridge import db
+from agui_host.dialects.mcp import stream as mcp_stream
 from agui_host.runtimes import registry
 from agui_host.runtimes.models import Agent
-from agui_host.web.consumers.dialects import mcp_stream
 from events.writer import JournalWriter
 from runs.models import Run
 from tests.asgi import Exchange, ask, ask_now
@@ -123,7 +123,7 @@ def test_lists(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert ask_for("prompts/list")["result"]["prompts"] == []
     assert ask_for("prompts/get", name="x")["error"]["code"] == -32602
-    monkeypatch.setattr("runs.access.dialects.mcp.MOST_RESOURCES", 2)
+    monkeypatch.setattr("agui_host.dialects.mcp.verbs.MOST_RESOURCES", 2)
     runs = [start(cast.alice) for _ in range(3)]
     page = ask_for("resources/list")["result"]
     assert [row["name"] for row in page["resources"]] == [str(run.pk) for run in runs[:0:-1]]

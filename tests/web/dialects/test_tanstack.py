@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agui_host.backends.postgres.bridge import db
-from agui_host.protocol.dialects.tanstack import BINDING
+from agui_host.dialects.tanstack.wire import BINDING
 from events.writer import JournalWriter
 from runs.models import Run
 from tests.asgi import Answer, Exchange, ask, ask_now, events_of

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from agui_host.backends.held import Held, Hold
 from agui_host.backends.postgres.bridge import db, db_read
+from agui_host.dialects.tanstack.wire import LINES
 from agui_host.errors import MethodNotAllowed
-from agui_host.protocol.dialects.tanstack import LINES
 from agui_host.protocol.errors import Invalid
 from agui_host.protocol.views.alone import Alone
 from agui_host.teams.authentication import Principal

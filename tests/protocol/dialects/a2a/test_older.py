@@ -4,7 +4,7 @@ from typing import Any
 
 from a2a.compat.v0_3 import types
 
-from agui_host.protocol.dialects.a2a import older
+from agui_host.dialects.a2a import older
 
 WHERE = {"taskId": "t", "contextId": "c"}
 PARTS = [

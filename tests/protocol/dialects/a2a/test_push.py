@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agui_host.protocol.dialects.a2a.push import LONGEST_NAME, LONGEST_URL, PushConfig, read
+from agui_host.dialects.a2a.push import LONGEST_NAME, LONGEST_URL, PushConfig, read
 from agui_host.protocol.errors import BadRequest, Invalid
 
 URL = "https://client.example/hook"

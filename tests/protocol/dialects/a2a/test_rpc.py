@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agui_host.protocol.dialects.a2a.rpc import METHODS, OLDER, read_rpc
+from agui_host.dialects.a2a.rpc import METHODS, OLDER, read_rpc
 from agui_host.protocol.errors import Invalid
 
 MESSAGE = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "Hi."}]}

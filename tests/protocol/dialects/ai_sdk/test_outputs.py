@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agui_host.protocol.dialects.ai_sdk.stream import Stream
+from agui_host.dialects.ai_sdk.fold import Stream
 
 
 @pytest.mark.parametrize(

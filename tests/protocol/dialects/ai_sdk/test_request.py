@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agui_host.protocol.dialects.ai_sdk.request import read
+from agui_host.dialects.ai_sdk.request import read
 from agui_host.protocol.errors import HostError, Invalid
 
 HI = {"id": "u", "role": "user", "parts": [{"type": "text", "text": "hi"}]}

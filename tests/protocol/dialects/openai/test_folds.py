@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from agui_host.protocol.dialects.openai.chat import ChatCompletion
-from agui_host.protocol.dialects.openai.responses import Responses
+from agui_host.dialects.openai.chat import ChatCompletion
+from agui_host.dialects.openai.responses import Responses
 
 Json = dict[str, Any]
 TOOLS = [{"name": "ask", "description": "", "parameters": {}}]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agui_host.protocol.dialects.openai.items import (
+from agui_host.dialects.openai.items import (
     approval,
     chat_usage,
     client_call,

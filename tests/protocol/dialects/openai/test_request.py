@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agui_host.protocol.dialects.openai.request import read_chat, read_response
+from agui_host.dialects.openai.request import read_chat, read_response
 from agui_host.protocol.errors import BadRequest, HostError
 
 MODEL = {"model": "echo"}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agui_host.protocol.dialects.openai.turns import Request, continued, digests, is_same, is_task
+from agui_host.dialects.openai.turns import Request, continued, digests, is_same, is_task
 
 Json = dict[str, Any]
 

@@ -6,9 +6,9 @@ import pytest
 
 from agui_host.backends import work
 from agui_host.backends.postgres.bridge import db
-from agui_host.protocol.dialects.ai_sdk import request
+from agui_host.dialects.ai_sdk import request, ui_messages
+from agui_host.dialects.ai_sdk import verbs as chat_starts
 from agui_host.runtimes.models import Agent
-from runs.access.dialects import chat_starts, ui_messages
 from runs.lifecycle import history
 from runs.models import Run, Thread
 from tests.asgi import ask

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from agui_host.backends.postgres.bridge import db
-from agui_host.protocol.dialects.ai_sdk.message import UIMessage
-from agui_host.web.consumers.dialects import ai_sdk
-from runs.access.dialects import chats, resumes, ui_messages
+from agui_host.dialects import chats
+from agui_host.dialects.ai_sdk import endpoints as ai_sdk
+from agui_host.dialects.ai_sdk import resumes, ui_messages
+from agui_host.dialects.ai_sdk.message import UIMessage
 from runs.lifecycle import turns
 from runs.models import Run
 from tests.asgi import Exchange, ask

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agui_host.backends.postgres.bridge import db
-from agui_host.web.consumers.dialects import leaving
+from agui_host.dialects.openai import leaving
 from events.hub import Hub, hub
 from runs.models import Run
 from tests.asgi import Exchange

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from agui_host.protocol.dialects.ai_sdk import request as chat_request
-from agui_host.protocol.dialects.openai.request import read_chat
-from runs.access.dialects import chat_starts, completions
+from agui_host.dialects.ai_sdk import request as chat_request
+from agui_host.dialects.ai_sdk import verbs as chat_starts
+from agui_host.dialects.openai import completions
+from agui_host.dialects.openai.request import read_chat
 from runs.lifecycle.lifecycle import ThreadBusy
 from runs.models import Run, Status
 from tests.cast import Actor, Cast

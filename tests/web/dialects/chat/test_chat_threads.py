@@ -7,8 +7,8 @@ import pytest
 from django.conf import LazySettings
 
 from agui_host.backends.postgres.bridge import db
-from agui_host.protocol.dialects.openai.request import read_chat, thread_named
-from runs.access.dialects import completions
+from agui_host.dialects.openai import completions
+from agui_host.dialects.openai.request import read_chat, thread_named
 from runs.lifecycle import history
 from runs.models import Run, Thread, Visibility
 from tests.asgi import ask

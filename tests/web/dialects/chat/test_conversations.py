@@ -6,9 +6,9 @@ import pytest
 
 from agui_host.backends import work
 from agui_host.backends.postgres.bridge import db
-from agui_host.protocol.dialects import room
+from agui_host.dialects.openai import conversations
+from agui_host.protocol.wire import room
 from agui_host.teams.models import Team, TeamLimits
-from runs.access.dialects import conversations
 from runs.models import Run, TeamUsage, Thread
 from tests.asgi import ask, ask_now
 from tests.cast import Cast, perform, start

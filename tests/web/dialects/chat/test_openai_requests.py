@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from agui_host.protocol.dialects.fold import PLACES
-from agui_host.protocol.dialects.openai.responses import PREFIX
+from agui_host.dialects.openai.responses import PREFIX
+from agui_host.protocol.wire.fold import PLACES
 from runs.models import Run, Thread
 from tests.asgi import ask_now
 from tests.cast import Cast, start
