@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 
 from agui_host.dialects import chats, tasks
 from agui_host.dialects.a2a.fold import Task
+from agui_host.dialects.a2a.push_messages import STATES
 from agui_host.dialects.a2a.request import SendRequest
 from agui_host.protocol.errors import BadRequest, Invalid
 from agui_host.protocol.input.numbers import whole
@@ -23,7 +24,6 @@ from agui_host.teams.authentication import Principal
 from agui_project import cli
 from runs.access import access, start
 from runs.lifecycle import lifecycle, turns
-from runs.lifecycle.webhooks.pushes import STATES
 from runs.models import ACTIVE, Run, Status, without_bodies
 
 Json = dict[str, Any]

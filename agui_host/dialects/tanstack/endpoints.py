@@ -6,14 +6,16 @@ Its POST is that of every client of AG-UI (``agui_host/web/consumers/agui.py``).
 from agui_host.backends.postgres.bridge import db, db_read
 from agui_host.dialects.tanstack import verbs as tanstack
 from agui_host.dialects.tanstack import wire as format
-from agui_host.protocol.encoding import text_bytes
+from agui_host.protocol.encoding import NDJSON, text_bytes
 from agui_host.protocol.errors import BadRequest, HostError
+from agui_host.protocol.schema import PROTOCOL_VERSION
 from agui_host.protocol.strict_json import dumps
 from agui_host.protocol.views import raw
 from agui_host.teams.authentication import Principal
 from agui_host.web import sse
 from agui_host.web.asgi_http import Request, answer_json, endpoint
 from agui_host.web.consumers import arriving
+from agui_host.web.consumers.agui import LogForm
 from agui_host.web.consumers.opening import opened
 from agui_host.web.consumers.stream import Logs, stream_run
 from agui_host.web.scope import Send
@@ -26,7 +28,7 @@ from runs.models import Run
 def wants_lines(request: Request) -> bool:
     """Whether the client reads lines of JSON, and no server-sent events."""
     accept = request.headers.get("accept", "").lower()
-    return format.LINES in accept and "text/event-stream" not in accept
+    return NDJSON in accept and "text/event-stream" not in accept
 
 
 def is_tanstack(request: Request) -> bool:
@@ -46,11 +48,14 @@ LINES = sse.LINES._replace(reset=_line_of_reset)
 EVENTS = sse.EVENTS._replace(reset=_event_of_reset)
 
 
-def framing(request: Request, *, with_raw: bool) -> tuple[sse.View | None, sse.Wire]:
-    """How the client gets a log; the view is None for server-sent events, as everyone has them."""
+def form_of(request: Request, with_raw: bool) -> LogForm:
+    """How the client gets a log: as lines, or as server-sent events with its form of a reset."""
+    declared = PROTOCOL_VERSION if is_tanstack(request) else None
     if wants_lines(request):
-        return (lines if with_raw else rawless_lines), LINES
-    return None, EVENTS if request.scope["method"] == "GET" or is_tanstack(request) else sse.EVENTS
+        view = lines if with_raw else rawless_lines
+        return LogForm(view, LINES, format.prelude_lines, declared)
+    own_reset = request.scope["method"] == "GET" or declared is not None
+    return LogForm(None, EVENTS if own_reset else sse.EVENTS, declared=declared)
 
 
 def lines(batch: Frames) -> bytes:
@@ -90,7 +95,7 @@ _NO_STORE = {"cache-control": "no-store"}
 async def _replay(request: Request, send: Send, principal: Principal, slug: str) -> None:
     cursor = tanstack.position(request.headers, request.query.get("offset", "-1"))
     with_raw = cursors.raw(request.query)
-    view, framed = framing(request, with_raw=with_raw)
+    form = form_of(request, with_raw)
     run: Run = await db(tanstack.named, principal, slug, request.query["runId"])
     after = cursors.place(run, cursor)
     async with opened(principal):
@@ -101,6 +106,6 @@ async def _replay(request: Request, send: Send, principal: Principal, slug: str)
             Logs.of(principal, run),
             cut=Cut(after, b""),
             raw=with_raw,
-            view=view,
-            wire=framed,
+            view=form.view,
+            wire=form.wire,
         )

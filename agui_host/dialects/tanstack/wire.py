@@ -14,7 +14,6 @@ from agui_host.protocol.wire.server_sent import blocks
 
 Json = dict[str, Any]
 
-LINES = "application/x-ndjson"
 BINDING = "tanstack:interruptBinding"
 
 

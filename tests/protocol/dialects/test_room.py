@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from agui_host import dialects
 from agui_host.dialects.ai_sdk.fold import Stream
 from agui_host.dialects.ai_sdk.message import UIMessage
 from agui_host.dialects.mcp.fold import CallResult
 from agui_host.dialects.openai.chat import ChatCompletion
-from agui_host.dialects.table import DIALECTS
 from agui_host.protocol.wire.fold import Dialect
 from agui_host.protocol.wire.room import MOST_CHARACTERS, Room, newest, shortened
 
@@ -59,7 +59,10 @@ class Hydrated:
         return [{"type": "whole", **self.message.wire()}] if event["type"] == END["type"] else []
 
 
-FOLDS = {**{entry.name: entry.fold for entry in DIALECTS}, "AI SDK, messages": Hydrated}
+READERS = [reader for format in dialects.formats() for reader in format.readers]
+READERS = [reader for format in dialects.formats() for reader in format.readers]
+FOLDS = {reader.name: reader.fold for reader in READERS if reader.fold is not None}
+FOLDS["AI SDK, messages"] = Hydrated
 
 
 @pytest.mark.parametrize("name", FOLDS)
