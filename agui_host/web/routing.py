@@ -21,6 +21,7 @@ from agui_host.web.addresses.route import (
     OPERATOR,
     PIECES,
     Route,
+    is_any,
     is_get,
     is_post,
     wants_event_stream,
@@ -120,7 +121,7 @@ def kind_of(patterns: Sequence[Any], scope: Scope) -> Kind:
         getattr(each, ROUTES) for each in patterns if each.pattern.match(address)
     )
     for route in choices:
-        if route.answers(scope):
+        if route.when(scope):
             return route.post
     try:
         return kinds.kind_of(resolve(scope["path"]).func)
@@ -140,7 +141,7 @@ def in_pieces(patterns: Sequence[Any]) -> Callable[[Scope], bool]:
     def reads(scope: Scope) -> bool:
         address = scope["path"].removeprefix("/")
         return any(
-            pattern.match(address) is not None and route.answers(scope)
+            pattern.match(address) is not None and route.when(scope)
             for pattern, route in reading
         )
 
@@ -156,11 +157,11 @@ def _pattern(address: str, app: App, choices: Sequence[Route]) -> Any:
 
 def _first_of(choices: Sequence[Route], django: App) -> App:
     """The app of the first route that answers a request; Django, if there is none."""
-    if choices[0].when is None:
+    if choices[0].when is is_any:
         return choices[0].app
 
     async def chosen(scope: Scope, receive: Receive, send: Send) -> None:
-        app = next((route.app for route in choices if route.answers(scope)), django)
+        app = next((route.app for route in choices if route.when(scope)), django)
         await app(scope, receive, send)
 
     return chosen

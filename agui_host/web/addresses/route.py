@@ -28,24 +28,8 @@ AGENT = r"^(?:api/)?agui/agent/(?P<slug>[-\w]+)"
 """The addresses of one agent in AG-UI, of which TanStack AI's client uses some as well."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Route:
-    """``address``: as Django's ``path``, or as ``re_path`` if it begins with ``^``.
-
-    ``post``: the kind of a POST for the gate. ``when``: the requests that ``app`` answers; the next
-    route of that address answers others, or Django.
-    """
-
-    address: str
-    app: App
-    post: Kind = WRITE
-    when: Callable[[Scope], bool] | None = None
-    callers: Callers = CALLER
-    body: Body = WHOLE
-
-    def answers(self, scope: Scope) -> bool:
-        """Whether a request to its address is one for its app."""
-        return self.when is None or self.when(scope)
+def is_any(scope: Scope) -> bool:
+    return True
 
 
 def is_post(scope: Scope) -> bool:
@@ -59,3 +43,19 @@ def is_get(scope: Scope) -> bool:
 def wants_event_stream(scope: Scope) -> bool:
     accept = b",".join(value for name, value in scope["headers"] if name == b"accept")
     return scope["method"] == "GET" and b"text/event-stream" in accept.lower()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route:
+    """``address``: as Django's ``path``, or as ``re_path`` if it begins with ``^``.
+
+    ``post``: the kind of a POST for the gate. ``when``: the requests that ``app`` answers; the next
+    route of that address answers others, or Django.
+    """
+
+    address: str
+    app: App
+    post: Kind = WRITE
+    when: Callable[[Scope], bool] = is_any
+    callers: Callers = CALLER
+    body: Body = WHOLE

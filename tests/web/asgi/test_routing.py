@@ -15,7 +15,7 @@ from agui_host.web.asgi import router
 from agui_host.web.host_socket.methods import METHODS
 from runs.access import start
 from runs.lifecycle import lifecycle
-from tests.tenancy.doors import ASGI, DJANGO
+from tests.tenancy.doors import ASGI
 
 ID = "01890000-0000-7000-8000-000000000000"
 ROUTES = router.routes
@@ -140,8 +140,7 @@ def test_each_request_of_the_socket_that_can_start_a_run_declares_it() -> None:
 
 def test_each_route_declares_who_is_answered() -> None:
     """A request without credentials gets 401 where the route expects a caller."""
-    doors = ASGI | DJANGO
     for route in routing.routes():
-        codes = {method: code.nobody for method, code in doors[route.address].answers.items()}
+        codes = {method: code.nobody for method, code in ASGI[route.address].answers.items()}
         expected = {"GET", "POST", "DELETE"} & codes.keys()
         assert (route.callers == CALLER) == all(codes[each] == 401 for each in expected), codes
