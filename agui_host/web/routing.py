@@ -141,8 +141,7 @@ def in_pieces(patterns: Sequence[Any]) -> Callable[[Scope], bool]:
     def reads(scope: Scope) -> bool:
         address = scope["path"].removeprefix("/")
         return any(
-            pattern.match(address) is not None and route.when(scope)
-            for pattern, route in reading
+            pattern.match(address) is not None and route.when(scope) for pattern, route in reading
         )
 
     return reads

@@ -10,7 +10,9 @@ from agui_host.dialects.wire_format import Reader, WireFormat
 from agui_host.web.addresses.route import Route, wants_event_stream
 
 FORMAT = WireFormat(
-    readers=(Reader("Alpine", "GET /runs/{id}/events", "tests/runs/api/test_alpine.py", Alpine),),
+    readers=(
+        Reader("Alpine", "GET /runs/{id}/events", "tests/dialects/alpine/test_alpine.py", Alpine),
+    ),
     routes=(Route(address="runs/<uuid:run_id>/events", app=alpine, when=wants_event_stream),),
     views=(
         path("agents/run", AlpineRun.as_view(), name="alpine-run"),

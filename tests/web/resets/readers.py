@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from tests.web.dialects.test_repeated_starts import a2a, chat, mcp, native
+from tests.dialects.test_repeated_starts import a2a, chat, mcp, native
 from tests.web.resets.shapes import (
     Json,
     Read,

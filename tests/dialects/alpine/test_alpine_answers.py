@@ -10,7 +10,7 @@ from agui_host.backends.postgres.bridge import db
 from runs.models import Run
 from tests.asgi import ask
 from tests.cast import Actor, Cast, LiveRun, start
-from tests.runs.api.test_alpine import SSE, Named, live, named, read, stream_of
+from tests.dialects.alpine.test_alpine import SSE, Named, live, named, read, stream_of
 from tests.runs.asking import asked_again, asking
 
 __all__ = ["live"]

@@ -14,7 +14,7 @@ from events.writer import JournalWriter
 from runs.models import Run
 from tests.asgi import Exchange
 from tests.cast import Cast
-from tests.web.dialects.test_mcp_requests import HEAD, call
+from tests.dialects.mcp.test_mcp_requests import HEAD, call
 from tests.web.resets.rewinding import started
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -14,9 +14,9 @@ from agui_host.runtimes.models import Agent
 from runs.models import Run
 from tests.asgi import ask
 from tests.cast import Cast
+from tests.dialects.test_repeated_starts import FORMATS, a2a, mcp, started
 from tests.protocol.questions.shapes import AG2, ONE, Wire, langchain
 from tests.runs.asking import interrupted
-from tests.web.dialects.test_repeated_starts import FORMATS, a2a, mcp, started
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -14,7 +14,7 @@ from agui_host.protocol.fold.outline import Outline
 from agui_host.protocol.intake.intake import Intake
 from agui_host.protocol.views.corrected import Corrected, Corrections
 from runs.lifecycle.words.contents import _Spoken
-from tests.protocol.dialects.forms import RUN, USER, Event, folded
+from tests.dialects.folds.forms import RUN, USER, Event, folded
 
 ROW = ("kind", "id", "parent", "lane", "name", "status", "gist", "of_input")
 

@@ -15,7 +15,7 @@ from events.writer import JournalWriter
 from runs.models import Run
 from tests.asgi import Exchange, ask, ask_now
 from tests.cast import Cast, start
-from tests.web.dialects.test_mcp_requests import HEAD, MODERN, call
+from tests.dialects.mcp.test_mcp_requests import HEAD, MODERN, call
 from tests.web.resets.rewinding import started
 from tests.web.test_streams import revoke
 

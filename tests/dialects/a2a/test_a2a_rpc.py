@@ -11,7 +11,7 @@ from events.writer import JournalWriter
 from runs.models import Run, Thread
 from tests.asgi import Exchange, ask_now
 from tests.cast import Cast, start
-from tests.web.dialects.test_a2a_requests import BODIES
+from tests.dialects.a2a.test_a2a_requests import BODIES
 from tests.web.resets.rewinding import started
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -1,6 +1,6 @@
 """What holds for every dialect: docs/dialects.md has their frames for each event; any log fits.
 
-``python -m tests.protocol.dialects.test_table`` prints the matrix of that page.
+``python -m tests.dialects.folds.test_table`` prints the matrix of that page.
 """
 
 import json

@@ -10,16 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.protocol.dialects.forms import (
-    SECRET,
-    Event,
-    answers,
-    folded,
-    log,
-    snapshot,
-    streamed,
-)
-from tests.protocol.dialects.readers import READERS
+from tests.dialects.folds.forms import SECRET, Event, answers, folded, log, snapshot, streamed
+from tests.dialects.folds.readers import READERS
 from tests.protocol.legal import THOROUGH
 
 MANY = int(os.environ.get("FORM_EXAMPLES", "10000"))
