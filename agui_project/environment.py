@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from django.core.exceptions import ImproperlyConfigured
 
-from agui_host.protocol.dialects import durations
+from agui_host.protocol.wire import durations
 
 T = TypeVar("T")
 Rule = Callable[[str], object]

@@ -5,15 +5,11 @@ from django.urls import include, path
 
 from agui_host.web.health import ready
 from agui_project.api_docs import ApiDocs, Description
-from runs.api.alpine import AlpineAnswer, AlpineRun
 
 urlpatterns = [
     path("api/v1/", include("runs.api.urls")),
     path("api/v1/", include("agui_host.teams.api.urls")),
-    path("", include("runs.api.copilotkit.urls")),
-    path("", include("runs.api.dialects.urls")),
-    path("agents/run", AlpineRun.as_view(), name="alpine-run"),
-    path("agents/answer", AlpineAnswer.as_view(), name="alpine-answer"),
+    path("", include("agui_host.dialects.urls")),
     path("api/schema/", Description.as_view(), name="schema"),
     path("api/docs/", ApiDocs.as_view(url_name="schema"), name="docs"),
     path("admin/", admin.site.urls),

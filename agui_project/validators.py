@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from environ import Env
 
-from agui_host.protocol.dialects import durations
+from agui_host.protocol.wire import durations
 from agui_host.security.addresses import Allowed
 
 SHORTEST_KEY = 32

@@ -22,6 +22,7 @@ PARTS = {
     "agui_project.urls": "agui_project: urls",
     **{f"agui_project.{name}": "agui_project: settings, cli" for name in STARTING},
     "embedded.management": "embedded: commands",
+    **{f"web.{name}": "web: routing" for name in ("application", "asgi", "description", "routing")},
 }
 """What of a room lies on another floor than the rest of it."""
 

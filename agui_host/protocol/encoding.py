@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 from agui_host.protocol.part_kinds import STREAMED
 from agui_host.protocol.strict_json import dumps
 
+NDJSON = "application/x-ndjson"
+"""The media type of events as lines."""
+
 _LINE_BREAKS = re.compile("[\x85\u2028\u2029]")
 """What Python's ``splitlines`` takes for line breaks; many clients split a stream with it."""
 

@@ -62,7 +62,7 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
 tracing.begin("web", cli.version())
 router = routing.http(Whole(django))
 kind_of = partial(routing.kind_of, router.routes)
-inner = Alive(RefuseNul(Bodies(Gated(router, kind_of), routing.streams_its_body)))
+inner = Alive(RefuseNul(Bodies(Gated(router, kind_of), routing.in_pieces(router.routes))))
 compressed = Compressed(traced(inner, router.routes))
 answered = RequestId(Cors(StaticFiles(PrivateAnswers(compressed))))
 application = ProtocolTypeRouter(

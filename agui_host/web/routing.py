@@ -1,36 +1,34 @@
 """Chooses the app that answers, by method, path and Accept; nothing else does so.
 
-Each route declares the kind of its POST for the gate: START, WRITE or JOIN; AS_DJANGO where Django
-answers it, whose views declare theirs (``agui_host/kinds.py``).
+The routes are those below and those of the dialects; Django answers all other requests. A route
+declares the kind of its POST for the gate; Django's views declare theirs (``agui_host/kinds.py``).
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 from channels.routing import URLRouter
 from django.urls import Resolver404, path, re_path, resolve
 
-from agui_host import kinds
+from agui_host import dialects, kinds
+from agui_host.dialects.tanstack.endpoints import form_of
 from agui_host.errors import NotFound
 from agui_host.kinds import JOIN, READ, START, WRITE, Kind
+from agui_host.web.addresses.route import (
+    AGENT,
+    ANYONE,
+    LINK,
+    OPERATOR,
+    PIECES,
+    Route,
+    is_any,
+    is_get,
+    is_post,
+    wants_event_stream,
+)
 from agui_host.web.asgi_http import close_socket
 from agui_host.web.consumers.agui import agui
 from agui_host.web.consumers.connect import connect
-from agui_host.web.consumers.dialects import (
-    a2a,
-    a2a_push,
-    a2a_rpc,
-    ai_sdk,
-    conversations,
-    mcp,
-    openai,
-)
-from agui_host.web.consumers.dialects.alpine import alpine
-from agui_host.web.consumers.dialects.intelligence import intelligence_connect, intelligence_run
-from agui_host.web.consumers.dialects.intelligence_socket import intelligence_socket
-from agui_host.web.consumers.dialects.resources import Handle
-from agui_host.web.consumers.dialects.tanstack import tanstack_read
-from agui_host.web.consumers.durable_streams import durable_stream
 from agui_host.web.consumers.events import events
 from agui_host.web.consumers.export.exports import export
 from agui_host.web.consumers.files.content import content
@@ -38,113 +36,79 @@ from agui_host.web.consumers.files.upload import upload
 from agui_host.web.consumers.metrics import metrics_page
 from agui_host.web.consumers.shared import shared_events
 from agui_host.web.consumers.socket import run_socket
-from agui_host.web.consumers.tanstack_socket import tanstack_socket
 from agui_host.web.consumers.wait import start_and_wait
 from agui_host.web.host_socket.socket import host_socket
 from agui_host.web.middleware.answer_cache import AnswerCache
 from agui_host.web.scope import App, Receive, Scope, Send, headers_of
 
-Choice = Callable[[Scope], bool]
-AS_DJANGO = "as django"
-POST_KIND = "agui_post_kind"
-"""The attribute of a route that holds the kind of its POST."""
-
-
-# Django's ``path`` is typed for views; Channels' router takes ASGI apps in their place.
 Endpoint = Any
+"""Django's ``path`` is typed for views; Channels' router takes ASGI apps in their place."""
+ROUTES = "agui_routes"
+"""The attribute of a pattern of the router that holds its routes."""
+
+
+def _posts_and_waits(scope: Scope) -> bool:
+    query = scope.get("query_string", b"").split(b"&")
+    return is_post(scope) and any(part.startswith(b"wait=") for part in query)
+
+
+agui_stream = agui(form_of)
+RUN = "api/v1/runs/<uuid:run_id>"
+HOST = (
+    Route(address="^(?:api/)?agui/?$", app=agui_stream, post=START, when=is_post),
+    Route(address=AGENT + "/run/?$", app=agui_stream, post=START, when=is_post),
+    # A reloaded front end reads its thread by POST.
+    Route(address=AGENT + "/connect/?$", app=connect, post=JOIN, when=is_post),
+    Route(address="^$", app=agui_stream, post=START, when=is_post),
+    Route(address=f"{RUN}/events", app=events, when=wants_event_stream),
+    Route(address=f"{RUN}/export", app=export),
+    Route(
+        address="shared/<str:token>/runs/<uuid:run_id>/events",
+        app=shared_events,
+        when=is_get,
+        callers=LINK,
+    ),
+    Route(address="api/v1/files", app=upload, when=is_post, body=PIECES),
+    Route(address="api/v1/files/<uuid:file_id>/content", app=content),
+    Route(address="metrics", app=metrics_page, callers=OPERATOR),
+    Route(address="api/v1/runs", app=start_and_wait, post=START, when=_posts_and_waits),
+)
+SOCKETS = (
+    Route(address="ws/", app=host_socket),
+    Route(address="ws/runs/<uuid:run_id>/", app=run_socket),
+)
+
+
+def routes() -> tuple[Route, ...]:
+    """All routes, those of the dialects last."""
+    return (*HOST, *(route for format in dialects.formats() for route in format.routes))
+
+
+def sockets() -> tuple[Route, ...]:
+    """All addresses of WebSockets."""
+    return (*SOCKETS, *(socket for format in dialects.formats() for socket in format.sockets))
 
 
 def http(django: Endpoint) -> Endpoint:
     """The HTTP side: streams go to consumers, everything else to Django."""
-    post = _when(_is_post, agui, otherwise=django)
-    read = _when(_is_get, tanstack_read, otherwise=django)
-    stream: Endpoint = durable_stream
-    file: Endpoint = export
-    uploaded: Endpoint = content
-    metrics: Endpoint = metrics_page
-    description: Endpoint = AnswerCache(django)
-    return URLRouter(
-        [
-            _route(START, re_path(r"^(?:api/)?agui/?$", post)),
-            _route(
-                START,
-                re_path(
-                    r"^(?:api/)?agui/agent/(?P<slug>[-\w]+)/run/?$",
-                    _when(_is_post, agui, otherwise=read),
-                ),
-            ),
-            _route(
-                JOIN,  # A reloaded front end reads its thread by POST.
-                re_path(
-                    r"^(?:api/)?agui/agent/(?P<slug>[-\w]+)/connect/?$",
-                    _when(_is_post, connect, otherwise=django),
-                ),
-            ),
-            *_intelligence(django),
-            _route(START, re_path(r"^$", post)),
-            _route(
-                AS_DJANGO,
-                path(
-                    "api/v1/runs/<uuid:run_id>/events",
-                    _when(_wants_event_stream, events, otherwise=django),
-                ),
-            ),
-            _route(WRITE, path("api/v1/runs/<uuid:run_id>/stream", stream)),
-            _route(WRITE, path("api/v1/runs/<uuid:run_id>/export", file)),
-            _route(
-                AS_DJANGO,
-                path(
-                    "runs/<uuid:run_id>/events",
-                    _when(_wants_event_stream, alpine, otherwise=django),
-                ),
-            ),
-            _route(
-                AS_DJANGO,
-                path(
-                    "shared/<str:token>/runs/<uuid:run_id>/events",
-                    _when(_is_get, shared_events, otherwise=django),
-                ),
-            ),
-            _route(
-                START,
-                re_path(
-                    r"^api/chat/(?P<slug>[-\w]+)/?$", _when(_is_post, ai_sdk.chat, otherwise=django)
-                ),
-            ),
-            _route(
-                AS_DJANGO,
-                re_path(
-                    r"^api/chat/(?P<slug>[-\w]+)/(?P<chat>.+)/stream/?$",
-                    _when(_is_get, ai_sdk.chat_stream, otherwise=django),
-                ),
-            ),
-            *_openai(),
-            *_a2a(),
-            _route(START, re_path(r"^mcp/?$", cast(Endpoint, mcp.endpoint_of_mcp))),
-            *(
-                _route(
-                    WRITE,
-                    path(
-                        f".well-known/oauth-protected-resource{end}",
-                        cast(Endpoint, mcp.protected_resource),
-                    ),
-                )
-                for end in ("", "/mcp")
-            ),
-            _route(WRITE, path("api/v1/files", _when(_is_post, upload, otherwise=django))),
-            _route(WRITE, path("api/v1/files/<uuid:file_id>/content", uploaded)),
-            _route(WRITE, path("metrics", metrics)),
-            _route(WRITE, path("api/schema/", description)),
-            _route(
-                START,
-                path("api/v1/runs", _when(_posts_and_waits, start_and_wait, otherwise=django)),
-            ),
-            _route(AS_DJANGO, re_path(r"", django)),
-        ]
-    )
+    description = Route(address="api/schema/", app=AnswerCache(django), callers=ANYONE)
+    by_address: dict[str, list[Route]] = {}
+    for route in (*routes(), description):
+        by_address.setdefault(route.address, []).append(route)
+    patterns = [
+        _pattern(address, _first_of(choices, django), choices)
+        for address, choices in by_address.items()
+    ]
+    return URLRouter([*patterns, _pattern("", django, [])])
 
 
-def kind_of(routes: Sequence[Any], scope: Scope) -> Kind:
+def websocket() -> Endpoint:
+    """The WebSocket side."""
+    patterns = [_pattern(socket.address, socket.app, [socket]) for socket in sockets()]
+    return URLRouter([*patterns, _pattern("", _no_such_socket, [])])
+
+
+def kind_of(patterns: Sequence[Any], scope: Scope) -> Kind:
     """The kind of a request, by the route that answers it."""
     if scope["type"] == "websocket":
         return JOIN
@@ -153,155 +117,53 @@ def kind_of(routes: Sequence[Any], scope: Scope) -> Kind:
     if scope["method"] != "POST":
         return WRITE
     address = scope["path"].removeprefix("/")
-    declared = next(
-        getattr(route, POST_KIND) for route in routes if route.pattern.match(address) is not None
+    choices: list[Route] = next(
+        getattr(each, ROUTES) for each in patterns if each.pattern.match(address)
     )
-    if declared != AS_DJANGO:
-        return cast(Kind, declared)
+    for route in choices:
+        if route.when(scope):
+            return route.post
     try:
         return kinds.kind_of(resolve(scope["path"]).func)
     except Resolver404:
         return WRITE
 
 
-def _route(kind: str, route: Any) -> Any:
-    """The route, with the kind of a POST to it."""
-    setattr(route, POST_KIND, kind)
-    return route
+def in_pieces(patterns: Sequence[Any]) -> Callable[[Scope], bool]:
+    """Whether the app of a request reads its body piece by piece, and bounds it itself."""
+    reading = [
+        (each.pattern, route)
+        for each in patterns
+        for route in getattr(each, ROUTES)
+        if route.body == PIECES
+    ]
 
-
-def _openai() -> list[Any]:
-    """OpenAI's API; unsupported parts are refused in its own shape."""
-    starting = {"responses", "chat/completions"}
-    named = "conversations/<str:conversation>"
-    resources: dict[str, dict[str, Handle]] = {
-        "responses": {"POST": openai.create},
-        "responses/<str:response>": {"GET": openai.retrieve, "DELETE": openai.delete},
-        "responses/<str:response>/cancel": {"POST": openai.cancel},
-        "responses/<str:response>/input_items": {"GET": openai.input_items},
-        "conversations": {"POST": conversations.create},
-        named: {
-            "GET": conversations.retrieve,
-            "POST": conversations.update,
-            "DELETE": conversations.delete,
-        },
-        f"{named}/items": {"GET": conversations.items, "POST": conversations.add},
-        f"{named}/items/<str:item>": {
-            "GET": conversations.item,
-            "DELETE": conversations.remove,
-        },
-        "chat/completions": {"POST": openai.complete},
-        "models": {"GET": openai.models},
-        "models/<str:slug>": {"GET": openai.model},
-    }
-    routes: list[Any] = [
-        _route(
-            START if address in starting else WRITE,
-            path(f"v1/{address}", cast(Endpoint, openai.resource(methods))),
+    def reads(scope: Scope) -> bool:
+        address = scope["path"].removeprefix("/")
+        return any(
+            pattern.match(address) is not None and route.when(scope) for pattern, route in reading
         )
-        for address, methods in resources.items()
-    ]
-    return [*routes, _route(WRITE, re_path(r"^v1/", cast(Endpoint, openai.nowhere)))]
+
+    return reads
 
 
-def _intelligence(django: Endpoint) -> list[Any]:
-    """CopilotKit's Intelligence runtime, whose events come through a channel."""
-    agent = r"^(?:api/)?agui/intelligence/agent/(?P<slug>[-\w]+)"
-    return [
-        _route(
-            START,
-            re_path(agent + r"/run/?$", _when(_is_post, intelligence_run, otherwise=django)),
-        ),
-        _route(
-            JOIN,
-            re_path(
-                agent + r"/connect/?$", _when(_is_post, intelligence_connect, otherwise=django)
-            ),
-        ),
-    ]
+def _pattern(address: str, app: App, choices: Sequence[Route]) -> Any:
+    make: Any = path if address and not address.startswith("^") else re_path
+    pattern = make(address, app)
+    setattr(pattern, ROUTES, choices)
+    return pattern
 
 
-def _a2a() -> list[Any]:
-    """A2A's API, for the team's default agent and below each agent."""
-    resources: dict[str, dict[str, Handle]] = {
-        "message:send": {"POST": a2a.send_message},
-        "message:stream": {"POST": a2a.stream_message},
-        "tasks": {"GET": a2a.tasks},
-        "tasks/<str:task>:subscribe": {"GET": a2a.subscribe, "POST": a2a.subscribe},
-        "tasks/<str:task>:cancel": {"POST": a2a.cancel},
-        "tasks/<str:task>/pushNotificationConfigs": {
-            "GET": a2a_push.listed,
-            "POST": a2a_push.create,
-        },
-        "tasks/<str:task>/pushNotificationConfigs/<str:name>": {
-            "GET": a2a_push.get,
-            "DELETE": a2a_push.delete,
-        },
-        "tasks/<str:task>": {"GET": a2a.get},
-        ".well-known/agent-card.json": {"GET": a2a.card},
-    }
-    posts = {"message:send": START, "message:stream": START, "tasks/<str:task>:subscribe": JOIN}
-    addresses = {
-        f"{root}/{address}": (methods, posts.get(address, WRITE))
-        for root in ("a2a", "a2a/<slug:slug>")
-        for address, methods in resources.items()
-    }
-    addresses[".well-known/agent-card.json"] = {"GET": a2a.card}, WRITE
-    routes: list[Any] = [
-        _route(kind, path(address, cast(Endpoint, a2a.resource(methods))))
-        for address, (methods, kind) in addresses.items()
-    ]
-    calls = cast(Endpoint, a2a_rpc.resource({"POST": a2a_rpc.call}))
-    routes += [_route(START, path(address, calls)) for address in ("a2a", "a2a/<slug:slug>")]
-    return [*routes, _route(WRITE, re_path(r"^a2a/", cast(Endpoint, a2a.nowhere)))]
+def _first_of(choices: Sequence[Route], django: App) -> App:
+    """The app of the first route that answers a request; Django, if there is none."""
+    if choices[0].when is is_any:
+        return choices[0].app
 
+    async def chosen(scope: Scope, receive: Receive, send: Send) -> None:
+        app = next((route.app for route in choices if route.when(scope)), django)
+        await app(scope, receive, send)
 
-def websocket() -> Endpoint:
-    """The WebSocket side."""
-    run: Endpoint = run_socket
-    host: Endpoint = host_socket
-    tanstack: Endpoint = tanstack_socket
-    intelligence: Endpoint = intelligence_socket
-    unknown: Endpoint = _no_such_socket
-    return URLRouter(
-        [
-            path("ws/", host),
-            path("ws/runs/<uuid:run_id>/", run),
-            re_path(r"^(?:api/)?agui/agent/(?P<slug>[-\w]+)/ws/?$", tanstack),
-            path("agui/intelligence/socket/websocket", intelligence),
-            re_path(r"", unknown),
-        ]
-    )
-
-
-def _when(choice: Choice, app: App, *, otherwise: App) -> Endpoint:
-    async def negotiated(scope: Scope, receive: Receive, send: Send) -> None:
-        await (app if choice(scope) else otherwise)(scope, receive, send)
-
-    return negotiated
-
-
-def streams_its_body(scope: Scope) -> bool:
-    """Whether the app reads the body piece by piece, and bounds it itself."""
-    return _is_post(scope) and scope["path"] == "/api/v1/files"
-
-
-def _is_post(scope: Scope) -> bool:
-    return bool(scope["method"] == "POST")
-
-
-def _is_get(scope: Scope) -> bool:
-    return bool(scope["method"] == "GET")
-
-
-def _wants_event_stream(scope: Scope) -> bool:
-    accept = b",".join(value for name, value in scope["headers"] if name == b"accept")
-    return scope["method"] == "GET" and b"text/event-stream" in accept.lower()
-
-
-def _posts_and_waits(scope: Scope) -> bool:
-    query = scope.get("query_string", b"").split(b"&")
-    return _is_post(scope) and any(part.startswith(b"wait=") for part in query)
+    return chosen
 
 
 async def _no_such_socket(scope: Scope, receive: Receive, send: Send) -> None:

@@ -18,7 +18,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 import agui_project
-from agui_host.protocol.dialects import durations
+from agui_host.protocol.wire import durations
 from agui_project.checks import names
 from agui_project.environment import Environment
 from tests.house.repository import ROOT

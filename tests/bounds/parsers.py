@@ -4,8 +4,10 @@ import asyncio
 import base64
 from typing import Any
 
+from agui_host.dialects.copilotkit import wire as copilot_channel
+from agui_host.dialects.durable_streams import wire as durable_streams
+from agui_host.dialects.tanstack import wire as tanstack
 from agui_host.protocol import strict_json
-from agui_host.protocol.dialects import copilot_channel, durable_streams, tanstack
 from agui_host.protocol.input import run_agent_input
 from agui_host.runtimes.context.attachments import document
 from agui_host.runtimes.kinds.process.lines import DIALECTS, Lines
@@ -158,9 +160,9 @@ FRAMES = {
     "colons": lambda: ":" * MB,
 }
 for name, make in FRAMES.items():
-    case("copilot_channel", name, make, copilot_channel.place_of, refused=ValueError)
+    case("copilotkit", name, make, copilot_channel.place_of, refused=ValueError)
 case(
-    "copilot_channel", "a frame", lambda: [None, "1", "t" * MB, "phx_join", {"a": "b" * MB}],
+    "copilotkit", "a frame", lambda: [None, "1", "t" * MB, "phx_join", {"a": "b" * MB}],
     lambda value: copilot_channel.reply(copilot_channel.read(value), {}),
 )  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agui_host.protocol.dialects.table import CARRIERS, DIALECTS
+from agui_host import dialects
 from tests.conformance.judges import JUDGES, SUITE, Table
 from tests.house.repository import ROOT
 
@@ -14,8 +14,8 @@ def test_every_case_has_a_judge() -> None:
     files = {path.relative_to(ROOT).as_posix() for path in (ROOT / SUITE).rglob("test_*.py")}
     judged = tuple(case.partition("::")[0] for judge in JUDGES for case in judge.cases)
     assert {file for file in files if not file.startswith(judged)} == {f"{SUITE}/test_judges.py"}
-    dialects = {each.judge for each in (*DIALECTS, *CARRIERS) if each.name not in OURS}
-    assert dialects <= files
+    readers = [reader for format in dialects.formats() for reader in format.readers]
+    assert {reader.judge for reader in readers if reader.name not in OURS} <= files
 
 
 def test_every_judge_is_pinned() -> None:

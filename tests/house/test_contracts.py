@@ -28,6 +28,11 @@ PLANTED = [
         "import agui_host.protocol.intake.gate",
         "Inside the protocol, imports",
     ),
+    ("agui_host/dialects/openai/chat.py", "import runs.models", "Dialects' folds and requests"),
+    ("agui_host/dialects/mcp/fold.py", "import agui_host.web.sse", "Dialects' folds and requests"),
+    ("agui_host/dialects/a2a/request.py", "import django", "Dialects' folds and requests"),
+    ("runs/lifecycle/resume.py", "import agui_host.dialects.chats", "The life of runs knows no"),
+    ("agui_host/web/sse.py", "import agui_host.dialects.teller", "Imports go down only"),
     ("agui_host/teams/keys.py", "import agui_host.teams.access.members", "Inside teams, imports"),
     (
         "agui_host/teams/accounts/sessions.py",

@@ -58,7 +58,7 @@ ONE_WAY = [
         (
             "agui_host/backends/postgres/clock.py",
             # what nobody decides by: a cache's cursor, and what agents and seeds write
-            "agui_host/protocol/dialects/durable_streams.py",
+            "agui_host/dialects/durable_streams/wire.py",
             "agui_host/runtimes/builtin/scripted.py",
             "agui_host/runtimes/context/log_lines.py",
             "runs/management/commands/seed_demo.py",
@@ -75,7 +75,7 @@ ONE_WAY = [
     (
         "what is special about a kind of agent",
         r"\bagent\.kind (==|!=|in|not in) |\bagent__kind=|\bkind [=!]= (\"(process|http)|EXTERN)",
-        ("runs/access/dialects/mcp.py",),  # a registered agent's schema is in its code
+        ("agui_host/dialects/mcp/verbs.py",),  # a registered agent's schema is in its code
     ),
     (
         "the event of a status",

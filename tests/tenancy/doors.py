@@ -352,7 +352,8 @@ ASGI: dict[str, Door] = {
     ),
     "metrics": Door({"GET": Who(404, 404, 404, 404)}, "metrics"),
     "api/schema/": Door({"GET": OPEN}, "api/schema/"),
-    # An ended run of a hosted agent cannot be fed; one that can: tests/web/test_ingest.py.
+    # An ended run of a hosted agent cannot be fed; a run that can:
+    # tests/dialects/durable_streams/test_ingest.py.
     "api/v1/runs/<uuid:run_id>/stream": Door(
         {"GET": OBJECT, "HEAD": OBJECT, "POST": Who(401, 401, 404, 405)},
         "api/v1/runs/{run}/stream",

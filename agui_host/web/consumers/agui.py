@@ -1,18 +1,18 @@
 """POST /agui: a stock AG-UI client starts a run and reads it as server-sent events."""
 
+from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 from agui_host.backends.postgres import clock
 from agui_host.backends.postgres.bridge import db, db_read
-from agui_host.protocol.dialects.tanstack import prelude_lines
-from agui_host.protocol.schema import PROTOCOL_VERSION
 from agui_host.teams.authentication import Principal
+from agui_host.web import sse
 from agui_host.web.asgi_http import Request, endpoint
 from agui_host.web.consumers import arriving
-from agui_host.web.consumers.dialects import tanstack
 from agui_host.web.consumers.opening import opened
 from agui_host.web.consumers.stream import Logs, stream_run
-from agui_host.web.scope import Send
+from agui_host.web.scope import App, Send
 from agui_host.web.shares.viewing import Viewing, payer_of
 from events.hub import Reader, hub
 from runs.access import cursors, start
@@ -21,8 +21,33 @@ from runs.lifecycle.logs import joining
 from runs.lifecycle.logs.joining import Cut
 
 
-@endpoint
-async def agui(request: Request, send: Send) -> None:
+class LogForm(NamedTuple):
+    """How a client gets a log; the view is None for server-sent events, as everyone has them.
+
+    ``opening`` makes a prelude's server-sent events into the frames of this wire. ``declared``: the
+    protocol that the client reads without declaring it.
+    """
+
+    view: sse.View | None
+    wire: sse.Wire
+    opening: Callable[[bytes], bytes] | None = None
+    declared: str | None = None
+
+
+FormOf = Callable[[Request, bool], LogForm]
+"""The form for a request, with RAW and ``rawEvent`` or without."""
+
+
+def agui(form_of: FormOf) -> App:
+    """The app that starts a run and streams it, in the form that ``form_of`` chooses."""
+
+    async def handle(request: Request, send: Send) -> None:
+        await _start(request, send, form_of)
+
+    return endpoint(handle)
+
+
+async def _start(request: Request, send: Send, form_of: FormOf) -> None:
     """Start the run, then follow it. Leaving does not cancel it; coming back is a GET.
 
     A request that repeats an earlier one joins that run, but never its raw log, which would double
@@ -46,7 +71,9 @@ async def agui(request: Request, send: Send) -> None:
                 cursor=cursors.from_request(request.headers, {}),
                 new_id=new_id,
             )
-            await _follow(request, send, principal, started, reader, raw=raw)
+            await _follow(
+                request, send, principal, started, reader, raw=raw, form=form_of(request, raw)
+            )
         finally:
             hub().leave(new_id, reader)
 
@@ -59,6 +86,7 @@ async def _follow(
     reader: Reader,
     *,
     raw: bool,
+    form: LogForm,
 ) -> None:
     """Send the run; ``reader`` has expected it, if this request has made it at once."""
     run = started.run
@@ -66,24 +94,22 @@ async def _follow(
         cuts = [Cut(started.after, b"")]
     else:
         cuts = [await db_read(joining.again, run)]
-    view, wire = tanstack.framing(request, with_raw=raw)
-    if wire is tanstack.LINES:
+    if form.opening is not None:
         joined = cuts.pop()
-        size, lines = len(joined.opening), partial(prelude_lines, joined.opening)
-        opening = await Viewing(payer_of(principal)).make(size, lines)
+        size, frames = len(joined.opening), partial(form.opening, joined.opening)
+        opening = await Viewing(payer_of(principal)).make(size, frames)
         cuts.append(Cut(joined.position, opening))
-        del joined, lines, opening
-    declared = PROTOCOL_VERSION if tanstack.is_tanstack(request) else started.declared
+        del joined, frames, opening
     await stream_run(
         request,
         send,
         principal,
         Logs.of(principal, run),
         cut=cuts.pop(),  # It must not live as long as the stream.
-        reads=cursors.protocol(request.query, declared),
+        reads=cursors.protocol(request.query, form.declared or started.declared),
         raw=raw,
-        view=view,
-        wire=wire,
+        view=form.view,
+        wire=form.wire,
         reader=reader if hub().is_read_by(run.pk, reader) else None,
     )
 

@@ -3,8 +3,9 @@
 import re
 from typing import Any
 
-from agui_host.web.description.operations import EVENTS, JSON, OPERATIONS, PATHS, Operation
-from agui_host.web.description.shapes import SHAPES, Json, members, ref, text
+from agui_host.web.addresses.operation import EVENTS, JSON, Operation
+from agui_host.web.addresses.shapes import Json, members, text
+from agui_host.web.description.operations import PATHS, operations, shapes
 from agui_project.openapi import ERROR_ANSWER, REFUSALS
 
 SECURITY: list[Json] = [{"key": []}, {"session": []}]
@@ -13,8 +14,8 @@ SECURITY: list[Json] = [{"key": []}, {"session": []}]
 def describe_streams(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """A postprocessing hook of drf-spectacular; the last one."""
     event = members("type", type=text("One of the event types of AG-UI 1.0."))
-    result["components"]["schemas"] |= {**SHAPES, "AgUiEvent": event}
-    for operation in OPERATIONS:
+    result["components"]["schemas"] |= {**shapes(), "AgUiEvent": event}
+    for operation in operations():
         path = result["paths"].setdefault(operation.path, {})
         path[operation.method] = _described(operation)
     events = result["paths"]["/api/v1/runs/{run_id}/events"]["get"]
@@ -39,7 +40,7 @@ def _described(operation: Operation) -> Json:
             *map(_header, operation.headers),
         ],
         "responses": {
-            **({} if operation.public else _refusals(operation.tag)),
+            **({} if operation.public else _refusals(operation.refusal or ERROR_ANSWER)),
             **{str(status): _answer(content) for status, content in operation.answers.items()},
         },
         "security": [{}] if operation.public else SECURITY,
@@ -62,8 +63,7 @@ def _answer(content: dict[str, Json]) -> Json:
     return answer
 
 
-def _refusals(tag: str) -> Json:
-    shape = ref("OpenAIError") if tag == "openai" else ERROR_ANSWER
+def _refusals(shape: Json) -> Json:
     content = {"application/json": {"schema": shape}}
     return {
         str(status): {"description": meaning, "content": content}

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from agui_host.backends.postgres.bridge import db
 from agui_host.errors import BadCursor
+from agui_host.kinds import JOIN, START, WRITE, Kind
 from agui_host.protocol.input.fields import wrong
 from agui_host.protocol.input.members import known_members
 from agui_host.web.host_socket import params as read
@@ -44,7 +45,7 @@ class Method(NamedTuple):
     """A request that needs the database, and its kind at the gate."""
 
     handle: Callable[[Room, Params], Awaitable[Reply]]
-    kind: str
+    kind: Kind
     members: frozenset[str]
     """Of its parameters; any other is refused."""
 
@@ -192,14 +193,14 @@ WINDOWED = frozenset({"after", "window"})
 METHODS = {
     "run.start": Method(
         start_run,
-        "start",
+        START,
         frozenset({"agent", "input", "on_busy", "idempotency_key", "subscribe", "window"}),
     ),
-    "run.cancel": Method(cancel_run, "write", frozenset({"run"})),
+    "run.cancel": Method(cancel_run, WRITE, frozenset({"run"})),
     "interrupt.answer": Method(
-        answer_interrupt, "write", frozenset({"interrupt", "status", "payload", "metadata"})
+        answer_interrupt, START, frozenset({"interrupt", "status", "payload", "metadata"})
     ),
-    "run.subscribe": Method(subscribe_run, "join", WINDOWED | {"run"}),
-    "thread.subscribe": Method(subscribe_thread, "join", WINDOWED | {"thread_id"}),
-    "team.subscribe": Method(subscribe_team, "join", WINDOWED),
+    "run.subscribe": Method(subscribe_run, JOIN, WINDOWED | {"run"}),
+    "thread.subscribe": Method(subscribe_thread, JOIN, WINDOWED | {"thread_id"}),
+    "team.subscribe": Method(subscribe_team, JOIN, WINDOWED),
 }

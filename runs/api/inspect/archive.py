@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from agui_host.protocol.dialects.tanstack import LINES
+from agui_host.protocol.encoding import NDJSON
 from agui_host.teams.authentication import principal_of
 from runs.access import access
 from runs.access.inspect import archives
@@ -18,7 +18,7 @@ from runs.api.serializers import RunSerializer
 class LinesParser(BaseParser):
     """Lines of JSON, as they are: their seal is of bytes."""
 
-    media_type = LINES
+    media_type = NDJSON
 
     def parse(self, stream: IO[bytes], *_: Any, **__: Any) -> Any:
         """The body, as bytes."""
@@ -30,7 +30,7 @@ class RunImport(APIView):
 
     parser_classes = [LinesParser]
 
-    @extend_schema(request={LINES: str}, responses={201: RunSerializer})
+    @extend_schema(request={NDJSON: str}, responses={201: RunSerializer})
     def post(self, request: Request) -> Response:
         """A read-only run from an archive, which ``/export?format=archive`` of this host made."""
         principal = principal_of(request)

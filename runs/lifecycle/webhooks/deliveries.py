@@ -91,12 +91,15 @@ def call_of(delivery: WebhookDelivery) -> Call | Outcome:
     webhook, now = delivery.webhook, clock.now()
     of_task = webhook.task is not None
     try:
-        body = pushes.body(delivery) if of_task else payloads.body(delivery, webhook.contents)
+        if of_task:
+            body = pushes.messages().body(delivery)
+        else:
+            body = payloads.body(delivery, webhook.contents)
         if body is None:
             error = ELSEWHERE if of_task else ERASED
             return Outcome(now, 0, error=error, moot=True)
         if of_task:
-            proof = pushes.headers(webhook)
+            proof = pushes.messages().headers(webhook)
         else:
             proof = signing.headers(webhook.secrets, str(delivery.pk), now, body)
     except SecretUnreadable:

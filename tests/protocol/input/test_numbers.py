@@ -52,7 +52,8 @@ ROOMS = (
     "agui_host/teams/",
     "runs/access/",
     "runs/api/",
-    "agui_host/protocol/dialects/",
+    "agui_host/dialects/",
+    "agui_host/protocol/wire/",
 )
 OURS = {"agui_host/web/middleware/compression.py": "the length of an answer that the host wrote"}
 

@@ -2,9 +2,10 @@
 
 import pytest
 
-from agui_host.protocol.dialects.a2a.request import read
+from agui_host.dialects import tasks
+from agui_host.dialects.a2a import verbs as a2a
+from agui_host.dialects.a2a.request import read
 from agui_host.protocol.errors import RunErrorCode
-from runs.access.dialects import a2a, tasks
 from runs.lifecycle import lifecycle, turns
 from runs.models import Run
 from tests.cast import Cast, start

@@ -10,12 +10,14 @@ from django.db import connection
 from django.http import QueryDict
 
 from agui_host.dashboard import listing
+from agui_host.dialects import chats
+from agui_host.dialects.ai_sdk import resumes
+from agui_host.dialects.copilotkit import verbs as copilot_channel
 from agui_host.protocol.ids import Position
 from agui_host.runtimes.models import Agent
 from agui_host.teams.models import AuditEntry
 from agui_host.web.host_socket.new_runs import floor
 from runs.access import access, again, copilot_threads, following, start
-from runs.access.dialects import chats, copilot_channel, resumes
 from runs.lifecycle import admission, history, interrupts, lifecycle, repetition, turns
 from runs.lifecycle.logs import joining
 from runs.models import Interrupt, Run, Thread

@@ -7,12 +7,12 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from agui_host.protocol.dialects.a2a.task import Task
-from agui_host.protocol.dialects.ai_sdk.stream import Stream
-from agui_host.protocol.dialects.alpine import Alpine
-from agui_host.protocol.dialects.mcp.result import CallResult
-from agui_host.protocol.dialects.openai.chat import ChatCompletion
-from agui_host.protocol.dialects.openai.responses import Responses
+from agui_host.dialects.a2a.fold import Task
+from agui_host.dialects.ai_sdk.fold import Stream
+from agui_host.dialects.alpine.fold import Alpine
+from agui_host.dialects.mcp.fold import CallResult
+from agui_host.dialects.openai.chat import ChatCompletion
+from agui_host.dialects.openai.responses import Responses
 from agui_host.protocol.errors import HostError
 from agui_host.protocol.fold.fold import Fold
 from agui_host.protocol.fold.prelude import prelude

@@ -10,9 +10,12 @@ from django.urls import URLResolver, get_resolver
 
 from agui_host import kinds
 from agui_host.web import routing
+from agui_host.web.addresses.route import CALLER
 from agui_host.web.asgi import router
+from agui_host.web.host_socket.methods import METHODS
 from runs.access import start
 from runs.lifecycle import lifecycle
+from tests.tenancy.doors import ASGI
 
 ID = "01890000-0000-7000-8000-000000000000"
 ROUTES = router.routes
@@ -20,7 +23,10 @@ STARTING = {
     inspect.unwrap(function)
     for function in (start.start_run, start.answer, lifecycle.start, lifecycle.start_at_once)
 }
-ROOMS = ("agui_project.", "agui_host.dashboard.", "runs.", "agui_host.teams.", "agui_host.web.")
+ROOMS = (
+    "agui_project.", "agui_host.dashboard.", "agui_host.dialects.", "runs.", "agui_host.teams.",
+    "agui_host.web.",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -119,10 +125,22 @@ def test_each_view_that_can_start_a_run_declares_it() -> None:
     assert starting >= 10
 
 
-def test_each_other_route_declares_its_kind_and_starts_are_starts() -> None:
-    forgotten = [str(route.pattern) for route in ROUTES if not hasattr(route, routing.POST_KIND)]
-    assert forgotten == [], "declare the kind of a POST (_route in agui_host/web/routing.py)"
-    declared = {str(each.pattern): getattr(each, routing.POST_KIND) for each in ROUTES}
-    starting = {str(each.pattern) for each in ROUTES if can_start(each.callback)}
-    assert {route: declared[route] for route in starting if declared[route] != kinds.START} == {}
+def test_each_other_route_that_can_start_a_run_declares_it() -> None:
+    starting = {route.address for route in routing.routes() if can_start(route.app)}
+    declared = {route.address for route in routing.routes() if route.post == kinds.START}
+    assert starting == declared, "``post=START`` in the routes of the address"
     assert len(starting) >= 8
+
+
+def test_each_request_of_the_socket_that_can_start_a_run_declares_it() -> None:
+    starting = {name for name, method in METHODS.items() if can_start(method.handle)}
+    assert starting == {name for name, method in METHODS.items() if method.kind == kinds.START}
+    assert "interrupt.answer" in starting
+
+
+def test_each_route_declares_who_is_answered() -> None:
+    """A request without credentials gets 401 where the route expects a caller."""
+    for route in routing.routes():
+        codes = {method: code.nobody for method, code in ASGI[route.address].answers.items()}
+        expected = {"GET", "POST", "DELETE"} & codes.keys()
+        assert (route.callers == CALLER) == all(codes[each] == 401 for each in expected), codes

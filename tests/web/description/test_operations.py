@@ -9,7 +9,8 @@ from drf_spectacular.generators import SchemaGenerator
 
 from agui_host.protocol.schema import RUN_AGENT_INPUT
 from agui_host.web import routing
-from agui_host.web.description.operations import JSON, OPERATIONS, STREAM, Operation
+from agui_host.web.addresses.operation import JSON, STREAM, Operation
+from agui_host.web.description.operations import operations
 from agui_project import urls
 from tests.acceptance.host import Host
 from tests.house.test_docs import as_address, routes
@@ -67,11 +68,11 @@ def test_every_method_of_every_door_is_described(paths: dict[str, Any]) -> None:
     doors: dict[str, set[str]] = defaultdict(set)
     for pattern, door in [*DJANGO.items(), *AUTOMATION.items(), *PEOPLE.items(), *ASGI.items()]:
         doors[f"/{as_address(pattern)}"] |= {method.lower() for method in door.answers}
-    for path, operations in paths.items():
+    for path, described in paths.items():
         address = nameless(path)
         if address == "/health":
             continue  # it answers before everything that has doors
-        assert operations.keys() == doors[address] - {ELSEWHERE.get(address)}, path
+        assert described.keys() == doors[address] - {ELSEWHERE.get(address)}, path
 
 
 def test_the_input_is_the_protocols(paths: dict[str, Any]) -> None:
@@ -108,7 +109,7 @@ def test_what_is_described_comes(host: Host) -> None:
     host.wait_status(run, "succeeded")
     statuses = {}
     with host.client() as client:
-        for operation in sorted(OPERATIONS, key=lambda each: each.method == "delete"):
+        for operation in sorted(operations(), key=lambda each: each.method == "delete"):
             path = operation.path.format_map(_Names(run))
             kind = STREAM if STREAM in operation.answers.get(200, {}) else JSON
             answer = client.request(

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from tests.web.dialects.test_repeated_starts import a2a, chat, mcp, native
+from tests.dialects.test_repeated_starts import a2a, chat, mcp, native
 from tests.web.resets.shapes import (
     Json,
     Read,
@@ -41,7 +41,11 @@ class Reader(NamedTuple):
     starts: bool = True
 
 
-WEB, DIALECTS = "agui_host/web/consumers", "agui_host/web/consumers/dialects"
+WEB, DIALECTS = "agui_host/web/consumers", "agui_host/dialects"
+AI_SDK, OPENAI, A2A, OF_TANSTACK, ALPINE, DURABLE = (
+    f"{DIALECTS}/{name}/endpoints.py"
+    for name in ("ai_sdk", "openai", "a2a", "tanstack", "alpine", "durable_streams")
+)
 AGUI, TANSTACK = "/agui/agent/echo/run", "/agui/agent/echo/run?runId=r&offset=0"
 MESSAGE = {**a2a("a"), "configuration": {}}
 
@@ -66,20 +70,20 @@ READERS = {
         f"{WEB}/connect.py", "/agui/agent/echo/connect", core, "POST", body={"threadId": "t"}
     ),
     "durable streams": joins(
-        f"{WEB}/durable_streams.py", "/api/v1/runs/{run}/stream?offset=-1&live=sse", core
+        DURABLE, "/api/v1/runs/{run}/stream?offset=-1&live=sse", core
     ),
     "wait": Reader(
         f"{WEB}/wait.py", "POST", "/api/v1/runs?wait=30", ours, {"input": native("a")},
         streams=False,
     ),
-    "ai sdk": Reader(f"{DIALECTS}/ai_sdk.py", "POST", "/api/chat/echo", ai_sdk, chat("a")),
-    "ai sdk, again": joins(f"{DIALECTS}/ai_sdk.py", "/api/chat/echo/t/stream", ai_sdk),
+    "ai sdk": Reader(AI_SDK, "POST", "/api/chat/echo", ai_sdk, chat("a")),
+    "ai sdk, again": joins(AI_SDK, "/api/chat/echo/t/stream", ai_sdk),
     "responses": Reader(
-        f"{DIALECTS}/openai.py", "POST", "/v1/responses", responses,
+        OPENAI, "POST", "/v1/responses", responses,
         {"model": "echo", "input": "a", "stream": True},
     ),
     "responses, again": joins(
-        f"{DIALECTS}/openai.py", "/v1/responses/resp_{hex}?stream=true", responses
+        OPENAI, "/v1/responses/resp_{hex}?stream=true", responses
     ),
     "responses, whole": Reader(
         f"{DIALECTS}/waiting.py", "POST", "/v1/responses", openai, {"model": "echo", "input": "a"},
@@ -90,15 +94,15 @@ READERS = {
         streams=False,
     ),
     "chat completions": Reader(
-        f"{DIALECTS}/openai.py", "POST", "/v1/chat/completions", chunks,
+        OPENAI, "POST", "/v1/chat/completions", chunks,
         {"model": "echo", "messages": native("a")["messages"], "stream": True},
     ),
     "chat completions, whole": Reader(
         f"{DIALECTS}/waiting.py", "POST", "/v1/chat/completions", openai,
         {"model": "echo", "messages": native("a")["messages"]}, streams=False,
     ),
-    "a2a": Reader(f"{DIALECTS}/a2a.py", "POST", "/a2a/echo/message:stream", a2a_stream, MESSAGE),
-    "a2a, again": joins(f"{DIALECTS}/a2a.py", "/a2a/echo/tasks/{run}:subscribe", a2a_stream),
+    "a2a": Reader(A2A, "POST", "/a2a/echo/message:stream", a2a_stream, MESSAGE),
+    "a2a, again": joins(A2A, "/a2a/echo/tasks/{run}:subscribe", a2a_stream),
     "a2a, whole": Reader(
         f"{DIALECTS}/waiting.py", "POST", "/a2a/echo/message:send", google, MESSAGE, streams=False
     ),
@@ -107,25 +111,25 @@ READERS = {
         streams=False,
     ),
     "a2a, rpc": Reader(
-        f"{DIALECTS}/a2a.py", "POST", "/a2a/echo", a2a_rpc, a2a_call("SendStreamingMessage")
+        A2A, "POST", "/a2a/echo", a2a_rpc, a2a_call("SendStreamingMessage")
     ),
     "a2a, rpc of 0.3": Reader(
-        f"{DIALECTS}/a2a.py", "POST", "/a2a/echo", a2a_rpc, a2a_call("message/stream")
+        A2A, "POST", "/a2a/echo", a2a_rpc, a2a_call("message/stream")
     ),
     "mcp": Reader(f"{DIALECTS}/waiting.py", "POST", "/mcp", rpc, CALL, streams=False),
     "mcp, streamed": Reader(
-        f"{DIALECTS}/mcp_stream.py", "POST", "/mcp", rpc_stream, CALL, headers=SSE
+        f"{DIALECTS}/mcp/stream.py", "POST", "/mcp", rpc_stream, CALL, headers=SSE
     ),
     "mcp, cancelled": joins(
         f"{DIALECTS}/waiting.py", "/mcp", rpc, "POST", body=CANCEL, streams=False
     ),
-    "alpine": joins(f"{DIALECTS}/alpine.py", "/runs/{run}/events", alpine, headers=SSE),
+    "alpine": joins(ALPINE, "/runs/{run}/events", alpine, headers=SSE),
     "tanstack": Reader(
         f"{WEB}/agui.py", "POST", AGUI, tanstack, native("a"), {"x-run-id": "r2"}
     ),
     "tanstack, lines": Reader(f"{WEB}/agui.py", "POST", AGUI, line, native("a"), LINES),
-    "tanstack, again": joins(f"{DIALECTS}/tanstack.py", TANSTACK, tanstack),
-    "tanstack, lines again": joins(f"{DIALECTS}/tanstack.py", TANSTACK, line, headers=LINES),
+    "tanstack, again": joins(OF_TANSTACK, TANSTACK, tanstack),
+    "tanstack, lines again": joins(OF_TANSTACK, TANSTACK, line, headers=LINES),
 }  # fmt: skip
 ELSEWHERE = {
     "events/follow.py": "what the others read by",
@@ -133,8 +137,8 @@ ELSEWHERE = {
     f"{WEB}/shared.py": "test_a_link",
     f"{WEB}/socket.py": "tests/web/asgi/test_resets.py",
     "agui_host/web/host_socket/subscriptions.py": "tests/web/asgi/test_resets.py",
-    f"{WEB}/tanstack_socket.py": "test_conversations.py",
-    f"{DIALECTS}/intelligence_socket.py": "test_conversations.py",
+    f"{DIALECTS}/tanstack/socket.py": "test_conversations.py",
+    f"{DIALECTS}/copilotkit/socket.py": "test_conversations.py",
     "agui_host/web/host_socket/feed.py": "tests/web/asgi/test_resets.py",
     "runs/worker/children.py": "test_a_parents_agent",
 }

@@ -5,8 +5,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from agui_host.protocol.dialects import alpine_schema
-from agui_host.protocol.dialects.fold import PLACES
+from agui_host.dialects.alpine import schema as alpine_schema
+from agui_host.protocol.wire.fold import PLACES
 
 Json = dict[str, Any]
 Read = Callable[[bytes], Json]

@@ -7,8 +7,8 @@ import pytest
 from events.writer import JournalWriter
 from tests.asgi import DEADLINE
 from tests.cast import Cast, LiveRun
+from tests.dialects.copilotkit.test_intelligence import channel, frame
 from tests.web.calling import Peer, calling
-from tests.web.dialects.test_intelligence import channel, frame
 from tests.web.resets.rewinding import ALL, rewind, started
 from tests.web.resets.shapes import RESET, Json, run_error, summary
 

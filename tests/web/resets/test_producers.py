@@ -7,7 +7,7 @@ from events.models import Event, Journal
 from runs.models import Ingest
 from tests.asgi import ask
 from tests.cast import Cast
-from tests.web.test_ingest import END, FINISHED, START, delta, opened
+from tests.dialects.durable_streams.test_ingest import END, FINISHED, START, delta, opened
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

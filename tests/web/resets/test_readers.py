@@ -11,14 +11,23 @@ import pytest
 
 from agui_host.backends import epochs
 from agui_host.backends.postgres.bridge import db
-from agui_host.protocol.dialects.fold import PLACES
 from agui_host.protocol.errors import RunFailed
+from agui_host.protocol.wire.fold import PLACES
 from events.writer import JournalWriter
 from runs.models import Run
 from runs.worker.children import SpawnedRun
 from tests.asgi import DEADLINE, ask
 from tests.cast import Cast, LiveRun, start
-from tests.web.resets.readers import ELSEWHERE, READERS, SSE, TANSTACK, WEB, Reader, joins
+from tests.web.resets.readers import (
+    DURABLE,
+    ELSEWHERE,
+    READERS,
+    SSE,
+    TANSTACK,
+    WEB,
+    Reader,
+    joins,
+)
 from tests.web.resets.rewinding import ALL, begin, filled, go_back, reading, rewind, started
 from tests.web.resets.shapes import HEAD, RESET, core, openai, ours
 
@@ -30,10 +39,11 @@ ROOT = Path(epochs.__file__).parents[2]
 def test_no_reader_is_missing() -> None:
     """Each module that follows a log is in the table, or has a test of its own."""
     reads = re.compile(r"(?<![.])\b(?:stream_run|followed|follow|until_end|until_cancelled)\(")
-    rooms = ("events", "runs", "agui_host/web", "agui_host/dashboard", "agui_host/backends")
+    inner = ("web", "dialects", "dashboard", "backends")
+    rooms = ("events", "runs", *(f"agui_host/{room}" for room in inner))
     modules = [path for room in rooms for path in (ROOT / room).rglob("*.py")]
-    ours = {str(path.relative_to(ROOT)) for path in modules if reads.search(path.read_text())}
-    assert ours == {each.via for each in READERS.values()} | {*ELSEWHERE}
+    following = {str(path.relative_to(ROOT)) for path in modules if reads.search(path.read_text())}
+    assert following == {each.via for each in READERS.values()} | {*ELSEWHERE}
 
 
 @pytest.mark.parametrize("name", READERS)
@@ -64,7 +74,7 @@ async def test_a_link(cast: Cast, live: LiveRun) -> None:
 
 async def test_a_long_poll(cast: Cast, live: LiveRun) -> None:
     url = "/api/v1/runs/{run}/stream?offset=now&live=long-poll"
-    reader = joins(f"{WEB}/durable_streams.py", url, ours)
+    reader = joins(DURABLE, url, ours)
     async with reading(reader, cast.alice.headers, live.run) as answer:
         await rewind(live)
         status, body = await answer

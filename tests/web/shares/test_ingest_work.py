@@ -9,7 +9,15 @@ from agui_host.backends.postgres.bridge import db
 from agui_host.protocol.intake import fed
 from runs.lifecycle.ingest import intakes
 from tests.cast import Cast, log_of
-from tests.web.test_ingest import END, FINISHED, START, Producer, delta, external, producer
+from tests.dialects.durable_streams.test_ingest import (
+    END,
+    FINISHED,
+    START,
+    Producer,
+    delta,
+    external,
+    producer,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 __all__ = ["external", "producer"]

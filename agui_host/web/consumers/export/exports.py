@@ -7,7 +7,7 @@ from typing import NamedTuple
 from agui_host.backends.held import Held, Hold
 from agui_host.backends.postgres.bridge import db, db_read
 from agui_host.errors import MethodNotAllowed
-from agui_host.protocol.dialects.tanstack import LINES
+from agui_host.protocol.encoding import NDJSON
 from agui_host.protocol.errors import Invalid
 from agui_host.protocol.views.alone import Alone
 from agui_host.teams.authentication import Principal
@@ -67,13 +67,13 @@ class Format(NamedTuple):
 
 
 FORMATS: Mapping[str, Format] = {
-    "ndjson": Format("ndjson", LINES, _of(ndjson), ends_anywhere=True),
+    "ndjson": Format("ndjson", NDJSON, _of(ndjson), ends_anywhere=True),
     "messages": Format(
         "messages.json", "application/json", _of(messages), ends_anywhere=True, folds=True
     ),
     "trace": Format("trace.json", "application/json", _of(trace)),
     "html": Format("html", "text/html; charset=utf-8", _of(page)),
-    "archive": Format("archive.ndjson", LINES, _archive),
+    "archive": Format("archive.ndjson", NDJSON, _archive),
 }
 
 

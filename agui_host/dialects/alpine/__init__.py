@@ -1,0 +1,1 @@
+"""Alpine: a run as its named events."""

@@ -1,0 +1,151 @@
+"""TanStack AI: AG-UI's events with a cursor, and threads as the UIMessages of its pages.
+
+Its streams are the stored events: server-sent as everywhere, as lines of ``{"id", "chunk"}``, or as
+the same envelope on a socket. Only the messages of a thread are another format.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from agui_host.protocol.errors import HostError
+from agui_host.protocol.strict_json import BadJson, dumps, loads
+from agui_host.protocol.wire.server_sent import blocks
+
+Json = dict[str, Any]
+
+BINDING = "tanstack:interruptBinding"
+
+
+def envelope(cursor: int | str, payload: str) -> str:
+    """An event as a line or as a frame of a socket; ``id`` is an opaque text there."""
+    return f'{{"id":"{cursor}","chunk":{payload}}}'
+
+
+def lines(payloads: Iterable[bytes], first: int, numbering: bytes = b"%d") -> bytes:
+    """Stored events as lines, the first of them being number ``first``."""
+    form = b'{"id":"%b","chunk":%%b}\n' % numbering
+    return b"".join([form % (seq, each) for seq, each in enumerate(payloads, first)])
+
+
+def prelude_lines(opening: bytes) -> bytes:
+    """A server-sent prelude, of which only the last frame has an id, as lines."""
+    return b"".join(
+        [
+            each + b"\n" if cursor is None else b'{"id":"%b","chunk":%b}\n' % (cursor, each)
+            for cursor, each in blocks(opening)
+        ]
+    )
+
+
+def refusal(error: HostError) -> Json:
+    """An error of the host as the event that the client takes for the end of all it waits for."""
+    event: Json = {"type": "RUN_ERROR", "message": error.message, "code": error.code}
+    return event | ({"metadata": error.details} if error.details else {})
+
+
+def ui_messages(messages: Sequence[Mapping[str, Any]]) -> list[Json]:
+    """The messages of a thread as TanStack's own server stores them.
+
+    A tool's result is in the message of its call. Activities have no form there and are left out.
+    """
+    converted: list[Json] = []
+    calls: dict[str, tuple[Json, Json]] = {}
+    for message in messages:
+        role = message["role"]
+        if role == "tool":
+            _result(message, converted, calls)
+        elif role != "activity":
+            ui = {"id": message["id"], "role": _ROLES.get(role, role), "parts": _parts(message)}
+            converted.append(ui)
+            calls |= {part["id"]: (ui, part) for part in ui["parts"] if part["type"] == "tool-call"}
+    return converted
+
+
+_ROLES = {"developer": "system", "reasoning": "assistant"}
+
+
+def _parts(message: Mapping[str, Any]) -> list[Json]:
+    content = message.get("content")
+    if message["role"] == "reasoning":
+        return [{"type": "thinking", "content": content}] if content else []
+    parts = _content(content)
+    return [*parts, *(_call(call) for call in message.get("toolCalls") or ())]
+
+
+def _content(content: Any) -> list[Json]:
+    if isinstance(content, str):
+        return [{"type": "text", "content": content}] if content else []
+    return [
+        {"type": "text", "content": part.get("text", "")} if part["type"] == "text" else dict(part)
+        for part in content or ()
+    ]
+
+
+def _call(call: Mapping[str, Any]) -> Json:
+    function = call["function"]
+    part = {
+        "type": "tool-call",
+        "id": call["id"],
+        "name": function["name"],
+        "arguments": function["arguments"],
+        "state": "input-complete",
+    }
+    try:
+        return part | {"input": loads(function["arguments"].encode())}
+    except BadJson:
+        return part
+
+
+def _result(
+    message: Mapping[str, Any], converted: list[Json], calls: Mapping[str, tuple[Json, Json]]
+) -> None:
+    key, content, error = message["toolCallId"], message["content"], message.get("error")
+    state = "complete" if error is None else "error"
+    result = {
+        "type": "tool-result",
+        "id": message["id"],
+        "toolCallId": key,
+        "content": content if isinstance(content, str) else _content(content),
+        "state": state,
+    }
+    if error is not None:
+        result["error"] = error
+    if key not in calls:
+        converted.append({"id": message["id"], "role": "assistant", "parts": [result]})
+        return
+    ui, call = calls[key]
+    call |= {"state": state, "output": _value(content)}
+    ui["parts"].append(result)
+
+
+def _value(content: Any) -> Any:
+    if not isinstance(content, str):
+        return _content(content)
+    try:
+        return loads(content.encode())
+    except BadJson:
+        return content
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _sorted(value[name]) for name in sorted(value)}
+    return [_sorted(each) for each in value] if isinstance(value, list) else value
+
+
+def bound(interrupt: Mapping[str, Any], run_id: str) -> Json:
+    """A question with the mark without which TanStack's client shows it, but offers no answer."""
+    binding: Json = {
+        "v": 1,
+        "kind": "generic",
+        "interruptId": interrupt["id"],
+        "interruptedRunId": run_id,
+        "generation": 0,
+    }
+    if (schema := interrupt.get("responseSchema")) is not None:
+        # Their hash of JSON in its canonical form: sorted keys, no spaces.
+        canonical = dumps(_sorted(schema)).encode(errors="surrogatepass")
+        digest = hashlib.sha256(canonical).hexdigest()
+        binding["responseSchemaHash"] = f"sha256:{digest}"
+    return {**interrupt, "metadata": {**(interrupt.get("metadata") or {}), BINDING: binding}}

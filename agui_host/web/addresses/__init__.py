@@ -1,0 +1,1 @@
+"""How an address is declared: its route, and its description."""

@@ -1,1 +1,0 @@
-"""Streams of runs in other wire formats."""

@@ -1,1 +1,0 @@
-"""Runs and threads as the front ends of other wire formats see them."""

@@ -1,1 +1,0 @@
-"""What clients of other wire formats ask for besides streams."""

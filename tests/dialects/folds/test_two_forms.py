@@ -1,0 +1,102 @@
+"""Every reader learns the same, whether a run streams its answer or sends it as a snapshot.
+
+``FORM_EXAMPLES`` says how many answers the long run tries.
+"""
+
+import os
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.dialects.folds.forms import SECRET, Event, answers, folded, log, snapshot, streamed
+from tests.dialects.folds.readers import READERS
+from tests.protocol.legal import THOROUGH
+
+MANY = int(os.environ.get("FORM_EXAMPLES", "10000"))
+
+
+def test_some_answers_in_two_forms() -> None:
+    prove(150)
+
+
+@pytest.mark.soak
+def test_many_answers_in_two_forms() -> None:
+    prove(MANY)
+
+
+def prove(examples: int) -> None:
+    settings(THOROUGH, max_examples=examples)(given(answers())(both_forms))()
+
+
+def both_forms(messages: list[Event]) -> None:
+    events = log(streamed(messages))
+    whole = folded(events).messages
+    snapshots = log([snapshot(whole[1:])])
+    for name, read in READERS.items():
+        assert read(snapshots) == read(events), name
+    repeated = log([*streamed(messages), snapshot(whole[1:])])
+    for name, read in READERS.items():
+        assert read(repeated) == read(events), f"{name}: a snapshot that repeats says nothing new"
+
+
+def test_some_redacted_answers() -> None:
+    redact(150)
+
+
+@pytest.mark.soak
+def test_many_redacted_answers() -> None:
+    redact(MANY)
+
+
+def redact(examples: int) -> None:
+    bounds = settings(THOROUGH, max_examples=examples)
+    bounds(given(answers(), st.randoms(use_true_random=False))(redacted))()
+
+
+def redacted(messages: list[Event], chance: Any) -> None:
+    """Parts are streamed with a secret, or not at all; the last snapshot has the truth."""
+    before = [_with_secret(message, chance) for message in messages if chance.random() < 0.8]
+    calls = {call["id"] for message in before for call in message.get("toolCalls", ())}
+    before = [each for each in before if each.get("toolCallId") in (None, *calls)]
+    gone = {"id": "gone", "role": "assistant", "content": f"{SECRET} that goes"}
+    before.insert(chance.randrange(len(before) + 1), gone)
+    events = streamed(before) if chance.random() < 0.7 else [snapshot(before)]
+    if chance.random() < 0.5:
+        events.append(snapshot(before))
+    final = log([*events, snapshot(messages)])
+    plain = log(streamed(messages))
+    for name, read in READERS.items():
+        answer = read(final)
+        if name == "outline":  # the row stays, without the text
+            answer = [row for row in answer if row["id"] != "gone"]
+        assert SECRET not in repr(answer), name
+        words, expected = _words(answer), _words(read(plain))
+        if name == "Chat Completions":  # where all texts are one
+            words, expected = sorted("".join(words)), sorted("".join(expected))
+        assert words == expected, name
+
+
+def _with_secret(message: Event, chance: Any) -> Event:
+    now = dict(message)
+    if chance.random() < 0.5 and isinstance(now.get("content"), str):
+        now["content"] = f"{SECRET} {now['content']}"
+    calls = [
+        {**call, "function": {**call["function"], "arguments": f'{{"q":"{SECRET}"}}'}}
+        if chance.random() < 0.3
+        else call
+        for call in now.get("toolCalls", ())
+    ]
+    return {**now, "toolCalls": calls} if calls else now
+
+
+def _words(answer: Any) -> list[str]:
+    """All texts of an answer, in any order: streamed parts come before those of a snapshot."""
+    if isinstance(answer, str):
+        return sorted(answer.split("\n\n"))
+    if isinstance(answer, dict):
+        answer = list(answer.values())
+    if isinstance(answer, list | tuple):
+        return sorted(word for part in answer for word in _words(part) if word)
+    return []
