@@ -70,6 +70,10 @@ class Prices:
         priced = [cost for cost in costs if cost is not None]
         return sum(priced) if entries and len(priced) == len(costs) else None
 
+    def items(self) -> list[tuple[str, Price]]:
+        """Names and prices, as they were given."""
+        return list(self._prices.items())
+
     def __or__(self, other: "Prices") -> "Prices":
         """Both; where both have a name, the price of the ``other``."""
         return Prices(self._prices | other._prices)

@@ -1,5 +1,6 @@
 -- What a team uses: each change of a run that its usage has to contain, in the change's transaction.
 -- A chore adds them up (runs/lifecycle/usage/rollup.py): no run waits for a row that runs share.
+-- planner: enable_seqscan=off enable_bitmapscan=off enable_hashjoin=off enable_mergejoin=off
 
 -- The person whose private thread this is, by actor id; empty for a thread of the team.
 create function runs_usage_owner(of_thread uuid) returns text language sql stable as $$

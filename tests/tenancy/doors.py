@@ -102,6 +102,9 @@ def a2a_doors(place: str) -> dict[str, Door]:
 # ``{comment}`` and ``{grant}`` belong to ``{run}``, to whose thread ``{file}`` was attached.
 DJANGO: dict[str, Door] = {
     "": Door({"GET": PAGE}),
+    "usage": Door({"GET": MOVED}),
+    "usage/": Door({"GET": PAGE}),
+    "usage/prices": Door({"POST": FORGED}),
     "runs": Door({"GET": MOVED}),
     "runs/": Door({"GET": PAGE}),
     "runs/pulse": Door({"GET": Who(302, 401, 204, 200)}, "runs/pulse?active={run}"),

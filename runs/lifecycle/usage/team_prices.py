@@ -27,16 +27,18 @@ _read: dict[UUID, tuple[float, Prices]] = {}
 
 def of(team_id: UUID) -> Prices:
     """The prices by which the team's runs are charged now; at most ``FRESH`` seconds old."""
-    return _at_hand(team_id) or _load(team_id)
+    team = _at_hand(team_id)
+    return _load(team_id) if team is None else team
 
 
 async def loaded(team_id: UUID) -> Prices:
     """``of`` for an event loop."""
-    return _at_hand(team_id) or await db_read(_load, team_id)
+    team = _at_hand(team_id)
+    return await db_read(_load, team_id) if team is None else team
 
 
 def _at_hand(team_id: UUID) -> Prices | None:
-    until, team = _read.get(team_id, (0.0, None))
+    until, team = _read.get(team_id, (0.0, usual()))
     return team if time.monotonic() < until else None
 
 
