@@ -1,4 +1,4 @@
-"""What teams use: runs, tokens and cost by hour, and the prices of models."""
+"""The usage of teams: runs, tokens and cost by hour, and the prices of models."""
 
 import django.core.validators
 import django.db.models.deletion
@@ -113,7 +113,9 @@ class Migration(migrations.Migration):
                     "grain",
                     models.CharField(
                         choices=[
-                            ("agent", "an agent and an hour"),
+                            ("team", "a day"),
+                            ("agent", "an agent and a day"),
+                            ("hour", "an agent and an hour"),
                             ("person", "a person or key, and a day"),
                             ("finest", "an agent, a person or key, a model and an hour"),
                         ],
@@ -170,7 +172,9 @@ class Migration(migrations.Migration):
                         nulls_distinct=False,
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("grain__in", ["agent", "person", "finest"])),
+                        condition=models.Q(
+                            ("grain__in", ["team", "agent", "hour", "person", "finest"])
+                        ),
                         name="usage_grain_known",
                     ),
                 ],

@@ -48,9 +48,11 @@ class EndedRun(models.Model):
 
 
 class Grain(models.TextChoices):
-    """What a row of the usage adds up: the finest row has every dimension."""
+    """The dimensions of a row: the finest has all of them, the others are for fast answers."""
 
-    AGENT = "agent", "an agent and an hour"
+    TEAM = "team", "a day"
+    AGENT = "agent", "an agent and a day"
+    HOUR = "hour", "an agent and an hour"
     PERSON = "person", "a person or key, and a day"
     FINEST = "finest", "an agent, a person or key, a model and an hour"
 
@@ -102,7 +104,7 @@ class Usage(models.Model):
             models.CheckConstraint(condition=Q(grain__in=Grain.values), name="usage_grain_known"),
         ]
         indexes = [
-            # what erasures leave, to delete it
+            # rows that erasures have emptied, to delete them
             models.Index(fields=["team"], condition=Q(parts=0), name="usage_empty")
         ]
 
@@ -113,7 +115,7 @@ class Usage(models.Model):
 class UsageTook(models.Model):
     """How many runs of an agent took how long: counts by ``bucket``, for percentiles.
 
-    Bucket n is for durations of up to 1.05 to the power of n milliseconds.
+    ``at`` is a day. Bucket n is for durations of up to 1.1 to the power of n milliseconds.
     """
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="+", db_index=False)

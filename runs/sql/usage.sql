@@ -1,4 +1,4 @@
--- What a team uses: each change of a run that its usage has to contain, in the change's transaction.
+-- The usage of a team: each change of a run that it has to contain, in the change's transaction.
 -- A chore adds them up (runs/lifecycle/usage/rollup.py): no run waits for a row that runs share.
 -- planner: enable_seqscan=off enable_bitmapscan=off enable_hashjoin=off enable_mergejoin=off
 

@@ -152,7 +152,7 @@ def store_words(context: JobContext, timestamp: int) -> None:
     pass_context=True,
 )
 def add_up_usage(context: JobContext, timestamp: int) -> None:
-    """Add up what teams have used: the runs that have ended, changed or were erased."""
+    """Add up the usage of teams: the runs that have ended, changed or were erased."""
     with allowing(LONGEST):
         rollup.run_once(SWEEP_SECONDS, context.additional_context[LEAVING])
 

@@ -1,4 +1,4 @@
-"""What a run costs by the tokens that its agent reports."""
+"""The cost of a run by the tokens that its agent reports."""
 
 from typing import Any
 

@@ -159,21 +159,18 @@ def text_of(moment: datetime) -> str:
 def _by_agent(
     principal: Principal, period: Period, since: datetime, cut: datetime
 ) -> list[dict[str, Any]]:
+    """Sums of each agent and day, and those of the days before, until ``cut``, with the slot -1."""
     keys = {
         "agent": "agent.slug",
         "hidden": "total.owner not in ('', %(me)s)",
         "slot": "case when total.at < %(begin)s then -1"
         " else floor(extract(epoch from total.at - %(begin)s) / 86400)::int end",
     }
-    return figures.read(
-        principal,
-        keys,
-        period,
-        more="(total.at >= %(begin)s or total.at < %(cut)s)",
-        me=principal.actor_id,
-        cut=cut,
-        begin=since,
-    )
+    last = figures.day_of(cut)
+    names = {"me": principal.actor_id, "begin": since}
+    days = "(total.at >= %(begin)s or total.at < %(last)s)"
+    rows = figures.read(principal, keys, period, more=days, last=last, **names)
+    return rows + figures.read(principal, keys, Period(last, cut), **names)
 
 
 def _kinds(principal: Principal, since: datetime, own: dict[str, str]) -> list[Line]:

@@ -77,19 +77,19 @@ def of(principal: Principal, way: str, days: int) -> Page:
     today = figures.day_of(clock.now())
     period = Period(today - (days - 1) * DAY, today + DAY)
     keys = figures.by({way})
-    found = figures.read(principal, keys, period, most=MOST + 1)
+    sums = figures.read(principal, keys, period, most=MOST + 1)
     total = _sum(figures.read(principal, {"whole": "1"}, period))
-    seen = _sum(figures.read(principal, {"whole": "1"}, period, listed=True))
+    listed = _sum(figures.read(principal, {"whole": "1"}, period, listed=True))
     own = {"since": text_of(period.since)}
-    rows = [Row(str(row[way]), row, _query(way, row[way], own)) for row in found[:MOST]]
+    rows = [Row(str(row[way]), row, _query(way, row[way], own)) for row in sums[:MOST]]
     query = urlencode({"by": way, "since": text_of(period.since), "format": "csv"})
     return Page(
         days=days,
         way=way,
         rows=rows,
         total=total,
-        hidden=total["runs"] - seen["runs"],
-        more=len(found) > MOST,
+        hidden=total["runs"] - listed["runs"],
+        more=len(sums) > MOST,
         csv=f"{reverse('api-usage')}?{query}",
     )
 

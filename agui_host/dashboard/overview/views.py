@@ -36,7 +36,7 @@ def home(request: HttpRequest, principal: Principal) -> HttpResponse:
 @page
 @reading
 def spending(request: HttpRequest, principal: Principal) -> HttpResponse:
-    """What the team has used, its limits, and the prices of its models."""
+    """The usage of the team, its limits, and the prices of its models."""
     way = request.GET.get("by", usage.WAYS[0])
     own = prices.own(principal)
     context = {

@@ -1,8 +1,8 @@
 """The usage of a team between two hours: runs, tokens and cost by agent, person and day.
 
-Exact at every moment: what is added up (``runs/lifecycle/usage``), what is not yet, and the runs
-that have not ended. All of the team's runs count, also those in private threads; ``listed`` leaves
-out the private ones of others, which the reader's list of runs does not show.
+Exact at every moment: the sums (``runs/lifecycle/usage``), the changes that are not added up yet,
+and the runs that have not ended. All of the team's runs count, also those in private threads;
+``listed`` leaves out the private ones of others, which the reader's list of runs does not show.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,6 @@ KEYS = {
     "person": "total.person",
     "day": "(total.at at time zone 'UTC')::date",
 }
-MODEL = {"model": "total.model"}
 
 _CHANGES = """
 changes as (
@@ -189,12 +188,14 @@ def _scope(principal: Principal, period: Period, *, listed: bool) -> dict[str, A
 
 def _grain(principal: Principal, keys: Mapping[str, str], period: Period) -> str:
     """The coarsest rows that have these keys."""
-    if "model" in keys:
-        return Grain.FINEST.value
-    if "person" not in keys:
-        return Grain.AGENT.value
-    is_coarse = "agent" not in keys and principal.agents is None and period.has_whole_days
-    return (Grain.PERSON if is_coarse else Grain.FINEST).value
+    agents = "agent" in keys or principal.agents is not None
+    if "person" in keys:
+        grain = Grain.PERSON if period.has_whole_days and not agents else Grain.FINEST
+    elif not period.has_whole_days:
+        grain = Grain.HOUR
+    else:
+        grain = Grain.AGENT if agents else Grain.TEAM
+    return grain.value
 
 
 def _fresh() -> str:

@@ -1,1 +1,1 @@
-"""What a team uses: its limits, its usage over time, and the prices of models."""
+"""The team's limits, its usage over time, and the prices of models."""

@@ -1,4 +1,4 @@
-"""The prices resource: what a team's models cost."""
+"""The prices resource: the prices of a team's models."""
 
 from typing import Any
 

@@ -37,8 +37,8 @@ class BadGrouping(Invalid):
 class UsageRowSerializer(serializers.Serializer[dict[str, Any]]):
     """The usage of an agent, a person or key, on a day; null for what ``by`` does not name.
 
-    A run counts on the day (UTC) on which it was requested, with what it had used when it ended,
-    however it ended.
+    A run counts on the day (UTC) on which it was requested, with its tokens and cost
+    when it ended, however it ended.
     """
 
     agent = serializers.CharField(allow_null=True, help_text="The agent's slug.")
@@ -56,7 +56,7 @@ class UsageRowSerializer(serializers.Serializer[dict[str, Any]]):
     tokens_cached = serializers.IntegerField(help_text="These are among `tokens_in`.")
     cost = serializers.FloatField(help_text="In US dollars.")
     questions = serializers.IntegerField()
-    queued_ms = serializers.IntegerField(help_text="The sum of what the runs waited for a worker.")
+    queued_ms = serializers.IntegerField(help_text="The sum of the runs' waits for a worker.")
 
 
 @extend_schema_serializer(component_name="TeamUsage", many=False)
@@ -73,7 +73,7 @@ FIELDS = tuple(UsageRowSerializer().fields)
 
 
 class TeamUsage(APIView):
-    """What the caller's team uses."""
+    """The usage of the caller's team."""
 
     def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:
         """``format`` is read by the view; errors are JSON as everywhere."""
@@ -109,12 +109,12 @@ class TeamUsage(APIView):
         period = Period.of(
             _moment(query.get("since"), "since"), _moment(query.get("until"), "until")
         )
-        found = _read(request, names, period)
-        rows = [dict.fromkeys(figures.KEYS) | row for row in found[:MOST]]
+        sums = _read(request, names, period)
+        rows = [dict.fromkeys(figures.KEYS) | row for row in sums[:MOST]]
         if form == "csv":
             return as_csv(names, rows)
         values = {
-            "since": period.since, "until": period.until, "more": len(found) > MOST,
+            "since": period.since, "until": period.until, "more": len(sums) > MOST,
             "results": rows,
         }  # fmt: skip
         return Response(UsageSerializer(values).data)
@@ -127,8 +127,8 @@ def _read(request: Request, names: set[str], period: Period) -> list[dict[str, A
 
 def as_csv(names: set[str], rows: list[dict[str, Any]]) -> HttpResponse:
     """The rows as a file, with a line of names first."""
-    shown = [name for name in FIELDS if name not in figures.KEYS or name in names]
-    text = csv_cells.lines([shown, *([row[name] for name in shown] for row in rows)])
+    head = [name for name in FIELDS if name not in figures.KEYS or name in names]
+    text = csv_cells.lines([head, *([row[name] for name in head] for row in rows)])
     answer = HttpResponse(text, content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = 'attachment; filename="usage.csv"'
     return answer

@@ -69,8 +69,8 @@ def _is_cost(value: Any) -> bool:
 
 def _questions(terminal: Mapping[str, Any]) -> int:
     outcome = terminal.get("outcome")
-    asked = outcome.get("interrupts") if isinstance(outcome, Mapping) else None
-    return len(asked) if isinstance(asked, list) else 0
+    interrupts = outcome.get("interrupts") if isinstance(outcome, Mapping) else None
+    return len(interrupts) if isinstance(interrupts, list) else 0
 
 
 def _sum(counts: Iterable[Any]) -> int | None:

@@ -1,1 +1,1 @@
-"""What teams use: the prices of their models, and their usage by hour, added up."""
+"""The usage of teams: the prices of their models, and their sums by day and hour."""

@@ -2,8 +2,8 @@
 
 A trigger leaves a row, ``UsageChange``, in the transaction that ends, changes or erases a run; no
 run waits for a row that others share. A chore adds the rows up, some of each team in turn, and
-deletes them in the same statement, so that each counts exactly once. A reader adds what is not
-added up yet (``runs/access/usage/figures.py``). ``recount`` makes the same rows from the runs.
+deletes them in the same statement, so that each counts exactly once. A reader adds the
+rest (``runs/access/usage/figures.py``). ``recount`` makes the same rows from the runs.
 """
 
 import time

@@ -2,13 +2,12 @@
 
 from runs.models import Grain
 
-BASE = 1.05
+BASE = 1.1
 """A bucket's upper bound is so many times that of the bucket before."""
 OUTCOMES = ("succeeded", "interrupted", "cancelled", "failed")
 AMOUNTS = ("tokens_in", "tokens_out", "tokens_cached", "cost", "questions", "queued_ms")
 MEASURES = ("parts", "runs", *OUTCOMES, *AMOUNTS)
 COLUMNS = ("at", "agent_id", "person", "owner", "model")
-HOUR = "date_trunc('hour', at, 'UTC')"
 DAY = "date_trunc('day', at, 'UTC')"
 
 # A team's runs that have ended, as the trigger describes them (runs/sql/usage.sql).
@@ -52,7 +51,7 @@ _SHARED = {
     "cost": "cost",
 }
 _TOOK = """
-select date_trunc('hour', created_at, 'UTC') as at, agent_id, owner,
+select date_trunc('day', created_at, 'UTC') as at, agent_id, owner,
        ceil(ln(greatest(took_ms, 1)::float8) / ln({base}::float8))::smallint as bucket,
        sum(sign) as runs
   from {changes} where took_ms is not null group by 1, 2, 3, 4
@@ -96,7 +95,9 @@ select count(*) from ended
 """
 KEYS = ", ".join(("grain", *COLUMNS))
 _GRAINS = {
-    Grain.AGENT: ("at", "agent_id", "''", "owner", "''"),
+    Grain.TEAM: (DAY, "null::uuid", "''", "owner", "''"),
+    Grain.AGENT: (DAY, "agent_id", "''", "owner", "''"),
+    Grain.HOUR: ("at", "agent_id", "''", "owner", "''"),
     Grain.PERSON: (DAY, "null::uuid", "person", "owner", "''"),
     Grain.FINEST: COLUMNS,
 }

@@ -1,4 +1,4 @@
-"""What a run has used counts however it ends, and costs what its team's prices say."""
+"""The usage of a run counts however it ends, and has a cost by its team's prices."""
 
 import asyncio
 from typing import Any

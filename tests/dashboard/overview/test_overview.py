@@ -32,7 +32,7 @@ def page(client: Client, address: str) -> str:
     return answer.content.decode()
 
 
-def shown(client: Client, address: str) -> list[str]:
+def rows_of(client: Client, address: str) -> list[str]:
     return ROW.findall(page(client, unescape(address)))
 
 
@@ -65,7 +65,7 @@ def test_each_number_leads_to_its_runs(
     links = LINK.findall(page(client, address))
     assert len(links) >= 6
     for target, number in links:
-        assert len(shown(client, target)) == int(number.replace(",", "")), target
+        assert len(rows_of(client, target)) == int(number.replace(",", "")), target
 
 
 def test_what_a_team_sees_first(busy: Cast, browse: Browse) -> None:
