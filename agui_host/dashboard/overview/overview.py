@@ -167,10 +167,10 @@ def _by_agent(
         " else floor(extract(epoch from total.at - %(begin)s) / 86400)::int end",
     }
     last = figures.day_of(cut)
-    names = {"me": principal.actor_id, "begin": since}
+    values: dict[str, Any] = {"me": principal.actor_id, "begin": since}
     days = "(total.at >= %(begin)s or total.at < %(last)s)"
-    rows = figures.read(principal, keys, period, more=days, last=last, **names)
-    return rows + figures.read(principal, keys, Period(last, cut), **names)
+    rows = figures.read(principal, keys, period, more=days, last=last, **values)
+    return rows + figures.read(principal, keys, Period(last, cut), **values)
 
 
 def _kinds(principal: Principal, since: datetime, own: dict[str, str]) -> list[Line]:

@@ -22,7 +22,7 @@ NAMES = {
     "queued_runs": "Waiting runs",
     "runs_per_minute": "Runs per minute",
     "open_streams": "Open streams",
-    "stored_bytes": "Stored bytes",
+    "stored_bytes": "Stored events",
 }
 """The limits of which the use is counted."""
 NEARLY = 0.8
@@ -52,6 +52,7 @@ class Meter:
     name: str
     used: int
     max: int | None
+    is_size: bool
 
     @property
     def warns(self) -> int:
@@ -67,9 +68,15 @@ class Page:
     way: str
     rows: list[Row]
     total: dict[str, Any]
+    query: dict[str, str]
     hidden: int
     more: bool
     csv: str
+
+    @property
+    def all(self) -> Row:
+        """The line below the table."""
+        return Row("", self.total, self.query)
 
 
 def of(principal: Principal, way: str, days: int) -> Page:
@@ -88,6 +95,7 @@ def of(principal: Principal, way: str, days: int) -> Page:
         way=way,
         rows=rows,
         total=total,
+        query=own,
         hidden=total["runs"] - listed["runs"],
         more=len(sums) > MOST,
         csv=f"{reverse('api-usage')}?{query}",
@@ -97,7 +105,7 @@ def of(principal: Principal, way: str, days: int) -> Page:
 def meters(principal: Principal) -> list[Meter]:
     """The limits of the team of which the use is counted."""
     return [
-        Meter(NAMES[use.name], use.used or 0, use.max)
+        Meter(NAMES[use.name], use.used or 0, use.max, use.name == "stored_bytes")
         for use in limits.of(principal.team)
         if use.name in NAMES
     ]
