@@ -2,33 +2,32 @@
 -- A chore adds them up (runs/lifecycle/usage/rollup.py): no run waits for a row that runs share.
 -- planner: enable_seqscan=off enable_bitmapscan=off enable_hashjoin=off enable_mergejoin=off
 
--- The person whose private thread this is, by actor id; empty for a thread of the team.
-create function runs_usage_owner(of_thread uuid) returns text language sql stable as $$
-    select coalesce((select case visibility when 'private' then creator else '' end
-                       from runs_thread where id = of_thread), '')
-$$;
-
--- Adds an ended run to the changes (sign 1), or takes it away (-1).
-create function runs_usage_change(run runs_run, sign smallint, owner text)
-    returns void language sql as $$
+-- Adds an ended run to the changes (sign 1), or takes it away (-1). Its owner, unless it is given,
+-- is the person whose private thread this is, by actor id; empty for a thread of the team.
+-- planner: as usual
+create function runs_usage_change(run runs_run, sign smallint, its_owner text)
+    returns void language plpgsql as $$
+begin
     insert into runs_usagechange (
         team_id, sign, agent_id, person, owner, created_at, status, tokens_in, tokens_out,
         tokens_cached, cost, by_model, questions, queued_ms, took_ms)
     values (
-        run.team_id, sign, run.agent_id, run.started_by, owner, run.created_at, run.status,
-        run.tokens_in, run.tokens_out, run.tokens_cached, run.cost, run.by_model, run.questions,
-        run.queued_ms, case when run.started_at is not null then
-            greatest(0, 1000 * extract(epoch from run.ended_at - run.started_at)) end)
-$$;
+        run.team_id, sign, run.agent_id, run.started_by,
+        coalesce(its_owner, (select case visibility when 'private' then creator else '' end
+                               from runs_thread where id = run.thread_id), ''),
+        run.created_at, run.status, run.tokens_in, run.tokens_out, run.tokens_cached, run.cost,
+        run.by_model, run.questions, run.queued_ms, case when run.started_at is not null then
+            greatest(0, 1000 * extract(epoch from run.ended_at - run.started_at)) end);
+end $$;
 
 -- A run that ends, is imported, changed after its end, or erased.
 create function runs_usage_of_run() returns trigger language plpgsql as $$
 begin
     if tg_op <> 'INSERT' and old.ended_at is not null then
-        perform runs_usage_change(old, -1::smallint, runs_usage_owner(old.thread_id));
+        perform runs_usage_change(old, -1::smallint, null);
     end if;
     if tg_op <> 'DELETE' and new.ended_at is not null then
-        perform runs_usage_change(new, 1::smallint, runs_usage_owner(new.thread_id));
+        perform runs_usage_change(new, 1::smallint, null);
     end if;
     return null;
 end $$;

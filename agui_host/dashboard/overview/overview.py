@@ -23,7 +23,7 @@ USUAL = 7
 MOST = 50
 """Agents of the page, and people."""
 MOST_KINDS = 10
-MEASURES = ("runs", "failed", "tokens", "cost")
+MEASURES = ("runs", "failed", "tokens_in", "tokens_out", "cost")
 
 
 @dataclass(slots=True)
@@ -167,7 +167,9 @@ def _by_agent(
         " else floor(extract(epoch from total.at - %(begin)s) / 86400)::int end",
     }
     last = figures.day_of(cut)
-    values: dict[str, Any] = {"me": principal.actor_id, "begin": since}
+    values: dict[str, Any] = {
+        "me": principal.actor_id, "begin": since, "measures": MEASURES,
+    }  # fmt: skip
     days = "(total.at >= %(begin)s or total.at < %(last)s)"
     rows = figures.read(principal, keys, period, more=days, last=last, **values)
     return rows + figures.read(principal, keys, Period(last, cut), **values)

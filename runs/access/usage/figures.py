@@ -36,11 +36,12 @@ changes as (
       from runs_usagechange
      where team_id = %(team)s and created_at >= %(since)s and created_at < %(until)s
     union all
-    select 1, agent_id, started_by, runs_usage_owner(thread_id), created_at, status, null, null,
-           null, null, null, null, null, null
-      from runs_run
-     where team_id = %(team)s and {active}
-       and created_at >= %(since)s and created_at < %(until)s)
+    select 1, run.agent_id, run.started_by,
+           case thread.visibility when 'private' then thread.creator else '' end, run.created_at,
+           run.status, null, null, null, null, null, null, null, null
+      from runs_run run join runs_thread thread on thread.id = run.thread_id
+     where run.team_id = %(team)s and run.{active}
+       and run.created_at >= %(since)s and run.created_at < %(until)s)
 """
 _TOTAL = """
 total as (
@@ -113,12 +114,13 @@ def read(
     keys: Mapping[str, str],
     period: Period,
     *,
+    measures: tuple[str, ...] = MEASURES,
     listed: bool = False,
     most: int | None = None,
     more: str = "true",
     **values: Any,
 ) -> list[dict[str, Any]]:
-    """Rows with ``keys`` (names and their expressions) and ``MEASURES``, the largest first.
+    """Rows with ``keys`` (names and their expressions) and ``measures``, the largest first.
 
     ``more`` is a condition on ``total``, with ``values``. Raises Forbidden.
     """
@@ -132,7 +134,7 @@ def read(
         keys=", ".join(
             f"{expression} as {name}" for name, expression in zip(names, expressions, strict=True)
         ),
-        sums=", ".join(f"sum(total.{name}) as {name}" for name in MEASURES),
+        sums=", ".join(f"sum(total.{name}) as {name}" for name in measures),
         places=", ".join(str(place + 1) for place in range(len(names))),
         order=", ".join([*order, "cost desc", "runs desc", *names]),
         more=more,
@@ -142,7 +144,7 @@ def read(
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters)
         rows = cursor.fetchall()
-    return [_row(names, row) for row in rows]
+    return [_row(names, measures, row) for row in rows]
 
 
 def by(names: set[str]) -> dict[str, str]:
@@ -203,8 +205,8 @@ def _fresh() -> str:
     return ", ".join(("runs", *outcomes, *sums.AMOUNTS))
 
 
-def _row(names: list[str], row: tuple[Any, ...]) -> dict[str, Any]:
+def _row(names: list[str], measures: tuple[str, ...], row: tuple[Any, ...]) -> dict[str, Any]:
     values = dict(zip(names, row, strict=False))
-    measures = dict(zip(MEASURES, row[len(names) :], strict=True))
-    cost = float(measures.pop("cost"))
-    return values | {name: int(value) for name, value in measures.items()} | {"cost": cost}
+    for name, value in zip(measures, row[len(names) :], strict=True):
+        values[name] = float(value) if name == "cost" else int(value)
+    return values

@@ -13,11 +13,13 @@ DAY = "date_trunc('day', at, 'UTC')"
 # A team's runs that have ended, as the trigger describes them (runs/sql/usage.sql).
 ENDED = """
 select 1 as sign, run.agent_id, run.started_by as person,
-       runs_usage_owner(run.thread_id) as owner, run.created_at, run.status, run.tokens_in,
+       case thread.visibility when 'private' then thread.creator else '' end as owner,
+       run.created_at, run.status, run.tokens_in,
        run.tokens_out, run.tokens_cached, run.cost, run.by_model, run.questions, run.queued_ms,
        case when run.started_at is not null then greatest(
            0, (1000 * extract(epoch from run.ended_at - run.started_at))::bigint) end as took_ms
-  from runs_run run where run.team_id = %(team)s and run.ended_at is not null
+  from runs_run run join runs_thread thread on thread.id = run.thread_id
+ where run.team_id = %(team)s and run.ended_at is not null
 """
 # A row for each model of each run. The first has the run's sums without the others' shares.
 _PARTS = """
