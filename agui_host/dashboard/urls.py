@@ -4,6 +4,7 @@ from django.urls import URLPattern, path
 from agui_host.dashboard import acting, shared, views
 from agui_host.dashboard.account import urls as account_urls
 from agui_host.dashboard.inbox import views as questions
+from agui_host.dashboard.overview import views as overview
 from agui_host.dashboard.run import comparing, importing
 from agui_host.dashboard.runs_list import bulk, saved
 from agui_host.dashboard.team import grants, keys, left_threads, people, rules, schedules, webhooks
@@ -14,7 +15,9 @@ from runs.api.inspect.outline import SharedOutline
 PICTURES = {"img-src": ["data:"]}
 
 urlpatterns: list[URLPattern] = [
-    path("", views.home, name="home"),
+    path("", overview.home, name="home"),
+    path("usage/", overview.spending, name="usage"),
+    path("usage/prices", overview.set_prices, name="usage-prices"),
     path("runs/", views.runs, name="runs"),
     path("runs/import", importing.import_run, name="run-import"),
     path("runs/pulse", views.pulse, name="runs-pulse"),
@@ -93,6 +96,7 @@ urlpatterns: list[URLPattern] = [
     path("inbox", views.with_slash),
     path("team", views.with_slash),
     path("runs", views.with_slash),
+    path("usage", views.with_slash),
     path("runs/<uuid:run_id>", views.with_slash),
     *account_urls.urlpatterns,
 ]

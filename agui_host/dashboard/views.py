@@ -19,12 +19,6 @@ from runs.models import Status
 
 
 @require_safe
-def home(request: HttpRequest) -> HttpResponse:
-    """The root leads to the runs."""
-    return redirect("runs")
-
-
-@require_safe
 def with_slash(request: HttpRequest, **kwargs: object) -> HttpResponsePermanentRedirect:
     """Redirect to the page's URL, which ends in a slash."""
     query = f"?{request.GET.urlencode()}" if request.GET else ""

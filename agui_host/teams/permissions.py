@@ -76,7 +76,8 @@ ACTIONS: Mapping[str, Action] = {
         "see and revoke every grant of the team, also on private threads", OWNING, Scope.ADMIN
     ),
     "manage_team": _action(
-        "rename and archive the team, hand over or erase private threads of people who left",
+        "rename and archive the team, set its [prices](howto-usage.md#prices), hand over or erase "
+        "private threads of people who left",
         OWNING,
         Scope.ADMIN,
     ),

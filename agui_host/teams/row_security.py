@@ -31,6 +31,7 @@ WRITES = {
     "runs_run": "select, update",
     "runs_interrupt": "select, insert, update",
     "runs_endedrun": "select, insert",
+    "runs_usagechange": "insert",
     "runs_failure": "select, insert",
     "runs_feedentry": "select, insert",
     # Who wants to be called about the end of a run, by the triggers of runs/models/webhook.py.

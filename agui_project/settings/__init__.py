@@ -114,7 +114,7 @@ SPECTACULAR_SETTINGS = {
 }
 
 LOGIN_URL = "/login/"
-LOGIN_REDIRECT_URL = "/runs/"
+LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/login/"
 MESSAGE_STORAGE = "django.contrib.messages.storage.cookie.CookieStorage"
 SESSION_COOKIE_SAMESITE = "Lax"

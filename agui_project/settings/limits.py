@@ -1,5 +1,6 @@
 """How much, how long and how often: requests, runs, streams, teams, files, webhooks, schedules."""
 
+from agui_host import prices
 from agui_project import validators
 from agui_project.settings.host import AGUI_DATA_DIR, env
 
@@ -74,6 +75,10 @@ AGUI_LINK_STREAMS: int = env.number("AGUI_LINK_STREAMS", default=500)
 AGUI_LINK_STREAMS_PER_ADDRESS: int = env.number("AGUI_LINK_STREAMS_PER_ADDRESS", default=20)
 AGUI_LIMIT_STORED_BYTES: int = env.number("AGUI_LIMIT_STORED_BYTES", default=100_000_000_000)
 AGUI_LIMIT_RETENTION_DAYS: int = env.number("AGUI_LIMIT_RETENTION_DAYS", default=0, most=100_000)
+
+# Dollars for a million tokens of a model, for teams without a price of their own
+# (agui_host/prices.py).
+AGUI_PRICES: list[str] = env.entries("AGUI_PRICES", default=[], rule=prices.check)
 
 # Days after which the log of an ended run moves to the file store; 0 is never
 # (docs/howto-retention.md#sealed-logs).

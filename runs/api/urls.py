@@ -7,7 +7,6 @@ from runs.api import (
     interrupts,
     knowledge,
     left_threads,
-    limits,
     runs,
     threads,
     tickets,
@@ -58,5 +57,5 @@ urlpatterns = [
     path("", include("runs.api.files.urls")),
     path("", include("runs.api.webhooks.urls")),
     path("", include("runs.api.schedules.urls")),
-    path("limits", limits.TeamLimits.as_view(), name="api-limits"),
+    path("", include("runs.api.usage.urls")),
 ]

@@ -16,6 +16,7 @@ from django.db.models import Q
 
 from agui_host.backends.postgres import clock
 from agui_host.errors import Conflict
+from agui_host.prices import Prices
 from agui_host.protocol.encoding import Record
 from agui_host.protocol.errors import RunErrorCode
 from agui_host.protocol.intake.intake import Intake
@@ -31,6 +32,7 @@ from runs.lifecycle import admission, history, interrupts, jobs
 from runs.lifecycle.ingest import intakes
 from runs.lifecycle.statements import ends, figures
 from runs.lifecycle.statuses import error_of, log_end, status_of
+from runs.lifecycle.usage import team_prices
 from runs.models import Run, Status
 
 REPEATED_BY = "repeatedBy"
@@ -43,32 +45,39 @@ class IllegalTransition(Conflict):
     code = "illegal_transition"
 
 
-def finish(run_id: UUID, terminal: dict[str, Any], tally: Tally | None = None) -> UUID:
+def finish(
+    run_id: UUID,
+    terminal: dict[str, Any],
+    tally: Tally | None = None,
+    team: Prices = figures.UNPRICED,
+) -> UUID:
     """Store how a run ended; runs in the transaction that stores its terminal event.
 
-    ``tally``: what all of its events were, if that is known. Returns the run's id, which
-    ``admission.FOLLOW_UP`` takes after that commit.
+    ``tally``: what all of its events were, if that is known. ``team``: its prices. Returns the
+    run's id, which ``admission.FOLLOW_UP`` takes after that commit.
     """
     status = status_of(terminal)
-    if not ends.store(run_id, status, **_columns(status, terminal, tally)):
+    if not ends.store(run_id, status, **_columns(status, terminal, tally, team)):
         raise IllegalTransition
     interrupts.settle(run_id, status, terminal)
     return run_id
 
 
-def finishing(run_id: UUID, terminal: dict[str, Any], tally: Tally | None) -> Also:
+def finishing(run_id: UUID, terminal: dict[str, Any], tally: Tally | None, team: Prices) -> Also:
     """``finish`` for a writer to call; a run that succeeded settles nothing: its statement."""
     status = status_of(terminal)
     if status is Status.SUCCEEDED:
-        return ends.statement(run_id, status, **_columns(status, terminal, tally))
-    return partial(finish, run_id, terminal, tally)
+        return ends.statement(run_id, status, **_columns(status, terminal, tally, team))
+    return partial(finish, run_id, terminal, tally, team)
 
 
-def _columns(status: Status, terminal: dict[str, Any], tally: Tally | None) -> dict[str, Any]:
+def _columns(
+    status: Status, terminal: dict[str, Any], tally: Tally | None, team: Prices
+) -> dict[str, Any]:
     return {
         **(error_of(terminal) if status is Status.FAILED else {}),
         **{name: dumps(terminal[name]) for name in ("result", "usage") if name in terminal},
-        **figures.of(terminal, tally),
+        **figures.of(terminal, tally, team),
     }
 
 
@@ -161,7 +170,7 @@ def append(run: Run, claimed: Claim, records: Sequence[Record], intake: Intake) 
     if claimed.journal_id not in journal.append([batch]):
         raise IllegalTransition
     if (terminal := intake.terminal) is not None:
-        finish(claimed.journal_id, terminal, intake.tally)
+        finish(claimed.journal_id, terminal, intake.tally, team_prices.of(run.team_id))
         jobs.store_outline(claimed.journal_id, batch.last)
         transaction.on_commit(lambda: log_end(run, terminal, batch.last))
     transaction.on_commit(lambda: announce.now([batch]))

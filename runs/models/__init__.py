@@ -24,7 +24,7 @@ from runs.models.run import (
 from runs.models.saved_view import SavedView
 from runs.models.schedule import Missed, Schedule, StopReason, ThreadPolicy
 from runs.models.thread import Thread, ThreadHistory, Visibility
-from runs.models.usage import EndedRun, TeamUsage
+from runs.models.usage import EndedRun, Grain, ModelPrice, TeamUsage, Usage, UsageChange, UsageTook
 from runs.models.webhook import DeliveryStatus, Webhook, WebhookDelivery
 from runs.models.words import RunWords
 
@@ -46,6 +46,7 @@ __all__ = [
     "Feedback",
     "File",
     "FileReference",
+    "Grain",
     "Grant",
     "ImportedRun",
     "Ingest",
@@ -54,6 +55,7 @@ __all__ = [
     "Level",
     "Mention",
     "Missed",
+    "ModelPrice",
     "Run",
     "RunWords",
     "SavedView",
@@ -65,6 +67,9 @@ __all__ = [
     "ThreadHistory",
     "ThreadPolicy",
     "Thumb",
+    "Usage",
+    "UsageChange",
+    "UsageTook",
     "Visibility",
     "Webhook",
     "WebhookDelivery",

@@ -97,7 +97,14 @@ class Run(TeamOwned):
     subagents = models.IntegerField(null=True, editable=False)
     tokens_in = models.BigIntegerField(null=True, editable=False)
     tokens_out = models.BigIntegerField(null=True, editable=False)
+    tokens_cached = models.BigIntegerField(
+        null=True, editable=False, help_text="Of the tokens in, those that the model had cached."
+    )
     cost = models.FloatField(null=True, editable=False, help_text="In US dollars.")
+    by_model = models.JSONField(
+        null=True, editable=False, help_text="Tokens and cost of each model, of several."
+    )
+    questions = models.IntegerField(null=True, editable=False)
     queued_ms = models.IntegerField(
         null=True, editable=False, help_text="From its creation to its start, in milliseconds."
     )

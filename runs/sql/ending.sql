@@ -6,7 +6,8 @@
 create function agui_end(
     of_run uuid, new_status text, moment timestamptz, its_result text, its_usage text,
     code text, message text, tools integer, lanes integer, read_tokens bigint,
-    written_tokens bigint, dollars float8, first_piece numeric, endable text[], must boolean
+    written_tokens bigint, cached_tokens bigint, dollars float8, parts jsonb, asked integer,
+    first_piece numeric, endable text[], must boolean
 ) returns boolean language plpgsql as $$
 begin
     with ended as (
@@ -14,7 +15,8 @@ begin
            set status = new_status, ended_at = moment, result = its_result, usage = its_usage,
                error_code = code, error_message = message, tool_calls = tools,
                subagents = lanes, tokens_in = read_tokens, tokens_out = written_tokens,
-               cost = dollars,
+               tokens_cached = cached_tokens, cost = dollars, by_model = parts,
+               questions = asked,
                queued_ms = least(2147483647, greatest(0, 1000 * extract(
                    epoch from coalesce(started_at, moment) - created_at))),
                ttft_ms = case when first_piece is not null and started_at is not null then

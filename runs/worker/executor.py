@@ -40,6 +40,7 @@ from runs.lifecycle import history, jobs, lifecycle
 from runs.lifecycle.ingest import batches, intakes
 from runs.lifecycle.lifecycle import Claimed
 from runs.lifecycle.statuses import log_end
+from runs.lifecycle.usage import team_prices
 from runs.worker import failures, files, traces
 from runs.worker.children import Children
 from runs.worker.pace import Pace, Work
@@ -151,9 +152,11 @@ class Execution:
         self._note = note if self.trace is None else self.trace.beside(note)
         self.chain: Chain | None = None
         self.ctx: RunContext | None = None
+        self.spent: Callable[[], dict[str, Any]] = dict
         self.error: BaseException | None = None
         timeout = run.agent.timeout_seconds or settings.AGUI_RUN_TIMEOUT
         self.limit = min(limits.run_seconds or timeout, timeout)
+        self.prices = team_prices.usual()
         self.pace = Pace(limits.events_per_second)
         self.work = Work(run.team_id)
         self.stopping: asyncio.Future[Stop] = asyncio.get_running_loop().create_future()
@@ -260,7 +263,7 @@ class Execution:
         """Agent → runtime → middleware → intake → writer; nothing after the terminal event."""
         runtime = runtime_for(self.run.agent)
         lease, pace, ctx = self.lease, self.pace, await self._context()
-        self.ctx = ctx
+        self.ctx, self.spent = ctx, ctx.spent
         accept, replicas, work = self.intake.accept, self.intake.replicas, self.work
         if lease.full:
             await lease.room()  # Free the echo: an input may be megabytes.
@@ -325,7 +328,7 @@ class Execution:
             case None:
                 self._append(endings.end(self.intake))
             case Stop.CANCEL:
-                self._append(self.intake.cancel())
+                self._append(self.intake.cancel(**self.spent()))
             case Stop.SHUTDOWN:
                 self._fail(RunErrorCode.SHUTDOWN, "The worker was shut down during this run.")
             case RunFailed():
@@ -351,7 +354,7 @@ class Execution:
         await self._ended()
 
     def _fail(self, reason: RunErrorCode, message: str) -> None:
-        self._append(self.intake.fail(reason, message))
+        self._append(self.intake.fail(reason, message, **self.spent()))
 
     def _append(self, records: Sequence[Record]) -> None:
         intake = self.intake
@@ -368,20 +371,17 @@ class Execution:
             also.append(partial(findings.store, self.run.pk, new_findings))
         if (terminal := self.intake.terminal) is not None:
             tally = self.intake.tally
-            also.append(lifecycle.finishing(self.run.pk, terminal, tally))
+            also.append(lifecycle.finishing(self.run.pk, terminal, tally, self.prices))
             if terminal["type"] == "RUN_ERROR":
-                also.append(self._failure())
+                lines = () if self.ctx is None else tuple(self.ctx.log_lines)
+                also.append(failures.storing(self.run, self.error, lines))
         return also
-
-    def _failure(self) -> Also:
-        lines = () if self.ctx is None else tuple(self.ctx.log_lines)
-        details = failures.describe(self.run.agent, self.error, lines)
-        return partial(failures.store, self.run.pk, self.run.team_id, details)
 
     async def _context(self) -> RunContext:
         agent = self.run.agent
         for action, times in self.repairs.items():
             self.intake.findings.add(1, healing.RULE, action, times)
+        self.prices = await team_prices.loaded(self.run.team_id)
         body = await context.provided(self.run, self.input)
         return RunContext(
             body,

@@ -3,7 +3,8 @@
 import hashlib
 import os
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +17,7 @@ from agui_host.runtimes.context.log_lines import Line
 from agui_host.runtimes.models import Agent
 from agui_host.security.scrub import known, scrubbed
 from agui_host.security.secrets import SecretUnreadable
-from runs.models import Failure
+from runs.models import Failure, Run
 
 LONGEST_MESSAGE = 4_000
 LONGEST_LINE = 500
@@ -55,6 +56,11 @@ def describe(agent: Agent, error: BaseException | None, lines: Iterable[Line]) -
             for line in lines
         ],
     }
+
+
+def storing(run: Run, error: BaseException | None, lines: Iterable[Line]) -> Callable[[], None]:
+    """``describe`` now, and ``store`` for the transaction that stores the run's end."""
+    return partial(store, run.pk, run.team_id, describe(run.agent, error, lines))
 
 
 def store(run_id: UUID, team_id: UUID, details: dict[str, Any]) -> None:

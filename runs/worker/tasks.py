@@ -19,6 +19,7 @@ from events.writer import JournalWriter
 from runs.lifecycle import admission, interrupts, jobs, lifecycle
 from runs.lifecycle.deletion import retention, sealing
 from runs.lifecycle.files import uploads
+from runs.lifecycle.usage import rollup
 from runs.lifecycle.webhooks import deliveries
 from runs.lifecycle.words import storing
 from runs.worker.executor import Stop, execute, execute_claim
@@ -140,6 +141,20 @@ def sweep_webhooks(timestamp: int) -> None:
 def store_words(context: JobContext, timestamp: int) -> None:
     """Store the words of runs that are new, have ended or were renamed, for the search."""
     storing.run_once(SWEEP_SECONDS, context.additional_context[LEAVING])
+
+
+@app.periodic(cron="* * * * *")
+@app.task(
+    name="runs.tasks.add_up_usage",
+    queue=jobs.QUEUE,
+    queueing_lock="usage",
+    lock="usage",
+    pass_context=True,
+)
+def add_up_usage(context: JobContext, timestamp: int) -> None:
+    """Add up the usage of teams: the runs that have ended, changed or were erased."""
+    with allowing(LONGEST):
+        rollup.run_once(SWEEP_SECONDS, context.additional_context[LEAVING])
 
 
 @app.periodic(cron="* * * * *")

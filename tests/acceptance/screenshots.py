@@ -24,7 +24,9 @@ SETTLED = 600
 
 def pages(page: Page, host: Host, runs: dict[str, str]) -> Iterator[str]:
     """Each page, by a name for its file."""
-    for name in ("runs", "inbox", "team", "team/keys", "runs/import"):
+    page.goto("/")
+    yield "overview"
+    for name in ("runs", "inbox", "usage", "team", "team/keys", "runs/import"):
         page.goto(f"/{name}/" if name != "runs/import" else "/runs/import")
         yield name.replace("/", "-")
     for thread, run in runs.items():
@@ -70,7 +72,7 @@ def signed_in(browser: Browser, host: Host) -> dict[str, object]:
     page.get_by_label("Username").fill(host.login)
     page.get_by_label("Password").fill(host.password)
     page.get_by_role("button", name="Sign in").click()
-    page.wait_for_url("/runs/")
+    page.wait_for_url("/")
     state = dict(page.context.storage_state())
     page.close()  # it would go on drawing beside the pages that somebody measures
     return state

@@ -124,6 +124,7 @@ WRONG: dict[str, tuple[str | tuple[str, dict[str, str]], ...]] = {
     "AGUI_METRICS_KEY": ("short", "ü" * 40),
     "AGUI_METRICS_ADDRESS": ("9464", "host:", ":9464", "host:0", "host:port", "host:70000"),
     "AGUI_HUB_TICK": SPANS,
+    "AGUI_PRICES": ("gpt-5", "gpt-5=1", "m=1/x", "m=-1/2", "m=1e9/2", "=1/2", "m=1/2/3/4"),
     "AGUI_LIMIT_CONCURRENT_RUNS": NUMBERS,
     "AGUI_LIMIT_QUEUED_RUNS": NUMBERS,
     "AGUI_LIMIT_RUNS_PER_MINUTE": NUMBERS,

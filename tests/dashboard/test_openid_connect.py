@@ -69,11 +69,11 @@ def test_somebody_new_signs_in_where_sign_up_is_open(
 ) -> None:
     settings.AGUI_SIGNUP = "open"
     client = browser()
-    assert go(client)["Location"] == "/runs/"
+    assert go(client)["Location"] == "/"
     assert is_signed_in(client)
     assert Membership.objects.get(user__username="dora").role == Role.OWNER
     assert configured.paths.count("/token") == 1
-    assert go(browser())["Location"] == "/runs/"
+    assert go(browser())["Location"] == "/"
     assert User.objects.filter(email=DORA).count() == 1
 
 

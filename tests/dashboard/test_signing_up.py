@@ -51,7 +51,7 @@ def test_where_it_is_open_one_gets_a_team_of_ones_own(cast: Cast, settings: Any)
     assert not Team.objects.filter(slug="dora").exists()
     assert client.post("/account/verify/", {"code": "WRONG1"}).status_code == 200
     assert not is_signed_in(client)
-    assert verify(client)["Location"] == "/runs/"
+    assert verify(client)["Location"] == "/"
     assert is_signed_in(client)
     mine = Membership.objects.get(user__username="dora")
     assert (mine.role, mine.team.name) == (Role.OWNER, "dora's team")
@@ -132,7 +132,7 @@ def test_an_address_that_is_taken_is_told_to_its_owner_only(cast: Cast, settings
 def test_an_operators_person_without_an_address_needs_no_code(cast: Cast) -> None:
     person("omar")
     client = browser()
-    assert sign_in(client, "omar")["Location"] == "/runs/"
+    assert sign_in(client, "omar")["Location"] == "/"
     assert is_signed_in(client)
 
 

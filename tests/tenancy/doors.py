@@ -101,7 +101,10 @@ def a2a_doors(place: str) -> dict[str, Door]:
 # ``{expired}`` the token of an expired link;
 # ``{comment}`` and ``{grant}`` belong to ``{run}``, to whose thread ``{file}`` was attached.
 DJANGO: dict[str, Door] = {
-    "": Door({"GET": Who(302, 401, 302, 302)}),
+    "": Door({"GET": PAGE}),
+    "usage": Door({"GET": MOVED}),
+    "usage/": Door({"GET": PAGE}),
+    "usage/prices": Door({"POST": FORGED}),
     "runs": Door({"GET": MOVED}),
     "runs/": Door({"GET": PAGE}),
     "runs/pulse": Door({"GET": Who(302, 401, 204, 200)}, "runs/pulse?active={run}"),
@@ -237,6 +240,8 @@ DJANGO: dict[str, Door] = {
     "api/v1/audit.csv": Door({"GET": LIST}),
     "api/v1/audit.ndjson": Door({"GET": LIST}),
     "api/v1/limits": Door({"GET": LIST}),
+    "api/v1/usage": Door({"GET": LIST}, "api/v1/usage?by=agent,person,day"),
+    "api/v1/prices": Door({"GET": LIST, "PUT": LIST}, body={"prices": []}),
     "api/v1/files": Door({"GET": LIST, "POST": Who(401, 401, 201, 201)}, body={"a": 1}),
     "api/v1/files/<uuid:file_id>": Door(
         {"GET": OBJECT, "DELETE": Who(401, 401, 404, 409)}, "api/v1/files/{file}"

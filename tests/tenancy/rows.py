@@ -25,11 +25,13 @@ from runs.models import (
     Feedback,
     File,
     FileReference,
+    Grain,
     Grant,
     ImportedRun,
     Ingest,
     Interrupt,
     Mention,
+    ModelPrice,
     Run,
     RunWords,
     SavedView,
@@ -37,6 +39,9 @@ from runs.models import (
     TeamUsage,
     ThreadHistory,
     Thumb,
+    Usage,
+    UsageChange,
+    UsageTook,
     Webhook,
     WebhookDelivery,
 )
@@ -59,11 +64,15 @@ def fill(team: Team, user: User) -> Run:
     )
     ThreadHistory.objects.create(thread=run.thread, fold="{}", through=run.pk)
     TeamUsage.objects.get_or_create(team=team)
+    ModelPrice.objects.create(team=team, model="m", input=1, output=1)
     Failure.objects.create(team=team, run=run, details="{}")
     ImportedRun.objects.create(team=team, run=run, opening="{}", imported_by="x")
     RunWords.objects.create(team=team, run=run, due=1)
     EndedRun.objects.create(run_id=run.pk, team=team, bytes=1)
     now = timezone.now()
+    Usage.objects.create(team=team, grain=Grain.AGENT, at=now, agent=agent)
+    UsageTook.objects.create(team=team, at=now, agent=agent, bucket=0)
+    UsageChange.objects.create(team=team, agent=agent, sign=1, person="x", created_at=now)
     Ingest.objects.create(
         run=run, generation=1, memory="", seen_at=now, ends_at=now, paced_until=now
     )

@@ -68,6 +68,8 @@ NEEDS: dict[str, dict[str, str]] = {
     "api/v1/audit.csv": {"GET": "see_audit"},
     "api/v1/audit.ndjson": {"GET": "see_audit"},
     "api/v1/limits": READ,
+    "api/v1/usage": READ,
+    "api/v1/prices": {**READ, "PUT": "manage_team"},
     "api/v1/webhooks": dict.fromkeys(("GET", "POST"), "manage_webhooks"),
     "api/v1/webhooks/<uuid:webhook_id>": dict.fromkeys(
         ("GET", "PATCH", "DELETE"), "manage_webhooks"

@@ -193,13 +193,13 @@ class Intake:
         closings = self._closings(endings.subagent_ending(end.get("outcome")))
         return self._commit([*self._unopened(), *closings, end])
 
-    def cancel(self) -> list[Record]:
-        """Close open parts, then RUN_FINISHED with the outcome ``cancelled``."""
+    def cancel(self, **more: Any) -> list[Record]:
+        """Close open parts, then RUN_FINISHED with the outcome ``cancelled``, and ``more``."""
         if self.ended:
             return []
         if self._lost:
             self._refuse()
-        end = {"type": "RUN_FINISHED", **self._ids, "outcome": {"type": "cancelled"}}
+        end = {"type": "RUN_FINISHED", **self._ids, "outcome": {"type": "cancelled"}, **more}
         closings = self._closings(endings.subagent_error("The run was cancelled.", "cancelled"))
         return self._commit([*self._unopened(), *closings, end])
 

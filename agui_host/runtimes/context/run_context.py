@@ -285,6 +285,17 @@ class RunContext(RunRequest):
                 )
             entry[USAGE_COUNTS[name]] = entry.get(USAGE_COUNTS[name], 0) + count
 
+    def spent(self) -> dict[str, Any]:
+        """The usage so far, as members of an end that the agent did not make itself."""
+        counts = [
+            {
+                name: value for name, value in dict(entry).items()
+                if isinstance(value, str) or (isinstance(value, int) and value >= 0)
+            }
+            for entry in list(self._usage.values())
+        ]  # fmt: skip
+        return {"usage": counts} if counts else {}
+
     def ending(self) -> dict[str, Any] | None:
         """The RUN_FINISHED with the context's interrupts, result and usage; None without any."""
         members: dict[str, Any] = {}

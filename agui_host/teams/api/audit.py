@@ -1,7 +1,5 @@
 """The audit log: pages of it, and all of it as a file."""
 
-import csv
-import io
 import json
 from collections.abc import AsyncIterator, Callable
 from itertools import count
@@ -19,6 +17,7 @@ from rest_framework.request import Request
 from agui_host.backends.postgres.bridge import db_history
 from agui_host.protocol.strict_json import dumps
 from agui_host.teams import audit
+from agui_host.teams.api import csv_cells
 from agui_host.teams.api.datetimes import MomentFilter
 from agui_host.teams.api.pages import FromReplica, NewestFirst
 from agui_host.teams.authentication import Principal, principal_of
@@ -26,7 +25,6 @@ from agui_host.teams.models import AuditEntry
 
 PAGE = 1_000
 Encode = Callable[[list[AuditEntry], bool], str]
-FORMULA = tuple("=+-@\t\r")
 FIELDS = ["id", "at", "who", "action", "target", "details", "address", "actor"]
 
 
@@ -131,14 +129,10 @@ async def _pages(lines: QuerySet[AuditEntry], encode: Encode) -> AsyncIterator[s
 
 def as_csv(page: list[AuditEntry], first: bool) -> str:
     """A page of lines. A cell that a spreadsheet would take for a formula gets an apostrophe."""
-    out = io.StringIO()
-    write = csv.writer(out)
-    if first:
-        write.writerow(FIELDS)
-    for line in page:
-        cells = [str(getattr(line, name)) for name in FIELDS]
-        write.writerow([f"'{cell}" if cell[:1] in FORMULA else cell for cell in cells])
-    return out.getvalue()
+    head = [FIELDS] if first else []
+    return csv_cells.lines(
+        [*head, *([str(getattr(line, name)) for name in FIELDS] for line in page)]
+    )
 
 
 def as_ndjson(page: list[AuditEntry], first: bool) -> str:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Any
 
 import uuid6
 from django.db import transaction
@@ -75,8 +76,16 @@ def _run(team: Team, thread: Thread, about: About) -> Run:
         created_at=datetime.fromisoformat(about.created_at),
         started_at=datetime.fromisoformat(started) if started else None,
         ended_at=datetime.fromisoformat(about.ended_at),
+        by_model=_by_model(about.usage),
         **{name: about.figures.get(name) for name in figures.NAMES},
     )
+
+
+def _by_model(usage: str | None) -> list[dict[str, Any]] | None:
+    try:
+        return figures.by_model(json.loads(usage or "[]"))
+    except ValueError:
+        return None
 
 
 def _agent(team: Team, slug: str) -> Agent:

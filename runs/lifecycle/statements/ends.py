@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
+from psycopg.types.json import Jsonb
 
 from agui_host.backends.postgres import clock
 from events.writer.lease import Statement
@@ -11,11 +12,12 @@ from runs.lifecycle.statements import figures
 from runs.lifecycle.statuses import leading_to
 from runs.models import Status
 
-# The function is in migration 0019.
+# The function is in runs/sql/ending.sql.
 END = """
 select agui_end(%(run)s, %(status)s, %(at)s, %(result)s, %(usage)s, %(error_code)s,
                 %(error_message)s, %(tool_calls)s, %(subagents)s, %(tokens_in)s, %(tokens_out)s,
-                %(cost)s, %(first)s, %(endable)s, %(must)s)
+                %(tokens_cached)s, %(cost)s, %(by_model)s, %(questions)s, %(first)s, %(endable)s,
+                %(must)s)
 """
 EMPTY = {"result": None, "usage": None, "error_code": "", "error_message": ""} | figures.of(
     {}, None
@@ -41,6 +43,7 @@ def _values(run_id: UUID, status: Status, columns: dict[str, Any]) -> dict[str, 
     return {
         **EMPTY,
         **columns,
+        "by_model": Jsonb(parts) if (parts := columns.get("by_model")) is not None else None,
         "run": run_id,
         "status": status.value,
         "at": clock.now(),

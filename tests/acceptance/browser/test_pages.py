@@ -59,11 +59,11 @@ def session(browser: Browser, host: Host) -> Any:
     context = browser.new_context(base_url=host.url)
     page = context.new_page()
     page.goto("/")
-    expect(page).to_have_url(re.compile(r"/login/\?next=/runs/$"))
+    expect(page).to_have_url(re.compile(r"/login/\?next=/$"))
     page.get_by_label("Username").fill(host.login)
     page.get_by_label("Password").fill(host.password)
     page.get_by_role("button", name="Sign in").click()
-    expect(page).to_have_url(f"{host.url}/runs/")
+    expect(page).to_have_url(f"{host.url}/")
     state = context.storage_state()
     context.close()
     return state

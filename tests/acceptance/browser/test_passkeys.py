@@ -41,7 +41,7 @@ def test_a_passkey_signs_in_without_name_and_password(host: Host, browser: Brows
         page.get_by_label("Username").fill("petra")
         page.get_by_label("Password").fill(PASSWORD)
         page.get_by_label("Password").press("Enter")
-        page.wait_for_url(f"{url}/runs/")
+        page.wait_for_url(f"{url}/")
         page.goto(f"{url}/account/mfa/keys/add/")
         page.get_by_label("Password").fill(PASSWORD)  # it is asked for again
         page.get_by_role("button", name="Confirm").click()

@@ -31,7 +31,7 @@ def signed_in(browser: Browser, host: Host, complaints: list[str], **options: An
     page.get_by_label("Username").fill(host.login)
     page.get_by_label("Password").fill(host.password)
     page.get_by_role("button", name="Sign in").click()
-    page.wait_for_url("/runs/")
+    page.wait_for_url("/")
     return page
 
 

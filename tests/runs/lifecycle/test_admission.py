@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from agui_host.teams.limits import LimitReached
 from agui_host.teams.models import TeamLimits
 from events.models import Journal
-from runs.access import usage
+from runs.access.usage import limits
 from runs.lifecycle import admission, jobs, lifecycle
 from runs.models import ACTIVE, EndedRun, Run, Status, TeamUsage
 from runs.worker import reaper
@@ -200,7 +200,7 @@ class TestRefusals:
         Journal.objects.filter(pk=run.pk).update(bytes=7)
         admission.ended([lifecycle.finish(run.pk, FINISHED)])
         assert TeamUsage.objects.get(team=cast.team).stored_bytes == 0
-        assert [each.used for each in usage.of(cast.team) if each.name == "stored_bytes"] == [7]
+        assert [each.used for each in limits.of(cast.team) if each.name == "stored_bytes"] == [7]
         limit(cast.alice, stored_bytes=7)
         with pytest.raises(LimitReached):
             start(cast.alice)
@@ -231,7 +231,7 @@ def test_usage_says_what_is_used(cast: Cast) -> None:
     limit(cast.alice, concurrent_runs=1, queued_runs=0)
     for _ in range(3):
         start(cast.alice)
-    used = {use.name: use for use in usage.of(cast.team)}
+    used = {use.name: use for use in limits.of(cast.team)}
     assert used["concurrent_runs"] == ("concurrent_runs", 1, 1)
     assert used["queued_runs"] == ("queued_runs", None, 2)
     assert used["runs_per_minute"].used == 3

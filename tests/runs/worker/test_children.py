@@ -13,7 +13,8 @@ from agui_host.runtimes.kinds import python
 from agui_host.teams.models import TeamLimits
 from events.models import Event
 from events.writer import JournalWriter
-from runs.access import threads, usage
+from runs.access import threads
+from runs.access.usage import limits
 from runs.lifecycle import admission, jobs, lifecycle
 from runs.lifecycle.deletion import erasure
 from runs.models import Run, Thread
@@ -94,7 +95,7 @@ async def test_parents_that_wait_for_children_do_not_block_their_team(
         async with ctx.spawn("echo", HELLO) as one, ctx.spawn("echo", HELLO) as two:
             await one.end()
             await two.end()
-        uses = {use.name: use.used for use in await db(usage.of, cast.team)}
+        uses = {use.name: use.used for use in await db(limits.of, cast.team)}
         during.append(uses["concurrent_runs"])
 
     def limited() -> tuple[Run, Run]:

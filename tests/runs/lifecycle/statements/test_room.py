@@ -7,7 +7,7 @@ import pytest
 from agui_host.backends.postgres import clock
 from agui_host.protocol.input import run_agent_input
 from agui_host.teams.models import Team, TeamLimits
-from runs.access import usage
+from runs.access.usage import limits
 from runs.lifecycle import lifecycle
 from runs.lifecycle.statements.agents import AgentChoice
 from runs.models import ENDED, Run, Status
@@ -41,6 +41,6 @@ def test_a_start_has_room_beside_a_run(
     fields |= {"error_code": "error"} if status == Status.FAILED else {}
     fields |= {} if has_job else {"job_id": None}
     Run.objects.filter(pk=run.pk).update(status=status, **fields)
-    used = {use.name: use.used for use in usage.of(Team.objects.get(pk=cast.team.pk))}
+    used = {use.name: use.used for use in limits.of(Team.objects.get(pk=cast.team.pk))}
     has_room = (used["concurrent_runs"], used["queued_runs"]) == (0, 0)
     assert (begin(cast).job_id is not None) == has_room

@@ -7,10 +7,11 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from agui_host.teams.authentication import principal_of
-from runs.access import access, usage
+from runs.access import access
+from runs.access.usage import limits
 
 
-class UseSerializer(serializers.Serializer[usage.Use]):
+class UseSerializer(serializers.Serializer[limits.Use]):
     """One limit; ``used`` is null where use is not counted."""
 
     name = serializers.CharField()
@@ -19,7 +20,7 @@ class UseSerializer(serializers.Serializer[usage.Use]):
 
 
 @extend_schema_serializer(component_name="TeamLimits")
-class LimitsSerializer(serializers.Serializer[dict[str, list[usage.Use]]]):
+class LimitsSerializer(serializers.Serializer[dict[str, list[limits.Use]]]):
     """The limits of a team."""
 
     limits = UseSerializer(many=True)
@@ -33,4 +34,4 @@ class TeamLimits(APIView):
         """Each limit of the team: its name, its value, its present use."""
         principal = principal_of(request)
         access.require(principal, "view")
-        return Response(LimitsSerializer({"limits": usage.of(principal.team)}).data)
+        return Response(LimitsSerializer({"limits": limits.of(principal.team)}).data)

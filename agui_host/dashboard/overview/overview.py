@@ -1,0 +1,193 @@
+"""The figures of a team's overview: the latest days, compared with as many before them."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import Count
+from django.urls import reverse
+
+from agui_host.backends.postgres import clock
+from agui_host.dashboard.overview.sparks import Spark
+from agui_host.runtimes.models import Agent
+from agui_host.teams.authentication import Principal
+from runs.access import access, inbox
+from runs.access.usage import figures
+from runs.access.usage.figures import DAY, HOUR, Period
+from runs.models import Status
+
+PERIODS = (1, 7, 30)
+"""Days, with today."""
+USUAL = 7
+MOST = 50
+"""Agents of the page, and people."""
+MOST_KINDS = 10
+MEASURES = ("runs", "failed", "tokens_in", "tokens_out", "cost")
+
+
+@dataclass(slots=True)
+class Sums:
+    """Sums over runs."""
+
+    runs: int = 0
+    failed: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Add a row of the usage."""
+        self.runs += row["runs"]
+        self.failed += row["failed"]
+        self.tokens += row["tokens_in"] + row["tokens_out"]
+        self.cost += row["cost"]
+
+
+@dataclass(slots=True)
+class Line:
+    """An agent, a person or a kind of failure, with its figures and the address of its runs."""
+
+    name: str
+    label: str
+    query: dict[str, str]
+    sums: Sums = field(default_factory=Sums)
+    before: Sums = field(default_factory=Sums)
+    days: list[Sums] = field(default_factory=list)
+    p95: float | None = None
+
+    @property
+    def runs(self) -> str:
+        """The address of the list of its runs."""
+        return address(self.query)
+
+    @property
+    def failures(self) -> str:
+        """The address of the list of its failed runs."""
+        return address(self.query | {"status": Status.FAILED.value})
+
+    @property
+    def spark(self) -> Spark:
+        return Spark([day.runs for day in self.days], [day.failed for day in self.days])
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """All of the page. ``hidden`` are runs in private threads of other people."""
+
+    days: int
+    since: datetime
+    total: Line
+    hidden: Sums
+    agents: list[Line]
+    people: list[Line]
+    kinds: list[Line]
+    waiting: int
+    most_waiting: int
+    slower: str
+    quiet_agents: int
+
+    @property
+    def more_waiting(self) -> bool:
+        return self.waiting >= self.most_waiting
+
+
+def address(query: dict[str, str]) -> str:
+    """The address of a list of runs."""
+    return f"{reverse('runs')}?{urlencode(query)}"
+
+
+def of(principal: Principal, days: int) -> Overview:
+    """The overview of the visitor's team, of the runs that their list shows."""
+    now = clock.now()
+    since = figures.day_of(now) - (days - 1) * DAY
+    period = Period(since - days * DAY, figures.day_of(now) + DAY)
+    # The same hours of the days before: half a day is not compared with a whole one.
+    cut = figures.hour_of(now) + HOUR - days * DAY
+    own = {"since": text_of(since)}
+    total, hidden = Line("", "", own, days=[Sums() for _ in range(days)]), Sums()
+    agents: dict[str, Line] = {}
+    people: dict[str, Line] = {}
+    names = dict(Agent.objects.for_team(principal.team).values_list("slug", "name"))
+    for row in _by_agent(principal, period, since, cut):
+        if row["hidden"]:
+            if row["slot"] >= 0:
+                hidden.add(row)
+            continue
+        slug = row["agent"] or ""
+        if slug not in agents:
+            query = own | {"agent": slug}
+            every_day = [Sums() for _ in range(days)]
+            agents[slug] = Line(slug, names.get(slug, slug), query, days=every_day)
+        for line in (total, agents[slug]):
+            (line.sums if row["slot"] >= 0 else line.before).add(row)
+            if row["slot"] >= 0:
+                line.days[row["slot"]].add(row)
+    current = Period(since, period.until)
+    for row in figures.read(principal, figures.by({"person"}), current, listed=True, most=MOST):
+        label = row["person"]
+        people[label] = Line(label, label, own | {"started_by": label})
+        people[label].sums.add(row)
+    buckets = figures.durations(principal, current, listed=True)
+    every: dict[int, int] = {}
+    for slug, own_buckets in buckets.items():
+        if slug in agents:
+            agents[slug].p95 = figures.percentile(own_buckets, 0.95)
+        for bucket, runs in own_buckets.items():
+            every[bucket] = every.get(bucket, 0) + runs
+    total.p95 = figures.percentile(every, 0.95)
+    active = [line for line in agents.values() if line.sums.runs]
+    return Overview(
+        days=days,
+        since=since,
+        total=total,
+        hidden=hidden,
+        agents=sorted(active, key=_largest)[:MOST],
+        people=sorted(people.values(), key=_largest),
+        kinds=_kinds(principal, since, own),
+        waiting=inbox.waiting(principal).order_by()[: inbox.MOST].count(),
+        most_waiting=inbox.MOST,
+        slower="" if total.p95 is None else address(own | {"took": _took(total.p95)}),
+        quiet_agents=len(names.keys() - {line.name for line in active}),
+    )
+
+
+def text_of(moment: datetime) -> str:
+    """A time as the filters of the list read it: ``2026-11-21T00:00Z``."""
+    return moment.strftime("%Y-%m-%dT%H:%MZ")
+
+
+def _by_agent(
+    principal: Principal, period: Period, since: datetime, cut: datetime
+) -> list[dict[str, Any]]:
+    """Sums of each agent and day, and those of the days before, until ``cut``, with the slot -1."""
+    keys = {
+        "agent": "agent.slug",
+        "hidden": "total.owner not in ('', %(me)s)",
+        "slot": "case when total.at < %(begin)s then -1"
+        " else floor(extract(epoch from total.at - %(begin)s) / 86400)::int end",
+    }
+    last = figures.day_of(cut)
+    values: dict[str, Any] = {
+        "me": principal.actor_id, "begin": since, "measures": MEASURES,
+    }  # fmt: skip
+    days = "(total.at >= %(begin)s or total.at < %(last)s)"
+    rows = figures.read(principal, keys, period, more=days, last=last, **values)
+    return rows + figures.read(principal, keys, Period(last, cut), **values)
+
+
+def _kinds(principal: Principal, since: datetime, own: dict[str, str]) -> list[Line]:
+    failed = access.visible(principal).filter(created_at__gte=since, status=Status.FAILED)
+    counted = failed.order_by().values_list("error_code").annotate(number=Count("pk"))
+    lines = []
+    for code, number in counted.order_by("-number", "error_code")[:MOST_KINDS]:
+        query = own | {"status": Status.FAILED.value, "error": code}
+        lines.append(Line(code, code, query, Sums(runs=number)))
+    return lines
+
+
+def _largest(line: Line) -> tuple[float, int, str]:
+    return -line.sums.cost, -line.sums.runs, line.name
+
+
+def _took(milliseconds: float) -> str:
+    return f">{milliseconds / 1000:.3f}s"

@@ -1,0 +1,122 @@
+"""The figures of the page of usage: by agent, person or day; the limits; the prices of models."""
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from agui_host.backends.postgres import clock
+from agui_host.dashboard.overview.overview import address, text_of
+from agui_host.teams.authentication import Principal
+from runs.access.usage import figures, limits
+from runs.access.usage.figures import DAY, Period
+
+PERIODS = (1, 7, 30, 90)
+USUAL = 30
+MOST = 500
+WAYS = ("agent", "person", "day")
+NAMES = {
+    "concurrent_runs": "Runs at once",
+    "queued_runs": "Waiting runs",
+    "runs_per_minute": "Runs per minute",
+    "open_streams": "Open streams",
+    "stored_bytes": "Stored events",
+}
+"""The limits of which the use is counted."""
+NEARLY = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The usage of an agent, a person or a day, and the address of its runs."""
+
+    name: str
+    values: dict[str, Any]
+    query: dict[str, str]
+
+    @property
+    def runs(self) -> str:
+        return address(self.query)
+
+    @property
+    def failures(self) -> str:
+        return address(self.query | {"status": "failed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Meter:
+    """A limit and its use."""
+
+    name: str
+    used: int
+    max: int | None
+    is_size: bool
+
+    @property
+    def warns(self) -> int:
+        """From here on the limit is near."""
+        return int(NEARLY * (self.max or 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A period's usage. ``hidden``: how many runs are in private threads of others."""
+
+    days: int
+    way: str
+    rows: list[Row]
+    total: dict[str, Any]
+    query: dict[str, str]
+    hidden: int
+    more: bool
+    csv: str
+
+    @property
+    def all(self) -> Row:
+        """The line below the table."""
+        return Row("", self.total, self.query)
+
+
+def of(principal: Principal, way: str, days: int) -> Page:
+    """The usage of the team in the latest days, with today."""
+    today = figures.day_of(clock.now())
+    period = Period(today - (days - 1) * DAY, today + DAY)
+    keys = figures.by({way})
+    sums = figures.read(principal, keys, period, most=MOST + 1)
+    total = _sum(figures.read(principal, {"whole": "1"}, period))
+    listed = _sum(figures.read(principal, {"whole": "1"}, period, listed=True))
+    own = {"since": text_of(period.since)}
+    rows = [Row(str(row[way]), row, _query(way, row[way], own)) for row in sums[:MOST]]
+    query = urlencode({"by": way, "since": text_of(period.since), "format": "csv"})
+    return Page(
+        days=days,
+        way=way,
+        rows=rows,
+        total=total,
+        query=own,
+        hidden=total["runs"] - listed["runs"],
+        more=len(sums) > MOST,
+        csv=f"{reverse('api-usage')}?{query}",
+    )
+
+
+def meters(principal: Principal) -> list[Meter]:
+    """The limits of the team of which the use is counted."""
+    return [
+        Meter(NAMES[use.name], use.used or 0, use.max, use.name == "stored_bytes")
+        for use in limits.of(principal.team)
+        if use.name in NAMES
+    ]
+
+
+def _sum(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    return rows[0] if rows else dict.fromkeys(figures.MEASURES, 0)
+
+
+def _query(way: str, value: Any, own: dict[str, str]) -> dict[str, str]:
+    if way == "day" and isinstance(value, date):
+        later = value + timedelta(days=1)
+        return {"since": f"{value}T00:00Z", "until": f"{later}T00:00Z"}
+    return own | {"agent" if way == "agent" else "started_by": str(value)}

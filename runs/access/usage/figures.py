@@ -1,0 +1,212 @@
+"""The usage of a team between two hours: runs, tokens and cost by agent, person and day.
+
+Exact at every moment: the sums (``runs/lifecycle/usage``), the changes that are not added up yet,
+and the runs that have not ended. All of the team's runs count, also those in private threads;
+``listed`` leaves out the private ones of others, which the reader's list of runs does not show.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from agui_host.backends.postgres import clock
+from agui_host.teams.authentication import Principal
+from runs.access import access
+from runs.lifecycle.usage import sums
+from runs.models import IS_ACTIVE, Grain
+
+DAYS = 30
+"""The period without a ``since``."""
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+MEASURES = ("runs", *sums.OUTCOMES, *sums.AMOUNTS)
+KEYS = {
+    "agent": "agent.slug",
+    "person": "total.person",
+    "day": "(total.at at time zone 'UTC')::date",
+}
+
+_CHANGES = """
+changes as (
+    select sign, agent_id, person, owner, created_at, status, tokens_in, tokens_out, tokens_cached,
+           cost, by_model, questions, queued_ms, took_ms
+      from runs_usagechange
+     where team_id = %(team)s and created_at >= %(since)s and created_at < %(until)s
+    union all
+    select 1, run.agent_id, run.started_by,
+           case thread.visibility when 'private' then thread.creator else '' end, run.created_at,
+           run.status, null, null, null, null, null, null, null, null
+      from runs_run run join runs_thread thread on thread.id = run.thread_id
+     where run.team_id = %(team)s and run.{active}
+       and run.created_at >= %(since)s and run.created_at < %(until)s)
+"""
+_TOTAL = """
+total as (
+    select at, agent_id, person, owner, model, {measures}
+      from runs_usage
+     where team_id = %(team)s and grain = %(grain)s and at >= %(since)s and at < %(until)s
+    union all
+    select at, agent_id, person, owner, model, {fresh} from parts)
+"""
+_READ = """
+with {changes}, parts as ({parts}), {total}
+select {keys}, {sums}
+  from total left join runtimes_agent agent on agent.id = total.agent_id
+ where (%(agents)s::text[] is null or agent.slug = any (%(agents)s))
+   and (%(owner)s::text is null or total.owner in ('', %(owner)s))
+   and {more}
+ group by {places}
+having sum(total.runs) <> 0 or sum(total.tokens_in) <> 0 or sum(total.cost) <> 0
+       or sum(total.tokens_out) <> 0
+ order by {order}
+ limit %(most)s
+"""
+_TOOK = """
+with {changes}, fresh as ({took})
+select agent.slug, took.bucket, sum(took.runs)::bigint
+  from (select at, agent_id, owner, bucket, runs from runs_usagetook
+         where team_id = %(team)s and at >= %(since)s and at < %(until)s
+        union all
+        select at, agent_id, owner, bucket, runs from fresh) took
+  join runtimes_agent agent on agent.id = took.agent_id
+ where %(owner)s::text is null or took.owner in ('', %(owner)s)
+ group by 1, 2
+"""
+_CHANGES = _CHANGES.format(active=IS_ACTIVE)
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """From ``since`` until ``until``, both at whole hours of UTC."""
+
+    since: datetime
+    until: datetime
+
+    @classmethod
+    def of(cls, since: datetime | None = None, until: datetime | None = None) -> "Period":
+        """The hours that contain these moments; without them the latest ``DAYS`` days."""
+        now = clock.now()
+        begin = since or day_of(now) - (DAYS - 1) * DAY
+        end = until or day_of(now) + DAY
+        return cls(hour_of(begin), hour_of(end + HOUR - timedelta(microseconds=1)))
+
+    @property
+    def has_whole_days(self) -> bool:
+        """Whether both ends are midnights."""
+        return self.since == day_of(self.since) and self.until == day_of(self.until)
+
+
+def hour_of(moment: datetime) -> datetime:
+    """The beginning of its hour."""
+    return moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+
+
+def day_of(moment: datetime) -> datetime:
+    """The beginning of its day in UTC."""
+    return hour_of(moment).replace(hour=0)
+
+
+def read(
+    principal: Principal,
+    keys: Mapping[str, str],
+    period: Period,
+    *,
+    measures: tuple[str, ...] = MEASURES,
+    listed: bool = False,
+    most: int | None = None,
+    more: str = "true",
+    **values: Any,
+) -> list[dict[str, Any]]:
+    """Rows with ``keys`` (names and their expressions) and ``measures``, the largest first.
+
+    ``more`` is a condition on ``total``, with ``values``. Raises Forbidden.
+    """
+    access.require(principal, "view")
+    names, expressions = list(keys), list(keys.values())
+    order = ["day desc"] if "day" in keys else []
+    statement = _READ.format(
+        changes=_CHANGES,
+        parts=sums.parts("changes"),
+        total=_TOTAL.format(measures=", ".join(MEASURES), fresh=_fresh()),
+        keys=", ".join(
+            f"{expression} as {name}" for name, expression in zip(names, expressions, strict=True)
+        ),
+        sums=", ".join(f"sum(total.{name}) as {name}" for name in measures),
+        places=", ".join(str(place + 1) for place in range(len(names))),
+        order=", ".join([*order, "cost desc", "runs desc", *names]),
+        more=more,
+    )
+    parameters = _scope(principal, period, listed=listed) | values
+    parameters |= {"grain": _grain(principal, keys, period), "most": most}
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        rows = cursor.fetchall()
+    return [_row(names, measures, row) for row in rows]
+
+
+def by(names: set[str]) -> dict[str, str]:
+    """The ``keys`` of ``read`` for some of agent, person and day."""
+    return {name: expression for name, expression in KEYS.items() if name in names}
+
+
+def durations(
+    principal: Principal, period: Period, *, listed: bool = False
+) -> dict[str, dict[int, int]]:
+    """By agent: how many runs were in each bucket of durations (``percentile``)."""
+    access.require(principal, "view")
+    statement = _TOOK.format(changes=_CHANGES, took=sums.took("changes"))
+    with connection.cursor() as cursor:
+        cursor.execute(statement, _scope(principal, period, listed=listed))
+        rows = cursor.fetchall()
+    buckets: dict[str, dict[int, int]] = {}
+    for slug, bucket, runs in rows:
+        if runs > 0:
+            buckets.setdefault(slug, {})[bucket] = runs
+    return buckets
+
+
+def percentile(buckets: Mapping[int, int], share: float) -> float | None:
+    """The duration in ms that this share of runs does not exceed, 5 % exact; None without runs."""
+    left = share * sum(buckets.values())
+    for bucket in sorted(buckets):
+        left -= buckets[bucket]
+        if left <= 0:
+            return float(sums.BASE ** (bucket - 0.5))
+    return None
+
+
+def _scope(principal: Principal, period: Period, *, listed: bool) -> dict[str, Any]:
+    team: UUID = principal.team.pk
+    agents = None if principal.agents is None else sorted(principal.agents)
+    owner = principal.actor_id if listed else None
+    return {
+        "team": team, "since": period.since, "until": period.until, "agents": agents,
+        "owner": owner,
+    }  # fmt: skip
+
+
+def _grain(principal: Principal, keys: Mapping[str, str], period: Period) -> str:
+    """The coarsest rows that have these keys."""
+    agents = "agent" in keys or principal.agents is not None
+    if "person" in keys:
+        grain = Grain.PERSON if period.has_whole_days and not agents else Grain.FINEST
+    elif not period.has_whole_days:
+        grain = Grain.HOUR
+    else:
+        grain = Grain.AGENT if agents else Grain.TEAM
+    return grain.value
+
+
+def _fresh() -> str:
+    outcomes = (f"case status when '{name}' then runs else 0 end" for name in sums.OUTCOMES)
+    return ", ".join(("runs", *outcomes, *sums.AMOUNTS))
+
+
+def _row(names: list[str], measures: tuple[str, ...], row: tuple[Any, ...]) -> dict[str, Any]:
+    values = dict(zip(names, row, strict=False))
+    for name, value in zip(measures, row[len(names) :], strict=True):
+        values[name] = float(value) if name == "cost" else int(value)
+    return values

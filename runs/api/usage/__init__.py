@@ -1,0 +1,1 @@
+"""The team's limits, its usage over time, and the prices of models."""

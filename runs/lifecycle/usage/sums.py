@@ -1,0 +1,156 @@
+"""The statements that add up the usage of a team, for the chore, the recount and readers."""
+
+from runs.models import Grain
+
+BASE = 1.1
+"""A bucket's upper bound is so many times that of the bucket before."""
+OUTCOMES = ("succeeded", "interrupted", "cancelled", "failed")
+AMOUNTS = ("tokens_in", "tokens_out", "tokens_cached", "cost", "questions", "queued_ms")
+MEASURES = ("parts", "runs", *OUTCOMES, *AMOUNTS)
+COLUMNS = ("at", "agent_id", "person", "owner", "model")
+DAY = "date_trunc('day', at, 'UTC')"
+
+# A team's runs that have ended, as the trigger describes them (runs/sql/usage.sql).
+ENDED = """
+select 1 as sign, run.agent_id, run.started_by as person,
+       case thread.visibility when 'private' then thread.creator else '' end as owner,
+       run.created_at, run.status, run.tokens_in,
+       run.tokens_out, run.tokens_cached, run.cost, run.by_model, run.questions, run.queued_ms,
+       case when run.started_at is not null then greatest(
+           0, (1000 * extract(epoch from run.ended_at - run.started_at))::bigint) end as took_ms
+  from runs_run run join runs_thread thread on thread.id = run.thread_id
+ where run.team_id = %(team)s and run.ended_at is not null
+"""
+# A row for each model of each run. The first has the run's sums without the others' shares.
+_PARTS = """
+select date_trunc('hour', change.created_at, 'UTC') as at, change.agent_id, change.person,
+       change.owner, part.model, change.status, change.sign as parts,
+       case n when 1 then change.sign else 0 end as runs,
+       case n when 1 then change.sign * coalesce(change.questions, 0) else 0 end as questions,
+       case n when 1 then change.sign * coalesce(change.queued_ms, 0) else 0 end as queued_ms,
+       {amounts}
+  from {changes} change
+ cross join lateral (
+     select n, coalesce(entry->>'model', '') as model,
+            coalesce((entry->>'tokens_in')::numeric, 0) as tokens_in,
+            coalesce((entry->>'tokens_out')::numeric, 0) as tokens_out,
+            coalesce((entry->>'cached')::numeric, 0) as tokens_cached,
+            coalesce((entry->>'cost')::numeric, 0) as cost
+       from jsonb_array_elements(
+                coalesce(change.by_model, jsonb_build_array(jsonb_build_object())))
+            with ordinality as given (entry, n)) part
+ cross join lateral (select {shares}) rest
+"""
+_AMOUNT = """change.sign * case n when 1 then coalesce(change.{name}::numeric, 0) - rest.{name}
+            else part.{name} end as {name}"""
+_SHARE = """coalesce((select sum((entry->>'{member}')::numeric)
+           from jsonb_array_elements(change.by_model) with ordinality as given (entry, n)
+          where given.n > 1), 0) as {name}"""
+_SHARED = {
+    "tokens_in": "tokens_in",
+    "tokens_out": "tokens_out",
+    "tokens_cached": "cached",
+    "cost": "cost",
+}
+_TOOK = """
+select date_trunc('day', created_at, 'UTC') as at, agent_id, owner,
+       ceil(ln(greatest(took_ms, 1)::float8) / ln({base}::float8))::smallint as bucket,
+       sum(sign) as runs
+  from {changes} where took_ms is not null group by 1, 2, 3, 4
+"""
+_SUMMED = "select '{grain}' as grain, {keys}, {sums} from parts group by 1, 2, 3, 4, 5, 6"
+_STORED = """
+insert into runs_usage as stored (team_id, {keys}, {names})
+select %(team)s, {keys}, {names} from summed
+    on conflict (team_id, {keys}) do update set {values}
+"""
+_STORED_TOOK = """
+insert into runs_usagetook as stored (team_id, at, agent_id, owner, bucket, runs)
+select %(team)s, at, agent_id, owner, bucket, runs from took
+    on conflict (team_id, at, agent_id, owner, bucket) do update set {values}
+"""
+_FOLD = """
+with batch as (
+    delete from runs_usagechange where id in (
+        select id from runs_usagechange where team_id = %(team)s order by id limit %(most)s)
+    returning *),
+parts as ({parts}), summed as ({summed}), took as ({took}),
+stored_sums as ({stored}), stored_took as ({stored_took})
+select count(*) from batch
+"""
+# One statement, which sees one moment: a run that ends at the same time is in neither.
+_RECOUNT = """
+with gone as (delete from runs_usagechange where team_id = %(team)s),
+ended as ({ended}),
+parts as ({parts}), summed as ({summed}), took as ({took}),
+stored_sums as ({stored}), stored_took as ({stored_took}),
+left_sums as (
+    delete from runs_usage u where u.team_id = %(team)s and not exists (
+        select from summed s where (s.grain, s.at, s.person, s.owner, s.model)
+             = (u.grain, u.at, u.person, u.owner, u.model)
+           and s.agent_id is not distinct from u.agent_id)),
+left_took as (
+    delete from runs_usagetook u where u.team_id = %(team)s and not exists (
+        select from took t where (t.at, t.agent_id, t.owner, t.bucket)
+             = (u.at, u.agent_id, u.owner, u.bucket)))
+select count(*) from ended
+"""
+KEYS = ", ".join(("grain", *COLUMNS))
+_GRAINS = {
+    Grain.TEAM: (DAY, "null::uuid", "''", "owner", "''"),
+    Grain.AGENT: (DAY, "agent_id", "''", "owner", "''"),
+    Grain.HOUR: ("at", "agent_id", "''", "owner", "''"),
+    Grain.PERSON: (DAY, "null::uuid", "person", "owner", "''"),
+    Grain.FINEST: COLUMNS,
+}
+
+
+def parts(changes: str) -> str:
+    """A row for each model of each run among ``changes``, a name in the statement."""
+    amounts = (_AMOUNT.format(name=name) for name in _SHARED)
+    shares = (_SHARE.format(name=name, member=member) for name, member in _SHARED.items())
+    return _PARTS.format(changes=changes, amounts=", ".join(amounts), shares=", ".join(shares))
+
+
+def took(changes: str) -> str:
+    """How many runs among ``changes`` are in each bucket of durations."""
+    return _TOOK.format(changes=changes, base=BASE)
+
+
+def sums() -> str:
+    """The measures, as sums over ``parts``."""
+    outcomes = (
+        f"coalesce(sum(runs) filter (where status = '{name}'), 0) as {name}" for name in OUTCOMES
+    )
+    amounts = (f"sum({name}) as {name}" for name in AMOUNTS)
+    return ", ".join(("sum(parts) as parts", "sum(runs) as runs", *outcomes, *amounts))
+
+
+def _summed() -> str:
+    selects = []
+    for grain, keys in _GRAINS.items():
+        named = (f"{key} as {column}" for key, column in zip(keys, COLUMNS, strict=True))
+        selects.append(_SUMMED.format(grain=grain.value, keys=", ".join(named), sums=sums()))
+    return " union all ".join(selects)
+
+
+def _values(*names: str, added: bool) -> str:
+    before = "stored.{0} + " if added else ""
+    return ", ".join(f"{{0}} = {before}excluded.{{0}}".format(name) for name in names)
+
+
+def _statement(template: str, changes: str, *, added: bool) -> str:
+    return template.format(
+        ended=ENDED,
+        parts=parts(changes),
+        summed=_summed(),
+        took=took(changes),
+        stored=_STORED.format(
+            keys=KEYS, names=", ".join(MEASURES), values=_values(*MEASURES, added=added)
+        ),
+        stored_took=_STORED_TOOK.format(values=_values("runs", added=added)),
+    )
+
+
+FOLD = _statement(_FOLD, "batch", added=True)
+RECOUNT = _statement(_RECOUNT, "ended", added=False)
