@@ -13,6 +13,7 @@ from agui_host.teams.authentication import Principal
 from events import journal
 from events.journal import Purged
 from runs.access import access, cursors
+from runs.access.threads import faced
 from runs.models import Run, Thread, without_bodies
 
 MAX_BYTES = 2 * 1024 * 1024
@@ -54,7 +55,7 @@ def newest(
     ``agent`` keeps threads that this agent answered last, ``tag`` tagged ones.
     """
     newest = _runs().order_by("-journal_id")
-    threads = access.visible_threads(principal).annotate(
+    threads = faced(access.visible_threads(principal)).annotate(
         newest=Subquery(newest.values("journal_id")[:1]),
         agent=Subquery(newest.values("agent__slug")[:1]),
         began=Subquery(_runs().order_by("journal_id").values("started_by")[:1]),

@@ -20,7 +20,7 @@ from runs.lifecycle import admission, interrupts, jobs, lifecycle
 from runs.lifecycle.deletion import retention, sealing
 from runs.lifecycle.files import uploads
 from runs.lifecycle.webhooks import deliveries
-from runs.lifecycle.words import storing
+from runs.lifecycle.words import faces, storing
 from runs.worker.executor import Stop, execute, execute_claim
 from runs.worker.taking import CLAIMS
 
@@ -140,6 +140,19 @@ def sweep_webhooks(timestamp: int) -> None:
 def store_words(context: JobContext, timestamp: int) -> None:
     """Store the words of runs that are new, have ended or were renamed, for the search."""
     storing.run_once(SWEEP_SECONDS, context.additional_context[LEAVING])
+
+
+@app.periodic(cron="* * * * *")
+@app.task(
+    name="runs.tasks.store_faces",
+    queue=jobs.QUEUE,
+    queueing_lock="faces",
+    lock="faces",
+    pass_context=True,
+)
+def store_faces(context: JobContext, timestamp: int) -> None:
+    """Store what runs of earlier releases were asked and answered, for lists."""
+    faces.run_once(SWEEP_SECONDS, context.additional_context[LEAVING])
 
 
 @app.periodic(cron="* * * * *")
