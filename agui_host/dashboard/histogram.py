@@ -53,12 +53,17 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """``complete``: all runs of the list are counted, not only the newest."""
+    """``complete``: all runs of the list are counted, not only the newest.
+
+    ``tokens``, in and out, and ``cost`` in US dollars are the sums of what the agents reported.
+    """
 
     bars: list[Bar]
     runs: int
     failed: int
     complete: bool
+    tokens: int = 0
+    cost: float = 0.0
 
     @property
     def width(self) -> int:
@@ -76,17 +81,17 @@ def of(
         runs.order_by(*order)
         .annotate(at=Cast(Extract("created_at", "epoch"), FloatField()))
         .annotate(is_failed=Q(status=Status.FAILED))
-        .values_list("at", "is_failed")[: MOST + 1]
+        .values_list("at", "is_failed", "tokens_in", "tokens_out", "cost")[: MOST + 1]
     )
     complete, rows = whole and len(rows) <= MOST, rows[:MOST]
     if len(rows) < FEWEST:
         return None
-    times = [at for at, _ in rows]
+    times = [row[0] for row in rows]
     first, span = min(times), max(times) - min(times)
     step = next((step for step in STEPS if span / step < BARS - 1), span / (BARS - 2))
     start = START + step * ((first - START) // step)
     counts: dict[int, list[int]] = {}
-    for at, is_failed in rows:
+    for at, is_failed, *_ in rows:
         count = counts.setdefault(int((at - start) // step), [0, 0])
         count[0] += 1
         count[1] += is_failed
@@ -97,7 +102,9 @@ def of(
         total, failed = counts.get(number, [0, 0])
         own = _query(query, since, until)
         bars.append(Bar(since, until, own, 10 * number, total, failed, highest))
-    return Histogram(bars, len(rows), sum(bar.failed for bar in bars), complete)
+    tokens = sum((read or 0) + (written or 0) for *_, read, written, _ in rows)
+    cost = sum(row[-1] or 0 for row in rows)
+    return Histogram(bars, len(rows), sum(bar.failed for bar in bars), complete, tokens, cost)
 
 
 def _moment(seconds: float) -> datetime:

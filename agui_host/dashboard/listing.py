@@ -116,6 +116,7 @@ def page(principal: Principal, matches: Search) -> Page:
         rows = _older(principal, matches, before)
         visible = rows[:PAGE]
         has_older, has_newer = len(rows) > PAGE, before is not None
+    visible = [access.faced(principal, run) for run in visible]
     first = before is None and not has_newer
     own = filters_of(query)
     return Page(
@@ -187,9 +188,8 @@ def outdated(principal: Principal, stamps: list[str], query: QueryDict) -> list[
     if not ids:
         return []
     rows = access.visible(principal).defer(*HEAVY).filter(pk__in=ids)
-    return [
-        run for run in columns.filled(rows, columns.chosen(query)) if stamp(run) not in known_stamps
-    ]
+    changed = columns.filled(rows, columns.chosen(query))
+    return [access.faced(principal, run) for run in changed if stamp(run) not in known_stamps]
 
 
 def is_active(run: Run) -> bool:

@@ -54,8 +54,12 @@ def link(request: HttpRequest, opened: Opened) -> HttpResponse:
     """The link's target: a run, or the runs of a thread."""
     if opened.grant.run_id is not None:
         return _run(request, opened, opened.grant.run_id)
-    runs = access.shared_runs(opened.principal)[:MOST_RUNS]
-    return render(request, "shared/thread.html", {"opened": opened, "runs": runs})
+    runs = [_shown(opened, run) for run in access.shared_runs(opened.principal)[:MOST_RUNS]]
+    # The newest come first; a list that is cut off has lost the first question.
+    questions = [run.asked for run in runs if run.asked] if len(runs) < MOST_RUNS else []
+    given = opened.grant.thread.title if opened.grant.thread else ""
+    title = given or (questions[-1] if questions else "")
+    return render(request, "shared/thread.html", {"opened": opened, "runs": runs, "title": title})
 
 
 @linked
@@ -74,7 +78,7 @@ def status(request: HttpRequest, opened: Opened, run_id: UUID) -> HttpResponse:
 
 
 def _run(request: HttpRequest, opened: Opened, run_id: UUID) -> HttpResponse:
-    target: Run = access.find(opened.principal, run_id)
+    target = _shown(opened, access.find(opened.principal, run_id))
     base = f"/shared/{_token(request)}/runs/{target.pk}"
     redaction = Redaction(opened.grant.redact)
     context = {
@@ -86,6 +90,13 @@ def _run(request: HttpRequest, opened: Opened, run_id: UUID) -> HttpResponse:
         "status": f"{base}/status",
     }
     return render(request, "shared/run.html", context)
+
+
+def _shown(opened: Opened, run: Run) -> Run:
+    """The run without its previews if parts of it are hidden: its texts could hold these."""
+    if opened.grant.redact:
+        run.asked = run.answered = ""
+    return run
 
 
 def _token(request: HttpRequest) -> str:

@@ -60,6 +60,13 @@ def find(principal: Principal, run_id: UUID, action: str = "view") -> Run:
     scope.reach(run.team_id)  # another team's, where it was shared
     require_for(principal, action, run)
     _note_use(principal, run)
+    return faced(principal, run)
+
+
+def faced(principal: Principal, run: Run) -> Run:
+    """The run without previews for a reader of it alone: they can be of messages before it."""
+    if not (is_own(principal, run.thread) or run.begins_thread or sees_thread(principal, run)):
+        run.asked = run.answered = ""
     return run
 
 

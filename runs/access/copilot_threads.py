@@ -11,10 +11,10 @@ from agui_host.backends.postgres.servers.replica import reading
 from agui_host.protocol.ids import Position
 from agui_host.runtimes.models import Agent
 from agui_host.teams.authentication import Principal
-from agui_host.teams.tenancy import TeamQuerySet
 from events import journal
 from events.journal import Purged
 from runs.access import access, cursors
+from runs.access.threads import faced
 from runs.models import Run, Thread, without_bodies
 
 MAX_BYTES = 2 * 1024 * 1024
@@ -56,8 +56,8 @@ def newest(
     ``agent`` keeps threads that this agent answered last, ``tag`` tagged ones.
     """
     first = Run.objects.filter(thread=OuterRef("pk")).order_by("journal_id")
-    threads: TeamQuerySet[Any] = access.visible_threads(principal).filter(newest__isnull=False)
-    threads = threads.annotate(began=Subquery(first.values("started_by")[:1]))
+    visible = faced(access.visible_threads(principal)).filter(newest__isnull=False)
+    threads: TeamQuerySet[Any] = visible.annotate(began=Subquery(first.values("started_by")[:1]))
     if before is not None:
         threads = threads.filter(newest__lt=before)
     if agent is not None:

@@ -36,8 +36,7 @@ def of(principal: Principal, run: Run) -> Sight | None:
     if access.sees_thread(principal, run):
         return None
     scope.reach(run.team_id)
-    earlier = Run.objects.of_one_thread().filter(thread_id=run.thread_id, journal_id__lt=run.pk)
-    return Sight(run.pk, not earlier.exists())
+    return Sight(run.pk, run.begins_thread)
 
 
 def view(principal: Principal, run: Run, after: int = 0) -> Alone | None:

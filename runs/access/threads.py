@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import CharField, Q, QuerySet, Value
+from django.db.models import CharField, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Cast, Concat
 
 from agui_host.backends.postgres import clock
@@ -26,7 +26,7 @@ from runs.access import access
 from runs.lifecycle import descendants
 from runs.lifecycle.deletion import erasure
 from runs.lifecycle.words import storing
-from runs.models import Thread, Visibility
+from runs.models import Run, Thread, Visibility
 
 LONGEST_TAG = 60
 MOST_TAGS = 20
@@ -38,10 +38,31 @@ class NotLeft(NotFound):
 
 def find(principal: Principal, key: UUID) -> Thread:
     """A thread of the team that the principal sees. Raises NotFound."""
-    thread = access.visible_threads(principal).filter(pk=key).first()
+    thread = faced(access.visible_threads(principal)).filter(pk=key).first()
     if thread is None:
         raise NotFound("There is no such thread.")
     return thread
+
+
+def faced(rows: TeamQuerySet[Thread]) -> TeamQuerySet[Thread]:
+    """The threads with the previews of their newest runs, and their first questions.
+
+    For threads of which the reader sees all runs.
+    """
+    newest = Run.objects.filter(pk=OuterRef("newest"))
+    runs = Run.objects.filter(thread=OuterRef("pk"))
+    asking = runs.filter(asked__gt="").order_by("journal_id")
+    listed: TeamQuerySet[Any] = rows.annotate(
+        asked=Subquery(newest.values("asked")),
+        answered=Subquery(newest.values("answered")),
+        first_question=Subquery(asking.values("asked")[:1]),
+    )
+    return listed
+
+
+def title_of(thread: Any) -> str:
+    """The title of a thread of ``faced``: the one it was given, else its first question."""
+    return thread.title or thread.first_question or ""
 
 
 def change(principal: Principal, key: UUID, changes: Mapping[str, Any]) -> Thread:

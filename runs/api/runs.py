@@ -79,9 +79,10 @@ class RunList(pages.FromReplica, generics.ListAPIView[Run]):
     def paginate_queryset(self, queryset: Any) -> Any:
         """The page; with a text, from the newest runs that contain it if they fill the page."""
         text = self.request.query_params.get("q")
-        if not text:
-            return super().paginate_queryset(queryset)
         principal = principal_of(self.request)
+        if not text:
+            rows = super().paginate_queryset(queryset) or []
+            return [access.faced(principal, run) for run in rows]
         # Words are of the whole thread, which not everybody sees who sees a run of it.
         with_threads = queryset.filter(access.of_seen_threads(principal))
         paginator = cast(NewestFirst, self.paginator)

@@ -33,6 +33,8 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     events_url = serializers.SerializerMethodField()
     websocket_url = serializers.SerializerMethodField()
     stream_url = serializers.SerializerMethodField()
+    asked = serializers.SerializerMethodField()
+    answered = serializers.SerializerMethodField()
     error = serializers.SerializerMethodField()
     result = serializers.SerializerMethodField()
     usage = serializers.SerializerMethodField()
@@ -49,6 +51,8 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "parent_run_id",
             "agent",
             "status",
+            "asked",
+            "answered",
             "started_by",
             "created_at",
             "started_at",
@@ -71,6 +75,14 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "stream_url",
         ]
         read_only_fields = fields
+
+    def get_asked(self, run: Run) -> str:
+        """The first 200 characters of the question; empty if it has no text or is hidden."""
+        return run.asked or ""
+
+    def get_answered(self, run: Run) -> str:
+        """The first 200 characters of the agent's last text, once the run has ended."""
+        return run.answered or ""
 
     def get_events_url(self, run: Run) -> str:
         """Where its events are, as a page or a stream."""

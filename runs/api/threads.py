@@ -27,6 +27,9 @@ YES_OR_NO = {"true": True, "false": False}
 class ThreadSerializer(serializers.ModelSerializer[Thread]):
     """A thread: ``id`` is the host's, ``thread_id`` the client's name for it."""
 
+    title = serializers.SerializerMethodField()
+    asked = serializers.SerializerMethodField()
+    answered = serializers.SerializerMethodField()
     archived = serializers.SerializerMethodField()
     tags = serializers.ListField(child=serializers.CharField(), read_only=True)
 
@@ -36,6 +39,8 @@ class ThreadSerializer(serializers.ModelSerializer[Thread]):
             "id",
             "thread_id",
             "title",
+            "asked",
+            "answered",
             "tags",
             "archived",
             "visibility",
@@ -43,6 +48,18 @@ class ThreadSerializer(serializers.ModelSerializer[Thread]):
             "created_at",
         ]
         read_only_fields = fields
+
+    def get_title(self, thread: Thread) -> str:
+        """Its title; until people or clients set one, its first question."""
+        return threads.title_of(thread)
+
+    def get_asked(self, thread: Any) -> str:
+        """The first 200 characters of the newest run's question."""
+        return thread.asked or ""
+
+    def get_answered(self, thread: Any) -> str:
+        """The first 200 characters of the newest run's last text."""
+        return thread.answered or ""
 
     def get_archived(self, thread: Thread) -> bool:
         """Whether the thread is left out of lists."""

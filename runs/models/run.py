@@ -47,6 +47,10 @@ WAITING = Q(status=Status.QUEUED, job_id=None)
 """A run that waits for admission: for its team's turn or its thread's."""
 
 
+FACELESS = (Q(asked=None) | Q(answered=None, status__in=ENDED)) & Q(purged_at=None)
+"""A stored run whose question or last answer has still to be read from its input and its log."""
+SHOWN = 200
+"""Characters of ``asked`` and ``answered``, as ``agui_host.protocol.fold.face`` cuts them."""
 BODIES = ("input", "context", "result", "usage", "error_message")
 """Columns of a run that may hold megabytes: no list reads them."""
 
@@ -61,6 +65,9 @@ class Run(TeamOwned):
 
     A queued run without ``job_id`` waits for its team's or its thread's turn. A spawned run has its
     ``parent``, and is part of the parent's job.
+
+    ``asked`` and ``answered`` are the beginnings of its question and of its last answer; None if a
+    process that did not know these columns wrote the row (``runs/lifecycle/words/faces.py``).
 
     ``attempt`` counts the runs under one ``run_id``: some clients resume with the interrupted run's
     own (CopilotKit#6999), and a run that lost its worker may be repeated
@@ -92,6 +99,8 @@ class Run(TeamOwned):
     context = models.TextField(null=True)  # noqa: DJ001
     result = models.TextField(null=True)  # noqa: DJ001
     usage = models.TextField(null=True)  # noqa: DJ001
+    asked = models.CharField(max_length=SHOWN, null=True, editable=False)  # noqa: DJ001
+    answered = models.CharField(max_length=SHOWN, null=True, editable=False)  # noqa: DJ001
     # What it did, took and cost, stored with its end; null where its events do not say it.
     tool_calls = models.IntegerField(null=True, editable=False)
     subagents = models.IntegerField(null=True, editable=False)
@@ -182,6 +191,8 @@ class Run(TeamOwned):
             models.Index(
                 fields=["team", "journal"], condition=Q(purged_at=None), name="run_not_purged"
             ),
+            # runs whose texts no list can show yet (runs/lifecycle/words/faces.py)
+            models.Index(fields=["-journal"], condition=FACELESS, name="run_faceless"),
             # "is this thread busy?" and the reaper's scan, over the few active rows only
             models.Index(
                 fields=["thread", "status"], condition=Q(status__in=ACTIVE), name="run_active"
@@ -207,6 +218,12 @@ class Run(TeamOwned):
 
     def __str__(self) -> str:
         return f"{self.run_id} ({self.status})"
+
+    @property
+    def begins_thread(self) -> bool:
+        """Whether no run of its thread is older; by a query."""
+        earlier = type(self).objects.of_one_thread().filter(thread_id=self.thread_id)
+        return not earlier.filter(journal_id__lt=self.pk).exists()
 
     @property
     def id(self) -> UUID:

@@ -3,11 +3,11 @@
 
 -- Ends a run, unless it has ended: the first writer wins. Leaves the row by which admission counts
 -- what it stored. Whether it has; if it ``must``, it raises otherwise.
-create function agui_end(
+create function agui_end_run(
     of_run uuid, new_status text, moment timestamptz, its_result text, its_usage text,
     code text, message text, tools integer, lanes integer, read_tokens bigint,
-    written_tokens bigint, cached_tokens bigint, dollars float8, parts jsonb, asked integer,
-    first_piece numeric, endable text[], must boolean
+    written_tokens bigint, cached_tokens bigint, dollars float8, parts jsonb, question_count integer,
+    first_piece numeric, last_text text, endable text[], must boolean
 ) returns boolean language plpgsql as $$
 begin
     with ended as (
@@ -16,7 +16,7 @@ begin
                error_code = code, error_message = message, tool_calls = tools,
                subagents = lanes, tokens_in = read_tokens, tokens_out = written_tokens,
                tokens_cached = cached_tokens, cost = dollars, by_model = parts,
-               questions = asked,
+               questions = question_count, answered = last_text,
                queued_ms = least(2147483647, greatest(0, 1000 * extract(
                    epoch from coalesce(started_at, moment) - created_at))),
                ttft_ms = case when first_piece is not null and started_at is not null then
@@ -31,3 +31,14 @@ begin
     end if;
     return found;
 end $$;
+
+-- The same by a process of the previous release, which knows no last text: a worker reads it later.
+create function agui_end(
+    of_run uuid, new_status text, moment timestamptz, its_result text, its_usage text,
+    code text, message text, tools integer, lanes integer, read_tokens bigint,
+    written_tokens bigint, dollars float8, first_piece numeric, endable text[], must boolean
+) returns boolean language sql as $$
+    select agui_end_run(
+        of_run, new_status, moment, its_result, its_usage, code, message, tools, lanes, read_tokens,
+        written_tokens, null, dollars, null, null, first_piece, null, endable, must)
+$$;

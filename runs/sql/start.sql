@@ -16,10 +16,10 @@ $$;
 -- Starts a run in a thread that it makes: thread, journal, run, a line of the audit log and, if it
 -- is admitted, its job. No row, and nothing written, if there is no such agent, if its kind needs
 -- more than this, or if the thread exists. Refuses as agui_check and agui_place do.
-create function agui_start(
+create function agui_start_run(
     of_team uuid, wanted text, or_default boolean, only_agents text[],
     new_thread uuid, thread_name text, new_run uuid, run_name text, parent_name text, version text,
-    its_input text, its_key text, its_digest text, label text, its_actor text,
+    its_input text, its_question text, its_key text, its_digest text, label text, its_actor text,
     line uuid, its_address text, trace text,
     most_bytes bigint, most_runs integer, since uuid,
     usual integer, batch integer, main_queue text, task text, at_once integer,
@@ -53,11 +53,11 @@ begin
     job := agui_admit_at_once(of_team, new_thread, new_run, its_queue, task, usual, trace);
     insert into runs_run (
         journal_id, team_id, thread_id, agent_id, run_id, attempt, tries, parent_run_id,
-        protocol_version, status, input, error_code, error_message, idempotency_key,
+        protocol_version, status, input, asked, error_code, error_message, idempotency_key,
         request_digest, job_id, started_by, starter)
     values (
         new_run, of_team, new_thread, agent, run_name, 1, 1, parent_name,
-        version, 'queued', its_input, '', '', its_key, its_digest, job, label, its_actor)
+        version, 'queued', its_input, its_question, '', '', its_key, its_digest, job, label, its_actor)
     returning created_at into made;
     insert into teams_auditentry (id, team_id, who, actor, action, target, details, address)
     values (line, of_team, label, its_actor, 'run.started', new_run::text,
@@ -72,3 +72,23 @@ begin
     end if;
     return next;
 end $$;
+
+-- The same by a process of the previous release, which knows no question: a worker reads it later.
+create function agui_start(
+    of_team uuid, wanted text, or_default boolean, only_agents text[],
+    new_thread uuid, thread_name text, new_run uuid, run_name text, parent_name text, version text,
+    its_input text, its_key text, its_digest text, label text, its_actor text,
+    line uuid, its_address text, trace text,
+    most_bytes bigint, most_runs integer, since uuid,
+    usual integer, batch integer, main_queue text, task text, at_once integer,
+    most_queued integer
+) returns table (
+    agent uuid, agent_slug text, agent_name text, agent_kind text, agent_on_busy text,
+    made timestamptz, job bigint
+) language sql as $$
+    select * from agui_start_run(
+        of_team, wanted, or_default, only_agents, new_thread, thread_name, new_run, run_name,
+        parent_name, version, its_input, null, its_key, its_digest, label, its_actor, line,
+        its_address, trace, most_bytes, most_runs, since, usual, batch, main_queue, task, at_once,
+        most_queued)
+$$;

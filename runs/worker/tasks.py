@@ -21,7 +21,7 @@ from runs.lifecycle.deletion import retention, sealing
 from runs.lifecycle.files import uploads
 from runs.lifecycle.usage import rollup
 from runs.lifecycle.webhooks import deliveries
-from runs.lifecycle.words import storing
+from runs.lifecycle.words import faces, storing
 from runs.worker.executor import Stop, execute, execute_claim
 from runs.worker.taking import CLAIMS
 
@@ -155,6 +155,19 @@ def add_up_usage(context: JobContext, timestamp: int) -> None:
     """Add up the usage of teams: the runs that have ended, changed or were erased."""
     with allowing(LONGEST):
         rollup.run_once(SWEEP_SECONDS, context.additional_context[LEAVING])
+
+
+@app.periodic(cron="* * * * *")
+@app.task(
+    name="runs.tasks.store_faces",
+    queue=jobs.QUEUE,
+    queueing_lock="faces",
+    lock="faces",
+    pass_context=True,
+)
+def store_faces(context: JobContext, timestamp: int) -> None:
+    """Store what runs of earlier releases were asked and answered, for lists."""
+    faces.run_once(SWEEP_SECONDS, context.additional_context[LEAVING])
 
 
 @app.periodic(cron="* * * * *")

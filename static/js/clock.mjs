@@ -1,4 +1,4 @@
-/** Keeps `<time data-age>` and `<time data-since data-until>` going, in the host's time. */
+/** Keeps `<time data-age>`, `<time data-at>` and `<time data-since data-until>` going, in the host's time. */
 
 const UNITS = [[86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];
 const skew = Date.parse(document.body.dataset.now) - Date.now();
@@ -34,6 +34,12 @@ export function tick() {
     const at = Date.parse(time.dateTime);
     time.textContent = "age" in time.dataset ? age((now - at) / 1000) : left(at - now);
     time.title ||= new Date(at).toLocaleString();
+  }
+  for (const time of document.querySelectorAll("time[data-at]:not([title])")) {
+    const at = new Date(time.dateTime);
+    const old = now - at > 64800000 && { month: "short", day: "numeric" };
+    time.title = at.toLocaleString();
+    time.textContent = at.toLocaleString([], { ...old, hour: "2-digit", minute: "2-digit" });
   }
   document.querySelectorAll('time[data-until=""]').forEach(spell);
 }

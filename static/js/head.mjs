@@ -10,8 +10,11 @@ export const chip = document.querySelector(".title .chip");
 export function showRun(run, view) {
   const took = find("took");
   if (took.dataset.until && !run.ended_at) return false;
-  chip.dataset.status = chip.textContent = run.status;
-  document.title = document.title.replace(/· \w+ ·/, `· ${run.status} ·`);
+  if (chip.dataset.status !== run.status) {
+    chip.textContent = run.status === "interrupted" ? "needs an answer" : run.status;
+    chip.dataset.status = run.status;
+  }
+  document.title = document.title.replace(/[^·]+(?=·[^·]*$)/, ` ${chip.textContent} `);
   Object.assign(took.dataset, { since: run.started_at ?? "", until: run.ended_at ?? "" });
   spell(took);
   view.times(run);

@@ -16,7 +16,7 @@ CEILING = 400
 SOURCES = {".py", ".html", ".css", ".js", ".mjs"}
 MOST = 16
 """Modules of a folder; its ``__init__.py`` is none of them."""
-MOST_JAVASCRIPT = 184 * 1024
+MOST_JAVASCRIPT = 185 * 1024
 """Bytes of all modules of the dashboard, own and vendored, as they are: nothing bundles them.
 
 183 KiB until tabs began to share their connections, so that a seventh tab loads.

@@ -24,7 +24,7 @@ select p.oid::regprocedure::text, p.proname, p.prosecdef, p.proconfig, p.pronarg
    and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
 """
 FETCH = "select * from agui_fetch('{}', null, 1, 'runs.tasks.execute_run', now(), 1)"
-START = f"select * from agui_start(%s, {', '.join(['null'] * 26)})"  # noqa: S608
+START = f"select * from agui_start_run(%s, {', '.join(['null'] * 27)})"  # noqa: S608
 
 
 def ask(statement: str, *values: Any) -> list[Any]:

@@ -78,6 +78,7 @@ def card(
 ) -> Card:
     """``form``: a sent form that comes back with its errors. ``room``: for its fields."""
     state = _state(question)
+    access.faced(principal, question.run)
     shape = Card(question, state, _shorten(question))
     if shape.is_long:
         return shape

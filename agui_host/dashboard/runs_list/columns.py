@@ -8,7 +8,7 @@ from django.db.models.functions import Left
 from django.http import QueryDict
 
 from events.models import Finding
-from runs.models import Run
+from runs.models import Interrupt, Run
 
 NAME = "columns"
 USAGE_CHARACTERS = 20_000
@@ -47,7 +47,7 @@ COLUMNS = {
         Column("span", "Duration", is_number=True),
     )
 }
-USUAL = ("thread", "by", "events", "span")
+USUAL = ("by", "events", "cost", "span")
 
 
 def chosen(query: QueryDict) -> list[Column]:
@@ -71,6 +71,9 @@ def _names(query: QueryDict) -> list[str]:
 def filled(runs: QuerySet[Run], columns: list[Column]) -> QuerySet[Run]:
     """The runs with the columns' values from other tables."""
     names = {column.name for column in columns}
+    # Open comes last in the alphabet of the statuses, and first here.
+    asking = Interrupt.objects.filter(run=OuterRef("pk")).order_by("-status")
+    runs = runs.annotate(question=Subquery(asking.values("status")[:1]))
     if "tokens" in names:
         runs = runs.annotate(usage_text=Left("usage", USAGE_CHARACTERS))
     if "findings" in names:

@@ -5,6 +5,8 @@ from django import template
 from agui_host.dashboard import listing
 from agui_host.dashboard.runs_list import columns
 from agui_host.teams.authentication import Principal
+from runs.access import access
+from runs.models import InterruptStatus, Run, Status
 
 register = template.Library()
 register.filter("active", listing.is_active)
@@ -16,6 +18,33 @@ register.filter("tokens", columns.tokens)
 def can(principal: Principal, action: str) -> bool:
     """``{% if principal|can:"run" %}``: the same table as for requests."""
     return principal.can(action)
+
+
+QUESTIONS = {
+    InterruptStatus.OPEN.value: "needs an answer",
+    InterruptStatus.EXPIRED.value: "not answered",
+    InterruptStatus.CANCELLED.value: "dismissed",
+}
+"""The words for a run that asked, by the status of its most urgent question."""
+
+
+@register.filter
+def status_word(run: Run) -> str:
+    """The status of a run in a word for people, and of its question if it ended with one."""
+    if run.status != Status.INTERRUPTED:
+        return str(run.get_status_display().lower())
+    if hasattr(run, "question"):
+        question = run.question
+    else:
+        asking = access.run_interrupts(run).order_by("-status")
+        question = asking.values_list("status", flat=True).first()
+    return QUESTIONS.get(question or "", "answered")
+
+
+@register.filter
+def thousands(number: int) -> str:
+    """``12,345``."""
+    return f"{number:,}"
 
 
 @register.filter

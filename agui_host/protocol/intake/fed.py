@@ -156,6 +156,7 @@ class FedIntake(Intake):
                 "legacy": self._gate.dump(),
                 "started": self._agent_started,
                 "tally": self._tally and self._tally.dump(),
+                "answered": self._tally and self._tally.answered.dump(),
                 "changed": self.replicas.changed,
             }
         )
@@ -177,3 +178,5 @@ class FedIntake(Intake):
         self._tally = Tally() if tally else None
         if self._tally is not None:
             self._tally.load(tally)
+            if answered := stored.get("answered"):
+                self._tally.answered.load(answered)

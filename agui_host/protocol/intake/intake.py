@@ -244,8 +244,8 @@ class Intake:
             self._reused.argued(name, text)
         self._head += 1
         self._room -= len(text)
-        if self._tally is not None and self._tally.first is None:
-            self._tally.first = at
+        if self._tally is not None:
+            self._tally.piece(kind, name, text, at)
         return _new(Record, (kind, payload, at))
 
     def _take(self, kind: str, clean: dict[str, Any]) -> list[Record]:
@@ -291,7 +291,7 @@ class Intake:
             self.by_rule.note(event)
         self._head += len(records)
         if self._tally is not None:
-            self._tally.take(records)
+            self._tally.take(records, batch)
         self._room -= sum(len(r.payload) for r in records if r.type not in NO_TEXT)
         for finding in mended:
             self.findings.add(finding.seq, finding.rule, finding.action)

@@ -9,6 +9,7 @@ import uuid6
 from django.db import transaction
 
 from agui_host.protocol.encoding import Record
+from agui_host.protocol.fold.face import Answered, asked
 from agui_host.runtimes.models import Agent
 from agui_host.teams import audit
 from agui_host.teams.actors import Acting
@@ -32,7 +33,8 @@ def store(team: Team, archive: Archive, importer: Acting) -> Run:
     The thread is a new one: the original can still be there, and continues without this copy.
     """
     about = archive.about
-    records = list(_records(archive))
+    answered = Answered()
+    records = list(_records(archive, answered))
     with transaction.atomic():
         admission.check(team.pk, limits_of(team))
         thread = Thread.objects.create(
@@ -42,7 +44,7 @@ def store(team: Team, archive: Archive, importer: Acting) -> Run:
             creator=importer.actor_id,
             visibility=about.visibility,
         )
-        run = _run(team, thread, about)
+        run = _run(team, thread, about, answered.text)
         journal.append_all(Claim(run.pk, run.journal.writer, 0), records)
         EndedRun.objects.create(
             run_id=run.pk, team=team, bytes=sum(len(record.payload) for record in records)
@@ -55,7 +57,7 @@ def store(team: Team, archive: Archive, importer: Acting) -> Run:
     return run
 
 
-def _run(team: Team, thread: Thread, about: About) -> Run:
+def _run(team: Team, thread: Thread, about: About, answered: str) -> Run:
     started = about.started_at
     return Run.objects.create(
         team=team,
@@ -67,6 +69,8 @@ def _run(team: Team, thread: Thread, about: About) -> Run:
         protocol_version=about.protocol_version,
         status=about.status,
         input=about.input,
+        asked=asked(json.loads(about.input).get("messages")),
+        answered=answered,
         result=about.result,
         usage=about.usage,
         error_code=about.error_code,
@@ -96,10 +100,11 @@ def _agent(team: Team, slug: str) -> Agent:
     return agent
 
 
-def _records(archive: Archive) -> Iterator[Record]:
+def _records(archive: Archive, answered: Answered) -> Iterator[Record]:
     at = datetime.fromisoformat(archive.about.created_at).timestamp()
     for seq, payload in enumerate(archive.payloads, 1):
         event = json.loads(payload)
+        answered.follow(event)
         at = event.get("timestamp", at * 1000) / 1000
         if not EARLIEST <= at < LATEST:
             raise BadArchive(f"The timestamp of event {seq} is outside of the years 1 to 9999.")

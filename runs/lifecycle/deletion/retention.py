@@ -194,6 +194,8 @@ def _entomb(team_id: UUID, run_ids: list[UUID]) -> None:
         result=None,
         usage=None,
         error_message="",
+        asked="",
+        answered="",
         idempotency_key=None,
     )
     references.release(run_ids)

@@ -25,10 +25,10 @@ from runs.models import Run, Thread
 
 # The function is in runs/sql/start.sql.
 START = """
-select agent, agent_slug, agent_name, agent_kind, agent_on_busy, made, job from agui_start(
+select agent, agent_slug, agent_name, agent_kind, agent_on_busy, made, job from agui_start_run(
     %(team)s, %(wanted)s, %(or_default)s, %(only_agents)s::text[],
     %(new_thread)s, %(thread)s, %(run)s, %(run_name)s, %(parent)s, %(version)s,
-    %(input)s, %(key)s, %(digest)s, %(label)s, %(actor)s,
+    %(input)s, %(asked)s, %(key)s, %(digest)s, %(label)s, %(actor)s,
     %(line)s, %(address)s, %(trace)s,
     %(most_bytes)s, %(most_runs)s, %(since)s,
     %(default)s, %(batch)s, %(queue)s, %(task)s, %(at_once)s, %(queued)s)
@@ -89,6 +89,7 @@ def _values(run: Run, choice: AgentChoice, limits: Limits) -> dict[str, Any]:
         "parent": run.parent_run_id,
         "version": run.protocol_version,
         "input": run.input,
+        "asked": run.asked,
         "key": run.idempotency_key,
         "digest": run.request_digest,
         "label": run.started_by,

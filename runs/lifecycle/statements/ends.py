@@ -14,10 +14,10 @@ from runs.models import Status
 
 # The function is in runs/sql/ending.sql.
 END = """
-select agui_end(%(run)s, %(status)s, %(at)s, %(result)s, %(usage)s, %(error_code)s,
+select agui_end_run(%(run)s, %(status)s, %(at)s, %(result)s, %(usage)s, %(error_code)s,
                 %(error_message)s, %(tool_calls)s, %(subagents)s, %(tokens_in)s, %(tokens_out)s,
-                %(tokens_cached)s, %(cost)s, %(by_model)s, %(questions)s, %(first)s, %(endable)s,
-                %(must)s)
+                %(tokens_cached)s, %(cost)s, %(by_model)s, %(questions)s, %(first)s, %(answered)s,
+                %(endable)s, %(must)s)
 """
 EMPTY = {"result": None, "usage": None, "error_code": "", "error_message": ""} | figures.of(
     {}, None

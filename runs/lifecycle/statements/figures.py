@@ -32,6 +32,7 @@ def of(terminal: Mapping[str, Any], tally: Tally | None, team: Prices = UNPRICED
         "tool_calls": tally.tools if tally else None,
         "subagents": tally.subagents if tally else None,
         "first": tally.first if tally else None,
+        "answered": tally.answered.text if tally else None,
         "tokens_in": _sum(entry.get("inputTokens") for entry in usage),
         "tokens_out": _sum(entry.get("outputTokens") for entry in usage),
         "tokens_cached": _sum(entry.get("cachedInputTokens") for entry in usage),

@@ -15,6 +15,7 @@ from django.db import connection, models
 
 from agui_host.backends import epochs, tracing
 from agui_host.backends.postgres import clock
+from agui_host.protocol.fold import face
 from agui_host.protocol.ids import above
 from agui_host.protocol.input.run_agent_input import RunRequest
 from agui_host.teams.actors import Actor
@@ -53,7 +54,7 @@ BY_THE_DATABASE = frozenset({"created_at", "at", "epoch", "marks"})
 def of_request(
     journal: Journal, thread: Thread, request: RunRequest, starter: Actor, **columns: Any
 ) -> Run:
-    """The row of a new run, not yet stored; ``agui_start`` inserts the same.
+    """The row of a new run, not yet stored; ``agui_start_run`` inserts the same.
 
     ``columns`` are those that differ by the way of its start, and its team.
     """
@@ -64,6 +65,7 @@ def of_request(
         parent_run_id=request.body.get("parentRunId"),
         protocol_version=request.body.get("protocolVersion"),
         request_digest=request.digest,
+        asked=face.asked(request.body.get("messages")),
         started_by=starter.label,
         starter=starter.actor_id,
         **columns,

@@ -75,6 +75,8 @@ def _run(delivery: WebhookDelivery, run: Run, contents: bool) -> dict[str, Any]:
         data["error"] = {"code": run.error_code}
         if contents:
             data["error"]["message"] = run.error_message
+    if contents:
+        data |= {"asked": run.asked or "", "answered": run.answered or ""}
     if contents and status == Status.SUCCEEDED:
         data |= _bounded("result", run.result)
     return data

@@ -1,0 +1,67 @@
+"""Pages and the API show what a run was asked; what a link hides stays hidden."""
+
+import json
+import re
+
+import pytest
+
+from runs.access import sharing
+from runs.access.sharing import Terms, To
+from runs.lifecycle import lifecycle
+from runs.models import Run
+from tests.cast import Cast, start
+from tests.dashboard.conftest import browse as browse
+from tests.runs.asking import end
+
+pytestmark = pytest.mark.django_db
+
+QUESTION = "Where is <b>order</b> 7?"
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}")
+
+
+def ask(cast: Cast, question: str = QUESTION) -> Run:
+    return start(cast.alice, messages=[{"id": "1", "role": "user", "content": question}])
+
+
+def test_the_api_has_previews_of_runs_and_threads(cast: Cast) -> None:
+    run = ask(cast)
+    end(run)
+    Run.objects.for_team(cast.team).update(answered="It is on its way.")
+    client = browse(cast.alice)
+    for path in ("/api/v1/runs", f"/api/v1/runs/{run.pk}", "/api/v1/threads"):
+        body = client.get(path).json()
+        row = body["results"][0] if "results" in body else body
+        assert (row["asked"], row["answered"]) == (QUESTION, "It is on its way."), path
+    address = f"/api/v1/threads/{run.thread_id}"
+    assert client.get(address).json()["title"] == QUESTION
+    changed = client.patch(address, json.dumps({"title": "Orders"}), "application/json").json()
+    assert (changed["title"], changed["asked"]) == ("Orders", QUESTION)
+
+
+def test_a_row_shows_the_question_the_person_and_no_id(cast: Cast) -> None:
+    run = ask(cast)
+    page = browse(cast.alice).get("/runs/").content.decode()
+    row = page[page.index(f'<tr id="run-{run.pk}"') :].partition("</tr>")[0]
+    shown = re.sub(r"<[^>]*>", " ", row)
+    assert "Where is &lt;b&gt;order&lt;/b&gt; 7?" in shown
+    assert "alice" in shown
+    assert "user:" not in shown
+    assert not UUID.search(shown)
+
+
+def test_the_page_of_a_run_is_named_by_its_question(cast: Cast) -> None:
+    run = ask(cast, "Where is order 7?")
+    page = browse(cast.alice).get(f"/runs/{run.pk}/").content.decode()
+    assert "<title>Where is order 7? · echo · queued ·" in page
+    assert "<h1><bdi>Where is order 7?</bdi>" in page
+
+
+def test_a_link_that_hides_parts_shows_no_preview(cast: Cast) -> None:
+    run = ask(cast, 'Use {"password": "hunter2"}')
+    lifecycle.cancel(run)
+    owner = cast.alice.principal
+    for target in (run, run.thread):
+        for terms, seen in ((Terms(), True), (Terms(redact=("password",)), False)):
+            token = sharing.share(owner, target, To(), terms)[1]
+            page = browse(cast.alice).get(f"/shared/{token}/").content.decode()
+            assert ("hunter2" in page) is seen
