@@ -16,11 +16,12 @@ from agui_host.backends.postgres.bridge import db, db_read
 from agui_host.backends.postgres.deadlines import LONGEST, allowing
 from events import outlines, partitions
 from events.writer import JournalWriter
-from runs.lifecycle import admission, interrupts, jobs, lifecycle
+from runs.lifecycle import admission, interrupts, jobs
 from runs.lifecycle.deletion import retention, sealing
 from runs.lifecycle.files import uploads
 from runs.lifecycle.webhooks import deliveries
 from runs.lifecycle.words import storing
+from runs.worker.continuing import claims
 from runs.worker.executor import Stop, execute, execute_claim
 from runs.worker.taking import CLAIMS
 
@@ -46,7 +47,7 @@ async def execute_run(context: JobContext, run_id: str, traceparent: str | None 
     if claimed is not None:
         await execute(claimed, writer, lambda: _why(context), traceparent=traceparent)
         return
-    claim = functools.partial(db, lifecycle.claim, UUID(run_id), clock.now(), begins=True)
+    claim = functools.partial(db, claims.claim, UUID(run_id), clock.now())
     retry_seconds = settings.AGUI_WORKER_LOST_AFTER
     await execute_claim(
         claim,

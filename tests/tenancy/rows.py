@@ -20,6 +20,7 @@ from events.models import (
 from runs.lifecycle import lifecycle
 from runs.models import (
     Comment,
+    Effect,
     EndedRun,
     Failure,
     Feedback,
@@ -30,6 +31,7 @@ from runs.models import (
     Ingest,
     Interrupt,
     Mention,
+    Recovery,
     Run,
     RunWords,
     SavedView,
@@ -60,6 +62,8 @@ def fill(team: Team, user: User) -> Run:
     ThreadHistory.objects.create(thread=run.thread, fold="{}", through=run.pk)
     TeamUsage.objects.get_or_create(team=team)
     Failure.objects.create(team=team, run=run, details="{}")
+    Effect.objects.create(team=team, run=run, key="k", digest="0" * 64, generation=1)
+    Recovery.objects.create(team=team, run=run, number=2, seq=1, reason="shutdown")
     ImportedRun.objects.create(team=team, run=run, opening="{}", imported_by="x")
     RunWords.objects.create(team=team, run=run, due=1)
     EndedRun.objects.create(run_id=run.pk, team=team, bytes=1)

@@ -1,0 +1,1 @@
+"""What a worker does so that its runs outlive it."""
