@@ -3,7 +3,6 @@
 import hashlib
 import inspect
 from functools import cache
-from typing import Any
 
 from agui_host.runtimes import registry
 from agui_host.runtimes.models import Agent
@@ -12,14 +11,17 @@ from agui_host.runtimes.models import Agent
 def version_of(row: Agent) -> str:
     """The digest of the module in which the agent was written; empty if it has none here."""
     registered = registry.all().get(row.target or row.slug)
-    return "" if registered is None else _of_source(registered.target)
+    if registered is None:
+        return ""
+    target = registered.target
+    written = hasattr(target, "__code__") or inspect.isclass(target)
+    try:
+        return _digest(inspect.getfile(target if written else type(target)))
+    except (OSError, TypeError):  # written at a prompt, or not in Python
+        return ""
 
 
 @cache
-def _of_source(target: Any) -> str:
-    named = target if hasattr(target, "__code__") or inspect.isclass(target) else type(target)
-    try:
-        with open(inspect.getfile(named), "rb") as file:
-            return hashlib.sha256(file.read()).hexdigest()[:16]
-    except (OSError, TypeError):
-        return ""
+def _digest(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()[:16]
