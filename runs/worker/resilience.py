@@ -19,7 +19,6 @@ from django.db import DatabaseError, InterfaceError
 from procrastinate import App
 from procrastinate.connector import Notify
 from procrastinate.exceptions import ConnectorException, UniqueViolation
-from procrastinate.job_context import AbortReason
 from procrastinate.jobs import Notification, Status
 from procrastinate.periodic import PeriodicDeferrer, PeriodicRegistry, PeriodicTask
 from procrastinate.psycopg_connector import PsycopgConnector
@@ -242,13 +241,13 @@ class PatientWorker(Worker):
                 except ConnectorException as error:
                     self._lost_an_answer("worker.finishing_again", error)
 
-    async def _hand_over(self, asked: set[int]) -> None:
-        """Stop the runs that another worker continues; ``asked`` are the jobs that were looked at.
+    async def _hand_over(self, looked_at: set[int]) -> None:
+        """Stop the runs that another worker continues; ``looked_at`` are jobs of earlier calls.
 
         With a database that is away they drain like the others.
         """
         running = {context.job.id: task for task, context in self._running_jobs.items()}
-        fresh = [job for job in running if job is not None and job not in asked]
+        fresh = [job for job in running if job is not None and job not in looked_at]
         if not fresh:
             return
         try:
@@ -256,10 +255,10 @@ class PatientWorker(Worker):
         except (DatabaseError, InterfaceError) as error:
             log.warning("worker.handing_over_later", error=str(error))
             return
-        asked.update(fresh)
+        looked_at.update(fresh)
         for task, context in list(self._running_jobs.items()):
             if context.job.id in continued:
-                self._abort_job(task, context, AbortReason.SHUTDOWN)
+                task.cancel()
 
     async def _end_jobs(self) -> None:
         """End the jobs that wait for a fetch: a worker that stops fetches no more."""

@@ -59,7 +59,10 @@ async def execute_run(context: JobContext, run_id: str, traceparent: str | None 
 
 
 def _why(context: JobContext) -> Stop:
-    return Stop.SHUTDOWN if context.abort_reason() is AbortReason.SHUTDOWN else Stop.CANCEL
+    """A worker that leaves stops the runs that it hands over without a reason."""
+    reason = context.abort_reason()
+    leaves = reason is None and context.additional_context[LEAVING]()
+    return Stop.SHUTDOWN if leaves or reason is AbortReason.SHUTDOWN else Stop.CANCEL
 
 
 @app.task(name=jobs.OUTLINE, queue=jobs.QUEUE, pass_context=True)

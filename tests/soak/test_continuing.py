@@ -24,11 +24,11 @@ def test_killed_at_a_thousand_points(tmp_path: Path) -> None:
             runs = Round(workers.host, tmp_path / str(rounds), SEED + rounds, RUNS, kills=True)
             killed_at = runs.wait_for_the_kill()
             logs = runs.ended()
-            seen = [each for log in logs if (each := continued_after(log, killed_at))]
+            recoveries = [each for log in logs if (each := continued_after(log, killed_at))]
             assert continued_after(logs[0], killed_at), "the fault has fired"
             repeated += sum(runs.check_effects(most_repeated=1).values())
-            moments += [seconds for _, seconds in seen]
-            hit, rounds = hit + len(seen), rounds + 1
+            moments += [seconds for _, seconds in recoveries]
+            hit, rounds = hit + len(recoveries), rounds + 1
             print(f"{hit} points in {rounds} kills, {repeated} unverified effects repeated, "
                   f"slowest {max(moments):.1f} s", flush=True)  # fmt: skip
     assert max(moments) < KNOWN_AFTER + WITHIN

@@ -24,6 +24,9 @@ MOST_BYTES_OF_A_RUN = 64 * 1024 * 1024
 MOST_EFFECTS = 10_000
 QUESTION = "effect_unverified"
 """The ``reason`` of the question whether an effect has happened."""
+# All of it is ASCII: the database refuses NUL and unpaired surrogates.
+_compact: Callable[[Any], str] = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+_canonical: Callable[[Any], str] = json.JSONEncoder(allow_nan=False, sort_keys=True).encode
 ANSWER = {
     "type": "object",
     "properties": {"happened": {"type": "boolean"}, "value": {}},
@@ -106,11 +109,11 @@ class Memory:
 
     async def begin(self, key: str, digest: str, again: bool) -> Begun:
         """As ``Store``."""
-        kept = self.effects.get(key)
-        if kept is None or (kept.digest == digest and kept.status != "done"):
+        effect = self.effects.get(key)
+        if effect is None or (effect.digest == digest and effect.status != "done"):
             self.effects[key] = Kept("started", digest)
             return Kept("new", digest)
-        return kept
+        return effect
 
     async def end(self, key: str, value: str | None, failed: bool) -> None:
         """As ``Store``."""
@@ -158,8 +161,8 @@ class Effects:
     ) -> Any:  # fmt: skip
         """The value of the effect ``key``, called if it is not done; in the loop's thread."""
         async with self._turns.setdefault(key, asyncio.Lock()):
-            found, value = await self._begin(key, digest, policy, ask, answers)
-            if found:
+            is_done, value = await self._begin(key, digest, policy, ask, answers)
+            if is_done:
                 return value
             storing = asyncio.ensure_future(self.stored())
             try:
@@ -180,8 +183,8 @@ class Effects:
         turn = self._turns.setdefault(key, asyncio.Lock())
         self._wait(turn.acquire())
         try:
-            found, value = self._wait(self._begin(key, digest, policy, ask, answers))
-            if found:
+            is_done, value = self._wait(self._begin(key, digest, policy, ask, answers))
+            if is_done:
                 return value
             storing = asyncio.run_coroutine_threadsafe(self.stored(), self._in_loop())
             try:
@@ -232,10 +235,7 @@ class Effects:
                 await stored
             text = _as_json(key, value)
             if len(text) > MOST_BYTES:
-                raise EffectTooLarge(
-                    f"The value of the effect {key!r} has {len(text):,} bytes; at most "
-                    f"{MOST_BYTES:,} are kept."
-                )
+                raise _too_large(key, len(text))
             self._bytes += len(text)
             if self._bytes > MOST_BYTES_OF_A_RUN:
                 raise EffectTooLarge(
@@ -271,7 +271,7 @@ def digest_of(key: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str
     if not isinstance(key, str) or not 0 < len(key) <= LONGEST_KEY or not key.isprintable():
         raise ValueError(f"an effect's key is text of 1 to {LONGEST_KEY} printable characters")
     try:
-        text = json.dumps([args, kwargs], sort_keys=True, allow_nan=False)
+        text = _canonical([args, kwargs])
     except (TypeError, ValueError) as error:
         raise TypeError(
             f"the arguments of the effect {key!r} are not JSON ({error}): bind them with "
@@ -285,6 +285,12 @@ def question_of(key: str) -> str:
     return f"effect-{hashlib.sha256(key.encode()).hexdigest()[:24]}"
 
 
+def _too_large(key: str, size: int) -> EffectTooLarge:
+    return EffectTooLarge(
+        f"The value of the effect {key!r} has {size:,} bytes; at most {MOST_BYTES:,} are kept."
+    )
+
+
 def _happened(answer: Mapping[str, Any]) -> tuple[bool, Any]:
     payload = answer.get("payload")
     if answer.get("status") == "cancelled" or not isinstance(payload, dict):
@@ -293,8 +299,10 @@ def _happened(answer: Mapping[str, Any]) -> tuple[bool, Any]:
 
 
 def _as_json(key: str, value: Any) -> str:
+    if isinstance(value, str) and len(value) > MOST_BYTES:
+        raise _too_large(key, len(value))
     try:
-        return json.dumps(value, allow_nan=False, separators=(",", ":"))
+        return _compact(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise TypeError(f"the value of the effect {key!r} is not JSON ({error})") from None
 

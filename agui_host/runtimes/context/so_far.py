@@ -20,8 +20,8 @@ class SoFar:
 
     def has(self, id: str) -> bool:
         """Whether a message or a call with this id was sent to its end."""
-        sent = id in self.calls or any(message.get("id") == id for message in self.messages)
-        return sent and id not in self.cut
+        is_there = id in self.calls or any(each.get("id") == id for each in self.messages)
+        return is_there and id not in self.cut
 
     def message(self, id: str) -> Mapping[str, Any] | None:
         """The message with this id, as far as it was sent."""

@@ -20,7 +20,7 @@ from runs.lifecycle.recovery import effects, restoring
 from runs.models import Reason, Recovery, Run, Status
 
 MARKER = "agui_host.recovered"
-"""The name of the CUSTOM event that begins what a further attempt adds to the log."""
+"""The name of the CUSTOM event that begins the events of a further attempt."""
 CUT_SHORT = {
     Reason.WORKER_LOST: "This was cut short: the worker that executed the run is gone.",
     Reason.SHUTDOWN: "This was cut short: the worker that executed the run was shut down.",
@@ -72,7 +72,7 @@ def claim(run_id: UUID, at: datetime, version: str = "") -> Continued | None:
 
 
 def _cut(intake: FedIntake, newest: Recovery, *, is_new: bool) -> tuple[list[Record], list[str]]:
-    """Close what is open, and tell readers that another worker continues."""
+    """Close the open parts, and tell readers that another worker continues."""
     if not intake.started:
         return [], []
     value: dict[str, Any] = {"attempt": newest.number, "reason": newest.reason}

@@ -100,8 +100,8 @@ def lost_workers(run: Run) -> int:
 
 def _locked(run: Run) -> Run:
     rows = Run.objects.already_found().select_related("thread", "agent", "team")
-    found: Run = rows.select_for_update(of=("self",), no_key=True).get(pk=run.pk)
-    return found
+    row: Run = rows.select_for_update(of=("self",), no_key=True).get(pk=run.pk)
+    return row
 
 
 def _has_worker(run: Run) -> bool:

@@ -1,4 +1,4 @@
-"""What an attempt that continues a run begins with, read from the run's log."""
+"""The beginning of an attempt that continues a run, read from the run's log."""
 
 import json
 from collections.abc import Iterator

@@ -1,1 +1,1 @@
-"""What a worker does so that its runs outlive it."""
+"""The worker's part in runs that outlive it."""

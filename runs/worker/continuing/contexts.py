@@ -44,9 +44,9 @@ async def make(claimed: Claimed, input: dict[str, Any], spawn: Spawn, lease: Lea
     effects.stored = stored
     if isinstance(claimed, Continued):
         ctx.attempt = claimed.number
-        given = {message.get("id") for message in ctx.messages}
-        sent = [message for message in claimed.so_far.messages if message.get("id") not in given]
-        ctx.so_far = so_far.of_messages(sent, claimed.so_far.state, claimed.cut)
+        of_input = {message.get("id") for message in ctx.messages}
+        messages = [each for each in claimed.so_far.messages if each.get("id") not in of_input]
+        ctx.so_far = so_far.of_messages(messages, claimed.so_far.state, claimed.cut)
     return ctx
 
 

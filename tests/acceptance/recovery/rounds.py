@@ -16,11 +16,11 @@ from websockets.sync.client import connect
 
 from agui_host.embedded import supervisor
 from tests.acceptance.host import Host, sse, wait_for
-from tests.acceptance.twenty_effects import EFFECTS, PHASES, lines
+from tests.acceptance.recovery.twenty_effects import EFFECTS, PHASES, lines
 from tests.conftest import own_data_dir
 
 SETTINGS = {
-    "AGUI_AGENT_MODULES": "tests.acceptance.twenty_effects",
+    "AGUI_AGENT_MODULES": "tests.acceptance.recovery.twenty_effects",
     "AGUI_HEARTBEAT": "0.5",
     "AGUI_WORKER_LOST_AFTER": "3",
     "AGUI_REAP_EVERY": "0.5",

@@ -30,9 +30,9 @@ def test_killed(workers: Pair, tmp_path: Path, seed: int) -> None:
     runs = Round(workers.host, tmp_path, seed, RUNS, kills=True)
     moment = runs.wait_for_the_kill()
     logs = runs.ended()
-    seen = [continued_after(log, moment) for log in logs]
-    assert seen[0] is not None, "the fault has fired"
-    for continued in filter(None, seen):
+    recoveries = [continued_after(log, moment) for log in logs]
+    assert recoveries[0] is not None, "the fault has fired"
+    for continued in filter(None, recoveries):
         assert continued[0] == "worker_lost"
         assert continued[1] < KNOWN_AFTER + WITHIN
     runs.check_effects(most_repeated=1)
@@ -47,10 +47,10 @@ def test_stopped_by_a_deploy(workers: Pair, tmp_path: Path) -> None:
     left = workers.jobs[0].process
     assert left
     wait_for(lambda: left.poll() is not None, "the worker to leave", 20)
-    seen = [each for log in runs.ended() if (each := continued_after(log, moment))]
-    assert seen, "the fault has fired"
-    assert {reason for reason, _ in seen} == {"shutdown"}
-    assert max(seconds for _, seconds in seen) < WITHIN
+    recoveries = [each for log in runs.ended() if (each := continued_after(log, moment))]
+    assert recoveries, "the fault has fired"
+    assert {reason for reason, _ in recoveries} == {"shutdown"}
+    assert max(seconds for _, seconds in recoveries) < WITHIN
     runs.check_effects(most_repeated=0)
 
 
@@ -64,9 +64,9 @@ def test_frozen(workers: Pair, tmp_path: Path) -> None:
         logs = runs.ended()
     finally:
         workers.signal(signal.SIGCONT)
-    seen = [each for log in logs if (each := continued_after(log, moment))]
-    assert seen, "the fault has fired"
-    assert max(seconds for _, seconds in seen) < KNOWN_AFTER + WITHIN
+    recoveries = [each for log in logs if (each := continued_after(log, moment))]
+    assert recoveries, "the fault has fired"
+    assert max(seconds for _, seconds in recoveries) < KNOWN_AFTER + WITHIN
     runs.check_effects(most_repeated=1)
     woken = workers.jobs[0].process
     assert woken

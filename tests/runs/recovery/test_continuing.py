@@ -96,11 +96,11 @@ async def test_the_lost_attempt_can_do_nothing_any_more(begin: Begin) -> None:
 
 async def test_open_parts_are_closed_before_the_next_attempt(begin: Begin) -> None:
     here = asyncio.Event()
-    seen: list[Any] = []
+    contexts: list[Any] = []
 
     async def agent(ctx: Any) -> AsyncIterator[Any]:
         if ctx.recovered:
-            seen.append(ctx.so_far)
+            contexts.append(ctx.so_far)
             yield "the rest"
             return
         ctx.state["page"] = 3
@@ -125,7 +125,7 @@ async def test_open_parts_are_closed_before_the_next_attempt(begin: Begin) -> No
     }  # fmt: skip
     assert set(log[marker]["value"]["cut"]) == {"m", "c", "search"}
     assert log[-1].get("outcome", {}).get("pendingToolCallIds", []) == []
-    (so_far,) = seen
+    (so_far,) = contexts
     assert so_far.state == {"page": 3}
     assert so_far.message("m")["content"] == "half a sen"
     assert not so_far.has("m")

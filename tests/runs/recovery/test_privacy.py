@@ -27,13 +27,13 @@ async def test_only_people_who_manage_agents_see_them(
 ) -> None:
     run, _ = await play(agent)
 
-    def shown() -> list[bool]:
+    def in_pages() -> list[bool]:
         return [
             SECRET in browse(actor).get(f"/runs/{run.pk}/").content.decode()
             for actor in (cast.alice, cast.bob, cast.vera)
         ]
 
-    assert await db(shown) == [True, False, False]
+    assert await db(in_pages) == [True, False, False]
     for path in ("", "/events", "/export", "/archive", "/outline", "/state"):
         answer = await ask("GET", f"/api/v1/runs/{run.pk}{path}", cast.alice.headers)
         assert SECRET.encode() not in answer.body
