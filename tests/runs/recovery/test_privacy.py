@@ -3,14 +3,15 @@
 from typing import Any
 
 import pytest
+from pytest_django import Settings
 
 from agui_host.backends.postgres.bridge import db
-from agui_host.teams.models import TeamLimits
 from runs.lifecycle.deletion import retention
 from runs.models import Effect, Recovery, Run
 from tests.asgi import ask
 from tests.cast import Cast
 from tests.dashboard.conftest import Browse, browse
+from tests.runs.past import old_run
 from tests.runs.playing import Play, play
 
 __all__ = ["browse", "play"]
@@ -39,20 +40,15 @@ async def test_only_people_who_manage_agents_see_them(
         assert SECRET.encode() not in answer.body
 
 
-async def test_they_are_purged_with_the_run(cast: Cast, play: Play) -> None:
-    run, _ = await play(agent)
-
-    def purge() -> None:
-        Recovery.objects.create(run=run, team=cast.team, number=2, seq=1, reason="shutdown")
-        TeamLimits.objects.update_or_create(team=cast.team, defaults={"retention_days": 1})
-        Run.objects.filter(pk=run.pk).update(
-            created_at="2020-01-01T00:00Z", ended_at="2020-01-01T00:00Z"
-        )
-        retention.run_once()
-
-    await db(purge)
-    assert not await db(Effect.objects.filter(run=run).exists)
-    assert not await db(Recovery.objects.filter(run=run).exists)
+def test_they_are_purged_with_the_run(cast: Cast, settings: Settings) -> None:
+    settings.AGUI_LIMIT_RETENTION_DAYS = 365
+    run = old_run(cast.alice)
+    Effect.objects.create(team=cast.team, run=run, key="k", digest="0" * 64, generation=1)
+    Recovery.objects.create(team=cast.team, run=run, number=2, seq=1, reason="shutdown")
+    retention.run_once()
+    assert Run.objects.get(pk=run.pk).purged_at is not None
+    assert not Effect.objects.filter(run=run).exists()
+    assert not Recovery.objects.filter(run=run).exists()
 
 
 async def test_values_count_as_stored(cast: Cast, play: Play) -> None:
