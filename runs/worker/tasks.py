@@ -61,7 +61,7 @@ async def execute_run(context: JobContext, run_id: str, traceparent: str | None 
 def _why(context: JobContext) -> Stop:
     """A worker that leaves stops the runs that it hands over without a reason."""
     reason = context.abort_reason()
-    leaves = reason is None and context.additional_context[LEAVING]()
+    leaves = reason is None and context.additional_context.get(LEAVING, bool)()
     return Stop.SHUTDOWN if leaves or reason is AbortReason.SHUTDOWN else Stop.CANCEL
 
 
