@@ -232,7 +232,8 @@ class PatientWorker(Worker):
         handed: set[int] = set()
         while self._running_jobs and (left := self._drained_by - time.monotonic()) > 0:
             await self._hand_over(handed)
-            await asyncio.wait(self._running_jobs, timeout=min(left, PAUSE))
+            if self._running_jobs:  # they can have ended meanwhile
+                await asyncio.wait(self._running_jobs, timeout=min(left, PAUSE))
             await self._end_jobs()
             # A job whose end could not be stored keeps its thread's lock as long as we live.
             if time.monotonic() < self._unsure_until:
