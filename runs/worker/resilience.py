@@ -247,16 +247,17 @@ class PatientWorker(Worker):
 
         With a database that is away they drain like the others.
         """
-        running = {context.job.id: task for task, context in self._running_jobs.items()}
-        fresh = [job for job in running if job is not None and job not in looked_at]
-        if not fresh:
+        running = [context.job.id for context in self._running_jobs.values()]
+        new = [job for job in running if job is not None and job not in looked_at]
+        if not new:
             return
         try:
-            continued = await db(handing.jobs_of_continued, fresh)
-        except (DatabaseError, InterfaceError) as error:
-            log.warning("worker.handing_over_later", error=str(error))
+            async with asyncio.timeout(LOOK):
+                continued = await db(handing.jobs_of_continued, new)
+        except (DatabaseError, InterfaceError, TimeoutError) as error:
+            log.warning("worker.handing_over_later", error=repr(error))
             return
-        looked_at.update(fresh)
+        looked_at.update(new)
         for task, context in list(self._running_jobs.items()):
             if context.job.id in continued:
                 task.cancel()

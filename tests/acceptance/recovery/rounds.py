@@ -1,9 +1,8 @@
 """Rounds of runs of twenty effects whose worker is hurt, and what must be true of each run."""
 
 import json
-import os
 import random
-import signal
+import subprocess
 import threading
 import time
 from collections import Counter
@@ -101,13 +100,15 @@ class Round:
             self.ids.append(host.begin("twenty-effects", forwardedProps=props)["id"])
         self.readers = [[Stream(host, run), Socket(host, run)] for run in self.ids]
 
-    def wait_for_the_middle(self) -> None:
-        """All runs have begun, and one has done half of its effects."""
+    def wait_for_the_middle(self) -> int:
+        """All runs have begun, and one is in the middle; the process of its worker."""
         wait_for(lambda: all(lines(own / "happened") for own in self.folders), "all to begin")
-        half = self.random.randrange(3, EFFECTS // 2)
-        wait_for(
-            lambda: any(len(lines(own / "happened")) >= half for own in self.folders), "the middle"
-        )
+        half = self.random.randrange(2, EFFECTS // 3)
+        wait_for(lambda: self._in_the_middle(half), "the middle")
+        return int(lines(self._in_the_middle(half)[0] / "worker")[0][0])
+
+    def _in_the_middle(self, half: int) -> list[Path]:
+        return [own for own in self.folders if half <= len(lines(own / "happened"))]
 
     def wait_for_the_kill(self) -> float:
         """The moment at which the first run has killed its worker."""
@@ -174,11 +175,10 @@ class Pair:
                 self.host.spawn(job)
         self.wait_for_both()
 
-    def signal(self, number: signal.Signals) -> float:
-        """Signal the first worker; when that was."""
-        assert self.jobs[0].process
-        os.kill(self.jobs[0].process.pid, number)
-        return time.time()
+    def process(self, pid: int) -> "subprocess.Popen[bytes]":
+        """The worker's process with this number."""
+        processes = [job.process for job in self.jobs if job.process]
+        return next(process for process in processes if process.pid == pid)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ connected see one stream. ``tests/soak/test_continuing.py`` does it a thousand t
 """
 
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,10 +43,9 @@ def test_stopped_by_a_deploy(workers: Pair, tmp_path: Path) -> None:
     """Within seconds, although AGUI_WORKER_GRACE is two minutes, and no effect is repeated."""
     workers.revive()
     runs = Round(workers.host, tmp_path, 3, RUNS, kills=False)
-    runs.wait_for_the_middle()
-    moment = workers.signal(signal.SIGTERM)
-    left = workers.jobs[0].process
-    assert left
+    left = workers.process(runs.wait_for_the_middle())
+    moment = time.time()
+    left.send_signal(signal.SIGTERM)
     wait_for(lambda: left.poll() is not None, "the worker to leave", 20)
     recoveries = [each for log in runs.ended() if (each := continued_after(log, moment))]
     assert recoveries, "the fault has fired"
@@ -58,19 +58,18 @@ def test_frozen(workers: Pair, tmp_path: Path) -> None:
     """What the worker still does when it wakes up does not count."""
     workers.revive()
     runs = Round(workers.host, tmp_path, 4, RUNS, kills=False)
-    runs.wait_for_the_middle()
-    moment = workers.signal(signal.SIGSTOP)
+    frozen = workers.process(runs.wait_for_the_middle())
+    moment = time.time()
+    frozen.send_signal(signal.SIGSTOP)
     try:
         logs = runs.ended()
     finally:
-        workers.signal(signal.SIGCONT)
+        frozen.send_signal(signal.SIGCONT)
     recoveries = [each for log in logs if (each := continued_after(log, moment))]
     assert recoveries, "the fault has fired"
     assert max(seconds for _, seconds in recoveries) < KNOWN_AFTER + WITHIN
     runs.check_effects(most_repeated=1)
-    woken = workers.jobs[0].process
-    assert woken
-    wait_for(lambda: woken.poll() is not None, "the pruned worker to leave", 60)
+    wait_for(lambda: frozen.poll() is not None, "the pruned worker to leave", 60)
     assert all(
         [frame["event"] for frame in workers.host.events(run)] == log
         for run, log in zip(runs.ids, logs, strict=True)

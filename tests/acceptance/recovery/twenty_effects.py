@@ -59,6 +59,7 @@ class Plan:
 @agent("twenty-effects", recovery="continue", description="Twenty effects, one after the other.")
 async def twenty_effects(ctx: RunContext) -> None:
     plan = Plan(ctx)
+    note(plan.folder / "worker", os.getpid())
     total = 0
     for number in range(EFFECTS):
         plan.reach(number, "before")
