@@ -4,7 +4,6 @@ import json
 import random
 import subprocess
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
