@@ -10,7 +10,7 @@ from agui_host.dashboard.inbox.cards import Card
 from agui_host.dashboard.outline_panel import panel
 from agui_host.teams.authentication import Principal
 from runs.access import access, again
-from runs.access.inspect import archives, findings, visits
+from runs.access.inspect import archives, effects, findings, visits
 from runs.lifecycle import repetition
 from runs.models import ENDED, Level, Run, Status
 
@@ -46,6 +46,7 @@ def show(
         "outline": panel(principal, run, request.GET, reverse("api-run-outline", args=[run.pk])),
         "events_json": reverse("api-run-events", args=[run.pk]),
         "findings": findings.of(run, FINDINGS) if run.journal.head else [],
+        "durable": effects.for_page(principal, run),
         "repeated_by": repetition.repeated_by(run),
         "failure": failure_panel.panel(principal, run),
         "questions": questions,

@@ -73,6 +73,9 @@ class RunErrorCode(StrEnum):
     UPSTREAM_CLOSED = "upstream_closed"
     PROCESS_EXIT = "process_exit"
     LIMIT = "limit"
+    EFFECT_CONFLICT = "effect_conflict"
+    EFFECT_TOO_LARGE = "effect_too_large"
+    EFFECT_UNVERIFIED = "effect_unverified"
 
 
 class RunFailed(HostError):

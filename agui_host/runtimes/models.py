@@ -6,7 +6,7 @@ from typing import Any
 
 import uuid6
 from django.core.exceptions import ValidationError
-from django.core.validators import MinValueValidator, RegexValidator
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models.functions import Now
 
@@ -24,7 +24,7 @@ from agui_project.validators import QUEUE
 
 __all__ = [
     "DEFAULT_QUEUE", "Agent", "Document", "DocumentChunk", "FileDirectory",
-    "MediaType", "Policy", "Profile", "Wisdom",
+    "MediaType", "Policy", "Profile", "RecoveryMode", "Wisdom",
 ]  # fmt: skip
 
 
@@ -37,6 +37,16 @@ class Policy(models.TextChoices):
 
     REPAIR = "repair"
     FAIL = "fail"
+
+
+class RecoveryMode(models.TextChoices):
+    """What happens to a run whose worker is lost or stopped."""
+
+    END = "end"
+    CONTINUE = "continue"
+
+
+MOST_ATTEMPTS, LONGEST_PAUSE = 20, 3600
 
 
 def check_middleware(value: Any) -> None:
@@ -127,6 +137,25 @@ class Agent(TeamOwned):
         db_default=False,
         help_text="A run whose worker is lost or stopped may be started again from its beginning.",
     )
+    recovery = models.CharField(
+        max_length=8,
+        choices=RecoveryMode.choices,
+        default=RecoveryMode.END,
+        db_default=RecoveryMode.END.value,
+        help_text="A run whose worker is lost or stopped ends, or another worker continues it.",
+    )
+    recovery_attempts = models.PositiveSmallIntegerField(
+        default=5,
+        db_default=5,
+        validators=[MinValueValidator(1), MaxValueValidator(MOST_ATTEMPTS)],
+        help_text="A run that is continued may lose its worker so often, then it ends.",
+    )
+    recovery_pause = models.FloatField(
+        default=1.0,
+        db_default=1.0,
+        validators=[MinValueValidator(0), MaxValueValidator(LONGEST_PAUSE)],
+        help_text="Seconds before a run that has lost two workers continues; then twice as long.",
+    )
     heals_history = models.BooleanField(
         default=True,
         db_default=True,
@@ -181,6 +210,9 @@ class Agent(TeamOwned):
                 condition=models.Q(policy__in=Policy.values), name="agent_policy_known"
             ),
             models.CheckConstraint(
+                condition=models.Q(recovery__in=RecoveryMode.values), name="agent_recovery_known"
+            ),
+            models.CheckConstraint(
                 condition=models.Q(timeout_seconds=None) | models.Q(timeout_seconds__gt=0),
                 name="agent_timeout_positive",
             ),
@@ -210,6 +242,11 @@ class Agent(TeamOwned):
     def is_fed(self) -> bool:
         """Whether it runs elsewhere, and its producer feeds its runs."""
         return self.kind in kinds.FED
+
+    @property
+    def continues(self) -> bool:
+        """Whether another worker continues its runs."""
+        return self.recovery == RecoveryMode.CONTINUE and kinds.of(self.kind).continues
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Save; raises ValidationError for an agent that cannot run, also outside of forms."""

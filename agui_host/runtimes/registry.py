@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from agui_host.protocol.errors import RunErrorCode, RunFailed
 from agui_host.protocol.input.run_agent_input import OnBusy
@@ -46,6 +46,7 @@ class Registered:
     on_busy_chat: OnBusy = OnBusy.CANCEL_RUNNING
     input_schema: dict[str, Any] | None = None
     heals_history: bool = True
+    recovery: str = "end"
 
     @property
     def values(self) -> dict[str, str]:
@@ -81,17 +82,20 @@ def agent(
     on_busy_chat: str = OnBusy.CANCEL_RUNNING,
     input_schema: dict[str, Any] | None = None,
     heals_history: bool = True,
+    recovery: Literal["end", "continue"] = "end",
 ) -> Callable[[T], T]:
     """Register a function, or a class or object with ``run(input)``, as the agent ``slug``.
 
     ``default_state`` is the state of a run whose client sends none. ``repeatable``: a run whose
     worker was lost may be started again from its beginning; this counts for rows that teams get
     from then on, and so do ``raw``, whether ``rawEvent`` and RAW of its events are stored,
-    ``on_busy_chat``, what happens to a chat's new message while its sender's run has not ended, and
-    ``heals_history``, whether calls and results of a thread are mended before the agent is given
-    them. ``queue``: which workers execute its runs. ``input_schema``: what MCP's clients send when
-    they call it as a tool; it gets that as ``forwardedProps.arguments``. Raises DuplicateAgent if
-    another function has the slug.
+    ``on_busy_chat``, what happens to a chat's new message while its sender's run has not
+    ended, and ``heals_history``, whether calls and results of a thread are mended before the
+    agent is given them, and ``recovery``: with ``continue`` another worker continues a run
+    whose worker is lost or stopped, and ``ctx.once`` gives it the results so far. ``queue``:
+    which workers execute its runs. ``input_schema``: what MCP's clients send when they call it
+    as a tool; it gets that as ``forwardedProps.arguments``. Raises DuplicateAgent if another
+    function has the slug.
     """
 
     def register(target: T) -> T:
@@ -110,6 +114,7 @@ def agent(
             OnBusy(on_busy_chat),
             input_schema,
             heals_history,
+            recovery,
         )
         other = _agents.get(slug)
         # The same name again is the same module imported twice (a reload), not a clash.
@@ -207,6 +212,7 @@ def provision(team: "Team") -> "list[Agent]":
                 "raw": entry.raw,
                 "on_busy_chat": entry.on_busy_chat.value,
                 "heals_history": entry.heals_history,
+                "recovery": entry.recovery,
                 "is_tool": True,
                 "is_default": entry.slug == DEFAULT_SLUG and not has_default,
             },

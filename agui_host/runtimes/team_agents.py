@@ -16,7 +16,7 @@ from agui_host.protocol.intake.response_schema import ResponseSchema, Unusable
 from agui_host.runtimes.caller import Caller
 from agui_host.runtimes.kinds import kinds
 from agui_host.runtimes.kinds.http import RESERVED, Timeouts
-from agui_host.runtimes.models import Agent, Policy
+from agui_host.runtimes.models import Agent, Policy, RecoveryMode
 from agui_host.security.addresses import check_url
 from agui_host.security.secrets import SecretUnreadable
 from agui_host.teams import audit
@@ -27,7 +27,8 @@ KINDS = kinds.OF_TEAM
 PROTOCOLS = ("auto", "1.0", "0.x")
 RULES = frozenset({
     "name", "description", "on_busy", "on_busy_chat", "policy", "raw", "timeout_seconds",
-    "repeatable", "heals_history", "questions", "is_tool", "queue", "is_default", "enabled",
+    "repeatable", "recovery", "recovery_attempts", "recovery_pause", "heals_history", "questions",
+    "is_tool", "queue", "is_default", "enabled",
 })  # fmt: skip
 INPUT_SCHEMA = "input_schema"
 """The setting with what MCP's clients send to an agent as a tool."""
@@ -121,6 +122,8 @@ def _refuse_beyond_rules(row: Agent, fields: Set[str]) -> None:
 def _save(caller: Caller, row: Agent, values: Mapping[str, Any], action: str) -> Agent:
     for name in RULES & values.keys():
         setattr(row, name, values[name])
+    if "recovery" in values:
+        _check_recovery(row)
     row.withdrawn = row.withdrawn and "enabled" not in values  # From now on it is the team's word.
     row.name = row.name or row.slug
     before = row.target
@@ -146,6 +149,15 @@ def _save(caller: Caller, row: Agent, values: Mapping[str, Any], action: str) ->
     except IntegrityError:
         raise AgentExists(details={"slug": row.slug}) from None
     return row
+
+
+def _check_recovery(row: Agent) -> None:
+    continues = row.recovery == RecoveryMode.CONTINUE
+    if continues and not kinds.of(row.kind).continues:
+        raise Invalid(
+            f"The host cannot continue runs of agents of the kind {row.kind}.",
+            details={"path": "recovery"},
+        )
 
 
 def secrets_of(row: Agent) -> dict[str, Any]:

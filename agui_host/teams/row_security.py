@@ -33,6 +33,8 @@ WRITES = {
     "runs_endedrun": "select, insert",
     "runs_usagechange": "insert",
     "runs_failure": "select, insert",
+    # How much a run has stored.
+    "runs_effect": "select (run_id, team_id, bytes)",
     "runs_feedentry": "select, insert",
     # Who wants to be called about the end of a run, by the triggers of runs/models/webhook.py.
     "runs_webhook": "select (id, team_id, events, agents, enabled, creator, task, thread_id)",

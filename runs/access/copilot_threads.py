@@ -11,6 +11,7 @@ from agui_host.backends.postgres.servers.replica import reading
 from agui_host.protocol.ids import Position
 from agui_host.runtimes.models import Agent
 from agui_host.teams.authentication import Principal
+from agui_host.teams.tenancy import TeamQuerySet
 from events import journal
 from events.journal import Purged
 from runs.access import access, cursors

@@ -11,15 +11,23 @@ from rest_framework.response import Response
 from agui_host.protocol.questions import rules
 from agui_host.runtimes import team_agents
 from agui_host.runtimes.kinds import kinds
-from agui_host.runtimes.models import ON_BUSY, Agent, Policy
+from agui_host.runtimes.models import (
+    LONGEST_PAUSE,
+    MOST_ATTEMPTS,
+    ON_BUSY,
+    Agent,
+    Policy,
+    RecoveryMode,
+)
 from agui_host.teams.api.bodies import Body
 from agui_host.teams.api.pages import NewestFirst
 from agui_host.teams.authentication import principal_of
 from agui_project.validators import QUEUE
 
 SHOWN = ["id", "slug", "name", "description", "kind", "url", "settings", "headers", "on_busy",
-         "on_busy_chat", "policy", "raw", "timeout_seconds", "repeatable", "heals_history",
-         "questions", "queue", "is_tool", "is_default", "enabled", "created_at"]  # fmt: skip
+         "on_busy_chat", "policy", "raw", "timeout_seconds", "repeatable", "recovery",
+         "recovery_attempts", "recovery_pause", "heals_history", "questions", "queue", "is_tool",
+         "is_default", "enabled", "created_at"]  # fmt: skip
 
 
 class AgentSerializer(serializers.ModelSerializer[Agent]):
@@ -75,6 +83,23 @@ class AgentFieldsSerializer(Body):
     )
     repeatable = serializers.BooleanField(
         required=False, help_text="A run whose worker is lost or stopped is started again."
+    )
+    recovery = serializers.ChoiceField(
+        RecoveryMode.choices,
+        required=False,
+        help_text="continue: another worker continues a run whose worker is lost or stopped.",
+    )
+    recovery_attempts = serializers.IntegerField(
+        min_value=1,
+        max_value=MOST_ATTEMPTS,
+        required=False,
+        help_text="A run that is continued may lose its worker so often, then it ends.",
+    )
+    recovery_pause = serializers.FloatField(
+        min_value=0,
+        max_value=LONGEST_PAUSE,
+        required=False,
+        help_text="Seconds before a run that has lost two workers continues; then twice as long.",
     )
     heals_history = serializers.BooleanField(
         required=False,

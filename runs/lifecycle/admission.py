@@ -73,7 +73,8 @@ with ended as (delete from runs_endedrun where team_id = %(team)s)
 update runs_teamusage usage set stored_bytes = coalesce((
     select sum(journal.bytes) from runs_run run
       join events_journal journal on journal.id = run.journal_id
-     where run.team_id = usage.team_id and run.ended_at is not null), 0)
+     where run.team_id = usage.team_id and run.ended_at is not null), 0) + coalesce((
+    select sum(bytes) from runs_effect effect where effect.team_id = usage.team_id), 0)
  where usage.team_id = %(team)s
 """
 MINUTE = 60.0

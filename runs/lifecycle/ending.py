@@ -116,15 +116,18 @@ def ended_by_cancel(run: Run, by: Acting | str) -> bool:
     return False
 
 
-def end_lost(run: Run) -> bool:
+GONE = "The worker that executed this run is gone."
+
+
+def end_lost(run: Run, message: str = GONE) -> bool:
     """End a run whose worker is gone, and its job with the thread's lock; False if it ended."""
     with transaction.atomic():
-        if ended := ended_as_lost(run):
+        if ended := ended_as_lost(run, message=message):
             admission.made_room(run.team_id)
         return ended
 
 
-def ended_as_lost(run: Run, repeated_by: UUID | None = None) -> bool:
+def ended_as_lost(run: Run, repeated_by: UUID | None = None, message: str = GONE) -> bool:
     """``end_lost`` in the caller's transaction, which admits the next run, last of all.
 
     ``repeated_by``: the run that the same transaction starts in its place.
@@ -133,9 +136,7 @@ def ended_as_lost(run: Run, repeated_by: UUID | None = None) -> bool:
         return False
     intake = _reopened(run, claimed)
     more = {} if repeated_by is None else {"metadata": {REPEATED_BY: str(repeated_by)}}
-    records = intake.fail(
-        RunErrorCode.WORKER_LOST, "The worker that executed this run is gone.", **more
-    )
+    records = intake.fail(RunErrorCode.WORKER_LOST, message, **more)
     append(run, claimed, records, intake)
     jobs.fail(run)
     return True

@@ -27,6 +27,7 @@ from agui_host.protocol.input.run_agent_input import OnBusy, RunRequest
 from agui_host.teams.actors import Actor
 from agui_host.teams.limits import LimitReached
 from runs.lifecycle import admission, ending, lifecycle, resume, thread_lock
+from runs.lifecycle.recovery import handing
 from runs.lifecycle.statements import new_run
 from runs.models import WORKER_GONE, Run, Status
 
@@ -45,7 +46,7 @@ select run.journal_id, run.team_id
   from runs_run run join runtimes_agent agent on agent.id = run.agent_id
  where {LATELY} and run.tries < %(most)s
    and run.parent_id is null and run.cancel_requested_at is null and run.purged_at is null
-   and agent.repeatable and agent.enabled
+   and agent.repeatable and agent.enabled and agent.recovery = 'end'
    and not exists (
        select from runs_run newer
         where newer.thread_id = run.thread_id and newer.journal_id > run.journal_id)
@@ -87,8 +88,12 @@ def end_lost(run: Run) -> bool:
     """End a run whose worker is gone and, if it should be repeated, start it again with its end.
 
     So its RUN_ERROR can name the new run. If a limit or another start prevents the new run, the
-    lost one ends by itself, and ``sweep`` tries again. False if the run has ended already.
+    lost one ends by itself, and ``sweep`` tries again. False if the run has ended already. A run
+    of an agent that continues gets another worker instead, until it has lost too many.
     """
+    if handing.may(run):
+        taken = handing.take_from_lost(run)
+        return ending.end_lost(run, handing.last_words(run)) if taken is None else taken
     if run.agent.repeatable and run.tries < MOST_TRIES:
         try:
             if repeat(run.pk, partial(ending.ended_as_lost, run)) is not None:

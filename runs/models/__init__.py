@@ -8,6 +8,7 @@ from runs.models.grant import Grant, Level
 from runs.models.imported import ImportedRun
 from runs.models.ingest import Ingest
 from runs.models.interrupt import BY_INTERRUPT_EVENT, Interrupt, InterruptStatus
+from runs.models.recovery import Effect, EffectStatus, Reason, Recovery
 from runs.models.run import (
     ACTIVE,
     ADMITTED,
@@ -40,6 +41,8 @@ __all__ = [
     "WORKER_GONE",
     "Comment",
     "DeliveryStatus",
+    "Effect",
+    "EffectStatus",
     "EndedRun",
     "Failure",
     "FeedEntry",
@@ -56,6 +59,8 @@ __all__ = [
     "Mention",
     "Missed",
     "ModelPrice",
+    "Reason",
+    "Recovery",
     "Run",
     "RunWords",
     "SavedView",

@@ -24,7 +24,9 @@ begin
                        first_piece - extract(epoch from started_at)))) end
          where journal_id = of_run and status = any (endable) returning journal_id, team_id)
     insert into runs_endedrun (run_id, team_id, bytes)
-    select ended.journal_id, ended.team_id, journal.bytes
+    select ended.journal_id, ended.team_id, journal.bytes + coalesce((
+           select sum(effect.bytes) from runs_effect effect
+            where effect.run_id = ended.journal_id), 0)
       from ended join events_journal journal on journal.id = ended.journal_id;
     if must and not found then
         raise exception 'run % has ended', of_run using errcode = 'AG006';

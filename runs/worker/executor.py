@@ -35,14 +35,15 @@ from events import findings, outlines
 from events.checkpoints import Checkpointer
 from events.writer import JournalWriter
 from events.writer.lease import Also, AppendFailed, Lease, LostLease
-from runs.access import context
 from runs.lifecycle import history, jobs, lifecycle
 from runs.lifecycle.ingest import batches, intakes
 from runs.lifecycle.lifecycle import Claimed
+from runs.lifecycle.recovery.continuing import Continued
 from runs.lifecycle.statuses import log_end
 from runs.lifecycle.usage import team_prices
-from runs.worker import failures, files, traces
+from runs.worker import failures, traces
 from runs.worker.children import Children
+from runs.worker.continuing import contexts, leaving
 from runs.worker.pace import Pace, Work
 
 log = structlog.get_logger(__name__)
@@ -133,7 +134,8 @@ class Execution:
     def __init__(
         self, claimed: Claimed, writer: JournalWriter, traceparent: str | None = None
     ) -> None:
-        self.run = run = claimed.run
+        self.claimed, self.run = claimed, claimed.run
+        run = claimed.run
         self.writer = writer
         self.lease: Lease = writer.open(claimed.claim)
         self.children = Children(run, lambda claim: execute_claim(claim, writer, self._why))
@@ -200,6 +202,8 @@ class Execution:
         elif self.opening is not None:
             self.writer.announce(self.opening)
             self._note(self.opening.records)
+        elif isinstance(self.claimed, Continued):
+            self._append(self.claimed.records)
 
     async def _ended(self) -> None:
         """Wait until the end is committed."""
@@ -245,6 +249,10 @@ class Execution:
             return RunFailed(RunErrorCode.AGENT_ERROR, "The agent cancelled itself.")
         if pump.done():
             return pump.exception()
+        if self._why() is Stop.SHUTDOWN:
+            await leaving.settle(self.run, self.ctx)
+            if pump.done() and not pump.cancelled():
+                return pump.exception()
         self.children.stop()
         pump.cancel()
         await asyncio.wait({pump}, timeout=settings.AGUI_CANCEL_GRACE)
@@ -329,6 +337,8 @@ class Execution:
                 self._append(endings.end(self.intake))
             case Stop.CANCEL:
                 self._append(self.intake.cancel(**self.spent()))
+            case Stop.SHUTDOWN if await leaving.handed_over(self.run, self.lease):
+                return
             case Stop.SHUTDOWN:
                 self._fail(RunErrorCode.SHUTDOWN, "The worker was shut down during this run.")
             case RunFailed():
@@ -378,19 +388,10 @@ class Execution:
         return also
 
     async def _context(self) -> RunContext:
-        agent = self.run.agent
         for action, times in self.repairs.items():
             self.intake.findings.add(1, healing.RULE, action, times)
         self.prices = await team_prices.loaded(self.run.team_id)
-        body = await context.provided(self.run, self.input)
-        return RunContext(
-            body,
-            agent=agent.slug,
-            settings=agent.settings,
-            team=str(self.run.team_id),
-            spawn=self.children.spawn,
-            files=await files.of_run(self.run, body),
-        )
+        return await contexts.make(self.claimed, self.input, self.children.spawn, self.lease)
 
 
 def _forget(task: "asyncio.Task[None]") -> None:

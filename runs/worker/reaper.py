@@ -2,7 +2,8 @@
 
 Every worker and every web process calls ``run_forever``; an advisory lock lets one through.
 Procrastinate prunes a dead worker, but its job stays 'doing' and keeps the thread's lock
-(measured), so run, job and lock are ended together. The runs of repeatable agents start again.
+(measured), so run, job and lock are ended together. The runs of repeatable agents start again,
+those of agents that continue get another worker.
 
 The supervisor of a worker that died need not wait for its heartbeat to grow old: it calls ``bury``.
 """
@@ -22,6 +23,7 @@ from agui_host.backends.postgres.base import apart
 from agui_host.backends.postgres.bridge import db
 from runs.lifecycle import admission, jobs, repetition
 from runs.lifecycle.ingest import batches
+from runs.lifecycle.recovery import handing
 from runs.models import IS_ACTIVE, Run
 from runs.worker.patience import Patience, looking_every
 
@@ -169,6 +171,6 @@ def _reap(run_id: UUID) -> bool:
     except Exception:
         log.exception("reaper.failed", run=str(run_id))
         return False
-    if ended:
+    if ended and not handing.may(run):
         log.warning("reaper.ended_lost_run", run=str(run_id))
     return ended

@@ -15,6 +15,7 @@ from typing import Any
 import psycopg
 import structlog
 from django.conf import settings
+from django.db import DatabaseError, InterfaceError
 from procrastinate import App
 from procrastinate.connector import Notify
 from procrastinate.exceptions import ConnectorException, UniqueViolation
@@ -24,8 +25,10 @@ from procrastinate.psycopg_connector import PsycopgConnector
 from procrastinate.worker import Worker
 
 from agui_host.backends.postgres import clock
+from agui_host.backends.postgres.bridge import db
 from agui_host.embedded.liveness import QUICK_GRACE
 from runs.lifecycle import jobs
+from runs.lifecycle.recovery import handing
 from runs.worker.taking import CLAIMS, Taking
 
 log = structlog.get_logger(__name__)
@@ -226,8 +229,11 @@ class PatientWorker(Worker):
         self._drained_by = min(self._drained_by, time.monotonic() + grace)
         if self._running_jobs:
             log.info("worker.draining", jobs=len(self._running_jobs), grace=grace)
+        handed: set[int] = set()
         while self._running_jobs and (left := self._drained_by - time.monotonic()) > 0:
-            await asyncio.wait(self._running_jobs, timeout=min(left, PAUSE))
+            await self._hand_over(handed)
+            if self._running_jobs:  # they can have ended meanwhile
+                await asyncio.wait(self._running_jobs, timeout=min(left, PAUSE))
             await self._end_jobs()
             # A job whose end could not be stored keeps its thread's lock as long as we live.
             if time.monotonic() < self._unsure_until:
@@ -235,6 +241,26 @@ class PatientWorker(Worker):
                     await self._put_back_lost_jobs()
                 except ConnectorException as error:
                     self._lost_an_answer("worker.finishing_again", error)
+
+    async def _hand_over(self, looked_at: set[int]) -> None:
+        """Stop the runs that another worker continues; ``looked_at`` are jobs of earlier calls.
+
+        With a database that is away they drain like the others.
+        """
+        running = [context.job.id for context in self._running_jobs.values()]
+        new = [job for job in running if job is not None and job not in looked_at]
+        if not new:
+            return
+        try:
+            async with asyncio.timeout(LOOK):
+                continued = await db(handing.jobs_of_continued, new)
+        except (DatabaseError, InterfaceError, TimeoutError) as error:
+            log.warning("worker.handing_over_later", error=repr(error))
+            return
+        looked_at.update(new)
+        for task, context in list(self._running_jobs.items()):
+            if context.job.id in continued:
+                task.cancel()
 
     async def _end_jobs(self) -> None:
         """End the jobs that wait for a fetch: a worker that stops fetches no more."""

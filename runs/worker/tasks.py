@@ -16,12 +16,13 @@ from agui_host.backends.postgres.bridge import db, db_read
 from agui_host.backends.postgres.deadlines import LONGEST, allowing
 from events import outlines, partitions
 from events.writer import JournalWriter
-from runs.lifecycle import admission, interrupts, jobs, lifecycle
+from runs.lifecycle import admission, interrupts, jobs
 from runs.lifecycle.deletion import retention, sealing
 from runs.lifecycle.files import uploads
 from runs.lifecycle.usage import rollup
 from runs.lifecycle.webhooks import deliveries
 from runs.lifecycle.words import faces, storing
+from runs.worker.continuing import claims
 from runs.worker.executor import Stop, execute, execute_claim
 from runs.worker.taking import CLAIMS
 
@@ -47,7 +48,7 @@ async def execute_run(context: JobContext, run_id: str, traceparent: str | None 
     if claimed is not None:
         await execute(claimed, writer, lambda: _why(context), traceparent=traceparent)
         return
-    claim = functools.partial(db, lifecycle.claim, UUID(run_id), clock.now(), begins=True)
+    claim = functools.partial(db, claims.claim, UUID(run_id), clock.now())
     retry_seconds = settings.AGUI_WORKER_LOST_AFTER
     await execute_claim(
         claim,
@@ -59,7 +60,10 @@ async def execute_run(context: JobContext, run_id: str, traceparent: str | None 
 
 
 def _why(context: JobContext) -> Stop:
-    return Stop.SHUTDOWN if context.abort_reason() is AbortReason.SHUTDOWN else Stop.CANCEL
+    """A worker that leaves stops the runs that it hands over without a reason."""
+    reason = context.abort_reason()
+    leaves = reason is None and context.additional_context.get(LEAVING, bool)()
+    return Stop.SHUTDOWN if leaves or reason is AbortReason.SHUTDOWN else Stop.CANCEL
 
 
 @app.task(name=jobs.OUTLINE, queue=jobs.QUEUE, pass_context=True)

@@ -20,6 +20,7 @@ from events.models import (
 from runs.lifecycle import lifecycle
 from runs.models import (
     Comment,
+    Effect,
     EndedRun,
     Failure,
     Feedback,
@@ -32,6 +33,7 @@ from runs.models import (
     Interrupt,
     Mention,
     ModelPrice,
+    Recovery,
     Run,
     RunWords,
     SavedView,
@@ -66,6 +68,8 @@ def fill(team: Team, user: User) -> Run:
     TeamUsage.objects.get_or_create(team=team)
     ModelPrice.objects.create(team=team, model="m", input=1, output=1)
     Failure.objects.create(team=team, run=run, details="{}")
+    Effect.objects.create(team=team, run=run, key="k", digest="0" * 64, generation=1)
+    Recovery.objects.create(team=team, run=run, number=2, seq=1, reason="shutdown")
     ImportedRun.objects.create(team=team, run=run, opening="{}", imported_by="x")
     RunWords.objects.create(team=team, run=run, due=1)
     EndedRun.objects.create(run_id=run.pk, team=team, bytes=1)

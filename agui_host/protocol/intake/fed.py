@@ -23,6 +23,8 @@ from agui_host.protocol.questions.rules import Asked
 from agui_host.protocol.sizes import weight
 from agui_host.protocol.strict_json import dumps
 
+CUT = ("messageId", "toolCallId", "stepName")
+"""The members that name a part in the event that closes it."""
 MAX_MEMORY = 1024 * 1024
 REPLAYED = 25
 """Units of work for each event that is read from the log again, in addition to its text."""
@@ -143,6 +145,27 @@ class FedIntake(Intake):
                 self._room -= len(payload)
             if self._verifier.ended is not None:
                 self.terminal = event
+
+    def cut(self, message: str, marker: dict[str, Any]) -> tuple[list[Record], list[str]]:
+        """Close the parts that a lost attempt left open, then the ``marker``; the records, the ids.
+
+        A call whose arguments are cut short gets a result: clients must not execute it.
+        """
+        closings = self._closings(endings.subagent_error(message))
+        cut = [str(event[name]) for event in closings for name in CUT if name in event]
+        results = [
+            {
+                "type": "TOOL_CALL_RESULT",
+                "messageId": f"{event['toolCallId']}-cut",
+                "toolCallId": event["toolCallId"],
+                "content": message,
+                "role": "tool",
+            }
+            for event in closings
+            if event["type"] == "TOOL_CALL_END"
+        ]
+        marker["value"]["cut"] = cut
+        return self._commit([*closings, *results, marker]), cut
 
     @property
     def memory(self) -> str:

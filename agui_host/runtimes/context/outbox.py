@@ -40,6 +40,7 @@ class Outbox:
         self._thread = 0
         self._stalled = False
         self._space = asyncio.Event()
+        self._drains: list[asyncio.Future[None]] = []
         self._threads = threading.Condition()
 
     def open(self) -> None:
@@ -55,7 +56,7 @@ class Outbox:
             raise asyncio.CancelledError("the run was cancelled")
         if self.over:
             raise RuntimeError("the agent's run has ended; it can no longer emit events")
-        if self._is_foreign():
+        if self.is_foreign():
             self._block()
         elif len(self.queue) >= FLOOD:
             self.failure = RunFailed(
@@ -99,7 +100,8 @@ class Outbox:
             message_id, self.text_id = self.text_id, None
             self.close({"type": "TEXT_MESSAGE_END", "messageId": message_id})
 
-    def _is_foreign(self) -> bool:
+    def is_foreign(self) -> bool:
+        """Whether the caller is in another thread than the loop's."""
         return self._loop is not None and threading.get_ident() != self._thread
 
     def _append(self, event: Any) -> None:
@@ -107,7 +109,7 @@ class Outbox:
         self.queue.append(event)
         if self.waiter is None:
             return
-        if self._is_foreign() and self._loop is not None:
+        if self.is_foreign() and self._loop is not None:
             self._loop.call_soon_threadsafe(self.wake)
         else:
             self.wake()
@@ -141,11 +143,26 @@ class Outbox:
             self._release()
         waiter = self.waiter = asyncio.get_running_loop().create_future()
         # Checked only now: a thread first appends an event and then looks for a waiter.
+        if self._drains and not self.queue:
+            self._drained()
         if self.queue or self.over:
             self.waiter = None
         else:
             await waiter
         return bool(self.queue) or not self.over
+
+    async def taken(self) -> None:
+        """Wait until the runtime has taken every event that was put so far."""
+        if self.queue or self.waiter is None:
+            drained = asyncio.get_running_loop().create_future()
+            self._drains.append(drained)
+            await drained
+
+    def _drained(self) -> None:
+        for waiting in self._drains:
+            if not waiting.done():
+                waiting.set_result(None)
+        self._drains.clear()
 
     def cancel(self) -> None:
         """The reader has left: wake waiting producers, and make the next ``put`` raise."""

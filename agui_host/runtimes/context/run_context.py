@@ -9,10 +9,11 @@ from typing import Any, Literal, NoReturn, Protocol, overload
 import structlog
 
 from agui_host.protocol.errors import RunErrorCode, RunFailed
+from agui_host.runtimes.context.effects import Effects
 from agui_host.runtimes.context.files import RunFile, find
 from agui_host.runtimes.context.log_lines import LINES, Line, LogLines
 from agui_host.runtimes.context.outbox import Outbox, frozen
-from agui_host.runtimes.context.request import RunRequest
+from agui_host.runtimes.context.recovering import Recovering
 from agui_host.runtimes.context.spans import (
     Activity,
     Message,
@@ -55,7 +56,7 @@ class Interrupted(BaseException):
     """Ends an agent after ``ctx.interrupt``; no Exception, so ``except Exception`` ignores it."""
 
 
-class RunContext(RunRequest):
+class RunContext(Recovering):
     """One run, as its agent sees it: the input, and the methods that emit events.
 
     ``body`` is the RunAgentInput in wire form, ``agent`` the slug, ``settings`` the agent's own,
@@ -73,8 +74,9 @@ class RunContext(RunRequest):
         default_state: Any = None,
         spawn: Spawn | None = None,
         files: Iterable[RunFile] = (),
+        effects: Effects | None = None,
     ) -> None:
-        super().__init__(body)
+        super().__init__(body, effects)
         self.agent = agent
         self.settings: dict[str, Any] = dict(settings or {})
         self.team = team

@@ -30,6 +30,8 @@ class Kind:
     """A team can make its own, with an address as the target, settings and headers."""
     fed: bool = False
     """It has no runtime here: a producer elsewhere feeds its runs. A team can make its own."""
+    continues: bool = False
+    """Another worker can continue its runs after theirs is gone."""
     check_settings: Callable[[Any], object] = _accept
     """Called with the settings before each save. Raises BadSettings."""
     check_host: Callable[[Any], object] = _accept

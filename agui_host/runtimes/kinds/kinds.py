@@ -8,9 +8,8 @@ from agui_host.runtimes.kinds.process.kind import PROCESS
 
 HTTP = Kind("http", remote=True)
 EXTERNAL = Kind("external", fed=True)
-KINDS = {
-    kind.name: kind for kind in (Kind("python"), HTTP, PROCESS, Kind("orchestrator"), EXTERNAL)
-}
+PYTHON = Kind("python", continues=True)
+KINDS = {kind.name: kind for kind in (PYTHON, HTTP, PROCESS, Kind("orchestrator"), EXTERNAL)}
 FED = tuple(kind.name for kind in KINDS.values() if kind.fed)
 OF_TEAM = tuple(kind.name for kind in KINDS.values() if kind.of_team)
 """The kinds of which a team makes its own agents."""

@@ -1,11 +1,8 @@
 """The ``python`` kind: agents that are code in this process."""
 
 import asyncio
-import contextvars
 import inspect
-import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from agui_host.protocol.deep_copy import deep_copy
@@ -14,6 +11,7 @@ from agui_host.protocol.schema import TERMINAL
 from agui_host.runtimes import registry
 from agui_host.runtimes.context.outbox import HIGH, Outbox, frozen
 from agui_host.runtimes.context.run_context import Interrupted, RunContext
+from agui_host.runtimes.context.threads import in_thread
 
 if TYPE_CHECKING:
     from agui_host.runtimes.models import Agent
@@ -44,6 +42,7 @@ class PythonRuntime:
         outbox, last = ctx.outbox, None
         queue = outbox.queue
         outbox.open()
+        ctx.effects.open()
         if ctx.default_state is None:
             ctx.default_state = deep_copy(self._registered.default_state)
         task = asyncio.create_task(self._drive(ctx), name=f"agent {ctx.agent} {ctx.run_id}")
@@ -173,41 +172,7 @@ def _pump_in_thread(items: Iterator[Any], outbox: Outbox) -> None:
 
 
 async def _in_thread(work: Callable[[], Any]) -> Any:
-    """Run ``work`` in a separate thread and await its value.
-
-    It is a daemon, not a pool's thread: an agent that never returns must delay neither the next
-    agent nor the end of the process. A cancelled thread is left to notice ``ctx.cancelled``.
-    """
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[Any] = loop.create_future()
-
-    def settle(value: Any, error: BaseException | None) -> None:
-        if done.cancelled():
-            return
-        if error is None:
-            done.set_result(value)
-        else:
-            done.set_exception(error)
-
-    def body() -> None:
-        value: Any = None
-        error: BaseException | None = None
-        try:
-            try:
-                value = work()
-            finally:
-                _close_connections()
-        # Futures do not accept these.
-        except (StopIteration, KeyboardInterrupt, SystemExit) as raised:
-            error = RuntimeError(f"the agent raised {type(raised).__name__}: {raised}")
-        except BaseException as raised:
-            error = raised
-        with suppress(RuntimeError):  # The loop is closed: there is no waiting caller.
-            loop.call_soon_threadsafe(settle, value, error)
-
-    context = contextvars.copy_context()
-    threading.Thread(target=context.run, args=(body,), name="agent", daemon=True).start()
-    return await done
+    return await in_thread(work, _close_connections)
 
 
 def _close_connections() -> None:

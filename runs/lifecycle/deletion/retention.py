@@ -31,16 +31,19 @@ from runs.lifecycle.files import references
 from runs.lifecycle.words import storing
 from runs.models import (
     Comment,
+    Effect,
     Failure,
     Feedback,
     ImportedRun,
     Interrupt,
+    Recovery,
     Run,
     Thread,
     ThreadHistory,
 )
 
 log = structlog.get_logger(__name__)
+Content = Interrupt | Comment | Feedback | Failure | ImportedRun | Effect | Recovery
 
 REST = 2.0
 """Seconds of rest for each second of sweeping."""
@@ -182,8 +185,8 @@ def _entomb(team_id: UUID, run_ids: list[UUID]) -> None:
     """Reduce these runs to who started them, when, and how they ended."""
     size = purge.doom(run_ids)
     storing.forget(run_ids)
-    contents: tuple[type[Interrupt | Comment | Feedback | Failure | ImportedRun], ...] = (
-        Interrupt, Comment, Feedback, Failure, ImportedRun,
+    contents: tuple[type[Content], ...] = (
+        Interrupt, Comment, Feedback, Failure, ImportedRun, Effect, Recovery,
     )  # fmt: skip
     for model in contents:
         model.objects.already_found().filter(run__in=run_ids).delete()

@@ -1,0 +1,1 @@
+"""The worker's part in runs that outlive it."""

@@ -1,0 +1,59 @@
+"""The RunContext of an attempt: its input, its effects, and what earlier attempts have sent."""
+
+from typing import Any
+
+from agui_host.runtimes.context import so_far
+from agui_host.runtimes.context.effects import Effects
+from agui_host.runtimes.context.run_context import RunContext
+from agui_host.runtimes.context.spawn import Spawn
+from events.writer.lease import Lease
+from runs.access import context
+from runs.lifecycle.lifecycle import Claimed
+from runs.lifecycle.recovery.continuing import Continued
+from runs.lifecycle.recovery.effects import Attempt
+from runs.worker import files
+from runs.worker.continuing.store import RunEffects
+from runs.worker.continuing.versions import version_of
+
+
+async def make(claimed: Claimed, input: dict[str, Any], spawn: Spawn, lease: Lease) -> RunContext:
+    """The context of a claimed run, for its agent."""
+    run, agent = claimed.run, claimed.run.agent
+    body = await context.provided(run, input)
+    number = claimed.number if isinstance(claimed, Continued) else 1
+    attempt = Attempt(run.pk, run.team_id, claimed.claim.generation, number, version_of(agent))
+    store = RunEffects(attempt, inherits=any(_is_about_effect(entry) for entry in answers(body)))
+    effects = Effects(store)
+    if isinstance(claimed, Continued):
+        effects = Effects(store, claimed.effects)
+        body = {**body, "state": claimed.so_far.state}
+    ctx = RunContext(
+        body,
+        agent=agent.slug,
+        settings=agent.settings,
+        team=str(run.team_id),
+        spawn=spawn,
+        files=await files.of_run(run, body),
+        effects=effects,
+    )
+
+    async def stored() -> None:
+        await ctx.outbox.taken()
+        await lease.flush()
+
+    effects.stored = stored
+    if isinstance(claimed, Continued):
+        ctx.attempt = claimed.number
+        of_input = {message.get("id") for message in ctx.messages}
+        messages = [each for each in claimed.so_far.messages if each.get("id") not in of_input]
+        ctx.so_far = so_far.of_messages(messages, claimed.so_far.state, claimed.cut)
+    return ctx
+
+
+def answers(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """The answers that an input brings."""
+    return body.get("resume") or []
+
+
+def _is_about_effect(entry: dict[str, Any]) -> bool:
+    return str(entry.get("interruptId", "")).startswith("effect-")

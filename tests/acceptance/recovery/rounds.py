@@ -1,0 +1,195 @@
+"""Rounds of runs of twenty effects whose worker is hurt, and what must be true of each run."""
+
+import json
+import random
+import subprocess
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from websockets.sync.client import connect
+
+from agui_host.embedded import supervisor
+from tests.acceptance.host import Host, sse, wait_for
+from tests.acceptance.recovery.twenty_effects import EFFECTS, PHASES, lines
+from tests.conftest import own_data_dir
+
+SETTINGS = {
+    "AGUI_AGENT_MODULES": "tests.acceptance.recovery.twenty_effects",
+    "AGUI_HEARTBEAT": "0.5",
+    "AGUI_WORKER_LOST_AFTER": "3",
+    "AGUI_REAP_EVERY": "0.5",
+    "AGUI_WORKER_GRACE": "120",
+}
+KNOWN_AFTER = 3.0 + 0.5
+"""Seconds until a silent worker counts as lost."""
+WITHIN = 5.0
+"""Seconds from then on until readers see that the run continues."""
+RESULT = sum(number * number for number in range(EFFECTS))
+
+
+class Reader(threading.Thread):
+    """The numbers and types of the events of one run, as one transport brings them."""
+
+    def __init__(self, host: Host, run: str) -> None:
+        super().__init__(daemon=True)
+        self.host, self.wanted_run = host, run
+        self.seqs: list[int] = []
+        self.events: list[dict[str, Any]] = []
+        self.start()
+
+    def take(self, seq: int, event: dict[str, Any]) -> bool:
+        """Whether that was the last event."""
+        self.seqs.append(seq)
+        self.events.append(event)
+        return event["type"] in ("RUN_FINISHED", "RUN_ERROR")
+
+
+class Stream(Reader):
+    def run(self) -> None:
+        url = f"/api/v1/runs/{self.wanted_run}/events?after=0"
+        accept = {"Accept": "text/event-stream"}
+        with (
+            self.host.client() as client,
+            client.stream("GET", url, headers=accept, timeout=120) as answer,
+        ):
+            for seq, event in sse(answer.iter_lines()):
+                assert seq is not None
+                if self.take(seq, event):
+                    return
+
+
+class Socket(Reader):
+    def run(self) -> None:
+        url = self.host.url.replace("http", "ws") + "/ws/"
+        with connect(
+            url, additional_headers=self.host.headers, subprotocols=["agui.host.v1"]
+        ) as socket:
+            params = {"run": self.wanted_run, "after": 0}
+            call = {"jsonrpc": "2.0", "id": 1, "method": "run.subscribe", "params": params}
+            socket.send(json.dumps(call))
+            while True:
+                frame = json.loads(socket.recv(120))
+                if frame.get("method") != "event":
+                    continue
+                event = frame["params"]
+                ack = {name: event[name] for name in ("subscription", "run", "seq")}
+                socket.send(json.dumps({"jsonrpc": "2.0", "method": "ack", "params": ack}))
+                if self.take(event["seq"], event["event"]):
+                    return
+
+
+class Round:
+    """Runs that are executed at the same time; the first one can kill its worker by itself."""
+
+    def __init__(self, host: Host, folder: Path, seed: int, runs: int, *, kills: bool) -> None:
+        self.host, self.folder = host, folder
+        self.random = random.Random(seed)
+        self.point = [self.random.randrange(EFFECTS), self.random.choice(PHASES)]
+        self.folders = [folder / str(number) for number in range(runs)]
+        self.ids: list[str] = []
+        for number, own in enumerate(self.folders):
+            own.mkdir(parents=True)
+            props: dict[str, Any] = {"folder": str(own), "seed": self.random.random()}
+            if kills and number == 0:
+                props["kills_at"] = self.point
+            self.ids.append(host.begin("twenty-effects", forwardedProps=props)["id"])
+        self.readers = [[Stream(host, run), Socket(host, run)] for run in self.ids]
+
+    def wait_for_the_middle(self) -> int:
+        """All runs have begun, and one is in the middle; the process of its worker."""
+        wait_for(lambda: all(lines(own / "happened") for own in self.folders), "all to begin")
+        half = self.random.randrange(2, EFFECTS // 3)
+        wait_for(lambda: self._in_the_middle(half), "the middle")
+        return int(lines(self._in_the_middle(half)[0] / "worker")[0][0])
+
+    def _in_the_middle(self, half: int) -> list[Path]:
+        return [own for own in self.folders if half <= len(lines(own / "happened"))]
+
+    def wait_for_the_kill(self) -> float:
+        """The moment at which the first run has killed its worker."""
+        wait_for(lambda: lines(self.folders[0] / "fired"), f"the kill at {self.point}")
+        return float(lines(self.folders[0] / "fired")[0][2])
+
+    def ended(self) -> list[list[dict[str, Any]]]:
+        """Wait for the ends; the logs, each of which every reader has seen without a gap."""
+        logs = []
+        for run, readers in zip(self.ids, self.readers, strict=True):
+            done = self.host.wait_status(run, "succeeded", "failed", "cancelled", "interrupted")
+            log = [frame["event"] for frame in self.host.events(run)]
+            assert done["status"] == "succeeded", (self.point, log[-1])
+            assert done["run_id"] == log[0]["runId"] == log[-1]["runId"]
+            assert log[-1]["result"] == RESULT
+            types = [event["type"] for event in log]
+            assert types.count("RUN_STARTED") == types.count("RUN_FINISHED") == 1
+            for reader in readers:
+                reader.join(30)
+                assert reader.seqs == list(range(1, len(log) + 1)), "gap-free, nothing twice"
+                assert reader.events == log
+            logs.append(log)
+        return logs
+
+    def check_effects(self, *, most_repeated: int) -> Counter[int]:
+        """Each effect that has returned happened once; how often each run's were repeated."""
+        repeated: Counter[int] = Counter()
+        for number, own in enumerate(self.folders):
+            happened = Counter(effect for effect, _ in lines(own / "happened"))
+            assert set(happened) == {str(effect) for effect in range(EFFECTS)}
+            first = {effect for effect, attempt in lines(own / "returned") if attempt == "1"}
+            assert all(happened[effect] == 1 for effect in first), (self.point, own)
+            repeated[number] = sum(times - 1 for times in happened.values())
+            assert repeated[number] <= most_repeated, (self.point, happened)
+        return repeated
+
+
+def continued_after(log: list[dict[str, Any]], moment: float) -> tuple[str, float] | None:
+    """Why the run got another worker, and how many seconds after the moment readers saw it."""
+    for event in log:
+        if event["type"] == "CUSTOM" and event["name"] == "agui_host.recovered":
+            return event["value"]["reason"], event["timestamp"] / 1000 - moment
+    return None
+
+
+class Pair:
+    """A host with two workers; one that was hurt is started again."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.second = supervisor.worker(2.0)
+        self.second.name = "second"
+        host.spawn(self.second)
+        self.jobs = [host.worker, self.second]
+        self.wait_for_both()
+
+    def wait_for_both(self) -> None:
+        wait_for(lambda: self.host.ready().get("workers") == 2, "two workers")
+
+    def revive(self) -> None:
+        for job in self.jobs:
+            if job.process is None or job.process.poll() is not None:
+                job.stop()
+                self.host.spawn(job)
+        self.wait_for_both()
+
+    def process(self, pid: int) -> "subprocess.Popen[bytes]":
+        """The worker's process with this number."""
+        processes = [job.process for job in self.jobs if job.process]
+        return next(process for process in processes if process.pid == pid)
+
+
+@contextmanager
+def pair() -> Iterator[Pair]:
+    with own_data_dir() as data:
+        host = Host(data, **SETTINGS)
+        try:
+            both = Pair(host.start())
+            yield both
+        finally:
+            if "both" in locals():
+                both.second.kill()
+                both.second.stop()
+            host.worker.kill()
+            host.stop()

@@ -1,0 +1,73 @@
+"""Runs that lose their worker in the middle, in one process."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from agui_host.backends.postgres import clock
+from agui_host.backends.postgres.bridge import db
+from events.writer import JournalWriter
+from runs.lifecycle import repetition
+from runs.models import Run
+from runs.worker.continuing import claims
+from runs.worker.executor import Stop, execute
+from tests.cast import Cast, Register, fresh, start
+
+LOSE = "update procrastinate_jobs set status = 'doing', worker_id = null where id = %s"
+
+
+def lose(run: Run) -> bool:
+    """What the reaper does when the run's worker is gone."""
+    run = Run.objects.select_related("thread", "agent").get(pk=run.pk)
+    with connection.cursor() as cursor:
+        cursor.execute(LOSE, [run.job_id])
+    return repetition.end_lost(run)
+
+
+class Workers:
+    """Workers of a run, one after the other."""
+
+    def __init__(self, run: Run, writer: JournalWriter) -> None:
+        self.run, self.writer = run, writer
+        self.why = Stop.CANCEL
+        self.task: asyncio.Task[None] | None = None
+
+    async def take(self) -> None:
+        """Claim the run as a worker does, and begin to execute it."""
+        claimed = await db(claims.claim, self.run.pk, clock.now())
+        assert claimed
+        self.task = asyncio.create_task(execute(claimed, self.writer, lambda: self.why))
+
+    async def to_the_end(self) -> Run:
+        assert self.task
+        await asyncio.wait_for(self.task, 20)
+        return await db(fresh, self.run)
+
+    async def shut_down(self) -> None:
+        """The worker leaves."""
+        assert self.task
+        self.why = Stop.SHUTDOWN
+        self.task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(self.task, 20)
+        self.why = Stop.CANCEL
+
+
+Begin = Callable[..., Awaitable[Workers]]
+
+
+@pytest.fixture
+def begin(cast: Cast, register: Register, writer: JournalWriter) -> Begin:
+    """A run of an agent that continues, begun by its first worker."""
+
+    async def begun(target: Any, **fields: Any) -> Workers:
+        fields = {"recovery": "continue", **fields}
+        agent = await db(register, "subject", target, **fields)
+        workers = Workers(await db(start, cast.alice, agent, threadId="t", runId="r"), writer)
+        await workers.take()
+        return workers
+
+    return begun
