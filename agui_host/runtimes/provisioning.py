@@ -96,7 +96,9 @@ def _add(entry: Registered) -> None:
             Agent(
                 team_id=team, slug=entry.slug, target=entry.slug, repeatable=entry.repeatable,
                 raw=entry.raw, on_busy_chat=entry.on_busy_chat.value, is_tool=True,
-                heals_history=entry.heals_history, provided=entry.provided, **entry.values,
+                heals_history=entry.heals_history, middleware=list(entry.middleware),
+                context_providers=list(entry.context_providers), provided=entry.provided,
+                **entry.values,
             )
             for team in some
         ]  # fmt: skip

@@ -3,7 +3,7 @@
 import importlib
 import pkgutil
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,8 +13,6 @@ from agui_host.protocol.input.run_agent_input import OnBusy
 from agui_project import foreign_modules
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from agui_host.runtimes.models import Agent
     from agui_host.teams.models import Team
 
@@ -46,6 +44,8 @@ class Registered:
     on_busy_chat: OnBusy = OnBusy.CANCEL_RUNNING
     input_schema: dict[str, Any] | None = None
     heals_history: bool = True
+    middleware: tuple[dict[str, Any], ...] = ()
+    context_providers: tuple[dict[str, Any], ...] = ()
 
     @property
     def values(self) -> dict[str, str]:
@@ -81,6 +81,8 @@ def agent(
     on_busy_chat: str = OnBusy.CANCEL_RUNNING,
     input_schema: dict[str, Any] | None = None,
     heals_history: bool = True,
+    middleware: Sequence[Mapping[str, Any]] = (),
+    context_providers: Sequence[Mapping[str, Any]] = (),
 ) -> Callable[[T], T]:
     """Register a function, or a class or object with ``run(input)``, as the agent ``slug``.
 
@@ -89,9 +91,10 @@ def agent(
     from then on, and so do ``raw``, whether ``rawEvent`` and RAW of its events are stored,
     ``on_busy_chat``, what happens to a chat's new message while its sender's run has not ended, and
     ``heals_history``, whether calls and results of a thread are mended before the agent is given
-    them. ``queue``: which workers execute its runs. ``input_schema``: what MCP's clients send when
-    they call it as a tool; it gets that as ``forwardedProps.arguments``. Raises DuplicateAgent if
-    another function has the slug.
+    them. ``middleware`` and ``context_providers`` are lists of ``{"name": …}`` with options, for
+    new rows as well. ``queue``: which workers execute its runs. ``input_schema``: what MCP's
+    clients send when they call it as a tool; it gets that as ``forwardedProps.arguments``. Raises
+    DuplicateAgent if another function has the slug.
     """
 
     def register(target: T) -> T:
@@ -110,6 +113,8 @@ def agent(
             OnBusy(on_busy_chat),
             input_schema,
             heals_history,
+            _listed(middleware),
+            _listed(context_providers),
         )
         other = _agents.get(slug)
         # The same name again is the same module imported twice (a reload), not a clash.
@@ -123,6 +128,10 @@ def agent(
     return register
 
 
+def _listed(entries: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
+    return tuple(dict(entry) for entry in entries)
+
+
 def get(slug: str) -> Registered:
     """The agent in code with that slug; raises RunFailed if this host has none."""
     try:
@@ -133,7 +142,7 @@ def get(slug: str) -> Registered:
         ) from None
 
 
-def all() -> "Mapping[str, Registered]":
+def all() -> Mapping[str, "Registered"]:
     """Every registered agent by slug, including hidden ones."""
     return MappingProxyType(_agents)
 
@@ -207,6 +216,8 @@ def provision(team: "Team") -> "list[Agent]":
                 "raw": entry.raw,
                 "on_busy_chat": entry.on_busy_chat.value,
                 "heals_history": entry.heals_history,
+                "middleware": list(entry.middleware),
+                "context_providers": list(entry.context_providers),
                 "is_tool": True,
                 "is_default": entry.slug == DEFAULT_SLUG and not has_default,
             },
