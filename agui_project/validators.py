@@ -1,6 +1,7 @@
 """Rules for the values of settings. Each raises ValueError with the remedy."""
 
 import importlib.util
+import json
 import logging
 import os
 import re
@@ -64,6 +65,25 @@ def queues(text: str) -> list[str]:
     for name in names or [""]:
         queue(name)
     return list(dict.fromkeys(names))
+
+
+def prices(text: str) -> dict[str, dict[str, float]]:
+    """Dollars per million tokens by model: ``in``, ``out`` and, optionally, ``cached``."""
+    remedy = 'write JSON such as {"gpt-5": {"in": 1.25, "out": 10, "cached": 0.125}}'
+    try:
+        models = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValueError(remedy) from None
+    rows = list(models.values()) if isinstance(models, dict) else [None]
+    for row in rows:
+        if not isinstance(row, dict):
+            raise ValueError(remedy)
+        names = set(row)
+        if not {"in", "out"} <= names <= {"in", "out", "cached"}:
+            raise ValueError(remedy)
+        if any(type(each) not in (int, float) or not 0 <= each <= 1e6 for each in row.values()):
+            raise ValueError(remedy)
+    return dict(models)
 
 
 def outbound(text: str) -> None:

@@ -73,6 +73,7 @@ class RunErrorCode(StrEnum):
     UPSTREAM_CLOSED = "upstream_closed"
     PROCESS_EXIT = "process_exit"
     LIMIT = "limit"
+    BUDGET_EXCEEDED = "budget_exceeded"
 
 
 class RunFailed(HostError):

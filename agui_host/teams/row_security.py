@@ -31,6 +31,9 @@ WRITES = {
     "runs_run": "select, update",
     "runs_interrupt": "select, insert, update",
     "runs_endedrun": "select, insert",
+    "runs_budget": "select",
+    "runs_budgetedrun": "select, update",
+    "runs_spent": "insert",
     "runs_failure": "select, insert",
     "runs_feedentry": "select, insert",
     # Who wants to be called about the end of a run, by the triggers of runs/models/webhook.py.

@@ -8,6 +8,15 @@ from runs.models.grant import Grant, Level
 from runs.models.imported import ImportedRun
 from runs.models.ingest import Ingest
 from runs.models.interrupt import BY_INTERRUPT_EVENT, Interrupt, InterruptStatus
+from runs.models.money.budget import (
+    AtLimit,
+    Budget,
+    BudgetedRun,
+    BudgetScope,
+    Period,
+    Spent,
+    Unit,
+)
 from runs.models.run import (
     ACTIVE,
     ADMITTED,
@@ -38,6 +47,10 @@ __all__ = [
     "IS_ACTIVE",
     "WAITING",
     "WORKER_GONE",
+    "AtLimit",
+    "Budget",
+    "BudgetScope",
+    "BudgetedRun",
     "Comment",
     "DeliveryStatus",
     "EndedRun",
@@ -54,10 +67,12 @@ __all__ = [
     "Level",
     "Mention",
     "Missed",
+    "Period",
     "Run",
     "RunWords",
     "SavedView",
     "Schedule",
+    "Spent",
     "Status",
     "StopReason",
     "TeamUsage",
@@ -65,6 +80,7 @@ __all__ = [
     "ThreadHistory",
     "ThreadPolicy",
     "Thumb",
+    "Unit",
     "Visibility",
     "Webhook",
     "WebhookDelivery",

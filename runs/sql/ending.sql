@@ -8,6 +8,9 @@ create function agui_end(
     code text, message text, tools integer, lanes integer, read_tokens bigint,
     written_tokens bigint, dollars float8, first_piece numeric, endable text[], must boolean
 ) returns boolean language plpgsql as $$
+declare
+    has_ended boolean;
+    counted runs_budgetedrun%rowtype;
 begin
     with ended as (
         update runs_run
@@ -24,8 +27,26 @@ begin
     insert into runs_endedrun (run_id, team_id, bytes)
     select ended.journal_id, ended.team_id, journal.bytes
       from ended join events_journal journal on journal.id = ended.journal_id;
-    if must and not found then
+    has_ended := found;
+    if must and not has_ended then
         raise exception 'run % has ended', of_run using errcode = 'AG006';
     end if;
-    return found;
+    if has_ended and coalesce(read_tokens, written_tokens, dollars) is not null then
+        -- Waits at most for this run's own report, never for the budgets of its team.
+        select * into counted from runs_budgetedrun where run_id = of_run for no key update;
+        insert into runs_spent (team_id, run_id, keys, tokens, cost, at)
+        select team_id, of_run,
+               agui_budget_keys(team_id, agent_id, thread_id, journal_id, starter),
+               coalesce(read_tokens + written_tokens, read_tokens, written_tokens, 0)
+                   - coalesce(counted.tokens, 0),
+               coalesce(dollars, 0)::numeric(24, 6) - coalesce(counted.cost, 0),
+               clock_timestamp()
+          from runs_run run
+         where journal_id = of_run
+           and exists (select from runs_budget where team_id = run.team_id)
+           and (coalesce(read_tokens + written_tokens, read_tokens, written_tokens, 0)
+                    <> coalesce(counted.tokens, 0)
+                or coalesce(dollars, 0)::numeric(24, 6) <> coalesce(counted.cost, 0));
+    end if;
+    return has_ended;
 end $$;

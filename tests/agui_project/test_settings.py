@@ -107,6 +107,11 @@ WRONG: dict[str, tuple[str | tuple[str, dict[str, str]], ...]] = {
     "AGUI_DOCUMENT_MAX_BYTES": NUMBERS,
     "AGUI_DOCUMENTS_MAX": NUMBERS,
     "AGUI_WISDOM_MAX": NUMBERS,
+    "AGUI_BUDGETS_MAX": COUNTS,
+    "AGUI_MODEL_PRICES": (
+        "gpt", "[]", '{"m": 1}', '{"m": {"in": 1}}', '{"m": {"in": -1, "out": 1}}',
+        '{"m": {"in": NaN, "out": 1}}', '{"m": {"in": true, "out": 1}}',
+    ),
     "AGUI_WORKER_QUEUES": ("GPU", "gpu;cpu", ",", "-gpu", "a" * 33),
     "AGUI_WORKER_CONCURRENCY": (*COUNTS, "100001"),
     "AGUI_WORKER_GRACE": SECONDS,

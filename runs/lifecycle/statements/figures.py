@@ -5,6 +5,7 @@ from math import isfinite
 from typing import Any
 
 from agui_host.protocol.intake.tally import Tally
+from runs.lifecycle.budgets import prices
 
 NAMES = ("tool_calls", "subagents", "tokens_in", "tokens_out", "cost", "queued_ms", "ttft_ms")
 """The columns, as they stand in the row of a run."""
@@ -38,9 +39,9 @@ def _sum(counts: Iterable[Any]) -> int | None:
 def _cost(terminal: Mapping[str, Any], usage: list[Mapping[str, Any]]) -> float | None:
     """In US dollars, by the entries of ``usage`` or, for want of one there, by the result."""
     costs = [entry[name] for entry in usage for name in COSTS if name in entry]
-    result = terminal.get("result")
-    if not costs and isinstance(result, Mapping):
-        costs = [result[name] for name in COSTS[1:] if name in result]
+    if usage and not costs and not _of_result(terminal):
+        costs = [price for entry in usage if (price := prices.cost_of(entry)) is not None]
+    costs = costs or _of_result(terminal)
     numbers = [
         each for each in costs if isinstance(each, int | float) and not isinstance(each, bool)
     ]
@@ -48,3 +49,10 @@ def _cost(terminal: Mapping[str, Any], usage: list[Mapping[str, Any]]) -> float 
         return None
     total = float(sum(numbers))
     return total if isfinite(total) and total <= DEAREST else None
+
+
+def _of_result(terminal: Mapping[str, Any]) -> list[Any]:
+    result = terminal.get("result")
+    if not isinstance(result, Mapping):
+        return []
+    return [result[name] for name in COSTS[1:] if name in result]
