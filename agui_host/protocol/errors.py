@@ -76,6 +76,7 @@ class RunErrorCode(StrEnum):
     EFFECT_CONFLICT = "effect_conflict"
     EFFECT_TOO_LARGE = "effect_too_large"
     EFFECT_UNVERIFIED = "effect_unverified"
+    BUDGET_EXCEEDED = "budget_exceeded"
 
 
 class RunFailed(HostError):

@@ -97,7 +97,8 @@ def _add(entry: Registered) -> None:
                 team_id=team, slug=entry.slug, target=entry.slug, repeatable=entry.repeatable,
                 raw=entry.raw, on_busy_chat=entry.on_busy_chat.value, is_tool=True,
                 heals_history=entry.heals_history, recovery=entry.recovery,
-                provided=entry.provided, **entry.values,
+                middleware=list(entry.middleware), provided=entry.provided,
+                context_providers=list(entry.context_providers), **entry.values,
             )
             for team in some
         ]  # fmt: skip

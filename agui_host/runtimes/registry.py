@@ -3,7 +3,7 @@
 import importlib
 import pkgutil
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -13,8 +13,6 @@ from agui_host.protocol.input.run_agent_input import OnBusy
 from agui_project import foreign_modules
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from agui_host.runtimes.models import Agent
     from agui_host.teams.models import Team
 
@@ -47,6 +45,8 @@ class Registered:
     input_schema: dict[str, Any] | None = None
     heals_history: bool = True
     recovery: str = "end"
+    middleware: tuple[dict[str, Any], ...] = ()
+    context_providers: tuple[dict[str, Any], ...] = ()
 
     @property
     def values(self) -> dict[str, str]:
@@ -83,19 +83,21 @@ def agent(
     input_schema: dict[str, Any] | None = None,
     heals_history: bool = True,
     recovery: Literal["end", "continue"] = "end",
+    middleware: Sequence[Mapping[str, Any]] = (),
+    context_providers: Sequence[Mapping[str, Any]] = (),
 ) -> Callable[[T], T]:
     """Register a function, or a class or object with ``run(input)``, as the agent ``slug``.
 
     ``default_state`` is the state of a run whose client sends none. ``repeatable``: a run whose
     worker was lost may be started again from its beginning; this counts for rows that teams get
     from then on, and so do ``raw``, whether ``rawEvent`` and RAW of its events are stored,
-    ``on_busy_chat``, what happens to a chat's new message while its sender's run has not
-    ended, and ``heals_history``, whether calls and results of a thread are mended before the
-    agent is given them, and ``recovery``: with ``continue`` another worker continues a run
-    whose worker is lost or stopped, and ``ctx.once`` gives it the results so far. ``queue``:
-    which workers execute its runs. ``input_schema``: what MCP's clients send when they call it
-    as a tool; it gets that as ``forwardedProps.arguments``. Raises DuplicateAgent if another
-    function has the slug.
+    ``on_busy_chat``, what happens to a chat's new message while its sender's run has not ended, and
+    ``heals_history``, whether calls and results of a thread are mended before the agent is given
+    them, and ``recovery``: with ``continue`` another worker continues a run whose worker is lost or
+    stopped, and ``ctx.once`` gives it the results so far. ``middleware`` and ``context_providers``
+    are lists of ``{"name": …}`` with options, for new rows as well. ``queue``: which workers
+    execute its runs. ``input_schema``: what MCP's clients send when they call it as a tool; it gets
+    that as ``forwardedProps.arguments``. Raises DuplicateAgent if another function has the slug.
     """
 
     def register(target: T) -> T:
@@ -115,6 +117,8 @@ def agent(
             input_schema,
             heals_history,
             recovery,
+            _listed(middleware),
+            _listed(context_providers),
         )
         other = _agents.get(slug)
         # The same name again is the same module imported twice (a reload), not a clash.
@@ -128,6 +132,10 @@ def agent(
     return register
 
 
+def _listed(entries: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
+    return tuple(dict(entry) for entry in entries)
+
+
 def get(slug: str) -> Registered:
     """The agent in code with that slug; raises RunFailed if this host has none."""
     try:
@@ -138,7 +146,7 @@ def get(slug: str) -> Registered:
         ) from None
 
 
-def all() -> "Mapping[str, Registered]":
+def all() -> Mapping[str, "Registered"]:
     """Every registered agent by slug, including hidden ones."""
     return MappingProxyType(_agents)
 
@@ -213,6 +221,8 @@ def provision(team: "Team") -> "list[Agent]":
                 "on_busy_chat": entry.on_busy_chat.value,
                 "heals_history": entry.heals_history,
                 "recovery": entry.recovery,
+                "middleware": list(entry.middleware),
+                "context_providers": list(entry.context_providers),
                 "is_tool": True,
                 "is_default": entry.slug == DEFAULT_SLUG and not has_default,
             },

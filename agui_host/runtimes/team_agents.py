@@ -1,7 +1,7 @@
 """A team's agents as the team itself changes them: it can make ``http`` and ``external`` agents.
 
 Agents that are code or processes on the host's machines are the operator's; a team may change the
-rules by which they run (``RULES``), and nothing else. An external agent has nothing but rules.
+rules by which they run (``RULES``, ``LISTS``), and nothing else. An external agent has only rules.
 """
 
 from collections.abc import Mapping, Set
@@ -13,6 +13,7 @@ from django.db.models import ProtectedError
 from agui_host.errors import Conflict, Forbidden, NotFound
 from agui_host.protocol.errors import Invalid
 from agui_host.protocol.intake.response_schema import ResponseSchema, Unusable
+from agui_host.runtimes import team_options
 from agui_host.runtimes.caller import Caller
 from agui_host.runtimes.kinds import kinds
 from agui_host.runtimes.kinds.http import RESERVED, Timeouts
@@ -30,6 +31,8 @@ RULES = frozenset({
     "repeatable", "recovery", "recovery_attempts", "recovery_pause", "heals_history", "questions",
     "is_tool", "queue", "is_default", "enabled",
 })  # fmt: skip
+LISTS = frozenset(team_options.TABLES)
+"""The lists of options, which a team can set with what is made for teams."""
 INPUT_SCHEMA = "input_schema"
 """The setting with what MCP's clients send to an agent as a tool."""
 LONGEST = 86_400
@@ -76,7 +79,7 @@ def create(caller: Caller, values: Mapping[str, Any]) -> Agent:
 
 
 def change(caller: Caller, slug: str, values: Mapping[str, Any]) -> Agent:
-    """Change an agent: RULES of any; ``url``, ``settings``, ``headers`` of a remote one.
+    """Change an agent: RULES and LISTS of any; ``url``, ``settings``, ``headers`` of a remote one.
 
     ``headers`` are merged by name, null removes one; but a URL with another origin drops all old
     headers. Raises as ``create``, and NotFound.
@@ -109,7 +112,7 @@ def remove(caller: Caller, slug: str) -> None:
 
 
 def _refuse_beyond_rules(row: Agent, fields: Set[str]) -> None:
-    if not (beyond := sorted(fields - RULES)):
+    if not (beyond := sorted(fields - RULES - LISTS)):
         return
     details = {"fields": beyond}
     if row.is_fed:
@@ -124,6 +127,8 @@ def _save(caller: Caller, row: Agent, values: Mapping[str, Any], action: str) ->
         setattr(row, name, values[name])
     if "recovery" in values:
         _check_recovery(row)
+    for name in sorted(LISTS & values.keys()):
+        team_options.put(row, name, values[name])
     row.withdrawn = row.withdrawn and "enabled" not in values  # From now on it is the team's word.
     row.name = row.name or row.slug
     before = row.target

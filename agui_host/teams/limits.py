@@ -27,6 +27,12 @@ class LimitReached(HostError):
         )
 
 
+class BudgetExceeded(LimitReached):
+    """A budget of the team is spent; it begins again with its next period, or is raised."""
+
+    code = "budget_exceeded"
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """The limits of one team; 0 is no limit."""

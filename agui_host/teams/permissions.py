@@ -60,6 +60,10 @@ ACTIONS: Mapping[str, Action] = {
         "knowledge for them",
         RUNNING_THE_TEAM, Scope.ADMIN,
     ),
+    "manage_budgets": _action(
+        "make, change and remove [budgets](howto-budgets.md), and raise one that asks",
+        RUNNING_THE_TEAM, Scope.ADMIN,
+    ),
     "manage_members": _action(
         "invite and remove people, change their roles", RUNNING_THE_TEAM, Scope.ADMIN
     ),

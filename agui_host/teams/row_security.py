@@ -32,6 +32,9 @@ WRITES = {
     "runs_interrupt": "select, insert, update",
     "runs_endedrun": "select, insert",
     "runs_usagechange": "insert",
+    "runs_budget": "select",
+    "runs_budgetedrun": "select, update",
+    "runs_spent": "insert",
     "runs_failure": "select, insert",
     # How much a run has stored.
     "runs_effect": "select (run_id, team_id, bytes)",

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agui_host.protocol.questions import rules
-from agui_host.runtimes import team_agents
+from agui_host.runtimes import team_agents, team_options
 from agui_host.runtimes.kinds import kinds
 from agui_host.runtimes.models import (
     LONGEST_PAUSE,
@@ -19,6 +19,7 @@ from agui_host.runtimes.models import (
     Policy,
     RecoveryMode,
 )
+from agui_host.runtimes.options import MOST
 from agui_host.teams.api.bodies import Body
 from agui_host.teams.api.pages import NewestFirst
 from agui_host.teams.authentication import principal_of
@@ -26,8 +27,19 @@ from agui_project.validators import QUEUE
 
 SHOWN = ["id", "slug", "name", "description", "kind", "url", "settings", "headers", "on_busy",
          "on_busy_chat", "policy", "raw", "timeout_seconds", "repeatable", "recovery",
-         "recovery_attempts", "recovery_pause", "heals_history", "questions", "queue", "is_tool",
-         "is_default", "enabled", "created_at"]  # fmt: skip
+         "recovery_attempts", "recovery_pause", "heals_history", "questions", "middleware",
+         "context_providers", "queue", "is_tool", "is_default", "enabled",
+         "created_at"]  # fmt: skip
+
+OPTIONS = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "required": ["name"],
+        "properties": {"name": {"type": "string"}},
+        "additionalProperties": True,
+    },
+}
 
 
 class AgentSerializer(serializers.ModelSerializer[Agent]):
@@ -36,6 +48,8 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
     url = serializers.SerializerMethodField()
     headers = serializers.SerializerMethodField()
     settings = serializers.SerializerMethodField()
+    middleware = serializers.SerializerMethodField()
+    context_providers = serializers.SerializerMethodField()
 
     class Meta:
         model = Agent
@@ -56,6 +70,16 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
         """The settings of a remote agent; null for other kinds."""
         # An operator may have put secrets into them that the team must not see.
         return row.settings if kinds.of(row.kind).remote else None
+
+    @extend_schema_field(OPTIONS)
+    def get_middleware(self, row: Agent) -> Any:
+        """In order; only the names of the operator's own entries, and references to keys."""
+        return team_options.shown(row, "middleware")
+
+    @extend_schema_field(OPTIONS)
+    def get_context_providers(self, row: Agent) -> Any:
+        """In order; only the names of the operator's own entries."""
+        return team_options.shown(row, "context_providers")
 
 
 class AgentFieldsSerializer(Body):
@@ -110,6 +134,18 @@ class AgentFieldsSerializer(Body):
         max_length=len(rules.RULES),
         required=False,
         help_text="What counts as a question, in addition to interrupts.",
+    )
+    middleware = serializers.ListField(
+        child=serializers.DictField(child=serializers.JSONField(allow_null=True)),
+        max_length=MOST,
+        required=False,
+        help_text='What its events pass, in order: [{"name": "citations"}]; [] switches it off.',
+    )
+    context_providers = serializers.ListField(
+        child=serializers.DictField(child=serializers.JSONField(allow_null=True)),
+        max_length=MOST,
+        required=False,
+        help_text='What a run begins with, in order: [{"name": "wisdom"}]; [] switches it off.',
     )
     queue = serializers.RegexField(
         rf"^{QUEUE.pattern}\Z",

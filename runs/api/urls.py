@@ -56,6 +56,7 @@ urlpatterns = [
     path("profile", knowledge.ProfileDetail.as_view(), name="api-profile"),
     path("", include("runs.api.files.urls")),
     path("", include("runs.api.webhooks.urls")),
+    path("", include("runs.api.budgets.urls")),
     path("", include("runs.api.schedules.urls")),
     path("", include("runs.api.usage.urls")),
 ]

@@ -34,7 +34,7 @@ from psycopg.errors import LockNotAvailable
 
 from agui_host.backends.postgres import clock
 from agui_host.protocol.ids import uuid7_floor, uuid7_seconds
-from agui_host.teams.limits import LimitReached, Limits, default
+from agui_host.teams.limits import BudgetExceeded, LimitReached, Limits, default
 from events.writer import FollowUp
 from events.writer.lease import Statement
 from runs.lifecycle import jobs
@@ -45,6 +45,7 @@ log = structlog.get_logger(__name__)
 BATCH = 1_000
 """How many runs are admitted at once if there is no limit."""
 TOO_MANY_WAIT, TOO_MUCH_STORED, TOO_MANY_STARTED = "AG001", "AG003", "AG004"
+BUDGET_SPENT = "AG010"
 
 # The functions are in the migrations 0007, 0012 and 0017.
 PLACE = """
@@ -135,13 +136,17 @@ def refusing(limits: Limits | None) -> Iterator[None]:
     try:
         yield
     except DatabaseError as error:
-        if limits is None or (refusal := _refusal(error.__cause__, limits)) is None:
+        if (refusal := _refusal(error.__cause__, limits)) is None:
             raise
         raise refusal from None
 
 
-def _refusal(error: BaseException | None, limits: Limits) -> LimitReached | None:
+def _refusal(error: BaseException | None, limits: Limits | None) -> LimitReached | None:
     if not isinstance(error, psycopg.Error):
+        return None
+    if error.sqlstate == BUDGET_SPENT:
+        return BudgetExceeded(details={"budget": error.diag.message_detail})
+    if limits is None:
         return None
     if error.sqlstate == TOO_MANY_WAIT:
         return LimitReached.of("queued_runs", limits.queued_runs, after=5)

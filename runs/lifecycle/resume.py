@@ -28,6 +28,7 @@ from agui_host.teams import audit
 from agui_host.teams.actors import Acting, Actor
 from agui_host.teams.models import Team
 from runs.lifecycle import history, interrupts
+from runs.lifecycle.budgets import asking as budget_question
 from runs.models import ACTIVE, Interrupt, InterruptStatus, Run, Status, Thread
 
 log = structlog.get_logger(__name__)
@@ -243,6 +244,7 @@ def store(row: Interrupt, entry: Answer, by: Acting) -> None:
     )
     if not taken:
         raise InterruptExpired(details={"interrupt_id": row.interrupt_id})
+    budget_question.answered(row.team, row.interrupt_id, entry, by)
     audit.record(by, row.team, "interrupt.answered", str(row.pk), status=entry["status"])
 
 

@@ -8,6 +8,15 @@ from runs.models.grant import Grant, Level
 from runs.models.imported import ImportedRun
 from runs.models.ingest import Ingest
 from runs.models.interrupt import BY_INTERRUPT_EVENT, Interrupt, InterruptStatus
+from runs.models.money.budget import (
+    AtLimit,
+    Budget,
+    BudgetedRun,
+    BudgetScope,
+    Period,
+    Spent,
+    Unit,
+)
 from runs.models.recovery import Effect, EffectStatus, Reason, Recovery
 from runs.models.run import (
     ACTIVE,
@@ -39,6 +48,10 @@ __all__ = [
     "IS_ACTIVE",
     "WAITING",
     "WORKER_GONE",
+    "AtLimit",
+    "Budget",
+    "BudgetScope",
+    "BudgetedRun",
     "Comment",
     "DeliveryStatus",
     "Effect",
@@ -59,12 +72,14 @@ __all__ = [
     "Mention",
     "Missed",
     "ModelPrice",
+    "Period",
     "Reason",
     "Recovery",
     "Run",
     "RunWords",
     "SavedView",
     "Schedule",
+    "Spent",
     "Status",
     "StopReason",
     "TeamUsage",
@@ -72,6 +87,7 @@ __all__ = [
     "ThreadHistory",
     "ThreadPolicy",
     "Thumb",
+    "Unit",
     "Usage",
     "UsageChange",
     "UsageTook",

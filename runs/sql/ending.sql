@@ -9,6 +9,9 @@ create function agui_end_run(
     written_tokens bigint, cached_tokens bigint, dollars float8, parts jsonb, question_count integer,
     first_piece numeric, last_text text, endable text[], must boolean
 ) returns boolean language plpgsql as $$
+declare
+    has_ended boolean;
+    counted runs_budgetedrun%rowtype;
 begin
     with ended as (
         update runs_run
@@ -28,10 +31,28 @@ begin
            select sum(effect.bytes) from runs_effect effect
             where effect.run_id = ended.journal_id), 0)
       from ended join events_journal journal on journal.id = ended.journal_id;
-    if must and not found then
+    has_ended := found;
+    if must and not has_ended then
         raise exception 'run % has ended', of_run using errcode = 'AG006';
     end if;
-    return found;
+    if has_ended and coalesce(read_tokens, written_tokens, dollars) is not null then
+        -- Waits at most for this run's own report, never for the budgets of its team.
+        select * into counted from runs_budgetedrun where run_id = of_run for no key update;
+        insert into runs_spent (team_id, run_id, keys, tokens, cost, at)
+        select team_id, of_run,
+               agui_budget_keys(team_id, agent_id, thread_id, journal_id, starter),
+               coalesce(read_tokens + written_tokens, read_tokens, written_tokens, 0)
+                   - coalesce(counted.tokens, 0),
+               coalesce(dollars, 0)::numeric(24, 6) - coalesce(counted.cost, 0),
+               clock_timestamp()
+          from runs_run run
+         where journal_id = of_run
+           and exists (select from runs_budget where team_id = run.team_id)
+           and (coalesce(read_tokens + written_tokens, read_tokens, written_tokens, 0)
+                    <> coalesce(counted.tokens, 0)
+                or coalesce(dollars, 0)::numeric(24, 6) <> coalesce(counted.cost, 0));
+    end if;
+    return has_ended;
 end $$;
 
 -- The same by a process of the previous release, which knows no last text: a worker reads it later.

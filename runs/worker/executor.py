@@ -42,12 +42,14 @@ from runs.lifecycle.recovery.continuing import Continued
 from runs.lifecycle.statuses import log_end
 from runs.lifecycle.usage import team_prices
 from runs.worker import failures, traces
+from runs.worker.budgets.watch import Spent, Watch
 from runs.worker.children import Children
 from runs.worker.continuing import contexts, leaving
 from runs.worker.pace import Pace, Work
 
 log = structlog.get_logger(__name__)
 CLAIM_PAUSE = 0.5
+ERROR = RunErrorCode.AGENT_ERROR
 
 
 class Stop(Enum):
@@ -156,6 +158,7 @@ class Execution:
         self.ctx: RunContext | None = None
         self.spent: Callable[[], dict[str, Any]] = dict
         self.error: BaseException | None = None
+        self.watch = Watch(run)
         timeout = run.agent.timeout_seconds or settings.AGUI_RUN_TIMEOUT
         self.limit = min(limits.run_seconds or timeout, timeout)
         self.prices = team_prices.usual()
@@ -246,7 +249,7 @@ class Execution:
             ends: set[asyncio.Future[Any]] = {pump, self.stopping}
             await asyncio.wait(ends, timeout=self.limit, return_when=asyncio.FIRST_COMPLETED)
         if pump.cancelled():
-            return RunFailed(RunErrorCode.AGENT_ERROR, "The agent cancelled itself.")
+            return self.watch.spent or RunFailed(ERROR, "The agent cancelled itself.")
         if pump.done():
             return pump.exception()
         if self._why() is Stop.SHUTDOWN:
@@ -269,13 +272,12 @@ class Execution:
 
     async def _pump(self) -> None:
         """Agent → runtime → middleware → intake → writer; nothing after the terminal event."""
-        runtime = runtime_for(self.run.agent)
         lease, pace, ctx = self.lease, self.pace, await self._context()
         self.ctx, self.spent = ctx, ctx.spent
         accept, replicas, work = self.intake.accept, self.intake.replicas, self.work
         if lease.full:
             await lease.room()  # Free the echo: an input may be megabytes.
-        stream = runtime.run(ctx)
+        stream = await self.watch.stream(runtime_for(self.run.agent).run(ctx), ctx)
         if self.run.agent.middleware:
             stream = self._chained(stream, ctx)
         async with aclosing(stream) as events:
@@ -298,9 +300,7 @@ class Execution:
         try:
             self.chain = Chain(self.run.agent.chain(), ctx)
         except (BadOptions, SecretUnreadable) as bad:
-            raise RunFailed(
-                RunErrorCode.AGENT_ERROR, f"The agent's middleware cannot run: {bad}"
-            ) from None
+            raise RunFailed(ERROR, f"The agent's middleware cannot run: {bad}") from None
         return self.chain.stream(self._plain(stream))
 
     async def _plain(self, stream: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
@@ -341,14 +341,15 @@ class Execution:
                 return
             case Stop.SHUTDOWN:
                 self._fail(RunErrorCode.SHUTDOWN, "The worker was shut down during this run.")
+            case Spent(question=dict(asked)):
+                self._append(self.intake.finish({"type": "interrupt", "interrupts": [asked]}))
             case RunFailed():
                 self.log.warning("run.failed", reason=how.reason, message=how.message)
                 self._fail(how.reason, how.message)
             case _:
                 self.log.error("run.agent_raised", exc_info=how)
                 self._fail(
-                    RunErrorCode.AGENT_ERROR,
-                    "The agent stopped with an error; the host's log has the details.",
+                    ERROR, "The agent stopped with an error; the host's log has the details."
                 )
 
     async def _end_refused(self) -> None:

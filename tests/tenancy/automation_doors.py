@@ -1,4 +1,4 @@
-"""Webhooks, schedules, saved views: what each address answers to whom (see ``doors``)."""
+"""Webhooks, budgets, schedules, saved views: what each address answers to whom (see ``doors``)."""
 
 from tests.tenancy.doors import LIST, NOWHERE, OBJECT, Door, Who
 
@@ -24,6 +24,15 @@ AUTOMATION: dict[str, Door] = {
     "api/v1/webhooks/<uuid:webhook_id>/deliveries/<uuid:delivery_id>/redeliver": Door(
         {"POST": Who(401, 401, 404, 202)},
         "api/v1/webhooks/{webhook}/deliveries/{delivery}/redeliver",
+    ),
+    "api/v1/budgets": Door(
+        {"GET": LIST, "POST": Who(401, 401, 422, 201)},
+        body={"scope": "agent", "of": "far", "tokens": 10},
+    ),
+    "api/v1/budgets/<uuid:budget_id>": Door(
+        {"GET": OBJECT, "PATCH": OBJECT, "DELETE": Who(401, 401, 404, 204)},
+        "api/v1/budgets/{budget}",
+        body={"tokens": 10},
     ),
     "api/v1/schedules": Door(
         {"GET": LIST, "POST": Who(401, 401, 201, 201)}, body={"cron": "0 0 * * *"}

@@ -19,6 +19,8 @@ from events.models import (
 )
 from runs.lifecycle import lifecycle
 from runs.models import (
+    Budget,
+    BudgetedRun,
     Comment,
     Effect,
     EndedRun,
@@ -38,6 +40,7 @@ from runs.models import (
     RunWords,
     SavedView,
     Schedule,
+    Spent,
     TeamUsage,
     ThreadHistory,
     Thumb,
@@ -107,6 +110,11 @@ def fill(team: Team, user: User) -> Run:
     )
     WebhookDelivery.objects.create(team=team, webhook=webhook, type="webhook.test")
     SavedView.objects.create(team=team, name="v", query="", created_by="x", creator="x")
+    Budget.objects.create(
+        team=team, scope="team", of="t", key="k", unit="tokens", max=1, created_by="x"
+    )
+    BudgetedRun.objects.create(team=team, run_id=run.pk, keys=["k"])
+    Spent.objects.create(team=team, run_id=run.pk, keys=["k"], tokens=1, cost=0)
     Schedule.objects.create(
         team=team, agent="echo", cron="0 0 * * *", next_at=now, runs_as="x", owner="x"
     )

@@ -23,6 +23,7 @@ from runs.access.schedules import manage
 from runs.lifecycle import lifecycle
 from runs.lifecycle.webhooks import signing
 from runs.models import (
+    Budget,
     Comment,
     Failure,
     Feedback,
@@ -88,6 +89,7 @@ class House:
     wisdom: Wisdom
     delivery: WebhookDelivery
     schedule: Schedule
+    budget: Budget
     view: SavedView
     file: File
     askers: dict[str, dict[str, str]]
@@ -117,6 +119,7 @@ class House:
             webhook=self.delivery.webhook_id,
             delivery=self.delivery.pk,
             schedule=self.schedule.pk,
+            budget=self.budget.pk,
             view=self.view.pk,
             file=self.file.pk,
         )
@@ -146,6 +149,7 @@ class House:
             [Document.objects.for_team(team).count(), Wisdom.objects.for_team(team).count()],
             list(File.objects.for_team(team).values_list("pk", "sha256", "expires_at")),
             list(Webhook.objects.for_team(team).values_list("pk", "url", "events", "secrets")),
+            list(Budget.objects.for_team(team).values_list("pk", "max", "of", "at_limit")),
             list(Schedule.objects.for_team(team).values_list("pk", "cron", "owner", "next_at")),
             list(SavedView.objects.for_team(team).values_list("pk", "name", "query", "shared")),
             list(WebhookDelivery.objects.filter(pk=self.delivery.pk).values_list("status", "type")),
@@ -197,13 +201,16 @@ def house(cast: Cast, settings: Settings) -> House:
         cast.alice.principal,
         {"cron": "0 0 * * *", "input": {"messages": [{"role": "user", "content": SECRET}]}},
     )
+    budget = Budget.objects.create(
+        team=cast.team, scope="agent", of=SECRET, key="none", unit="tokens", max=1, created_by="x"
+    )
     view = saved_views.create(
         cast.alice.principal, {"name": SECRET, "query": f"q={SECRET}", "shared": True}
     )
     file = attached(run, cast.alice.principal, f"{SECRET}.txt")
     return House(
         run, queued, interrupt, spare, failed, key, member, comment, grant, token, invited,
-        document, wisdom, delivery, schedule, view, file, askers,
+        document, wisdom, delivery, schedule, budget, view, file, askers,
     )  # fmt: skip
 
 

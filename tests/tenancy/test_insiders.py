@@ -80,6 +80,12 @@ NEEDS: dict[str, dict[str, str]] = {
     "api/v1/webhooks/<uuid:webhook_id>/deliveries/<uuid:delivery_id>/redeliver": {
         "POST": "manage_webhooks"
     },
+    "api/v1/budgets": {**READ, "POST": "manage_budgets"},
+    "api/v1/budgets/<uuid:budget_id>": {
+        **READ,
+        "PATCH": "manage_budgets",
+        "DELETE": "manage_budgets",
+    },
     "api/v1/schedules": dict.fromkeys(("GET", "POST"), "schedule"),
     "api/v1/schedules/<uuid:schedule_id>": dict.fromkeys(("GET", "PATCH", "DELETE"), "schedule"),
     "api/v1/schedules/<uuid:schedule_id>/run": {"POST": "schedule"},

@@ -1,7 +1,7 @@
 """RunContext, which an agent gets, and Runtime, which runs one. Imports no Django."""
 
 from collections import deque
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import cached_property
 from typing import Any, Literal, NoReturn, Protocol, overload
@@ -88,6 +88,7 @@ class RunContext(Recovering):
         self.log_lines: deque[Line] = deque(maxlen=LINES)
         self._interrupts: list[dict[str, Any]] = []
         self._usage: dict[tuple[str | None, str | None], dict[str, Any]] = {}
+        self.on_usage: Callable[[], None] | None = None
 
     @cached_property
     def log(self) -> Any:
@@ -286,6 +287,13 @@ class RunContext(Recovering):
                     f"usage() does not count {name}; it counts {', '.join(USAGE_COUNTS)}"
                 )
             entry[USAGE_COUNTS[name]] = entry.get(USAGE_COUNTS[name], 0) + count
+        if self.on_usage is not None:
+            self.on_usage()
+
+    @property
+    def used(self) -> list[dict[str, Any]]:
+        """The usage so far, one entry per provider and model."""
+        return [dict(entry) for entry in self._usage.values()]
 
     def spent(self) -> dict[str, Any]:
         """The usage so far, as members of an end that the agent did not make itself."""

@@ -31,6 +31,8 @@ class Middleware:
     """
 
     Options: ClassVar[type[Options]] = Options
+    of_team: ClassVar[bool] = False
+    """Whether a team can use it without the operator: nothing in its options reaches the host."""
 
     def __init__(self, options: Any, ctx: RunContext) -> None:
         self.options = options

@@ -55,6 +55,7 @@ class Citations(Middleware):
     """Works with any agent; changes of the agent to other state pass unchanged."""
 
     Options = CitationsOptions
+    of_team = True
     options: CitationsOptions
 
     def __init__(self, options: Any, ctx: RunContext) -> None:

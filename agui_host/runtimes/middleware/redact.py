@@ -53,6 +53,7 @@ class Redact(Middleware):
     """Replaces secrets in everything an agent emits; the client's own messages stay."""
 
     Options = RedactOptions
+    of_team = True
     options: RedactOptions
 
     def __init__(self, options: Any, ctx: RunContext) -> None:

@@ -27,6 +27,7 @@ class Throttle(Middleware):
     """Holds at most one delta; any other event is sent after it, so the order stays."""
 
     Options = ThrottleOptions
+    of_team = True
     options: ThrottleOptions
 
     def __init__(self, options: Any, ctx: RunContext) -> None:

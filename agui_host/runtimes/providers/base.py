@@ -40,6 +40,8 @@ class Provider:
     """Makes entries; one instance per run. Override ``read``, or ``entries`` without a database."""
 
     Options: ClassVar[type[Options]] = Options
+    of_team: ClassVar[bool] = False
+    """Whether a team can use it without the operator: nothing in its options reaches the host."""
 
     def __init__(self, options: Any) -> None:
         self.options = options

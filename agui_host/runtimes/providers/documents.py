@@ -16,6 +16,7 @@ class DocumentsProvider(Provider):
     """An entry for each piece, the best first; described by the document's title and heading."""
 
     Options = DocumentsOptions
+    of_team = True
 
     def read(self, query: Query) -> list[ContextEntry]:
         """None without a question, or if no piece contains any of its words."""

@@ -8,6 +8,8 @@ from agui_host.teams.models import Membership
 class ProfileProvider(Provider):
     """The person who started the run; nothing for a key, or a person who has left the team."""
 
+    of_team = True
+
     def read(self, query: Query) -> list[ContextEntry]:
         """The name, role and profile of the person who started the run; nothing for a key."""
         # By id: another person can have the login by now.

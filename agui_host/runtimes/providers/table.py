@@ -1,14 +1,14 @@
-"""The available context providers: a new one is a file beside ``wisdom.py`` and a line here."""
+"""The context providers: built-in ones (a file and a line here) and plug-ins."""
 
-from collections.abc import Mapping
-
+from agui_host.runtimes.plugins import added
 from agui_host.runtimes.providers.base import Provider
 from agui_host.runtimes.providers.documents import DocumentsProvider
 from agui_host.runtimes.providers.profile import ProfileProvider
 from agui_host.runtimes.providers.wisdom import WisdomProvider
 
-PROVIDERS: Mapping[str, type[Provider]] = {
+BUILT_IN: dict[str, type[Provider]] = {
     "documents": DocumentsProvider,
     "profile": ProfileProvider,
     "wisdom": WisdomProvider,
 }
+PROVIDERS = added(BUILT_IN, "agui_host.providers", Provider)

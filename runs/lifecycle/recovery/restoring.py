@@ -34,7 +34,8 @@ def of_log(run: Run, prepared: Prepared, head: int) -> tuple[FedIntake, Fold]:
         for event in events:
             fold.feed(event)
         if restored.tally is not None:
-            restored.tally.take([_record(*pair) for pair in zip(events, page, strict=True)])
+            records = [_record(*pair) for pair in zip(events, page, strict=True)]
+            restored.tally.take(records, events)
     restored.replicas.work = 0
     return restored, fold
 

@@ -51,6 +51,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--file", help="its settings: a file with a JSON object; - reads standard input"
         )
+        parser.add_argument("--middleware", help="""JSON: '[{"name": "citations"}]'""")
+        parser.add_argument("--context-providers", help="""JSON: '[{"name": "wisdom"}]'""")
         for kind in kinds.KINDS.values():
             for flag, text in kind.flags.items():
                 parser.add_argument(f"--{flag}", action="store_true", help=text)
@@ -67,6 +69,9 @@ class Command(BaseCommand):
             "queue": options["queue"],
             "settings": _settings(options["file"]),
         }
+        for name in ("middleware", "context_providers"):
+            if options[name] is not None:
+                fields[name] = _parsed(options[name], f"--{name.replace('_', '-')}")
         switches = {name: options[name] for name in ("raw", "heals_history")}
         fields |= {name: value for name, value in switches.items() if value is not None}
         for kind in kinds.KINDS.values():
@@ -98,8 +103,14 @@ def _settings(path: str | None) -> Any:
     if path is None:
         return {}
     try:
-        return json.loads(sys.stdin.read() if path == "-" else Path(path).read_text())
+        text = sys.stdin.read() if path == "-" else Path(path).read_text()
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror}") from None
+    return _parsed(text, path)
+
+
+def _parsed(text: str, source: str) -> Any:
+    try:
+        return json.loads(text)
     except ValueError as error:
-        raise CommandError(f"{path} is not JSON: {error}") from None
+        raise CommandError(f"{source} is not JSON: {error}") from None

@@ -1,0 +1,1 @@
+"""A team's budgets, as people and keys see and change them."""

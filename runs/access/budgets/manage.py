@@ -1,0 +1,233 @@
+"""A team's budgets as callers manage them: permission, names, and the audit log."""
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q, Sum
+
+from agui_host.errors import Conflict, NotFound
+from agui_host.protocol.errors import Invalid
+from agui_host.runtimes.models import Agent
+from agui_host.teams import actors, audit
+from agui_host.teams.authentication import Principal
+from agui_host.teams.models import ApiKey, Membership
+from agui_host.teams.tenancy import TeamQuerySet
+from runs.access import access
+from runs.lifecycle.budgets import spending
+from runs.models import Budget, BudgetScope, Period, Run, Unit
+
+WARN_AT = Decimal("0.8")
+CHANGES = ("at_limit", "reserve")
+
+
+class BudgetsFull(Conflict):
+    """The team has as many budgets as this host allows; remove one first."""
+
+    code = "budgets_full"
+
+
+def visible(principal: Principal) -> TeamQuerySet[Budget]:
+    """The team's budgets; those of a thread or run for callers who see that. Raises Forbidden."""
+    principal.require("view")
+    rows: TeamQuerySet[Budget] = Budget.objects.for_team(principal.team)
+    if principal.agents is not None:
+        agents = Agent.objects.for_team(principal.team).filter(slug__in=list(principal.agents))
+        mine = [str(key) for key in agents.values_list("pk", flat=True)]
+        return rows.filter(scope=BudgetScope.AGENT, key__in=mine)
+    of_one = Q(scope__in=(BudgetScope.THREAD, BudgetScope.RUN))
+    narrow = list(rows.filter(of_one).values_list("pk", "scope", "key"))
+    unseen = [pk for pk, scope, key in narrow if not _sees(principal, scope, UUID(key))]
+    return rows.exclude(pk__in=unseen) if unseen else rows
+
+
+def find(principal: Principal, budget_id: UUID) -> Budget:
+    """One of them. Raises NotFound, Forbidden."""
+    if (row := visible(principal).filter(pk=budget_id).first()) is None:
+        raise NotFound("There is no such budget.")
+    return row
+
+
+def count(principal: Principal) -> None:
+    """Count everything that was spent, before budgets are shown."""
+    if Budget.objects.for_team(principal.team).exists():
+        spending.settle(principal.team.pk)
+
+
+def create(principal: Principal, values: Mapping[str, Any]) -> Budget:
+    """A new budget, which counts what was spent since its period began.
+
+    Raises Forbidden, Invalid, BudgetsFull.
+    """
+    principal.require("manage_budgets")
+    unit, most = _amount(values)
+    scope = BudgetScope(values["scope"])
+    with transaction.atomic():
+        if Budget.objects.for_team(principal.team).count() >= settings.AGUI_BUDGETS_MAX:
+            raise BudgetsFull(details={"max": settings.AGUI_BUDGETS_MAX})
+        row = Budget(
+            team=principal.team,
+            scope=scope,
+            of=values["of"],
+            key=KEYS[scope](principal, values["of"]),
+            unit=unit,
+            max=most,
+            reserve=values.get("reserve", most / 100),
+            period=values.get("period") or "",
+            at_limit=values.get("at_limit", "end"),
+            created_by=principal.label,
+        )
+        row.save(force_insert=True)
+        spending.settle(principal.team.pk)
+        row.refresh_from_db()
+        row.used = _before(row)
+        row.save(update_fields=["used"])
+        audit.record(
+            principal, principal.team, "budget.created", str(row.pk),
+            scope=row.scope, of=row.of, unit=row.unit, max=float(row.max),
+        )  # fmt: skip
+    return row
+
+
+def change(principal: Principal, budget_id: UUID, values: Mapping[str, Any]) -> Budget:
+    """Set the amount, ``at_limit`` or ``reserve``. Raises Forbidden, Invalid, NotFound."""
+    find(principal, budget_id)
+    principal.require("manage_budgets")
+    with transaction.atomic():
+        row = _locked(principal, budget_id)
+        if values.keys() & set(Unit.values):
+            unit, row.max = _amount(values)
+            if unit != row.unit:
+                raise Invalid("A budget keeps its unit; make another one.", details={"path": unit})
+        for name in CHANGES:
+            if name in values:
+                setattr(row, name, values[name])
+        row.save()
+        audit.record(
+            principal, principal.team, "budget.changed", str(row.pk),
+            fields=sorted(values), max=float(row.max),
+        )  # fmt: skip
+    return row
+
+
+def remove(principal: Principal, budget_id: UUID) -> None:
+    """Delete a budget. Raises Forbidden, NotFound."""
+    find(principal, budget_id)
+    principal.require("manage_budgets")
+    with transaction.atomic():
+        _locked(principal, budget_id).delete()
+        audit.record(principal, principal.team, "budget.deleted", str(budget_id))
+
+
+def state(row: Budget) -> str:
+    """``ok``, ``warning`` from 80 % of the budget, ``spent``."""
+    if row.used >= row.max:
+        return "spent"
+    return "warning" if row.used >= row.max * WARN_AT else "ok"
+
+
+def _locked(principal: Principal, budget_id: UUID) -> Budget:
+    rows = Budget.objects.for_team(principal.team).select_for_update(no_key=True)
+    if (row := rows.filter(pk=budget_id).first()) is None:
+        raise NotFound("There is no such budget.")
+    return row
+
+
+def _amount(values: Mapping[str, Any]) -> tuple[str, Decimal]:
+    given = [name for name in Unit.values if values.get(name) is not None]
+    if len(given) != 1:
+        raise Invalid("Set tokens or cost, one of them.", details={"path": "tokens"})
+    return given[0], Decimal(values[given[0]])
+
+
+def _before(row: Budget) -> Decimal:
+    """What matching runs that ended since the period began have spent."""
+    runs = Run.objects.for_team(row.team).filter(BY_KEY[BudgetScope(row.scope)](row.key))
+    if row.period in Period.values:
+        runs = runs.filter(ended_at__gte=row.since)
+    sums = runs.aggregate(read=Sum("tokens_in"), written=Sum("tokens_out"), cost=Sum("cost"))
+    if row.unit == Unit.TOKENS:
+        return Decimal((sums["read"] or 0) + (sums["written"] or 0))
+    return Decimal(str(sums["cost"] or 0)).quantize(Decimal("0.000001"))
+
+
+def _sees(principal: Principal, scope: str, key: UUID) -> bool:
+    rows = (
+        access.visible_threads(principal)
+        if scope == BudgetScope.THREAD
+        else access.visible(principal)
+    )
+    return rows.filter(pk=key).exists()
+
+
+# --- the ids by which a budget's runs are found
+
+
+def _agent(principal: Principal, of: str) -> str:
+    return _key(Agent.objects.for_team(principal.team), Q(slug=of), of)
+
+
+def _team(principal: Principal, of: str) -> str:
+    if of not in (principal.team.slug, str(principal.team.pk)):
+        raise _unknown(of)
+    return str(principal.team.pk)
+
+
+def _person(principal: Principal, of: str) -> str:
+    rows = Membership.objects.for_team(principal.team)
+    member = rows.filter(Q(user__username=of) | _by_id(of)).first()
+    if member is None:
+        raise _unknown(of)
+    return actors.user_id(member.user_id)
+
+
+def _of_key(principal: Principal, of: str) -> str:
+    rows = ApiKey.objects.for_team(principal.team).filter(revoked=False)
+    return actors.key_id(UUID(_key(rows, Q(prefix=of), of)))
+
+
+def _thread(principal: Principal, of: str) -> str:
+    return _key(access.visible_threads(principal), Q(thread_id=of), of)
+
+
+def _run(principal: Principal, of: str) -> str:
+    return _key(access.visible(principal), Q(run_id=of), of)
+
+
+def _key(rows: Any, named: Q, of: str) -> str:
+    found = rows.filter(named | _by_id(of)).values_list("pk", flat=True).order_by("-pk").first()
+    if found is None:
+        raise _unknown(of)
+    return str(found)
+
+
+def _by_id(of: str) -> Q:
+    try:
+        return Q(pk=UUID(of))
+    except ValueError:
+        return Q(pk=None)
+
+
+def _unknown(of: str) -> Invalid:
+    return Invalid(f"The team has nothing of this scope named {of[:80]!r}.", details={"path": "of"})
+
+
+KEYS: Mapping[BudgetScope, Callable[[Principal, str], str]] = {
+    BudgetScope.AGENT: _agent,
+    BudgetScope.TEAM: _team,
+    BudgetScope.PERSON: _person,
+    BudgetScope.KEY: _of_key,
+    BudgetScope.THREAD: _thread,
+    BudgetScope.RUN: _run,
+}
+BY_KEY: Mapping[BudgetScope, Callable[[str], Q]] = {
+    BudgetScope.AGENT: lambda key: Q(agent_id=UUID(key)),
+    BudgetScope.TEAM: lambda key: Q(team_id=UUID(key)),
+    BudgetScope.PERSON: lambda key: Q(starter=key),
+    BudgetScope.KEY: lambda key: Q(starter=key),
+    BudgetScope.THREAD: lambda key: Q(thread_id=UUID(key)),
+    BudgetScope.RUN: lambda key: Q(pk=UUID(key)),
+}

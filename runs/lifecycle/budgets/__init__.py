@@ -1,0 +1,1 @@
+"""Budgets: prices, spending as it happens, and the question of a budget that asks."""

@@ -1,0 +1,62 @@
+"""What a run spends, counted in its team's budgets while it runs (``runs/sql/budgets.sql``).
+
+Each report is a transaction of its own, which locks the budgets of one team and nothing else. So
+the writer, whose commits store the events of all teams, never waits for a budget. The end of a run
+only adds a row; the next report or the next reader counts it.
+"""
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from agui_host.prices import Prices
+from runs.lifecycle.statements import figures
+from runs.models import Budget
+
+SPEND = "select * from agui_spend(%(run)s, %(tokens)s, %(cost)s, %(begins)s, %(last)s)"
+SETTLE = "select agui_settle_spent(%s)"
+
+
+class Total(NamedTuple):
+    """What a run has spent so far."""
+
+    tokens: int = 0
+    cost: Decimal = Decimal(0)
+
+
+def total_of(usage: Iterable[Mapping[str, Any]], team: Prices, result: Any = None) -> Total:
+    """The sum of a run's usage by the team's prices, as its end stores it; a negative one is 0."""
+    columns = figures.of({"usage": list(usage), "result": result}, None, team)
+    tokens = (columns["tokens_in"] or 0) + (columns["tokens_out"] or 0)
+    return Total(tokens, Decimal(str(columns["cost"] or 0)).quantize(Decimal("0.000001")))
+
+
+def has_budgets(team_id: UUID) -> bool:
+    """Whether the runs of a team are counted at all."""
+    return Budget.objects.filter(team=team_id).exists()
+
+
+def begin(run_id: UUID) -> Budget | None:
+    """Reserve the run's first model call; the budget that has no room for it, if there is one."""
+    return _spend(run_id, Total(), begins=True, last=False)
+
+
+def report(run_id: UUID, total: Total, *, last: bool = False) -> Budget | None:
+    """Count what the run has spent so far; the budget that ends it, if there is one."""
+    return _spend(run_id, total, begins=False, last=last)
+
+
+def settle(team_id: UUID) -> None:
+    """Count everything that the team's runs have spent, and begin new periods."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(SETTLE, [team_id])
+
+
+def _spend(run_id: UUID, total: Total, *, begins: bool, last: bool) -> Budget | None:
+    values = {**total._asdict(), "run": run_id, "begins": begins, "last": last}
+    with transaction.atomic():
+        rows = list(Budget.objects.raw(SPEND, values))
+    return rows[0] if rows else None

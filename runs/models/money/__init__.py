@@ -1,0 +1,1 @@
+"""What runs spend, and how much they are allowed to."""

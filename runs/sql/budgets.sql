@@ -1,0 +1,112 @@
+-- Budgets: what runs spend is added as rows, and counted under the locks of the team's budgets.
+-- planner: enable_seqscan=off enable_bitmapscan=off enable_hashjoin=off enable_mergejoin=off
+
+-- The names by which budgets find a run: its team, agent, thread, itself, and its starter.
+-- planner: as usual
+create function agui_budget_keys(
+    team uuid, agent uuid, thread uuid, run uuid, starter text
+) returns text[] language sql immutable as $$
+    select array[team::text, agent::text, thread::text, run::text, starter]
+$$;
+
+-- The start of a budget's present period; for one without periods, the start of all time.
+-- planner: as usual
+create function agui_budget_begins(period text) returns timestamptz language sql stable as $$
+    select case when period = '' then '-infinity'::timestamptz
+                else date_trunc(period, now() at time zone 'utc') at time zone 'utc' end
+$$;
+
+-- Counts what the team's runs have spent, in its budgets; the caller holds the locks until it ends.
+create function agui_settle_spent(of_team uuid) returns void language plpgsql as $$
+begin
+    perform from runs_budget where team_id = of_team order by id for no key update;
+    update runs_budget set used = 0, since = agui_budget_begins(period)
+     where team_id = of_team and since < agui_budget_begins(period);
+    with counted as (delete from runs_spent where team_id = of_team returning *),
+    sums as (
+        select budget.id,
+               sum(case when budget.unit = 'tokens' then counted.tokens else counted.cost end) amount
+          from counted join runs_budget budget
+            on budget.team_id = of_team and budget.key = any (counted.keys)
+           and counted.at >= budget.since
+         group by budget.id)
+    update runs_budget set used = greatest(0, used + sums.amount)
+      from sums where runs_budget.id = sums.id;
+    delete from runs_budgetedrun
+     where team_id = of_team and not exists (
+        select from runs_run where journal_id = run_id and status = 'running');
+end $$;
+
+-- Counts what a run has spent so far. The budget that stops it, if there is one: more than its max
+-- is used or, before a run ``begins``, all of it; with the reserves of the other runs, unless this
+-- was the ``last`` call.
+create function agui_spend(
+    of_run uuid, all_tokens bigint, all_cost numeric, begins boolean, last boolean
+) returns setof runs_budget language plpgsql as $$
+declare
+    its_team uuid;
+    its_keys text[];
+begin
+    select team_id, agui_budget_keys(team_id, agent_id, thread_id, journal_id, starter)
+      into its_team, its_keys from runs_run where journal_id = of_run;
+    perform from runs_budget where team_id = its_team order by id for no key update;
+    if not found then
+        return;
+    end if;
+    insert into runs_budgetedrun (run_id, team_id, keys) values (of_run, its_team, its_keys)
+        on conflict (run_id) do nothing;
+    insert into runs_spent (team_id, run_id, keys, tokens, cost, at)
+    select its_team, of_run, its_keys, all_tokens - tokens, all_cost - cost, clock_timestamp()
+      from runs_budgetedrun
+     where run_id = of_run and (tokens <> all_tokens or cost <> all_cost) and not begins;
+    update runs_budgetedrun set tokens = all_tokens, cost = all_cost
+     where run_id = of_run and not begins;
+    perform agui_settle_spent(its_team);
+    return query
+    select budget.* from runs_budget budget
+     cross join lateral (
+        select case when last then 0 else budget.reserve * count(*) end as kept
+          from runs_budgetedrun other
+         where other.team_id = its_team and other.run_id <> of_run
+           and budget.key = any (other.keys)) reserved
+     where budget.team_id = its_team and budget.key = any (its_keys)
+       and (budget.used + reserved.kept > budget.max
+            or begins and budget.used + reserved.kept >= budget.max)
+     order by budget.at_limit desc, budget.id limit 1;
+end $$;
+
+-- A run whose budget is spent is refused. A budget that asks refuses while its question is open.
+create function agui_budget_of_new_run() returns trigger language plpgsql as $$
+declare
+    spent uuid;
+begin
+    if not exists (select from runs_budget where team_id = new.team_id) then
+        return null;
+    end if;
+    select budget.id into spent
+      from runs_budget budget
+     cross join lateral (
+        select coalesce(sum(case when budget.unit = 'tokens' then waiting.tokens
+                                 else waiting.cost end), 0) as amount
+          from runs_spent waiting
+         where waiting.team_id = new.team_id and budget.key = any (waiting.keys)
+           and waiting.at >= greatest(budget.since, agui_budget_begins(budget.period))) uncounted
+     where budget.team_id = new.team_id
+       and budget.key = any (agui_budget_keys(
+            new.team_id, new.agent_id, new.thread_id, new.journal_id, new.starter))
+       and uncounted.amount + case when budget.since < agui_budget_begins(budget.period)
+                                   then 0 else budget.used end >= budget.max
+       and (budget.at_limit = 'end' or exists (
+            select from runs_interrupt question
+             where question.team_id = new.team_id and question.status = 'open'
+               and question.thread_id <> new.thread_id
+               and starts_with(question.interrupt_id, 'budget-' || budget.id::text)))
+     limit 1;
+    if found then
+        raise exception 'a budget is spent' using errcode = 'AG010', detail = spent::text;
+    end if;
+    return null;
+end $$;
+
+create trigger runs_budget_run_made after insert on runs_run for each row
+    when (new.status = 'queued') execute function agui_budget_of_new_run();

@@ -1,0 +1,1 @@
+"""Budgets in a worker: watches what its runs report."""

@@ -1,0 +1,119 @@
+"""Stops a run that has spent a budget: before it begins, at each report, and at its end."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+from typing import Any
+
+from agui_host.backends.postgres.bridge import db
+from agui_host.protocol.errors import RunErrorCode, RunFailed
+from agui_host.runtimes.context.run_context import RunContext
+from runs.lifecycle.budgets import asking, spending
+from runs.lifecycle.budgets.spending import Total
+from runs.lifecycle.usage import team_prices
+from runs.models import Budget, Run
+
+
+class Spent(RunFailed):
+    """A budget is spent; ``question`` is what the run ends with if the budget asks."""
+
+    def __init__(self, budget: Budget, run: Run) -> None:
+        super().__init__(
+            RunErrorCode.BUDGET_EXCEEDED,
+            f"The budget of {budget.max.normalize():,f} {budget.unit} for {budget.scope}"
+            f" {budget.of} is spent.",
+        )
+        self.question = asking.question(budget) if asking.should_ask(budget, run) else None
+
+
+class Watch:
+    """The budgets of one run. ``spent`` is set when it cancels the task that reads the agent."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.spent: Spent | None = None
+        self._prices = team_prices.usual()
+
+    async def stream(
+        self, events: AsyncGenerator[Any, None], ctx: RunContext
+    ) -> AsyncGenerator[Any, None]:
+        """The events, watched if the team has budgets. Raises Spent if the run cannot begin."""
+        if not await db(spending.has_budgets, self.run.team_id):
+            return events
+        self._prices = await team_prices.loaded(self.run.team_id)
+        self._raise(await db(spending.begin, self.run.pk))
+        return self._watched(events, ctx)
+
+    async def _watched(
+        self, events: AsyncGenerator[Any, None], ctx: RunContext
+    ) -> AsyncGenerator[Any, None]:
+        reader, loop = asyncio.current_task(), asyncio.get_running_loop()
+        reported, final = asyncio.Event(), False
+
+        def note() -> None:
+            loop.call_soon_threadsafe(reported.set)
+
+        ctx.on_usage = note
+        checker = asyncio.create_task(self._check(reported, reader, ctx))
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    if (usage := _final_usage(event)) is not None:
+                        await _stopped(checker)
+                        final, total = True, self._total(*usage)
+                        self._raise(await db(spending.report, self.run.pk, total, last=True))
+                    yield event
+        finally:
+            ctx.on_usage = None
+            await _stopped(checker)
+            if not final and ctx.used:  # A run that is cut short counts with what it has spent.
+                await db(spending.report, self.run.pk, self._total(ctx.used))
+
+    async def _check(
+        self, reported: asyncio.Event, reader: "asyncio.Task[Any] | None", ctx: RunContext
+    ) -> None:
+        before = Total()
+        while True:
+            await reported.wait()
+            reported.clear()
+            total = self._total(ctx.used)
+            if total == before:
+                continue
+            before = total
+            # A report that has begun is finished: the end of the run builds on it.
+            reporting = asyncio.ensure_future(db(spending.report, self.run.pk, total))
+            try:
+                budget = await asyncio.shield(reporting)
+            except asyncio.CancelledError:
+                await asyncio.wait({reporting})
+                raise
+            if budget is not None and reader is not None:
+                self.spent = Spent(budget, self.run)
+                reader.cancel()
+                return
+
+    def _total(self, usage: list[Any], result: Any = None) -> Total:
+        return spending.total_of(usage, self._prices, result)
+
+    def _raise(self, budget: Budget | None) -> None:
+        if budget is not None:
+            raise Spent(budget, self.run)
+
+
+async def _stopped(checker: "asyncio.Task[None]") -> None:
+    checker.cancel()
+    with suppress(asyncio.CancelledError):
+        await asyncio.wait({checker})
+
+
+def _final_usage(event: Any) -> tuple[list[Any], Any] | None:
+    """The usage and result of a terminal event that has either; None for any other event."""
+    if not isinstance(event, dict):
+        event_type = getattr(event, "type", None)
+        if getattr(event_type, "value", event_type) not in ("RUN_FINISHED", "RUN_ERROR"):
+            return None
+        event = event.model_dump(by_alias=True, exclude_none=True, mode="json")
+    elif event.get("type") not in ("RUN_FINISHED", "RUN_ERROR"):
+        return None
+    usage = event.get("usage")
+    return (usage if isinstance(usage, list) else []), event.get("result")
