@@ -34,7 +34,8 @@ begin
       from sums where runs_budget.id = sums.id;
     delete from runs_budgetedrun
      where team_id = of_team and not exists (
-        select from runs_run where journal_id = run_id and status = 'running');
+        select from runs_run run
+         where run.journal_id = runs_budgetedrun.run_id and run.status = 'running');
 end $$;
 
 -- Counts what a run has spent so far. The budget that stops it, if there is one: more than its max
