@@ -14,6 +14,7 @@ from django.views.decorators.http import require_safe
 from agui_host.dashboard import listing
 from agui_host.dashboard.outline_panel import panel
 from agui_host.dashboard.pages import uncached
+from agui_host.dashboard.thread import page as thread_page
 from agui_host.errors import Unauthenticated
 from agui_host.protocol.errors import HostError
 from agui_host.protocol.views.redaction import Redaction
@@ -22,7 +23,6 @@ from runs.access.sharing import Opened
 from runs.models import Run
 
 P = ParamSpec("P")
-MOST_RUNS = 200
 
 
 def linked(
@@ -54,12 +54,9 @@ def link(request: HttpRequest, opened: Opened) -> HttpResponse:
     """The link's target: a run, or the runs of a thread."""
     if opened.grant.run_id is not None:
         return _run(request, opened, opened.grant.run_id)
-    runs = [_shown(opened, run) for run in access.shared_runs(opened.principal)[:MOST_RUNS]]
-    # The newest come first; a list that is cut off has lost the first question.
-    questions = [run.asked for run in runs if run.asked] if len(runs) < MOST_RUNS else []
-    given = opened.grant.thread.title if opened.grant.thread else ""
-    title = given or (questions[-1] if questions else "")
-    return render(request, "shared/thread.html", {"opened": opened, "runs": runs, "title": title})
+    assert opened.grant.thread_id is not None  # noqa: S101  a grant is on one of the two
+    context = thread_page.linked(request, opened.principal, opened.grant)
+    return render(request, "shared/thread.html", {"opened": opened, **context})
 
 
 @linked
