@@ -1,6 +1,6 @@
 """The tables of threads and runs, one module for each thing; import them from here."""
 
-from runs.models.comment import Comment, Feedback, Mention, Thumb
+from runs.models.comment import Comment, Feedback, Mention, RunMessage, Thumb
 from runs.models.failure import Failure
 from runs.models.feed import FeedEntry
 from runs.models.file import File, FileReference
@@ -55,6 +55,7 @@ __all__ = [
     "Mention",
     "Missed",
     "Run",
+    "RunMessage",
     "RunWords",
     "SavedView",
     "Schedule",

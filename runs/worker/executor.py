@@ -22,10 +22,10 @@ from agui_host.backends.postgres import clock, scope
 from agui_host.backends.postgres.bridge import db
 from agui_host.protocol.encoding import Record
 from agui_host.protocol.errors import RunErrorCode, RunFailed
-from agui_host.protocol.input import healing
 from agui_host.protocol.intake import endings
 from agui_host.protocol.intake.intake import Intake
 from agui_host.protocol.sizes import LongEvent
+from agui_host.runtimes.context.inbox import Inbox
 from agui_host.runtimes.context.run_context import RunContext
 from agui_host.runtimes.kinds.table import runtime_for
 from agui_host.runtimes.middleware.chain import Chain
@@ -35,12 +35,12 @@ from events import findings, outlines
 from events.checkpoints import Checkpointer
 from events.writer import JournalWriter
 from events.writer.lease import Also, AppendFailed, Lease, LostLease
-from runs.access import context
 from runs.lifecycle import history, jobs, lifecycle
 from runs.lifecycle.ingest import batches, intakes
 from runs.lifecycle.lifecycle import Claimed
 from runs.lifecycle.statuses import log_end
-from runs.worker import failures, files, traces
+from runs.worker import failures, traces
+from runs.worker.agent import context, inboxes
 from runs.worker.children import Children
 from runs.worker.pace import Pace, Work
 
@@ -151,6 +151,7 @@ class Execution:
         self._note = note if self.trace is None else self.trace.beside(note)
         self.chain: Chain | None = None
         self.ctx: RunContext | None = None
+        self.inbox: Inbox | None = None
         self.error: BaseException | None = None
         timeout = run.agent.timeout_seconds or settings.AGUI_RUN_TIMEOUT
         self.limit = min(limits.run_seconds or timeout, timeout)
@@ -185,6 +186,7 @@ class Execution:
         except AppendFailed:
             await self._end_refused()
         finally:
+            inboxes.inboxes().close(self.run.pk)
             self.work.charge()
             if self.trace is not None:
                 self.trace.close()
@@ -259,8 +261,9 @@ class Execution:
     async def _pump(self) -> None:
         """Agent → runtime → middleware → intake → writer; nothing after the terminal event."""
         runtime = runtime_for(self.run.agent)
-        lease, pace, ctx = self.lease, self.pace, await self._context()
-        self.ctx = ctx
+        lease, pace, spawn = self.lease, self.pace, self.children.spawn
+        ctx = await context.of_run(self.run, self.input, self.repairs, self.intake, spawn)
+        self.ctx, self.inbox = ctx, ctx.inbox
         accept, replicas, work = self.intake.accept, self.intake.replicas, self.work
         if lease.full:
             await lease.room()  # Free the echo: an input may be megabytes.
@@ -354,11 +357,14 @@ class Execution:
         self._append(self.intake.fail(reason, message))
 
     def _append(self, records: Sequence[Record]) -> None:
-        intake = self.intake
-        if intake.terminal is None and not intake.findings.new:
-            self.lease.append(records)
-        else:
-            self.lease.append(records, self._also())
+        intake, inbox = self.intake, self.inbox
+        also: list[Also] = []
+        if inbox is not None and inbox.read:
+            first = self.lease.head + self.lease.in_flight + 1
+            also += inboxes.noted(self.run.pk, inbox, records, first)
+        if intake.terminal is not None or intake.findings.new:
+            also += self._also()
+        self.lease.append(records, also)
         self._note(records)
 
     def _also(self) -> list[Also]:
@@ -377,20 +383,6 @@ class Execution:
         lines = () if self.ctx is None else tuple(self.ctx.log_lines)
         details = failures.describe(self.run.agent, self.error, lines)
         return partial(failures.store, self.run.pk, self.run.team_id, details)
-
-    async def _context(self) -> RunContext:
-        agent = self.run.agent
-        for action, times in self.repairs.items():
-            self.intake.findings.add(1, healing.RULE, action, times)
-        body = await context.provided(self.run, self.input)
-        return RunContext(
-            body,
-            agent=agent.slug,
-            settings=agent.settings,
-            team=str(self.run.team_id),
-            spawn=self.children.spawn,
-            files=await files.of_run(self.run, body),
-        )
 
 
 def _forget(task: "asyncio.Task[None]") -> None:

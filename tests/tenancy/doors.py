@@ -116,6 +116,7 @@ DJANGO: dict[str, Door] = {
     "runs/<uuid:run_id>/cancel": Door({"POST": FORGED}, "runs/{queued}/cancel"),
     "runs/<uuid:run_id>/again": Door({"POST": FORGED}, "runs/{run}/again"),
     "runs/<uuid:run_id>/continue": Door({"POST": FORGED}, "runs/{run}/continue"),
+    "runs/<uuid:run_id>/say": Door({"POST": FORGED}, "runs/{run}/say"),
     "runs/<uuid:run_id>/change": Door({"GET": RUN_PAGE, "POST": FORGED}, "runs/{run}/change"),
     "runs/<uuid:run_id>/compare": Door({"GET": RUN_PAGE}, "runs/{run}/compare"),
     "runs/<uuid:run_id>/questions": Door({"GET": RUN_PAGE}, "runs/{asking}/questions"),
@@ -133,6 +134,11 @@ DJANGO: dict[str, Door] = {
     "api/v1/runs/<uuid:run_id>": Door({"GET": OBJECT}, "api/v1/runs/{run}"),
     "api/v1/runs/<uuid:run_id>/cancel": Door(
         {"POST": Who(401, 401, 404, 202)}, "api/v1/runs/{queued}/cancel"
+    ),
+    "api/v1/runs/<uuid:run_id>/messages": Door(
+        {"GET": OBJECT, "POST": Who(401, 401, 404, 202)},
+        "api/v1/runs/{queued}/messages",
+        body={"id": "m", "role": "user", "content": "Hm."},
     ),
     "api/v1/runs/<uuid:run_id>/events": Door({"GET": OBJECT}, "api/v1/runs/{run}/events"),
     "api/v1/runs/<uuid:run_id>/comments": Door(
@@ -383,6 +389,9 @@ METHODS: dict[str, tuple[dict[str, Any], Codes]] = {
     "unsubscribe": ({"subscription": "s1"}, Codes("not_found", "not_found")),
     "run.start": ({"input": {**SAME_NAMES}}, Codes("", "run_exists")),
     "run.cancel": ({"run": "{queued}"}, Codes("not_found", "")),
+    "run.say": (
+        {"run": "{queued}", "id": "s", "role": "user", "content": "Hm."}, Codes("not_found", "")
+    ),
     "interrupt.answer": (
         {"interrupt": "{question}", "status": "cancelled"}, Codes("not_found", "")
     ),

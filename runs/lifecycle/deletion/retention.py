@@ -36,6 +36,7 @@ from runs.models import (
     ImportedRun,
     Interrupt,
     Run,
+    RunMessage,
     Thread,
     ThreadHistory,
 )
@@ -182,8 +183,10 @@ def _entomb(team_id: UUID, run_ids: list[UUID]) -> None:
     """Reduce these runs to who started them, when, and how they ended."""
     size = purge.doom(run_ids)
     storing.forget(run_ids)
-    contents: tuple[type[Interrupt | Comment | Feedback | Failure | ImportedRun], ...] = (
-        Interrupt, Comment, Feedback, Failure, ImportedRun,
+    contents: tuple[
+        type[Interrupt | Comment | Feedback | Failure | ImportedRun | RunMessage], ...
+    ] = (
+        Interrupt, Comment, Feedback, Failure, ImportedRun, RunMessage,
     )  # fmt: skip
     for model in contents:
         model.objects.already_found().filter(run__in=run_ids).delete()
