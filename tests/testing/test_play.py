@@ -84,9 +84,9 @@ def test_a_replay_finds_no_difference_and_a_planted_one_at_its_event(
     replayed = testing.replay(file, counting)
     assert replayed.divergence is None
     assert replayed.played.text == replayed.recorded.text
-    monkeypatch.setattr("tests.runtimes.test_testing.WORDS", ["one two ", "three"])
+    monkeypatch.setattr("tests.testing.test_play.WORDS", ["one two ", "three"])
     assert testing.replay(file, counting).divergence is None, "deltas can be cut otherwise"
-    monkeypatch.setattr("tests.runtimes.test_testing.WORDS", ["one ", "too ", "three"])
+    monkeypatch.setattr("tests.testing.test_play.WORDS", ["one ", "too ", "three"])
     divergence = testing.replay(file, counting).divergence
     assert divergence is not None
     planted = replayed.recorded.events[divergence.seq - 1]
