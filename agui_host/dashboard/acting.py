@@ -2,7 +2,7 @@
 
 import json
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -17,7 +17,9 @@ from agui_host.protocol import strict_json
 from agui_host.protocol.errors import HostError, Invalid
 from agui_host.runtimes.models import Agent
 from agui_host.teams.authentication import Principal
-from runs.access import access, again
+from runs.access import access, again, comments
+from runs.api.steering.messages import LONGEST as LONGEST_MESSAGE
+from runs.api.steering.messages import LONGEST_ID
 from runs.lifecycle import lifecycle
 from runs.models import Run
 
@@ -52,6 +54,25 @@ def go_on(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpRespo
         refusal = {"text": text, "problem": error.message}
         return run_page.show(request, principal, run, status=error.status, refusal=refusal)
     return redirect("run", run.pk)
+
+
+@action("run")
+def say(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpResponse:
+    """Send a message to a run that is active, and show the run."""
+    text, name = request.POST.get("message", ""), request.POST.get("id") or str(uuid4())
+    try:
+        if not text.strip() or "\0" in text + name:
+            raise Invalid("Write a message.", details={"path": "message"})
+        if len(text) > LONGEST_MESSAGE or len(name) > LONGEST_ID:
+            raise Invalid("This message is too long.", details={"path": "message"})
+        comments.say(principal, run_id, name, text)
+    except (NotFound, Forbidden):
+        raise
+    except HostError as error:
+        run = access.find(principal, run_id)
+        refusal = {"text": text, "id": name, "problem": error.message}
+        return run_page.show(request, principal, run, status=error.status, refusal=refusal)
+    return redirect("run", run_id)
 
 
 @starts

@@ -1,5 +1,7 @@
 """The page of one run; its events come through the public stream."""
 
+from uuid import uuid4
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -9,7 +11,7 @@ from agui_host.dashboard.inbox import cards
 from agui_host.dashboard.inbox.cards import Card
 from agui_host.dashboard.outline_panel import panel
 from agui_host.teams.authentication import Principal
-from runs.access import access, again
+from runs.access import access, again, comments
 from runs.access.inspect import archives, effects, findings, visits
 from runs.lifecycle import repetition
 from runs.models import ENDED, Level, Run, Status
@@ -36,6 +38,9 @@ def show(
         "may_cancel": access.may(principal, "cancel", run),
         "may_run_again": again.may_run_again(principal, run),
         "may_continue": again.may_continue(principal, run),
+        "may_say": comments.may_say(principal, run),
+        "say_id": uuid4(),
+        "unread": comments.unread(run) if listing.is_active(run) else 0,
         "may_change": again.may_change(principal, run),
         "refusal": refusal,
         "visits": visits.of(principal, run),

@@ -32,6 +32,7 @@ urlpatterns: list[URLPattern] = [
     path("runs/<uuid:run_id>/cancel", acting.cancel, name="run-cancel"),
     path("runs/<uuid:run_id>/again", acting.run_again, name="run-again"),
     path("runs/<uuid:run_id>/continue", acting.go_on, name="run-continue"),
+    path("runs/<uuid:run_id>/say", acting.say, name="run-say"),
     path("runs/<uuid:run_id>/change", acting.change, name="run-change"),
     path("runs/<uuid:run_id>/compare", comparing.compare, name="run-compare"),
     path("runs/<uuid:run_id>/questions", questions.of_run, name="run-questions"),

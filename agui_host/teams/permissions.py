@@ -34,8 +34,8 @@ ACTIONS: Mapping[str, Action] = {
         EVERYONE, Scope.READ, Scope.RUN,
     ),
     "run": _action(
-        "start a run, including a run that answers with `resume`, and upload "
-        "[files](howto-files.md) for it",
+        "start a run, including a run that answers with `resume`, upload "
+        "[files](howto-files.md) for it, and send [messages](howto-steer.md) to a run",
         WORKING, Scope.RUN,
     ),
     "answer": _action(

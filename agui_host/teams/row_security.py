@@ -39,6 +39,8 @@ WRITES = {
     # How much a run has stored.
     "runs_effect": "select (run_id, team_id, bytes)",
     "runs_feedentry": "select, insert",
+    # That the agent has read a message: with the event that shows it to readers.
+    "runs_runmessage": "select, update (seen_seq, seen_at)",
     # Who wants to be called about the end of a run, by the triggers of runs/models/webhook.py.
     "runs_webhook": "select (id, team_id, events, agents, enabled, creator, task, thread_id)",
     "runs_webhookdelivery": "insert",

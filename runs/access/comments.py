@@ -1,4 +1,4 @@
-"""Comments, mentions and thumbs: what people say about a run, through the API or a link."""
+"""What people say about a run, through the API or a link, and to a run while it is active."""
 
 import re
 from uuid import UUID
@@ -7,17 +7,22 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 
+from agui_host.backends import work
 from agui_host.errors import Forbidden, NotFound
 from agui_host.protocol.errors import Invalid
 from agui_host.teams import audit
 from agui_host.teams.actors import Actor, actor
 from agui_host.teams.authentication import Principal
+from agui_host.teams.limits import refuse_work
 from agui_host.teams.models import Membership
 from runs.access import access
-from runs.models import Comment, Feedback, Mention, Thumb
+from runs.lifecycle.steering import messages
+from runs.models import ENDED, Comment, Feedback, Mention, Run, RunMessage, Thumb
 
 NAMED = re.compile(r"(?<![\w.@+-])@([\w.@+-]{1,150})")
 MOST_MENTIONS = 20
+COST_OF_MESSAGE = 1000
+"""Units of work: a message to a run costs a commit, and a query of each worker."""
 
 
 def listed(principal: Principal, run_id: UUID) -> QuerySet[Comment]:
@@ -80,6 +85,35 @@ def rate(principal: Principal, run_id: UUID, thumb: Thumb, text: str) -> Feedbac
 def ratings(principal: Principal, run_id: UUID) -> QuerySet[Feedback]:
     """People's ratings of a run."""
     return access.find(principal, run_id).feedback.order_by("pk")
+
+
+def say(principal: Principal, run_id: UUID, message_id: str, content: str) -> int:
+    """Send a message to an active run, with the rights of a start; the message's number.
+
+    Raises NotFound, Forbidden, LimitReached, and as ``messages.send``.
+    """
+    run = access.find(principal, run_id, "run")
+    if not access.sees_thread(principal, run):
+        raise Forbidden("You can see only a part of this thread, so you cannot continue it.")
+    refuse_work(run.team_id)
+    work.charge(run.team_id, "parse", COST_OF_MESSAGE + work.of_json(content))
+    return messages.send(run, message_id, content, actor(principal))
+
+
+def may_say(principal: Principal, run: Run) -> bool:
+    """Whether a page offers a form for messages to this run."""
+    is_open = run.status not in ENDED and access.sees_thread(principal, run)
+    return is_open and access.may(principal, "run", run)
+
+
+def unread(run: Run) -> int:
+    """How many messages to a run its agent has not read; the caller has found the run."""
+    return run.messages.filter(seen_seq=None).count()
+
+
+def said(principal: Principal, run_id: UUID) -> QuerySet[RunMessage]:
+    """The messages that were sent to a run, in the order of their numbers."""
+    return access.find(principal, run_id).messages.order_by("seq")
 
 
 def author(principal: Principal) -> Actor:

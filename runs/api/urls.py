@@ -11,6 +11,7 @@ from runs.api import (
     threads,
     tickets,
 )
+from runs.api.steering import messages
 
 urlpatterns = [
     path("agents", agents.AgentList.as_view(), name="api-agents"),
@@ -20,6 +21,7 @@ urlpatterns = [
     path("runs/<uuid:run_id>/cancel", runs.RunCancel.as_view(), name="api-run-cancel"),
     path("runs/<uuid:run_id>/context", runs.RunContext.as_view(), name="api-run-context"),
     path("runs/<uuid:run_id>/events", runs.RunEvents.as_view(), name="api-run-events"),
+    path("runs/<uuid:run_id>/messages", messages.RunMessages.as_view(), name="api-run-messages"),
     path("runs/<uuid:run_id>/comments", comments.Comments.as_view(), name="api-comments"),
     path(
         "runs/<uuid:run_id>/comments/<uuid:comment_id>",

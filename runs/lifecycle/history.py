@@ -5,7 +5,7 @@ when it is needed (a claim, a hydration), not while events are appended.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -92,14 +92,20 @@ def feed(fold: Fold, run_id: UUID) -> None:
         fold.feed(json.loads(payload))
 
 
-def prepare(run: Run, fold: Fold) -> Prepared:
-    """Join a claimed run's input to its thread; a regenerate is stored at once."""
+def prepare(run: Run, fold: Fold, carried: Iterable[Wire] = ()) -> Prepared:
+    """Join a claimed run's input to its thread; a regenerate is stored at once.
+
+    ``carried``: messages that were sent to earlier runs and that no agent has read. They come
+    before the input's own, unless the thread or the input has them already.
+    """
     body = json.loads(run.input)
     stored = fold.messages
     keep = _number_to_keep(run, stored, body)
     merged = merge(stored, body["messages"], keep, edited(body))
     if merged.superseded:
         rewrite(run.thread_id, fold, merged.messages[: len(merged.messages) - len(merged.fresh)])
+    if carried:
+        merged = _with_carried(merged, carried)
     state = body["state"] if body["state"] not in (None, {}) else fold.state
     visible = [message for message in merged.messages if message["role"] != "activity"]
     healed = healing.Healed(visible, {})
@@ -111,6 +117,14 @@ def prepare(run: Run, fold: Fold) -> Prepared:
         history=[*stored, *merged.fresh],
         repairs=healed.repairs,
     )
+
+
+def _with_carried(merged: Merged, carried: Iterable[Wire]) -> Merged:
+    names = {message["id"] for message in merged.messages}
+    unread = [message for message in carried if message["id"] not in names]
+    stored = merged.messages[: len(merged.messages) - len(merged.fresh)]
+    fresh = [*unread, *merged.fresh]
+    return Merged([*stored, *fresh], fresh, merged.superseded)
 
 
 def rewrite(thread_id: UUID, fold: Fold, messages: list[Wire]) -> None:

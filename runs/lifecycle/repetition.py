@@ -29,6 +29,7 @@ from agui_host.teams.limits import LimitReached
 from runs.lifecycle import admission, ending, lifecycle, resume, thread_lock
 from runs.lifecycle.recovery import handing
 from runs.lifecycle.statements import new_run
+from runs.lifecycle.steering import messages
 from runs.models import WORKER_GONE, Run, Status
 
 log = structlog.get_logger(__name__)
@@ -132,6 +133,7 @@ def repeat(run_id: UUID, ends: Callable[[UUID], bool] = lambda _: True) -> Run |
         if not started.created:
             transaction.set_rollback(True)
             return None
+        messages.send_again(run, started.run)
         admission.look_again(run.team_id)
     log.warning("run.repeated", run=str(started.run.pk), lost=str(run_id))
     return started.run

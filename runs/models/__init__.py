@@ -1,6 +1,6 @@
 """The tables of threads and runs, one module for each thing; import them from here."""
 
-from runs.models.comment import Comment, Feedback, Mention, Thumb
+from runs.models.comment import Comment, Feedback, Mention, RunMessage, Thumb
 from runs.models.failure import Failure
 from runs.models.feed import FeedEntry
 from runs.models.file import File, FileReference
@@ -76,6 +76,7 @@ __all__ = [
     "Reason",
     "Recovery",
     "Run",
+    "RunMessage",
     "RunWords",
     "SavedView",
     "Schedule",

@@ -1,4 +1,4 @@
-"""Comments on runs: comments at a place in the log, mentions, and ratings."""
+"""What people say about a run (comments, mentions, ratings), and to one that has not ended."""
 
 from django.conf import settings
 from django.db import models
@@ -88,3 +88,42 @@ class Feedback(TeamOwned):
 
     def __str__(self) -> str:
         return f"{self.thumb} by {self.author}"
+
+
+class RunMessage(TeamOwned):
+    """A message that a person sent to a run while it was active (docs/howto-steer.md).
+
+    ``seq`` numbers the messages of a run from 1, in the order of their commits. ``seen_seq`` is the
+    event with which the agent read it, set in the transaction that stores this event.
+    ``carried_by`` is the later run whose input brings a message that was never read.
+    """
+
+    id = models.UUIDField(primary_key=True, default=clock.new_id, editable=False)
+    run = models.ForeignKey("runs.Run", on_delete=models.CASCADE, related_name="messages")
+    seq = models.PositiveIntegerField()
+    message_id = models.TextField()
+    content = models.TextField()
+    author = models.CharField(max_length=200, help_text="The label of a person or a key.")
+    writer = models.CharField(max_length=LONGEST)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    seen_seq = models.PositiveIntegerField(null=True)
+    seen_at = models.DateTimeField(null=True)
+    carried_by = models.ForeignKey(
+        "runs.Run", on_delete=models.SET_NULL, null=True, related_name="carried_messages"
+    )
+
+    class Meta:
+        ordering = ["run", "seq"]
+        constraints = [
+            models.UniqueConstraint(fields=["run", "seq"], name="run_message_number_once"),
+            models.UniqueConstraint(fields=["run", "message_id"], name="run_message_id_once"),
+            models.CheckConstraint(condition=~Q(content=""), name="run_message_not_empty"),
+        ]
+        indexes = [
+            models.Index(
+                fields=["run", "seq"], condition=Q(seen_seq=None), name="run_message_unread"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"message {self.seq} to {self.run_id}"

@@ -42,6 +42,7 @@ from runs.lifecycle.recovery.continuing import Continued
 from runs.lifecycle.statuses import log_end
 from runs.lifecycle.usage import team_prices
 from runs.worker import failures, traces
+from runs.worker.agent import inboxes
 from runs.worker.budgets.watch import Spent, Watch
 from runs.worker.children import Children
 from runs.worker.continuing import contexts, leaving
@@ -136,8 +137,7 @@ class Execution:
     def __init__(
         self, claimed: Claimed, writer: JournalWriter, traceparent: str | None = None
     ) -> None:
-        self.claimed, self.run = claimed, claimed.run
-        run = claimed.run
+        self.claimed, self.run = claimed, (run := claimed.run)
         self.writer = writer
         self.lease: Lease = writer.open(claimed.claim)
         self.children = Children(run, lambda claim: execute_claim(claim, writer, self._why))
@@ -193,6 +193,7 @@ class Execution:
         except AppendFailed:
             await self._end_refused()
         finally:
+            inboxes.inboxes().close(self.run.pk)
             self.work.charge()
             if self.trace is not None:
                 self.trace.close()
@@ -272,9 +273,13 @@ class Execution:
 
     async def _pump(self) -> None:
         """Agent → runtime → middleware → intake → writer; nothing after the terminal event."""
-        lease, pace, ctx = self.lease, self.pace, await self._context()
+        lease, pace, intake = self.lease, self.pace, self.intake
+        self.prices = await team_prices.loaded(self.run.team_id)
+        for action, times in self.repairs.items():
+            intake.findings.add(1, healing.RULE, action, times)
+        ctx = await contexts.make(self.claimed, self.input, self.children.spawn, lease)
         self.ctx, self.spent = ctx, ctx.spent
-        accept, replicas, work = self.intake.accept, self.intake.replicas, self.work
+        accept, replicas, work = intake.accept, intake.replicas, self.work
         if lease.full:
             await lease.room()  # Free the echo: an input may be megabytes.
         stream = await self.watch.stream(runtime_for(self.run.agent).run(ctx), ctx)
@@ -368,11 +373,11 @@ class Execution:
         self._append(self.intake.fail(reason, message, **self.spent()))
 
     def _append(self, records: Sequence[Record]) -> None:
-        intake = self.intake
-        if intake.terminal is None and not intake.findings.new:
-            self.lease.append(records)
-        else:
-            self.lease.append(records, self._also())
+        intake, first = self.intake, self.lease.head + self.lease.in_flight + 1
+        also = inboxes.noted(self.run.pk, self.ctx and self.ctx.inbox, records, first)
+        if intake.terminal is not None or intake.findings.new:
+            also += self._also()
+        self.lease.append(records, also)
         self._note(records)
 
     def _also(self) -> list[Also]:
@@ -387,12 +392,6 @@ class Execution:
                 lines = () if self.ctx is None else tuple(self.ctx.log_lines)
                 also.append(failures.storing(self.run, self.error, lines))
         return also
-
-    async def _context(self) -> RunContext:
-        for action, times in self.repairs.items():
-            self.intake.findings.add(1, healing.RULE, action, times)
-        self.prices = await team_prices.loaded(self.run.team_id)
-        return await contexts.make(self.claimed, self.input, self.children.spawn, self.lease)
 
 
 def _forget(task: "asyncio.Task[None]") -> None:

@@ -19,6 +19,7 @@ from events.hub import hub
 from events.writer import JournalWriter
 from runs.lifecycle import admission, jobs
 from runs.worker import reaper, tasks
+from runs.worker.agent.inboxes import inboxes
 from runs.worker.deliveries import Deliverer
 from runs.worker.resilience import PatientConnector, PatientWorker
 from runs.worker.scheduler import Scheduler
@@ -67,6 +68,7 @@ async def work(watchdog: Watchdog, queues: Sequence[str]) -> None:
             scheduling.cancel()
             watching.cancel()
             comparing.cancel()
+            await inboxes().stop()
             await hub().close()  # Parents read their children through it.
             writer.close()
 

@@ -121,6 +121,7 @@ DJANGO: dict[str, Door] = {
     "runs/<uuid:run_id>/cancel": Door(FORM, "runs/{queued}/cancel"),
     "runs/<uuid:run_id>/again": Door(FORM, "runs/{run}/again"),
     "runs/<uuid:run_id>/continue": Door(FORM, "runs/{run}/continue"),
+    "runs/<uuid:run_id>/say": Door(FORM, "runs/{run}/say"),
     "runs/<uuid:run_id>/change": Door({"GET": RUN_PAGE, "POST": FORGED}, "runs/{run}/change"),
     "runs/<uuid:run_id>/compare": Door({"GET": RUN_PAGE}, "runs/{run}/compare"),
     "runs/<uuid:run_id>/questions": Door({"GET": RUN_PAGE}, "runs/{asking}/questions"),
@@ -138,6 +139,11 @@ DJANGO: dict[str, Door] = {
     "api/v1/runs/<uuid:run_id>": Door({"GET": OBJECT}, "api/v1/runs/{run}"),
     "api/v1/runs/<uuid:run_id>/cancel": Door(
         {"POST": Who(401, 401, 404, 202)}, "api/v1/runs/{queued}/cancel"
+    ),
+    "api/v1/runs/<uuid:run_id>/messages": Door(
+        {"GET": OBJECT, "POST": Who(401, 401, 404, 202)},
+        "api/v1/runs/{queued}/messages",
+        body={"id": "m", "role": "user", "content": "Hm."},
     ),
     "api/v1/runs/<uuid:run_id>/events": Door({"GET": OBJECT}, "api/v1/runs/{run}/events"),
     "api/v1/runs/<uuid:run_id>/comments": Door(
@@ -391,6 +397,9 @@ METHODS: dict[str, tuple[dict[str, Any], Codes]] = {
     "unsubscribe": ({"subscription": "s1"}, Codes("not_found", "not_found")),
     "run.start": ({"input": {**SAME_NAMES}}, Codes("", "run_exists")),
     "run.cancel": ({"run": "{queued}"}, Codes("not_found", "")),
+    "run.say": (
+        {"run": "{queued}", "id": "s", "role": "user", "content": "Hm."}, Codes("not_found", "")
+    ),
     "interrupt.answer": (
         {"interrupt": "{question}", "status": "cancelled"}, Codes("not_found", "")
     ),

@@ -153,6 +153,7 @@ READERS: dict[str, dict[str, Reader]] = {
     f"{API}/context": {"context": Reader(get("/api/v1/runs/{run}/context"))},
     f"{API}/findings": {"findings": Reader(get("/api/v1/runs/{run}/findings"))},
     f"{API}/failure": {"failure": Reader(get("/api/v1/runs/{run}/failure"))},
+    f"{API}/messages": {"messages": Reader(get("/api/v1/runs/{run}/messages"))},
     f"{API}/comments": {"comments": Reader(get("/api/v1/runs/{run}/comments"))},
     "ws/runs/<uuid:run_id>/": {
         "socket": Reader(socket("/ws/runs/{run}/"), ALL_OF_IT, secret=True),
@@ -293,7 +294,8 @@ ACTS = {
     f"{API}/cancel", f"{API}/comments/<uuid:comment_id>", f"{API}/feedback", "api/v1/runs/import",
     "api/v1/threads/<uuid:key>", "api/v1/schedules/<uuid:schedule_id>/run",
     TALK, f"{TALK}/send", f"{TALK}/regenerate", f"{TALK}/comment", f"{TALK}/change",
-    f"{RUN}/again", f"{RUN}/cancel", f"{RUN}/change", f"{RUN}/continue", "runs/import", "runs/act",
+    f"{RUN}/again", f"{RUN}/cancel", f"{RUN}/change", f"{RUN}/continue", f"{RUN}/say",
+    "runs/import", "runs/act",
     "runs", RUN, "runs/views", "runs/views/<uuid:view_id>/remove",
     "runs/views/<uuid:view_id>/rename", "team/schedules/<uuid:schedule_id>/run",
     "team/shared/", "team/shared/<uuid:grant_id>/revoke",

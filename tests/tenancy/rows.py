@@ -37,6 +37,7 @@ from runs.models import (
     ModelPrice,
     Recovery,
     Run,
+    RunMessage,
     RunWords,
     SavedView,
     Schedule,
@@ -87,6 +88,9 @@ def fill(team: Team, user: User) -> Run:
         team=team, thread=run.thread, run=run, interrupt_id="i", reason="r", question="{}"
     )
     Grant.objects.create(team=team, run=run, token_hash=f"hash-{team.pk}", created_by="x")
+    RunMessage.objects.create(
+        team=team, run=run, seq=1, message_id="m", content="hm", author="x", writer="x"
+    )
     comment = Comment.objects.create(team=team, run=run, text="hm", author="x")
     Mention.objects.create(team=team, comment=comment, user=user)
     Feedback.objects.create(team=team, run=run, author="x", writer="x", thumb=Thumb.UP)

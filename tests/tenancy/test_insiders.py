@@ -33,6 +33,7 @@ NEEDS: dict[str, dict[str, str]] = {
     "api/v1/runs/<uuid:run_id>/outline": READ,
     "api/v1/runs/<uuid:run_id>/state": READ,
     "api/v1/runs/<uuid:run_id>/state/history": READ,
+    "api/v1/runs/<uuid:run_id>/messages": {**READ, "POST": "run"},
     "api/v1/runs/<uuid:run_id>/comments": {**READ, "POST": "comment"},
     "api/v1/runs/<uuid:run_id>/comments/<uuid:comment_id>": {"DELETE": "delete"},
     "api/v1/runs/<uuid:run_id>/feedback": {**READ, "PUT": "comment"},
@@ -177,6 +178,7 @@ async def test_sockets(house: House, cast: Cast, bell: None, route: str) -> None
 REQUESTS = {
     "run.start": "run",
     "run.cancel": "cancel_others",
+    "run.say": "run",
     "interrupt.answer": "answer",
     "run.subscribe": "view",
     "team.subscribe": "view",

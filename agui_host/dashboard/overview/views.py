@@ -56,7 +56,7 @@ def spending(request: HttpRequest, principal: Principal) -> HttpResponse:
     return render(request, "overview/usage.html", context)
 
 
-@action
+@action("usage")
 def set_prices(request: HttpRequest, principal: Principal) -> HttpResponse:
     """Replace the team's prices by the lines of the form."""
     text = request.POST.get("prices", "")

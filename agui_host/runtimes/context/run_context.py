@@ -11,6 +11,7 @@ import structlog
 from agui_host.protocol.errors import RunErrorCode, RunFailed
 from agui_host.runtimes.context.effects import Effects
 from agui_host.runtimes.context.files import RunFile, find
+from agui_host.runtimes.context.inbox import Inbox
 from agui_host.runtimes.context.log_lines import LINES, Line, LogLines
 from agui_host.runtimes.context.outbox import Outbox, frozen
 from agui_host.runtimes.context.recovering import Recovering
@@ -85,6 +86,7 @@ class RunContext(Recovering):
         self.files = list(files)
         self.result: Any = None
         self.outbox = Outbox()
+        self.inbox = Inbox(self.outbox)
         self.log_lines: deque[Line] = deque(maxlen=LINES)
         self._interrupts: list[dict[str, Any]] = []
         self._usage: dict[tuple[str | None, str | None], dict[str, Any]] = {}

@@ -17,10 +17,11 @@ from agui_host.web.host_socket.subscriptions import (
     Subscription,
     ThreadSubscription,
 )
-from runs.access import access, cursors, feed, following, sight, start
+from runs.access import access, comments, cursors, feed, following, sight, start
 from runs.access.following import Place
 from runs.api.interrupts import answered
 from runs.api.serializers import RunSerializer
+from runs.api.steering.messages import SaySerializer
 from runs.lifecycle import lifecycle
 from runs.models import Run
 
@@ -92,6 +93,18 @@ def _cancel(room: Room, run_id: UUID) -> dict[str, Any]:
     principal = room.standing()
     lifecycle.cancel(access.find(principal, run_id, "cancel"), principal)
     return _rendered(access.find(principal, run_id))
+
+
+async def say(room: Room, params: Params) -> Reply:
+    """``run.say {run, id, role, content}``."""
+    run_id = read.uuid(params, "run")
+    message = {name: value for name, value in params.items() if name != "run"}
+    return Reply({"seq": await db(_say, room, run_id, message)})
+
+
+def _say(room: Room, run_id: UUID, message: dict[str, Any]) -> int:
+    data = SaySerializer.read_data(message)
+    return comments.say(room.standing(), run_id, data["id"], data["content"])
 
 
 async def answer_interrupt(room: Room, params: Params) -> Reply:
@@ -197,6 +210,7 @@ METHODS = {
         frozenset({"agent", "input", "on_busy", "idempotency_key", "subscribe", "window"}),
     ),
     "run.cancel": Method(cancel_run, WRITE, frozenset({"run"})),
+    "run.say": Method(say, WRITE, frozenset({"run", "id", "role", "content"})),
     "interrupt.answer": Method(
         answer_interrupt, START, frozenset({"interrupt", "status", "payload", "metadata"})
     ),

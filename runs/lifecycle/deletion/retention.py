@@ -38,12 +38,13 @@ from runs.models import (
     Interrupt,
     Recovery,
     Run,
+    RunMessage,
     Thread,
     ThreadHistory,
 )
 
 log = structlog.get_logger(__name__)
-Content = Interrupt | Comment | Feedback | Failure | ImportedRun | Effect | Recovery
+Content = Interrupt | Comment | Feedback | Failure | ImportedRun | Effect | Recovery | RunMessage
 
 REST = 2.0
 """Seconds of rest for each second of sweeping."""
@@ -186,7 +187,7 @@ def _entomb(team_id: UUID, run_ids: list[UUID]) -> None:
     size = purge.doom(run_ids)
     storing.forget(run_ids)
     contents: tuple[type[Content], ...] = (
-        Interrupt, Comment, Feedback, Failure, ImportedRun, Effect, Recovery,
+        Interrupt, Comment, Feedback, Failure, ImportedRun, Effect, Recovery, RunMessage,
     )  # fmt: skip
     for model in contents:
         model.objects.already_found().filter(run__in=run_ids).delete()

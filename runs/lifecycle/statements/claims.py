@@ -25,6 +25,7 @@ from runs.lifecycle.history import Prepared
 from runs.lifecycle.ingest import intakes
 from runs.lifecycle.statements import known_rows
 from runs.lifecycle.statuses import leading_to
+from runs.lifecycle.steering import messages
 from runs.models import Run, Status, Thread
 
 CLAIM = f"""
@@ -206,7 +207,9 @@ def _begin(taken: Taken, records: Sequence[Record]) -> Taken:
 
 
 def _start_of(run: Run, past: Fold, begins: bool) -> Beginning:
-    prepared, limits = history.prepare(run, past), limits_of(run.team)
+    # Only an earlier run of the thread can have left messages unread; a first run asks nothing.
+    carried = messages.carry(run) if vars(run).get("has_others") else ()
+    prepared, limits = history.prepare(run, past, carried), limits_of(run.team)
     if not begins:
         return Beginning(prepared, limits, None, [])
     intake = intakes.new(Intake, run, limits, prepared.echo, prepared.history)

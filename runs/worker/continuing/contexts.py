@@ -12,12 +12,13 @@ from runs.lifecycle.lifecycle import Claimed
 from runs.lifecycle.recovery.continuing import Continued
 from runs.lifecycle.recovery.effects import Attempt
 from runs.worker import files
+from runs.worker.agent.inboxes import inboxes
 from runs.worker.continuing.store import RunEffects
 from runs.worker.continuing.versions import version_of
 
 
 async def make(claimed: Claimed, input: dict[str, Any], spawn: Spawn, lease: Lease) -> RunContext:
-    """The context of a claimed run, for its agent."""
+    """The context of a claimed run; its inbox is open until ``inboxes().close``."""
     run, agent = claimed.run, claimed.run.agent
     body = await context.provided(run, input)
     number = claimed.number if isinstance(claimed, Continued) else 1
@@ -47,6 +48,7 @@ async def make(claimed: Claimed, input: dict[str, Any], spawn: Spawn, lease: Lea
         of_input = {message.get("id") for message in ctx.messages}
         messages = [each for each in claimed.so_far.messages if each.get("id") not in of_input]
         ctx.so_far = so_far.of_messages(messages, claimed.so_far.state, claimed.cut)
+    inboxes().open(run.pk, ctx.inbox)
     return ctx
 
 

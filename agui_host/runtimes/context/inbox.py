@@ -1,0 +1,129 @@
+"""``ctx.inbox``: what people say to a run while its agent works (docs/howto-steer.md).
+
+The agent takes a message out, and with that the message becomes three events of the log, in the
+order of the agent's own: so readers see where it was read, and the thread has it once.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Any
+
+from agui_host.runtimes.context.outbox import Outbox
+
+
+class InboxMessage(dict[str, Any]):
+    """A message of a person in wire form: ``{"id", "role": "user", "content"}``.
+
+    ``seq`` is its number in its run, from 1; ``author`` the label of who sent it.
+    """
+
+    def __init__(self, id: str, content: str, seq: int, author: str = "") -> None:
+        super().__init__(id=id, role="user", content=content)
+        self.seq = seq
+        self.author = author
+
+    @property
+    def id(self) -> str:
+        """The id that its sender gave it."""
+        return str(self["id"])
+
+    @property
+    def content(self) -> str:
+        """Its text."""
+        return str(self["content"])
+
+
+class Inbox:
+    """The unread messages of one run; only ``poll`` is thread-safe.
+
+    The host calls ``deliver`` and ``close``. ``read`` holds the messages that the agent has taken
+    and whose events are not stored yet.
+    """
+
+    __slots__ = (
+        "_closed",
+        "_outbox",
+        "_unread",
+        "_waiters",
+        "is_hungry",
+        "look",
+        "position",
+        "read",
+    )
+
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+        self._unread: deque[InboxMessage] = deque()
+        self._waiters: set[asyncio.Future[None]] = set()
+        self._closed = False
+        self.position = 0
+        self.is_hungry = True
+        """Whether the host may have messages that it has not delivered."""
+        self.read: list[InboxMessage] = []
+        self.look: Callable[[], object] | None = None
+        """Called when the agent asks for a message and finds none."""
+
+    # --- the agent's side
+
+    def poll(self) -> InboxMessage | None:
+        """The oldest unread message, or None, at once; also for agents that are plain functions."""
+        try:
+            message = self._unread.popleft()
+        except IndexError:
+            if self.look is not None:
+                self.look()
+            return None
+        self._take(message)
+        return message
+
+    def __aiter__(self) -> AsyncIterator[InboxMessage]:
+        return self
+
+    async def __anext__(self) -> InboxMessage:
+        await self._outbox.room()
+        while (message := self.poll()) is None:
+            if self._closed:
+                raise StopAsyncIteration
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiters.add(waiter)
+            try:
+                await waiter
+            finally:
+                self._waiters.discard(waiter)
+        return message
+
+    def _take(self, message: InboxMessage) -> None:
+        # Listed first: the host looks for it among the events that it stores.
+        self.read.append(message)
+        name = {"messageId": message.id}
+        # ``write`` ends a message of yielded text, so the agent's next words are a new one.
+        self._outbox.write({"type": "TEXT_MESSAGE_START", **name, "role": "user"})
+        self._outbox.put({"type": "TEXT_MESSAGE_CONTENT", **name, "delta": message.content})
+        self._outbox.put({"type": "TEXT_MESSAGE_END", **name})
+
+    # --- the host's side
+
+    @property
+    def waiting(self) -> int:
+        """How many messages wait for the agent."""
+        return len(self._unread)
+
+    def deliver(self, messages: Iterable[InboxMessage]) -> None:
+        """Add messages after ``position``, in the order of their numbers."""
+        for message in messages:
+            if message.seq > self.position:
+                self.position = message.seq
+                self._unread.append(message)
+        if self._unread:
+            self._wake()
+
+    def close(self) -> None:
+        """End the iteration of an agent's task that is left over."""
+        self._closed = True
+        self._wake()
+
+    def _wake(self) -> None:
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)

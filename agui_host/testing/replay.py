@@ -1,0 +1,112 @@
+"""Plays the agent of an archive again, and finds the first event in which both logs differ."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agui_host.testing.play import SECONDS, Played, Wire, run
+
+NAMES = frozenset({
+    "messageId", "toolCallId", "parentMessageId", "interruptId", "id", "threadId", "runId",
+})  # fmt: skip
+"""Members whose values an agent makes up: a comparison numbers them as they come."""
+VOLATILE = frozenset({"timestamp", "rawEvent", "usage"})
+DELTAS = frozenset({"TEXT_MESSAGE_CONTENT", "TOOL_CALL_ARGS", "REASONING_MESSAGE_CONTENT"})
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """The first difference of two logs: ``seq`` is the recorded event's, ``cause`` in words."""
+
+    seq: int
+    cause: str
+
+    def __str__(self) -> str:
+        return f"event {self.seq}: {self.cause}"
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """A replay: the ``recorded`` log, the log ``played`` now, and where they differ first."""
+
+    recorded: Played
+    played: Played
+    divergence: Divergence | None
+
+
+def replay(archive: str | Path, agent: Any = None, *, seconds: float = SECONDS) -> Replayed:
+    """Play the agent of an archive (``?format=archive``) on the archive's input, and compare.
+
+    ``agent`` is played in place of the archive's. What people said to the run while it worked is in
+    ``ctx.inbox`` from the start. Raises ValueError for a file that is no archive.
+    """
+    lines = Path(archive).read_text(encoding="utf-8").splitlines()
+    opening = json.loads(lines[0]) if lines else {}
+    if not isinstance(opening, dict) or opening.get("archive") != 1:
+        raise ValueError(f"{archive} is not the archive of a run; export one with ?format=archive")
+    recorded = Played([json.loads(line) for line in lines[1:] if not line.startswith('{"seal":')])
+    body = {**json.loads(opening["input"]), "threadId": opening["thread"], "runId": opening["run"]}
+    played = run(agent or opening["agent"], body, inbox=_said(recorded), seconds=seconds)
+    return Replayed(recorded, played, compare(recorded.events, played.events))
+
+
+def compare(recorded: Sequence[Wire], played: Sequence[Wire]) -> Divergence | None:
+    """The first event in which two logs differ, by more than ids, times and the size of deltas."""
+    left, right = list(_plain(recorded)), list(_plain(played))
+    for (seq, old), (_, new) in zip(left, right, strict=False):
+        if old["type"] != new["type"]:
+            return Divergence(seq, f"{old['type']} was recorded, {new['type']} was played")
+        for name in sorted(old.keys() | new.keys()):
+            if old.get(name) != new.get(name):
+                was, came = (_short(event.get(name)) for event in (old, new))
+                return Divergence(seq, f"{name} of {old['type']} was {was}, now it is {came}")
+    if len(left) > len(right):
+        seq, old = left[len(right)]
+        return Divergence(seq, f"{old['type']} was recorded, nothing more was played")
+    if len(right) > len(left):
+        more = right[len(left)][1]["type"]
+        return Divergence(len(recorded) + 1, f"{more} was played after the recorded end")
+    return None
+
+
+def _said(recorded: Played) -> list[Mapping[str, str]]:
+    """What people said to the run: user messages that its log itself has."""
+    users = {e["messageId"] for e in recorded.events if e.get("role") == "user"}
+    return [m for m in recorded.messages if m["id"] in users]
+
+
+def _plain(events: Iterable[Wire]) -> Iterable[tuple[int, Wire]]:
+    """Each event with its number, without volatile members; deltas of one part are one event."""
+    names: dict[str, str] = {}
+    held: tuple[int, Wire] | None = None
+    for seq, event in enumerate(events, 1):
+        plain: Wire = {
+            name: _renamed(value, names) if name in NAMES else value
+            for name, value in event.items()
+            if name not in VOLATILE and not (name == "input" and event["type"] == "RUN_STARTED")
+        }
+        part = plain.get("messageId") or plain.get("toolCallId")
+        if held is not None:
+            same = held[1].get("messageId") or held[1].get("toolCallId")
+            if held[1]["type"] == plain["type"] and same == part:
+                held[1]["delta"] += plain["delta"]
+                continue
+            yield held
+            held = None
+        if plain["type"] in DELTAS:
+            held = seq, plain
+        else:
+            yield seq, plain
+    if held is not None:
+        yield held
+
+
+def _renamed(value: Any, names: dict[str, str]) -> Any:
+    return names.setdefault(value, f"#{len(names)}") if isinstance(value, str) else value
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 200 else f"{text[:200]}…"

@@ -1,0 +1,1 @@
+"""Messages to runs that are active."""

@@ -1,0 +1,175 @@
+"""Messages that people send to active runs: stored, delivered, read or carried to the next run."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import Max, Q
+
+from agui_host.backends import bell
+from agui_host.errors import Conflict
+from agui_host.protocol.encoding import Record
+from agui_host.teams.actors import Actor
+from agui_host.teams.limits import LimitReached
+from events.journal import Purged
+from events.writer.lease import Also
+from runs.models import ENDED, Run, RunMessage
+
+TOPIC = "run.messages"
+"""The topic of the bell at which workers look for messages to their runs."""
+MOST_UNREAD = 1000
+"""Messages to one run that its agent has not read."""
+BATCH = 500
+UNREAD = """
+select m.run_id, m.seq, m.message_id, m.content, m.author
+  from unnest(%s::uuid[], %s::int4[]) as open(run, position)
+ cross join lateral (
+    select run_id, seq, message_id, content, author from runs_runmessage
+     where run_id = open.run and seq > open.position and seen_seq is null
+     order by seq limit %s) m
+ order by m.run_id, m.seq
+"""
+SEEN = """
+update runs_runmessage set seen_seq = seen.at, seen_at = now()
+  from unnest(%s::int4[], %s::int4[]) as seen(number, at)
+ where run_id = %s and seq = seen.number and seen_seq is null
+"""
+
+
+class RunEnded(Conflict):
+    """This run has ended; start another run in its thread instead."""
+
+    code = "run_ended"
+
+
+class MessageDiffers(Conflict):
+    """The run has another message with this id; give each message its own id."""
+
+    code = "message_differs"
+
+
+class Unread(NamedTuple):
+    """A message that an agent has not read."""
+
+    run: UUID
+    seq: int
+    id: str
+    content: str
+    author: str
+
+
+def send(run: Run, message_id: str, content: str, sender: Actor) -> int:
+    """Store a message to an active run; its number. The same message again has the same number.
+
+    Raises RunEnded, Purged, MessageDiffers, LimitReached.
+    """
+    with transaction.atomic():
+        # The lock gives the numbers the order of the commits, and the run cannot end before ours.
+        rows = Run.objects.already_found().select_for_update(no_key=True, of=("self",))
+        current = rows.only("status", "purged_at").get(pk=run.pk)
+        stored = RunMessage.objects.filter(run=run)
+        if (earlier := stored.filter(message_id=message_id).first()) is not None:
+            if earlier.content != content:
+                raise MessageDiffers
+            return earlier.seq
+        if current.purged_at is not None:
+            raise Purged
+        if current.status in ENDED:
+            raise RunEnded
+        if stored.filter(seen_seq=None).count() >= MOST_UNREAD:
+            raise LimitReached.of("unread_messages", MOST_UNREAD, after=1)
+        seq: int = (stored.aggregate(last=Max("seq"))["last"] or 0) + 1
+        RunMessage.objects.create(
+            team_id=run.team_id,
+            run=run,
+            seq=seq,
+            message_id=message_id,
+            content=content,
+            author=sender.label,
+            writer=sender.actor_id,
+        )
+        transaction.on_commit(_ring)
+    return seq
+
+
+def _ring() -> None:
+    bell.ring_now([(TOPIC, {"type": "topic", "topic": TOPIC})])
+
+
+def unread(positions: Mapping[UUID, int]) -> list[Unread]:
+    """Unread messages after these positions, at most ``BATCH`` for each run, in order."""
+    with connection.cursor() as cursor:
+        cursor.execute(UNREAD, [list(positions), list(positions.values()), BATCH])
+        return [Unread(*row) for row in cursor.fetchall()]
+
+
+def seen(run_id: UUID, places: Mapping[int, int]) -> Also:
+    """Note for each number the event with which the agent has read the message."""
+
+    def note() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(SEEN, [list(places), list(places.values()), run_id])
+
+    return note
+
+
+def places_of(
+    pending: Iterable[tuple[str, int]], records: Sequence[Record], first: int
+) -> dict[int, int]:
+    """Where messages begin among ``records``: the event's number by the message's.
+
+    ``pending`` are ids and numbers of messages. A message whose id the thread has had already got
+    another one on its way into the log: ``id~runId`` (``agui_host/protocol/intake/reused_ids.py``).
+    """
+    left, places = list(pending), {}
+    for seq, record in enumerate(records, first):
+        if record.type != "TEXT_MESSAGE_START":
+            continue
+        event = json.loads(record.payload)
+        for entry in left if event.get("role") == "user" else ():
+            if event["messageId"] == entry[0] or event["messageId"].startswith(f"{entry[0]}~"):
+                places[entry[1]] = seq
+                left.remove(entry)
+                break
+    return places
+
+
+def carry(run: Run) -> list[dict[str, Any]]:
+    """The messages that no agent of the thread has read, for the input of this next run of it.
+
+    Call it in the transaction of the claim; a claim that is tried again gets the same messages.
+    """
+    rows = RunMessage.objects.of_one_thread().filter(
+        Q(carried_by=None) | Q(carried_by=run.pk),
+        run__thread=run.thread_id,
+        run__status__in=ENDED,
+        seen_seq=None,
+    )
+    found = list(rows.exclude(run=run.pk).order_by("run", "seq"))
+    if found:
+        RunMessage.objects.already_found().filter(pk__in=[row.pk for row in found]).update(
+            carried_by=run
+        )
+    return [{"id": row.message_id, "role": "user", "content": row.content} for row in found]
+
+
+def send_again(lost: Run, repeated: Run) -> None:
+    """Give a new attempt all messages of the lost one, whose answers leave the thread's history."""
+    rows = list(RunMessage.objects.filter(run=lost).order_by("seq"))
+    copies = [
+        RunMessage(
+            team_id=row.team_id,
+            run=repeated,
+            seq=row.seq,
+            message_id=row.message_id,
+            content=row.content,
+            author=row.author,
+            writer=row.writer,
+        )
+        for row in rows
+    ]
+    if copies:
+        RunMessage.objects.bulk_create(copies)
+        RunMessage.objects.filter(run=lost, seen_seq=None).update(carried_by=repeated)

@@ -1,0 +1,127 @@
+"""The inboxes of the runs that this process executes, filled from the database.
+
+One topic of the bell is for messages to all runs: a process that has a run then asks once for all
+of its runs. It asks every second as well, since the bell may lose a notification, and a message can
+be older than the run's claim.
+"""
+
+import asyncio
+import contextvars
+import functools
+from collections.abc import Sequence
+from functools import partial
+from uuid import UUID
+
+import structlog
+
+from agui_host.backends.postgres.bridge import db_read
+from agui_host.protocol.encoding import Record
+from agui_host.runtimes.context.inbox import Inbox, InboxMessage
+from events.hub import Wake, hub
+from events.writer.lease import Also
+from runs.lifecycle.steering import messages
+
+log = structlog.get_logger(__name__)
+LOOK_EVERY = 1.0
+"""Seconds between two looks without a notification."""
+
+
+class Inboxes:
+    """The open inboxes of one event loop, and the task that fills them while there are any."""
+
+    def __init__(self) -> None:
+        self._open: dict[UUID, Inbox] = {}
+        self._filling: asyncio.Task[None] | None = None
+        self._ring: Wake | None = None
+
+    def open(self, run_id: UUID, inbox: Inbox) -> None:
+        """Fill the inbox of a run from now on."""
+        loop = asyncio.get_running_loop()
+        inbox.look = partial(loop.call_soon_threadsafe, self._look_again, inbox)
+        self._open[run_id] = inbox
+        if self._filling is None or self._filling.done():
+            # It serves the runs of all teams, not only this one.
+            host = contextvars.Context()
+            self._filling = loop.create_task(self._fill(), name="inboxes", context=host)
+
+    def close(self, run_id: UUID) -> None:
+        """The run has ended: its inbox gets no more messages."""
+        inbox = self._open.pop(run_id, None)
+        if inbox is not None:
+            inbox.look = None
+            inbox.close()
+
+    async def stop(self) -> None:
+        """Stop filling inboxes, at the end of the process."""
+        if self._filling is not None:
+            self._filling.cancel()
+            await asyncio.wait({self._filling})
+
+    def _look_again(self, inbox: Inbox) -> None:
+        # An agent that asks and finds nothing may have taken a whole batch.
+        if self._ring is not None and inbox.is_hungry:
+            inbox.is_hungry = False
+            self._ring.set()
+
+    async def _fill(self) -> None:
+        async with hub().listening([messages.TOPIC]) as ring:
+            self._ring = ring
+            while self._open:
+                try:
+                    await self._fill_once()
+                except Exception as error:
+                    log.warning("inbox.not_read", error=repr(error))
+                timer = asyncio.get_running_loop().call_later(LOOK_EVERY, ring.set)
+                try:
+                    await ring.wait()
+                finally:
+                    timer.cancel()
+                ring.clear()
+        self._ring = None
+
+    async def _fill_once(self) -> None:
+        positions = {
+            run_id: inbox.position
+            for run_id, inbox in self._open.items()
+            if inbox.waiting < messages.BATCH
+        }
+        if not positions:
+            return
+        fresh: dict[UUID, list[InboxMessage]] = {}
+        for row in await db_read(messages.unread, positions):
+            message = InboxMessage(row.id, row.content, row.seq, row.author)
+            fresh.setdefault(row.run, []).append(message)
+        for run_id, unread in fresh.items():
+            if (inbox := self._open.get(run_id)) is not None:
+                inbox.is_hungry = len(unread) == messages.BATCH
+                inbox.deliver(unread)
+
+
+def noted(run_id: UUID, inbox: Inbox | None, records: Sequence[Record], first: int) -> list[Also]:
+    """What notes, with ``records``, that the agent has read the messages among them.
+
+    ``first`` is the number of the first record.
+    """
+    if inbox is None or not inbox.read:
+        return []
+    pending = [(message.id, message.seq) for message in inbox.read]
+    places = messages.places_of(pending, records, first)
+    if records and records[-1].type == "RUN_FINISHED":
+        # Middleware can leave out the events of a message; its agent has read it nevertheless.
+        last = first + len(records) - 1
+        places |= {seq: last for _, seq in pending if seq not in places}
+    if not places:
+        return []
+    for message in [message for message in inbox.read if message.seq in places]:
+        inbox.read.remove(message)  # in place: a thread of the agent may be adding one
+    return [messages.seen(run_id, places)]
+
+
+@functools.cache
+def _inboxes_of(loop: asyncio.AbstractEventLoop) -> Inboxes:
+    return Inboxes()
+
+
+def inboxes() -> Inboxes:
+    """The inboxes of this process (one per event loop, since tests have many)."""
+    return _inboxes_of(asyncio.get_running_loop())
