@@ -57,8 +57,8 @@ def link(request: HttpRequest, opened: Opened) -> HttpResponse:
     runs = [_shown(opened, run) for run in access.shared_runs(opened.principal)[:MOST_RUNS]]
     # The newest come first; a list that is cut off has lost the first question.
     questions = [run.asked for run in runs if run.asked] if len(runs) < MOST_RUNS else []
-    given = opened.grant.thread.title if opened.grant.thread else ""
-    title = given or (questions[-1] if questions else "")
+    name = opened.grant.thread.title if opened.grant.thread else ""
+    title = name or (questions[-1] if questions else "")
     return render(request, "shared/thread.html", {"opened": opened, "runs": runs, "title": title})
 
 
