@@ -374,7 +374,7 @@ class Execution:
 
     def _append(self, records: Sequence[Record]) -> None:
         intake, first = self.intake, self.lease.head + self.lease.in_flight + 1
-        also = inboxes.noted(self.run.pk, self.ctx and self.ctx.inbox, records, first)
+        also = inboxes.noted(self.run.pk, self.ctx, records, first)
         if intake.terminal is not None or intake.findings.new:
             also += self._also()
         self.lease.append(records, also)

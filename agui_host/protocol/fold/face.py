@@ -23,11 +23,11 @@ def preview(text: str) -> str:
     A character is cut neither from its accents nor from the emoji that it is joined to.
     """
     beginning = clean_text(text.lstrip()[:READ].replace("\0", " "))
-    shown = "".join(
+    visible = "".join(
         each if each == _JOINER or category(each) not in _HIDDEN else " " if each.isspace() else ""
         for each in beginning
     )
-    line = " ".join(shown.split())
+    line = " ".join(visible.split())
     return line if len(line) <= LONGEST else _cut(line).rstrip()
 
 
@@ -42,7 +42,7 @@ def _continues(character: str) -> bool:
     return character == _JOINER or bool(combining(character)) or category(character) in {"Mn", "Me"}
 
 
-def asked(messages: Iterable[Any] | None) -> str:
+def question_of(messages: Iterable[Any] | None) -> str:
     """The preview of the newest user message of an input, of its text parts; else empty.
 
     Empty as well if the agent has said something after it: that question was an earlier run's.
@@ -125,7 +125,7 @@ class Answered:
                 return
             if message.get("role") != "assistant" or "subagentRunId" in message:
                 continue
-            if said := preview(_text(message.get("content"))):
-                self._said, self._inside = said, False
+            if text := preview(_text(message.get("content"))):
+                self._said, self._inside = text, False
                 self.reading, self._pieces, self._length = None, [], 0
                 return

@@ -9,7 +9,7 @@ import uuid6
 from django.db import transaction
 
 from agui_host.protocol.encoding import Record
-from agui_host.protocol.fold.face import Answered, asked
+from agui_host.protocol.fold.face import Answered, question_of
 from agui_host.runtimes.models import Agent
 from agui_host.teams import audit
 from agui_host.teams.actors import Acting
@@ -69,7 +69,7 @@ def _run(team: Team, thread: Thread, about: About, answered: str) -> Run:
         protocol_version=about.protocol_version,
         status=about.status,
         input=about.input,
-        asked=asked(json.loads(about.input).get("messages")),
+        asked=question_of(json.loads(about.input).get("messages")),
         answered=answered,
         result=about.result,
         usage=about.usage,

@@ -65,7 +65,7 @@ def of_request(
         parent_run_id=request.body.get("parentRunId"),
         protocol_version=request.body.get("protocolVersion"),
         request_digest=request.digest,
-        asked=face.asked(request.body.get("messages")),
+        asked=face.question_of(request.body.get("messages")),
         started_by=starter.label,
         starter=starter.actor_id,
         **columns,

@@ -13,7 +13,7 @@ from uuid import UUID
 import structlog
 from django.db import InterfaceError, OperationalError, connection
 
-from agui_host.protocol.fold.face import Answered, asked
+from agui_host.protocol.fold.face import Answered, question_of
 from agui_host.protocol.part_kinds import TEXT
 from events.sealed import reading
 from runs.lifecycle.words.contents import MOST_BYTES
@@ -72,7 +72,7 @@ def _read(run_id: UUID) -> dict[str, str]:
     if row is None:
         return {"asked": ""}
     request, status, head = row
-    face = {"asked": asked(loads(request).get("messages"))}
+    face = {"asked": question_of(loads(request).get("messages"))}
     return face | {"answered": _answered(run_id, head)} if status in ENDED else face
 
 

@@ -17,6 +17,7 @@ import structlog
 from agui_host.backends.postgres.bridge import db_read
 from agui_host.protocol.encoding import Record
 from agui_host.runtimes.context.inbox import Inbox, InboxMessage
+from agui_host.runtimes.context.run_context import RunContext
 from events.hub import Wake, hub
 from events.writer.lease import Also
 from runs.lifecycle.steering import messages
@@ -97,12 +98,14 @@ class Inboxes:
                 inbox.deliver(unread)
 
 
-def noted(run_id: UUID, inbox: Inbox | None, records: Sequence[Record], first: int) -> list[Also]:
+def noted(
+    run_id: UUID, ctx: RunContext | None, records: Sequence[Record], first: int
+) -> list[Also]:
     """What notes, with ``records``, that the agent has read the messages among them.
 
     ``first`` is the number of the first record.
     """
-    if inbox is None or not inbox.read:
+    if ctx is None or not (inbox := ctx.inbox).read:
         return []
     pending = [(message.id, message.seq) for message in inbox.read]
     places = messages.places_of(pending, records, first)

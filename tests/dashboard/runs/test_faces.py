@@ -42,11 +42,11 @@ def test_a_row_shows_the_question_the_person_and_no_id(cast: Cast) -> None:
     run = ask(cast)
     page = browse(cast.alice).get("/runs/").content.decode()
     row = page[page.index(f'<tr id="run-{run.pk}"') :].partition("</tr>")[0]
-    shown = re.sub(r"<[^>]*>", " ", row)
-    assert "Where is &lt;b&gt;order&lt;/b&gt; 7?" in shown
-    assert "alice" in shown
-    assert "user:" not in shown
-    assert not UUID.search(shown)
+    text = re.sub(r"<[^>]*>", " ", row)
+    assert "Where is &lt;b&gt;order&lt;/b&gt; 7?" in text
+    assert "alice" in text
+    assert "user:" not in text
+    assert not UUID.search(text)
 
 
 def test_the_page_of_a_run_is_named_by_its_question(cast: Cast) -> None:
@@ -61,7 +61,7 @@ def test_a_link_that_hides_parts_shows_no_preview(cast: Cast) -> None:
     lifecycle.cancel(run)
     owner = cast.alice.principal
     for target in (run, run.thread):
-        for terms, seen in ((Terms(), True), (Terms(redact=("password",)), False)):
+        for terms, visible in ((Terms(), True), (Terms(redact=("password",)), False)):
             token = sharing.share(owner, target, To(), terms)[1]
             page = browse(cast.alice).get(f"/shared/{token}/").content.decode()
-            assert ("hunter2" in page) is seen
+            assert ("hunter2" in page) is visible

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from agui_host.protocol.fold.face import LONGEST, Answered, asked, preview
+from agui_host.protocol.fold.face import LONGEST, Answered, preview, question_of
 from agui_host.protocol.intake.intake import Intake
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "line"),
     [
         ("  Where is\n\n order\t 7? ", "Where is order 7?"),
         ("a\0b", "a b"),
@@ -22,8 +22,8 @@ from agui_host.protocol.intake.intake import Intake
         ("\ufeff\u200b", ""),
     ],
 )
-def test_a_preview_is_one_line_without_controls(text: str, shown: str) -> None:
-    assert preview(text) == shown
+def test_a_preview_is_one_line_without_controls(text: str, line: str) -> None:
+    assert preview(text) == line
 
 
 def test_a_preview_is_bounded_by_characters_and_cuts_none_in_two() -> None:
@@ -62,7 +62,7 @@ def test_a_preview_is_bounded_by_characters_and_cuts_none_in_two() -> None:
     ],
 )
 def test_the_question_is_the_text_of_the_newest_user_message(messages: Any, question: str) -> None:
-    assert asked(messages) == question
+    assert question_of(messages) == question
 
 
 def text(name: str, *deltas: str, **more: Any) -> list[dict[str, Any]]:
@@ -73,7 +73,7 @@ def text(name: str, *deltas: str, **more: Any) -> list[dict[str, Any]]:
     ]
 
 
-def said(*events: dict[str, Any]) -> str:
+def answer_of(*events: dict[str, Any]) -> str:
     """What the intake keeps, and what reading the log again gives: the same."""
     intake = Intake("t", "r")
     for event in events:
@@ -87,19 +87,19 @@ def said(*events: dict[str, Any]) -> str:
 
 
 def test_the_answer_is_the_last_text() -> None:
-    assert said(*text("a", "Let me see."), *text("b", "It is ", "on its way.")) == (
+    assert answer_of(*text("a", "Let me see."), *text("b", "It is ", "on its way.")) == (
         "It is on its way."
     )
-    assert said(*text("a", "Done."), *text("b")) == "Done."
-    assert said() == ""
-    assert said(*text("a", *["0123456789"] * 500)) == "0123456789" * 20
+    assert answer_of(*text("a", "Done."), *text("b")) == "Done."
+    assert answer_of() == ""
+    assert answer_of(*text("a", *["0123456789"] * 500)) == "0123456789" * 20
 
 
 def test_a_snapshot_restates_the_answer() -> None:
     old = [{"id": "u", "role": "user", "content": "hi"}]
     new = [{"id": "a", "role": "assistant", "content": "Hello."}]
-    assert said({"type": "MESSAGES_SNAPSHOT", "messages": [*old, *new]}) == "Hello."
-    assert said({"type": "MESSAGES_SNAPSHOT", "messages": [*new, *old]}) == ""
+    assert answer_of({"type": "MESSAGES_SNAPSHOT", "messages": [*old, *new]}) == "Hello."
+    assert answer_of({"type": "MESSAGES_SNAPSHOT", "messages": [*new, *old]}) == ""
 
 
 def test_a_subagent_speaks_only_if_the_agent_does_not() -> None:

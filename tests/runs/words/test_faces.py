@@ -77,6 +77,6 @@ def test_a_reader_of_a_later_run_alone_sees_no_preview(cast: Cast) -> None:
     Thread.objects.filter(pk=first.thread_id).update(visibility=Visibility.PRIVATE)
     for run in (first, later):
         sharing.share(cast.alice.principal, run, To(member="bob"), Terms())
-    shown = [access.find(cast.bob.principal, run.pk).asked for run in (first, later)]
-    assert shown == ["Where is order 7?", ""]
+    questions = [access.find(cast.bob.principal, run.pk).asked for run in (first, later)]
+    assert questions == ["Where is order 7?", ""]
     assert access.find(cast.alice.principal, later.pk).asked == "And order 8?"
