@@ -16,7 +16,11 @@ from agui_host.embedded.progress import Progress
 
 DISTRIBUTION = "agui-run-host"
 LONG_LIVED = ("run_worker", "supervise", "up")
-SHELLS = ("shell", "dbshell")  # For inspection, which also works while the database is away.
+SHELLS = (
+    "shell",
+    "dbshell",
+    "doctor",
+)  # For inspection, which also works while the database is away.
 HELP = {"-h", "--help", "--version", "help", "version"}
 SHORT_NAMES = {"worker": "run_worker"}
 # The commands that `agui-host` lists; Django's own work too.
@@ -32,6 +36,7 @@ COMMANDS = {
     "delete-team": "erase a team",
     "rotate-secrets": "reseal stored secrets under the newest key",
     "remove-abandoned": "list, or remove, embedded databases whose data directory is gone",
+    "doctor": "check this installation, and explain each fault with its remedy",
     "check": "report settings that do not fit together",
 }
 

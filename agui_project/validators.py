@@ -81,6 +81,12 @@ def module(text: str) -> None:
         raise ValueError("write a module's name as in an import, my_package.my_agents")
 
 
+def team_or_all(text: str) -> None:
+    """A team's slug, or * for all teams."""
+    if text != "*" and not re.fullmatch(r"[-\w]{1,50}", text):
+        raise ValueError("write slugs of teams, acme,globex, or * for all teams")
+
+
 def sender(text: str) -> None:
     """An e-mail address, perhaps with a name."""
     name, _, host = parseaddr(text)[1].partition("@")

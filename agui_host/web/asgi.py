@@ -31,6 +31,7 @@ from agui_host.web.middleware.headers import BoundedHeaders  # noqa: E402
 from agui_host.web.middleware.private_answers import PrivateAnswers  # noqa: E402
 from agui_host.web.middleware.static_files import StaticFiles  # noqa: E402
 from agui_host.web.outermost import Outermost  # noqa: E402
+from agui_host.web.proxy_probe import ProbedSockets  # noqa: E402
 from agui_host.web.request_id import RequestId  # noqa: E402
 from agui_host.web.scope import Receive, Scope, Send  # noqa: E402
 from agui_host.web.tracing.traced import traced  # noqa: E402
@@ -65,10 +66,11 @@ kind_of = partial(routing.kind_of, router.routes)
 inner = Alive(RefuseNul(Bodies(Gated(router, kind_of), routing.streams_its_body)))
 compressed = Compressed(traced(inner, router.routes))
 answered = RequestId(Cors(StaticFiles(PrivateAnswers(compressed))))
+sockets = BoundedHeaders(RequestId(RefuseNul(Gated(routing.websocket(), kind_of))))
 application = ProtocolTypeRouter(
     {
         "http": Outermost(BoundedHeaders(answered, refusing=RequestId)),
-        "websocket": BoundedHeaders(RequestId(RefuseNul(Gated(routing.websocket(), kind_of)))),
+        "websocket": ProbedSockets(sockets),
         "lifespan": lifespan,
     }
 )
