@@ -24,8 +24,6 @@ from agui_host.teams.tenancy import TeamQuerySet
 LOCK = 0x61677569_61676E74
 """The advisory lock: processes that start at the same moment take turns."""
 BATCH = 1_000
-EVERY_TEAM = "*"
-"""In AGUI_AGENTS_FOR."""
 FIELDS = ("name", "description", "queue")
 
 
@@ -93,7 +91,7 @@ def without(slug: str) -> QuerySet[Team]:
     provided = _provided().filter(team=OuterRef("pk"))
     taken = Agent.objects.of_any_team().filter(team=OuterRef("pk"), slug=slug)
     teams = Team.objects.exclude(Exists(taken))
-    if settings.AGUI_AGENTS_FOR == [EVERY_TEAM]:
+    if settings.AGUI_AGENTS_FOR == [registry.EVERY_TEAM]:
         return teams
     if settings.AGUI_AGENTS_FOR:
         return teams.filter(slug__in=settings.AGUI_AGENTS_FOR)

@@ -17,8 +17,16 @@ from agui_host.protocol.strict_json import dumps
 from agui_host.web import proxy_probe
 from agui_host.web.asgi_http import answer_error
 from agui_host.web.scope import App, Receive, Scope, Send
+from agui_project import release
 
-ALIVE = dumps({"status": "healthy", "protocol": "AG-UI"}).encode()
+ALIVE = dumps(
+    {
+        "status": "healthy",
+        "protocol": "AG-UI",
+        "version": release.version(),
+        "commit": release.commit(),
+    }
+).encode()
 ALIVE_HEADERS = [
     (b"content-type", b"application/json"),
     (b"content-length", str(len(ALIVE)).encode()),

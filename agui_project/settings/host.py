@@ -47,6 +47,7 @@ CSRF_TRUSTED_ORIGINS = [origin for origin in AGUI_ALLOWED_ORIGINS if "://" in or
 AGUI_TRUSTED_PROXIES: int = env.number("AGUI_TRUSTED_PROXIES", default=0, most=100)
 AGUI_DEMO_API_KEY: str = env.text("AGUI_DEMO_API_KEY", rule=validators.api_key, secret=True)
 
+AGUI_COMMIT: str = env.text("AGUI_COMMIT", rule=validators.commit)
 AGUI_AGENT_MODULES: list[str] = env.entries(
     "AGUI_AGENT_MODULES", default=[], rule=validators.module
 )

@@ -38,8 +38,8 @@ DEFAULT = "default"
 
 
 CODE_ONLY = (
-    "This host has code for the agent {slug}, and this team has no agent of it. An operator gives it"
-    " one: agui-host create-agent --team {team} --slug {slug}"
+    "This host has code for the agent {slug}, but this team has no agent of it. An operator gives"
+    " it one: agui-host create-agent --team {team} --slug {slug}"
 )
 
 

@@ -60,6 +60,7 @@ ELSEWHERE = {
     "runs/access/inspect/states.py": "tests/runs/api/test_state.py",
     "doctor/checks/public_url.py": "tests/doctor/test_public_url.py",
     "doctor/*": "tests/doctor/test_findings.py",
+    "web/counted.py": "tests/deploy/test_prometheus.py",
     "web/proxy_probe.py": "tests/doctor/test_public_url.py",
     "runs/api/inspect/saved_views.py": "tests/tenancy/test_insiders.py",
     "runs/api/comments.py": "tests/runs/access/test_sharing.py",

@@ -1,8 +1,5 @@
 """The months of the journal's events."""
 
-from django.db import connection
-
-from agui_host.backends.postgres import clock
 from agui_host.doctor.findings import Fault, check
 from events import partitions
 
@@ -13,13 +10,7 @@ LEAST = 2
 @check("partitions", needs="migrations")
 def months() -> str | list[Fault]:
     """Whether this month and those after it have a partition, and no row is outside of one."""
-    today = clock.now().date()
-    with connection.cursor() as cursor:
-        cursor.execute(partitions.MONTHS)
-        there = {name for (name,) in cursor.fetchall()}
-    ahead = 0
-    while f"{partitions.PREFIX}{partitions.month_after(today, ahead):%Y_%m}" in there:
-        ahead += 1
+    ahead = partitions.ahead()
     faults = []
     if ahead <= LEAST:
         faults.append(
