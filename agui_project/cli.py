@@ -30,6 +30,7 @@ COMMANDS = {
     "up": "start everything on this machine: engines, web, worker",
     "worker": "execute runs; for use with your own web server",
     "migrate": "bring the database up to date",
+    "apply": "make teams, people, keys and agents as a file describes them",
     "create-team": "make a team and invite its owner",
     "create-operator": "let a person into the admin of all teams",
     "create-key": "make an API key; it is printed once",

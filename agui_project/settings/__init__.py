@@ -41,7 +41,7 @@ INSTALLED_APPS = [
     *("allauth", "allauth.account", "allauth.mfa", "allauth.usersessions", "allauth.socialaccount"),
     "allauth.socialaccount.providers.openid_connect",
     *("agui_project", "agui_host.embedded", "agui_host.teams", "agui_host.runtimes"),
-    *("events", "runs", "agui_host.dashboard", "agui_host.doctor"),
+    *("events", "runs", "agui_host.dashboard", "agui_host.doctor", "agui_host.apply"),
 ]
 MIDDLEWARE = [
     "agui_host.web.health.Probes",

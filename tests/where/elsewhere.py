@@ -58,6 +58,7 @@ ELSEWHERE = {
     "runs/access/inspect/archives.py": "tests/web/export/test_archives.py",
     "runs/access/inspect/outlines.py": "tests/runs/api/test_outline.py",
     "runs/access/inspect/states.py": "tests/runs/api/test_state.py",
+    "apply/*": "tests/apply/test_apply.py",
     "doctor/checks/public_url.py": "tests/doctor/test_public_url.py",
     "doctor/*": "tests/doctor/test_findings.py",
     "web/counted.py": "tests/deploy/test_prometheus.py",
