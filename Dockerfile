@@ -21,6 +21,9 @@ RUN SECRET_KEY=signs-nothing-and-is-forgotten-after-this-step \
 # lines have their directories in it) and to /tmp, and to nothing else.
 RUN useradd --system --uid 10001 --user-group --no-create-home agui \
     && install --directory --owner=10001 --group=10001 --mode=0711 /var/lib/agui /var/lib/agui/files
+# docker build --build-arg COMMIT=$(git rev-parse HEAD): named by /health and in the log.
+ARG COMMIT=
+ENV AGUI_COMMIT=$COMMIT
 ENV AGUI_DATA_DIR=/var/lib/agui HOME=/var/lib/agui
 VOLUME /var/lib/agui
 USER 10001:10001

@@ -16,7 +16,13 @@ from agui_host.embedded.progress import Progress
 
 DISTRIBUTION = "agui-run-host"
 LONG_LIVED = ("run_worker", "supervise", "up")
-SHELLS = ("shell", "dbshell")  # For inspection, which also works while the database is away.
+SHELLS = (
+    "shell",
+    "dbshell",
+    "doctor",
+)  # For inspection, which also works while the database is away.
+MISSING = {"42P01", "42703", "42883", "3F000"}
+"""SQLSTATE of an undefined table, column, function or schema."""
 HELP = {"-h", "--help", "--version", "help", "version"}
 SHORT_NAMES = {"worker": "run_worker"}
 # The commands that `agui-host` lists; Django's own work too.
@@ -24,14 +30,22 @@ COMMANDS = {
     "up": "start everything on this machine: engines, web, worker",
     "worker": "execute runs; for use with your own web server",
     "migrate": "bring the database up to date",
+    "apply": "make teams, people, keys and agents as a file describes them",
     "create-team": "make a team and invite its owner",
+    "create-operator": "let a person into the admin of all teams",
     "create-key": "make an API key; it is printed once",
-    "create-agent": "give a team an agent",
+    "create-agent": "give a team, or all teams, an agent",
     "check-agent": "run an agent once and report how well it speaks AG-UI",
     "legal-hold": "protect a team or a thread from purging",
     "delete-team": "erase a team",
+    "show-permissions": "print the table of roles and actions",
+    "sealed-logs": "list sealed logs whose objects are missing",
+    "repair-turns": "put back the turns that a wrong clock has lost",
+    "conformance-report": "count the faults in agents' events, by rule",
+    "seed-demo": "store runs to look at the pages with",
     "rotate-secrets": "reseal stored secrets under the newest key",
     "remove-abandoned": "list, or remove, embedded databases whose data directory is gone",
+    "doctor": "check this installation, and explain each fault with its remedy",
     "check": "report settings that do not fit together",
 }
 
@@ -58,6 +72,7 @@ def run(args: Sequence[str]) -> None:
     import django
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
+    from django.db import DatabaseError
 
     from agui_host.backends.postgres.deadlines import LONGEST, allowing
     from agui_host.protocol.errors import HostError
@@ -80,6 +95,21 @@ def run(args: Sequence[str]) -> None:
         sys.exit(f"{error}")
     except HostError as error:
         sys.exit(error.message)
+    except DatabaseError as error:
+        if (line := _unmigrated(error)) is None:
+            raise
+        sys.exit(line)
+
+
+def _unmigrated(error: Exception) -> str | None:
+    """The line for a table, column or function that the database lacks; None for other errors."""
+    if getattr(error.__cause__, "sqlstate", None) not in MISSING:
+        return None
+    reason = " ".join(str(error).split("\n")[0].split())
+    return (
+        "DATABASE_URL: the database is not migrated to this version, or belongs to something else"
+        f" ({reason}); run agui-host migrate, or name another database."
+    )
 
 
 def command(name: str) -> str:

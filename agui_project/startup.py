@@ -5,11 +5,11 @@ from collections.abc import Iterable
 import structlog
 from django.conf import settings
 
-from agui_host.backends import ringer
+from agui_host.backends import metrics, ringer
 from agui_host.backends.postgres import roles
 from agui_host.backends.postgres.reach import reach
 from agui_host.backends.postgres.servers import pooler
-from agui_project import cli, foreign_modules
+from agui_project import cli, foreign_modules, release
 
 log = structlog.get_logger(__name__)
 
@@ -32,9 +32,11 @@ def announce(process: str, agents: Iterable[str], **values: int | str) -> None:
     database = reach()
     pooler.check()
     bell = ringer.reach()
+    metrics.build_info.labels(release.version(), release.commit()).set(1)
     log.info(
         f"{process}.started",
         version=cli.version(),
+        commit=release.commit(),
         database=database,
         valkey=bell,
         agents=",".join(agents),

@@ -81,6 +81,18 @@ def module(text: str) -> None:
         raise ValueError("write a module's name as in an import, my_package.my_agents")
 
 
+def commit(text: str) -> None:
+    """A commit of git, or another name of a build."""
+    if not re.fullmatch(r"[\w.-]{1,64}", text):
+        raise ValueError("write a commit's hash, 1f0c2d4e5a6b")
+
+
+def team_or_all(text: str) -> None:
+    """A team's slug, or * for all teams."""
+    if text != "*" and not re.fullmatch(r"[-\w]{1,50}", text):
+        raise ValueError("write slugs of teams, acme,globex, or * for all teams")
+
+
 def sender(text: str) -> None:
     """An e-mail address, perhaps with a name."""
     name, _, host = parseaddr(text)[1].partition("@")

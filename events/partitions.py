@@ -47,6 +47,18 @@ def ensure_ahead(today: date | None = None, months: int = AHEAD) -> list[str]:
     return made
 
 
+def ahead(today: date | None = None) -> int:
+    """How many months have a partition, from this one on without a gap."""
+    today = today or clock.now().date()
+    with connection.cursor() as cursor:
+        cursor.execute(MONTHS)
+        names = {name for (name,) in cursor.fetchall()}
+    months = 0
+    while f"{PREFIX}{month_after(today, months):%Y_%m}" in names:
+        months += 1
+    return months
+
+
 def past(today: date | None = None) -> list[Month]:
     """The months that are over, oldest first: no new journal can belong to them."""
     today = today or clock.now().date()

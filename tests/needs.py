@@ -107,4 +107,6 @@ FINDERS: dict[str, Callable[[], Path | None]] = {
     "libfaketime": _libfaketime,
     "pgbouncer": _program("pgbouncer"),
     "haproxy": _program("haproxy"),
+    "prometheus": _program("prometheus"),
+    "promtool": _program("promtool"),
 }

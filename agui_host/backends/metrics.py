@@ -25,8 +25,12 @@ from prometheus_client.process_collector import ProcessCollector
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 LOOK_EVERY = 0.5
+MOST_AGENTS = 200
+"""Slugs of agents that one process uses as labels; the runs of others count as ``other``."""
+OTHER = "other"
 PORTS = 7
 """The port of AGUI_METRICS_ADDRESS and those after it: one for each worker of a machine."""
+LONG = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0)
 QUICK = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 log = structlog.get_logger(__name__)
@@ -39,8 +43,8 @@ def _counter(name: str, text: str, *labels: str) -> Counter:
     return Counter(f"agui_{name}", text, labels, registry=REGISTRY)
 
 
-def _gauge(name: str, text: str) -> Gauge:
-    return Gauge(f"agui_{name}", text, registry=REGISTRY)
+def _gauge(name: str, text: str, *labels: str) -> Gauge:
+    return Gauge(f"agui_{name}", text, labels, registry=REGISTRY)
 
 
 def _histogram(name: str, text: str, buckets: tuple[float, ...] = QUICK) -> Histogram:
@@ -72,9 +76,18 @@ runs = _gauge("worker_runs", "Runs that this worker executes now.")
 slots = _gauge("worker_slots", "Runs that this worker executes at most.")
 unsealed = _counter("unsealed_bytes", "Bytes of old logs unpacked from the file store.")
 work = _counter("team_work", "Units of work done for a team or a link's address.", "team", "kind")
+runs_ended = _counter("runs_ended", "Runs that ended.", "outcome", "code", "agent")
+run_seconds = _histogram("run_seconds", "From a run's claim to its end.", LONG)
+queue_seconds = _histogram("queue_seconds", "From a run's start request to its claim.", LONG)
+http_requests = _counter("http_requests", "HTTP answers that began.", "route", "status")
+webhook_deliveries = _counter(
+    "webhook_deliveries", "Tries of webhooks: delivered, retried or failed for good.", "state"
+)
+build_info = _gauge("build_info", "Always 1; the labels name the code.", "version", "commit")
 loop_lag = _histogram("loop_lag_seconds", "How much later than asked the event loop continued.")
 
 _of_thread = threading.local()
+_agents: set[str] = set()
 
 
 def count_statement() -> None:
@@ -90,6 +103,21 @@ def timed_start() -> Iterator[None]:
     yield
     start_seconds.observe(time.perf_counter() - began)
     start_statements.observe(getattr(_of_thread, "statements", 0) - before)
+
+
+def count_end(outcome: str, code: str, agent: str | None, waited: float, ran: float | None) -> None:
+    """Count the end of a run, ``ran`` seconds after its claim; None if no worker has claimed it.
+
+    ``code`` is one of the host's, or ``other``: what agents write must not make series.
+    """
+    if agent is None or (agent not in _agents and len(_agents) >= MOST_AGENTS):
+        agent = OTHER
+    else:
+        _agents.add(agent)
+    runs_ended.labels(outcome, code, agent).inc()
+    if ran is not None:
+        run_seconds.observe(max(0.0, ran))
+        queue_seconds.observe(max(0.0, waited))
 
 
 async def watch_loop() -> None:

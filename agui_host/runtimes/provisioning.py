@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from agui_host.backends.postgres import scope
 from agui_host.runtimes import registry
@@ -86,12 +86,21 @@ def _edited(slug: str, teams: list[UUID]) -> set[tuple[UUID, str]]:
     }
 
 
+def without(slug: str) -> QuerySet[Team]:
+    """The teams that get the agents of this host, and have none of this slug."""
+    provided = _provided().filter(team=OuterRef("pk"))
+    taken = Agent.objects.of_any_team().filter(team=OuterRef("pk"), slug=slug)
+    teams = Team.objects.exclude(Exists(taken))
+    if settings.AGUI_AGENTS_FOR == [registry.EVERY_TEAM]:
+        return teams
+    if settings.AGUI_AGENTS_FOR:
+        return teams.filter(slug__in=settings.AGUI_AGENTS_FOR)
+    return teams.filter(Exists(provided))
+
+
 def _add(entry: Registered) -> None:
-    """A row for each team that has agents of this host, but not this one."""
-    ours = _provided().filter(team=OuterRef("pk"))
-    taken = Agent.objects.of_any_team().filter(team=OuterRef("pk"), slug=entry.slug)
-    teams = Team.objects.filter(Exists(ours)).exclude(Exists(taken))
-    for some in _batches(teams.values_list("pk", flat=True)):
+    """A row for each team that gets the agents of this host, but has not this one."""
+    for some in _batches(without(entry.slug).values_list("pk", flat=True)):
         rows = [
             Agent(
                 team_id=team, slug=entry.slug, target=entry.slug, repeatable=entry.repeatable,

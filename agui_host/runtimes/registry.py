@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 DEFAULT_SLUG = "docs"
+EVERY_TEAM = "*"
+"""In AGUI_AGENTS_FOR."""
 EXTRAS = {"ag_ui_langgraph": "langgraph", "langgraph": "langgraph", "pydantic_ai": "llm"}
 """Packages that an extra of this distribution installs."""
 _agents: "dict[str, Registered]" = {}
@@ -200,10 +202,16 @@ def _why_not(module_name: str, error: Exception) -> str:
 def provision(team: "Team") -> "list[Agent]":
     """Give the team a row for every registered agent; existing rows stay as they are.
 
+    None if AGUI_AGENTS_FOR names other teams only.
+
     ``provisioning.bring`` does it for all teams when the code has changed.
     """
+    from django.conf import settings
+
     from agui_host.runtimes.models import Agent
 
+    if settings.AGUI_AGENTS_FOR and not {EVERY_TEAM, team.slug} & set(settings.AGUI_AGENTS_FOR):
+        return []
     has_default = Agent.objects.for_team(team).filter(is_default=True).exists()
     rows = []
     for entry in sorted(_agents.values(), key=lambda entry: entry.slug):

@@ -23,6 +23,7 @@ from agui_host.backends import interpreter, metrics, tracing  # noqa: E402
 from agui_host.backends.postgres.clock_watch import ClockWatch  # noqa: E402
 from agui_host.web import routing  # noqa: E402
 from agui_host.web.bodies import Bodies, RefuseNul  # noqa: E402
+from agui_host.web.counted import Counted  # noqa: E402
 from agui_host.web.gated import Gated, Whole  # noqa: E402
 from agui_host.web.health import Alive  # noqa: E402
 from agui_host.web.middleware.compression import Compressed  # noqa: E402
@@ -31,6 +32,7 @@ from agui_host.web.middleware.headers import BoundedHeaders  # noqa: E402
 from agui_host.web.middleware.private_answers import PrivateAnswers  # noqa: E402
 from agui_host.web.middleware.static_files import StaticFiles  # noqa: E402
 from agui_host.web.outermost import Outermost  # noqa: E402
+from agui_host.web.proxy_probe import ProbedSockets  # noqa: E402
 from agui_host.web.request_id import RequestId  # noqa: E402
 from agui_host.web.scope import Receive, Scope, Send  # noqa: E402
 from agui_host.web.tracing.traced import traced  # noqa: E402
@@ -65,10 +67,12 @@ kind_of = partial(routing.kind_of, router.routes)
 inner = Alive(RefuseNul(Bodies(Gated(router, kind_of), routing.in_pieces(router.routes))))
 compressed = Compressed(traced(inner, router.routes))
 answered = RequestId(Cors(StaticFiles(PrivateAnswers(compressed))))
+counted = Counted(BoundedHeaders(answered, refusing=RequestId), router.routes)
+sockets = BoundedHeaders(RequestId(RefuseNul(Gated(routing.websocket(), kind_of))))
 application = ProtocolTypeRouter(
     {
-        "http": Outermost(BoundedHeaders(answered, refusing=RequestId)),
-        "websocket": BoundedHeaders(RequestId(RefuseNul(Gated(routing.websocket(), kind_of)))),
+        "http": Outermost(counted),
+        "websocket": ProbedSockets(sockets),
         "lifespan": lifespan,
     }
 )

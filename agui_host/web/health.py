@@ -14,10 +14,19 @@ from agui_host.embedded import embedded, paths
 from agui_host.embedded.liveness import LEAVING
 from agui_host.errors import MethodNotAllowed
 from agui_host.protocol.strict_json import dumps
+from agui_host.web import proxy_probe
 from agui_host.web.asgi_http import answer_error
 from agui_host.web.scope import App, Receive, Scope, Send
+from agui_project import release
 
-ALIVE = dumps({"status": "healthy", "protocol": "AG-UI"}).encode()
+ALIVE = dumps(
+    {
+        "status": "healthy",
+        "protocol": "AG-UI",
+        "version": release.version(),
+        "commit": release.commit(),
+    }
+).encode()
 ALIVE_HEADERS = [
     (b"content-type", b"application/json"),
     (b"content-length", str(len(ALIVE)).encode()),
@@ -46,6 +55,8 @@ class Alive:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] != "/health":
             return await self.app(scope, receive, send)
+        if proxy_probe.is_asked(scope):
+            return await proxy_probe.stream(send)
         if scope["method"] not in ("GET", "HEAD"):
             return await answer_error(send, MethodNotAllowed(headers={"Allow": "GET, HEAD"}))
         body = ALIVE if scope["method"] == "GET" else b""
@@ -73,7 +84,7 @@ def ready(request: HttpRequest) -> JsonResponse:
     that of the database's history. ``replica`` shows whether a read replica is read; the primary is
     otherwise.
     """
-    workers = _live_workers()
+    workers = live_workers()
     full = embedded.own_engines()["postgres"] and paths.disk_is_full(
         settings.AGUI_DATA_DIR / "postgres"
     )
@@ -99,7 +110,8 @@ def _bell() -> str:
     return state if state != "ok" or bell.reachable() else "down"
 
 
-def _live_workers() -> int | None:
+def live_workers() -> int | None:
+    """How many workers have a heartbeat and take runs; None while the database is away."""
     try:
         with connection.cursor() as cursor:
             cursor.execute(WORKERS, [settings.AGUI_WORKER_LOST_AFTER, LEAVING])

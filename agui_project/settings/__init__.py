@@ -42,6 +42,7 @@ INSTALLED_APPS = [
     "allauth.socialaccount.providers.openid_connect",
     *("agui_project", "agui_host.embedded", "agui_host.teams", "agui_host.runtimes"),
     *("events", "runs", "agui_host.dialects", "agui_host.dashboard"),
+    *("agui_host.doctor", "agui_host.apply"),
 ]
 MIDDLEWARE = [
     "agui_host.web.health.Probes",

@@ -47,9 +47,12 @@ CSRF_TRUSTED_ORIGINS = [origin for origin in AGUI_ALLOWED_ORIGINS if "://" in or
 AGUI_TRUSTED_PROXIES: int = env.number("AGUI_TRUSTED_PROXIES", default=0, most=100)
 AGUI_DEMO_API_KEY: str = env.text("AGUI_DEMO_API_KEY", rule=validators.api_key, secret=True)
 
+AGUI_COMMIT: str = env.text("AGUI_COMMIT", rule=validators.commit)
 AGUI_AGENT_MODULES: list[str] = env.entries(
     "AGUI_AGENT_MODULES", default=[], rule=validators.module
 )
+AGUI_AGENTS_FOR: list[str] = env.entries("AGUI_AGENTS_FOR", default=[], rule=validators.team_or_all)
+"""The teams that get agents in code; empty: new teams, and those that have one already."""
 AGUI_SCRIPTED_AGENT: bool = env.flag("AGUI_SCRIPTED_AGENT", default=False)
 AGUI_PROCESS_KEEP: bool = env.flag("AGUI_PROCESS_KEEP", default=False)
 LLM_BASE_URL: str = env.text("AGUI_LLM_BASE_URL", rule=validators.http_url)

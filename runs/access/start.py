@@ -17,6 +17,7 @@ from agui_host.protocol.input import legacy_answer, run_agent_input
 from agui_host.protocol.input.fields import picked, wrong
 from agui_host.protocol.input.members import known_members
 from agui_host.protocol.input.run_agent_input import RunRequest
+from agui_host.runtimes import registry
 from agui_host.runtimes.kinds import kinds
 from agui_host.runtimes.models import Agent
 from agui_host.teams.authentication import Principal
@@ -34,6 +35,12 @@ MAX_KEY = 255
 MEMBERS = frozenset({"agent", "input", "on_busy"})
 DEFAULT = "default"
 """CopilotKit's name for the agent if the front end did not name one."""
+
+
+CODE_ONLY = (
+    "This host has code for the agent {slug}, but this team has no agent of it. An operator gives"
+    " it one: agui-host create-agent --team {team} --slug {slug}"
+)
 
 
 class UnknownAgent(NotFound):
@@ -243,8 +250,17 @@ def find_agent(principal: Principal, slug: str | None) -> Agent:
 def _agent_of(team: Team, slug: str | None, only: frozenset[str] | None) -> Agent:
     agent = agents.find(team.pk, _choice(slug, only))
     if agent is None:
-        raise UnknownAgent(details={"agent": slug} if slug else {})
+        details = {"agent": slug} if slug else {}
+        if slug and only is None and _is_code_only(team, slug):
+            raise UnknownAgent(CODE_ONLY.format(slug=slug, team=team.slug), details=details)
+        raise UnknownAgent(details=details)
     return agent
+
+
+def _is_code_only(team: Team, slug: str) -> bool:
+    if slug not in registry.offered():
+        return False
+    return not Agent.objects.for_team(team).filter(slug=slug).exists()
 
 
 def _choice(slug: str | None, only: frozenset[str] | None) -> AgentChoice:

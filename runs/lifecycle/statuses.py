@@ -4,6 +4,7 @@ from typing import Any
 
 import structlog
 
+from agui_host.backends import metrics
 from agui_host.backends.postgres import clock
 from agui_host.protocol.errors import RunErrorCode
 from runs.models import Run, Status
@@ -47,18 +48,23 @@ def error_of(terminal: dict[str, Any]) -> dict[str, str]:
 
 
 def log_end(run: Run, terminal: dict[str, Any], events: int) -> None:
-    """Log that a run has ended, once that is committed: one line, without a statement.
+    """Log and count that a run has ended, once that is committed, without a statement.
 
     Nothing of it is text of its agent or user, so a code of the agent's own is only ``other``.
     """
     status, code = status_of(terminal), terminal.get("code")
+    slug = run.agent.slug if Run.agent.is_cached(run) else None
+    ran = clock.seconds() - run.started_at.timestamp() if run.started_at else None
+    error = (code if code in OUR_CODES else "other") if status is Status.FAILED else None
+    waited = (run.started_at - run.created_at).total_seconds() if run.started_at else 0.0
+    metrics.count_end(status.value, error or "", slug, waited, ran)
     log.info(
         "run.ended",
         run=str(run.pk),
-        agent=run.agent.slug if Run.agent.is_cached(run) else str(run.agent_id),
+        agent=slug or str(run.agent_id),
         team=str(run.team_id),
         status=status.value,
-        seconds=round(clock.seconds() - run.started_at.timestamp(), 3) if run.started_at else None,
+        seconds=None if ran is None else round(ran, 3),
         events=events,
-        error=(code if code in OUR_CODES else "other") if status is Status.FAILED else None,
+        error=error,
     )

@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import structlog
@@ -27,7 +27,14 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
 from agui_host.backends.postgres.base import own_connection
-from agui_host.embedded.liveness import EVERY, LEAVING, QUICK_GRACE, pulse_of, time_to_leave
+from agui_host.embedded.liveness import (
+    EVERY,
+    LEAVING,
+    QUICK_GRACE,
+    SERVING,
+    pulse_of,
+    time_to_leave,
+)
 from runs.worker.patience import BEAT_DEADLINE
 
 log = structlog.get_logger(__name__)
@@ -39,6 +46,10 @@ BEAT = "update procrastinate_workers set last_heartbeat = now() where id = %s"
 # Held by the session of a draining worker. Its runs are alive, so its heartbeat continues, but
 # /ready must not count it: it takes no waiting runs.
 DRAINING = "select pg_try_advisory_lock_shared(%s, %s)"
+# Held by the session of each worker: the doctor looks for queues that no worker serves.
+SERVES = """
+select pg_try_advisory_lock_shared(%s, hashtext(queue)) from unnest(%s::text[]) queue
+"""
 
 
 class Watchdog(threading.Thread):
@@ -157,11 +168,13 @@ class Heartbeat(threading.Thread):
         worker_id: Callable[[], int | None],
         give_up: Callable[[], object],
         draining: Callable[[], bool] = lambda: False,
+        queues: Sequence[str] = (),
     ) -> None:
         """``give_up`` is called when the worker must stop because it lost its runs."""
         super().__init__(name="heartbeat", daemon=True)
         self._give_up = give_up
         self._draining = draining
+        self._queues = list(queues)
         self._worker_id = worker_id
         self._ended = threading.Event()
         self._pruned = False
@@ -194,6 +207,8 @@ class Heartbeat(threading.Thread):
             with connection.cursor() as cursor:
                 cursor.execute(BEAT, [worker_id])
                 self._pruned = cursor.rowcount == 0 and self._worker_id() == worker_id
+                if self._queues:
+                    cursor.execute(SERVES, [SERVING, self._queues])
                 if self._draining():
                     cursor.execute(DRAINING, [LEAVING, worker_id % 2**31])
             if self._pruned:

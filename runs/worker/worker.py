@@ -50,7 +50,10 @@ async def work(watchdog: Watchdog, queues: Sequence[str]) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda received, _: watchdog.on_signal(received))
         heartbeat = Heartbeat(
-            lambda: worker.worker_id, watchdog.hurry, draining=lambda: watchdog.draining
+            lambda: worker.worker_id,
+            watchdog.hurry,
+            draining=lambda: watchdog.draining,
+            queues=queues,
         )
         heartbeat.start()
         reaping = group.create_task(reaper.run_forever(), name="reaper")

@@ -82,6 +82,8 @@ WRONG: dict[str, tuple[str | tuple[str, dict[str, str]], ...]] = {
     "AGUI_DEMO_API_KEY": ("short", "ü" * 40),
     "AGUI_SECRETS_KEYS": ("short", f"{KEY},short"),
     "AGUI_OUTBOUND_ALLOW": ("http://x", "a b", "10.0.0.1:80", "2130706433", "*", "localhost,*"),
+    "AGUI_COMMIT": ("1f0c 2d4e", "x" * 65),
+    "AGUI_AGENTS_FOR": ("a team", "acme;globex", "acme/globex"),
     "AGUI_AGENT_MODULES": ("my-agents", "my_agents.py/", "agents,2nd", "./agents.py", "a..b"),
     "AGUI_DATABASE_ROLES": FLAGS,
     "AGUI_SCRIPTED_AGENT": FLAGS,

@@ -3,8 +3,9 @@
 import threading
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connection
+from pytest_django import Settings
 
 from agui_host.runtimes import agent, provisioning, registry, team_agents
 from agui_host.runtimes.create_team import create_team
@@ -169,3 +170,24 @@ def test_a_start_without_changes_reads_only(teams: list[Team]) -> None:
     assert provisioning.bring in migrate.AFTER
     provisioning.bring()
     assert row(teams[0], "docs").provided == before == registry.get("docs").provided
+
+
+def test_agents_can_be_for_every_team_or_for_some(teams: list[Team], settings: Settings) -> None:
+    bare = Team.objects.create(slug="bare", name="Bare")
+    settings.AGUI_AGENTS_FOR = ["old-one"]
+    code("later")
+    provisioning.bring()
+    assert Agent.objects.filter(slug="later").values_list("team__slug", flat=True)[0] == "old-one"
+    assert not Agent.objects.for_team(create_team("new", "new")).exists()
+    settings.AGUI_AGENTS_FOR = ["*"]
+    provisioning.bring()
+    assert Agent.objects.for_team(bare).count() == 2
+    assert Agent.objects.filter(slug="later").count() == Team.objects.count()
+
+
+def test_an_operator_gives_every_team_an_agent(teams: list[Team]) -> None:
+    call_command("create_agent", all_teams=True, slug="shared-name", target="docs")
+    owners = Agent.objects.filter(slug="shared-name").values_list("team", flat=True)
+    assert set(owners) == {team.pk for team in teams}
+    with pytest.raises(CommandError, match="one of the arguments --team --all-teams is required"):
+        call_command("create_agent", slug="nobodys")

@@ -13,6 +13,7 @@ from pytest_django import Settings
 from agui_host.backends import bell, epochs
 from agui_host.backends.postgres.clock_watch import ClockWatch
 from agui_host.web import health
+from agui_project import release
 from tests.asgi import ask
 
 pytestmark = pytest.mark.django_db
@@ -54,7 +55,9 @@ async def test_health_asks_nobody() -> None:
 
     await health.Alive(busy)({"path": "/health", "method": "GET"}, send, send)
     assert messages[0]["status"] == 200
-    assert json.loads(messages[1]["body"]) == {"status": "healthy", "protocol": "AG-UI"}
+    body = json.loads(messages[1]["body"])
+    assert (body["status"], body["protocol"]) == ("healthy", "AG-UI")
+    assert (body["version"], body["commit"]) == (release.version(), release.commit())
 
 
 def test_ready_with_everything(client: Client, worker: int) -> None:

@@ -17,7 +17,9 @@ from agui_host.backends.postgres import clock
 from agui_host.backends.postgres.bridge import db
 from agui_host.errors import MethodNotAllowed, NotFound, Unauthenticated
 from agui_host.web.asgi_http import Request, answer, endpoint
+from agui_host.web.health import live_workers
 from agui_host.web.scope import Send
+from events import partitions
 from events.models import SealedObject
 from runs.models import Run, Status
 
@@ -36,6 +38,14 @@ class Queue(Collector):
         # The rest is still worth knowing while the database is away.
         with suppress(DatabaseError, InterfaceError):
             yield from _queue()
+            yield GaugeMetricFamily(
+                "agui_workers", "Workers that take runs.", value=live_workers() or 0
+            )
+            yield GaugeMetricFamily(
+                "agui_partitions_ahead",
+                "Months of events with a partition, with this one.",
+                value=partitions.ahead(),
+            )
             yield from _sealed()
         yield from _pool()
 

@@ -1,5 +1,6 @@
 """A span for each HTTP request, while traces are on (``agui_host/backends/tracing.py``)."""
 
+import functools
 import re
 from collections.abc import Iterable, MutableMapping
 from typing import Any
@@ -38,7 +39,7 @@ class Traced:
         from opentelemetry.trace import SpanKind, Status, StatusCode, use_span
 
         headers = headers_of(scope)
-        route = self._route(scope["path"])
+        route = route_of(self._routes, scope["path"])
         above = tracing.context_of(headers.get("traceparent"), headers.get("tracestate"))
         method = scope["method"] if scope["method"] in METHODS else "_OTHER"
         attributes = {"http.request.method": method, "url.scheme": scheme_of(scope)}
@@ -64,16 +65,21 @@ class Traced:
             if span.is_recording():
                 span.end()
 
-    def _route(self, path: str) -> str:
-        """The pattern of the address, never the address itself: some contain a secret."""
-        for route in self._routes:
-            if (pattern := str(route.pattern)) and route.pattern.match(path.lstrip("/")):
-                return _readable(pattern)
-        try:
-            return _readable(resolve(path).route)
-        except Resolver404:
-            return ""
+
+def route_of(routes: Iterable[Any], path: str) -> str:
+    """The pattern of the address, never the address itself: some contain a secret.
+
+    ``routes``: those before Django's. Empty if the address leads nowhere.
+    """
+    for route in routes:
+        if (pattern := str(route.pattern)) and route.pattern.match(path.lstrip("/")):
+            return _readable(pattern)
+    try:
+        return _readable(resolve(path).route)
+    except Resolver404:
+        return ""
 
 
+@functools.lru_cache(1_000)
 def _readable(pattern: str) -> str:
     return CONVERTER.sub("<", simplify_regex(OPTIONAL.sub("", pattern)))

@@ -16,6 +16,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Count
 
+from agui_host.backends import metrics
 from agui_host.backends.postgres import clock
 from agui_host.security.secrets import SecretUnreadable
 from agui_host.teams import audit, notices
@@ -33,6 +34,8 @@ JITTER = 0.1
 ATTEMPTS, LONGEST_ERROR = 50, 200
 """How many outcomes a delivery remembers."""
 SWEPT = 1_000
+RETRIED = "retried"
+"""A metric's label for a try that is to be repeated."""
 GONE = 410
 ERASED = "What it was about has been erased."
 ELSEWHERE = "This run is not one of the task, or has been erased."
@@ -140,6 +143,8 @@ def record(delivery: WebhookDelivery, outcome: Outcome) -> bool:
                 hooks.filter(task__isnull=False, enabled=True).update(
                     enabled=False, stopped=Stop.ENDED
                 )
+        state = RETRIED if status == DeliveryStatus.PENDING else status.value
+        metrics.webhook_deliveries.labels(state).inc()
         return True
 
 

@@ -124,6 +124,14 @@ class TestBadReferences:
             answer = post(path, b'{"agentId": "nobody"}', cast.alice.headers)
             assert refused(answer, 404, "unknown_agent") == {"agent": "nobody"}
 
+    def test_an_agent_that_only_the_code_has(self, cast: Cast) -> None:
+        Agent.objects.filter(team=cast.team, slug="echo").update(slug="renamed")
+        answer = post("/agui", b'{"agentId": "echo"}', cast.alice.headers)
+        assert refused(answer, 404, "unknown_agent") == {"agent": "echo"}
+        assert answer.json()["message"].endswith(
+            f"agui-host create-agent --team {cast.team.slug} --slug echo"
+        )
+
     def test_a_disabled_agent(self, cast: Cast) -> None:
         Agent.objects.update(enabled=False)
         with nothing_written():

@@ -25,7 +25,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Team and slug are enough for an agent in code."""
-        parser.add_argument("--team", required=True, help="the team's slug")
+        whose = parser.add_mutually_exclusive_group(required=True)
+        whose.add_argument("--team", help="the team's slug")
+        whose.add_argument("--all-teams", action="store_true", help="for every team")
         parser.add_argument("--slug", required=True)
         parser.add_argument("--kind", choices=HOSTED, default="python")
         parser.add_argument("--name", help="the name that people read; by default the slug")
@@ -80,23 +82,34 @@ class Command(BaseCommand):
                     raise CommandError(f"--{flag} is for --kind {kind.name}")
                 fields["settings"][flag] = True
         with transaction.atomic():
-            try:
-                team = Team.objects.get(slug=options["team"])
-                agent = Agent.objects.for_team(team).filter(slug=slug).first()
-                verb = "changed" if agent else "created"
-                agent = agent or Agent(team=team, slug=slug)
-                for name, value in fields.items():
-                    setattr(agent, name, value)
-                agent.full_clean()
-            except Team.DoesNotExist:
-                raise CommandError(f"there is no team {options['team']!r}") from None
-            except ValidationError as bad:
-                raise CommandError("; ".join(bad.messages)) from None
-            agent.save()
-            audit.record("operator", team, f"agent.{verb}", slug, kind=agent.kind)
-        self.stdout.write(f"{verb}: {slug} ({agent.kind}) of {team.slug}")
-        for warning in kinds.of(agent.kind).warnings(agent.settings):
+            for team in _teams(options["team"]):
+                self.stdout.write(f"{_give(team, slug, fields)}: {slug} of {team.slug}")
+        for warning in kinds.of(fields["kind"]).warnings(fields["settings"]):
             self.stderr.write(f"warning: {warning}")
+
+
+def _teams(slug: str | None) -> list[Team]:
+    """The team of this slug, or all. Raises CommandError."""
+    teams = list(Team.objects.order_by("slug") if slug is None else Team.objects.filter(slug=slug))
+    if not teams:
+        raise CommandError("there is no team" if slug is None else f"there is no team {slug!r}")
+    return teams
+
+
+def _give(team: Team, slug: str, fields: dict[str, Any]) -> str:
+    """Make the team's agent, or change it; which of both. Raises CommandError."""
+    agent = Agent.objects.for_team(team).filter(slug=slug).first()
+    verb = "changed" if agent else "created"
+    agent = agent or Agent(team=team, slug=slug)
+    for name, value in fields.items():
+        setattr(agent, name, value)
+    try:
+        agent.full_clean()
+    except ValidationError as bad:
+        raise CommandError("; ".join(bad.messages)) from None
+    agent.save()
+    audit.record("operator", team, f"agent.{verb}", slug, kind=agent.kind)
+    return verb
 
 
 def _settings(path: str | None) -> Any:

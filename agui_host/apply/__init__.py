@@ -1,0 +1,1 @@
+"""``agui-host apply``: teams, their people, agents and rules from one file."""

@@ -1,0 +1,164 @@
+"""The file of ``apply``: its members, and one line for each mistake in it."""
+
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from rapidfuzz import process
+
+from agui_host.errors import Conflict
+from agui_host.runtimes.kinds import kinds
+from agui_host.teams.models import Role, Scope
+from runs.models.webhook import EVENTS
+
+LARGEST = 4_000_000
+"""Bytes of a file."""
+Slug = Annotated[str, StringConstraints(pattern=r"^[-\w]{1,64}$")]
+RoleName = Literal["owner", "admin", "member", "viewer"]
+Count = Annotated[int, Field(ge=0)]
+
+
+class BadFile(Conflict):
+    """The file cannot be applied."""
+
+    code = "bad_file"
+
+
+class Members(BaseModel):
+    """A mapping of the file; unknown members are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    def given(self) -> dict[str, Any]:
+        """The members that the file has, also those that are null."""
+        return {name: getattr(self, name) for name in sorted(self.model_fields_set)}
+
+
+class LimitValues(Members):
+    """A team's own limits; null is the value of the settings, 0 is no limit."""
+
+    concurrent_runs: Count | None = None
+    queued_runs: Count | None = None
+    runs_per_minute: Count | None = None
+    events_per_second: Count | None = None
+    event_bytes: Count | None = None
+    run_seconds: Count | None = None
+    open_streams: Count | None = None
+    stored_bytes: Count | None = None
+    retention_days: Count | None = None
+
+
+class FromEnvironment(Members):
+    """A secret that the file names instead of containing it."""
+
+    env: str
+
+
+class AgentValues(Members):
+    """An agent of a team."""
+
+    kind: Literal[tuple(kinds.KINDS)] = "http"  # type: ignore[valid-type]
+    url: str | None = None
+    target: str | None = None
+    name: str | None = None
+    description: str | None = None
+    queue: str | None = None
+    timeout_seconds: float | None = None
+    on_busy: str | None = None
+    on_busy_chat: str | None = None
+    policy: str | None = None
+    raw: bool | None = None
+    repeatable: bool | None = None
+    heals_history: bool | None = None
+    questions: list[str] | None = None
+    is_tool: bool | None = None
+    is_default: bool | None = None
+    enabled: bool | None = None
+    settings: dict[str, Any] | None = None
+    middleware: list[dict[str, Any]] | None = None
+    context_providers: list[dict[str, Any]] | None = None
+    headers: dict[str, str | FromEnvironment] | None = None
+
+
+class KeyValues(Members):
+    """An API key, which is made once and never changed."""
+
+    role: RoleName = Role.MEMBER.value
+    scopes: list[Literal[tuple(Scope.values)]] = Field(  # type: ignore[valid-type]
+        default_factory=lambda: list(Scope.values)
+    )
+    agents: list[Slug] | None = None
+    days: Annotated[int, Field(ge=1)] | None = None
+
+
+class WebhookValues(Members):
+    """A webhook, which its address identifies."""
+
+    url: str
+    events: list[Literal[tuple(EVENTS)]]  # type: ignore[valid-type]
+    agents: list[Slug] | None = None
+    contents: bool = False
+
+
+class ScheduleValues(Members):
+    """A schedule, which its name identifies."""
+
+    agent: Slug
+    cron: str
+    time_zone: str = "UTC"
+    input: dict[str, Any] = Field(default_factory=dict)
+    missed: str | None = None
+    on_busy: str | None = None
+    paused: bool = False
+
+
+class TeamValues(Members):
+    """A team; what the file does not mention stays as it is."""
+
+    name: str | None = None
+    owner: str | None = None
+    limits: LimitValues | None = None
+    members: dict[str, RoleName] = Field(default_factory=dict)
+    keys: dict[str, KeyValues] = Field(default_factory=dict)
+    agents: dict[Slug, AgentValues] = Field(default_factory=dict)
+    webhooks: list[WebhookValues] = Field(default_factory=list)
+    schedules: dict[str, ScheduleValues] = Field(default_factory=dict)
+
+
+class Document(Members):
+    """The whole file."""
+
+    teams: dict[Slug, TeamValues]
+
+
+def read(text: str) -> Document:
+    """The file's content. Raises BadFile, with one line that names the first mistake."""
+    if len(text) > LARGEST:
+        raise BadFile(f"The file is larger than {LARGEST:,} bytes.")
+    try:
+        content = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise BadFile(f"This is not YAML: {' '.join(str(error).split())}") from None
+    try:
+        return Document.model_validate(content)
+    except ValidationError as error:
+        raise BadFile(_line(error)) from None
+
+
+def _line(error: ValidationError) -> str:
+    """The first mistake, by its place in the file."""
+    first = error.errors(include_input=False, include_url=False)[0]
+    place = ".".join(str(part) for part in first["loc"] if part != "[key]") or "the file"
+    if first["type"] == "extra_forbidden":
+        nearest = process.extractOne(str(first["loc"][-1]), _names(), score_cutoff=70)
+        hint = f"; did you mean {nearest[0]}?" if nearest else ""
+        return f"{place}: there is no such member{hint}"
+    if first["type"] == "model_type":
+        return f"{place}: this must be a mapping"
+    return f"{place}: {first['msg']}"
+
+
+def _names() -> list[str]:
+    models = (Document, TeamValues, LimitValues, AgentValues, KeyValues, WebhookValues,
+              ScheduleValues)  # fmt: skip
+    return sorted({name for model in models for name in model.model_fields})

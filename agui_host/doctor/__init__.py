@@ -1,0 +1,1 @@
+"""``agui-host doctor``: looks at an installation, and explains each fault with its remedy."""

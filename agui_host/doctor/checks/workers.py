@@ -1,0 +1,52 @@
+"""Workers, and the queues of agents that they serve."""
+
+from collections import Counter
+
+from django.db import connection
+
+from agui_host.doctor.findings import Fault, check
+from agui_host.embedded.liveness import LEAVING, SERVING
+from agui_host.runtimes.kinds import kinds
+from agui_host.runtimes.models import DEFAULT_QUEUE, Agent
+from agui_host.web.health import live_workers
+
+SERVED = """
+select queue, count(distinct lock.pid) from unnest(%s::text[]) queue
+  left join pg_locks lock on lock.locktype = 'advisory' and lock.classid = %s
+   and lock.objid::bigint = hashtext(queue)::bigint & 4294967295 and lock.objsubid = 2
+   and lock.database = (select oid from pg_database where datname = current_database())
+   and not exists (select from pg_locks leaving
+                    where leaving.locktype = 'advisory' and leaving.pid = lock.pid
+                      and leaving.classid = %s)
+ group by 1 order by 1
+"""
+
+
+@check("workers", needs="migrations")
+def workers() -> str | list[Fault]:
+    """Whether a worker lives, and each queue of an enabled agent has one."""
+    if not live_workers():
+        return [
+            Fault(
+                "No worker runs, so runs stay queued.",
+                "agui-host worker (docs/operations.md#processes)",
+            )
+        ]
+    fed = [kind.name for kind in kinds.KINDS.values() if kind.fed]
+    rows = Agent.objects.of_any_team().filter(enabled=True).exclude(kind__in=fed)
+    used = Counter(rows.values_list("queue", flat=True).iterator())
+    used.setdefault(DEFAULT_QUEUE, 0)
+    with connection.cursor() as cursor:
+        cursor.execute(SERVED, [list(used), SERVING, LEAVING])
+        served = dict(cursor.fetchall())
+    faults = [
+        Fault(
+            f"No worker serves the queue {queue}, which {used[queue]} agents use."
+            if used[queue]
+            else f"No worker serves the queue {queue}, which has the host's own tasks.",
+            f"agui-host worker --queues {queue} (docs/operations.md#queues)",
+        )
+        for queue, many in served.items()
+        if not many
+    ]
+    return faults or ", ".join(f"{queue}: {many}" for queue, many in served.items())
