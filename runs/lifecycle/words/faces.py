@@ -17,8 +17,7 @@ from agui_host.protocol.fold.face import Answered, question_of
 from agui_host.protocol.part_kinds import TEXT
 from events.sealed import reading
 from runs.lifecycle.words.contents import MOST_BYTES
-from runs.models import ENDED, Run
-from runs.models.run import FACELESS
+from runs.models import ENDED, FACELESS, Run
 
 log = structlog.get_logger(__name__)
 

@@ -9,8 +9,7 @@ from runs.access.sharing import Terms, To
 from runs.lifecycle import lifecycle
 from runs.lifecycle.deletion import retention
 from runs.lifecycle.words import faces
-from runs.models import Run, Thread, Visibility
-from runs.models.run import FACELESS
+from runs.models import FACELESS, Run, Thread, Visibility
 from tests.cast import Cast, fresh, perform, start
 
 pytestmark = pytest.mark.django_db(transaction=True)
