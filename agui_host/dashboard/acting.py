@@ -22,7 +22,7 @@ from runs.lifecycle import lifecycle
 from runs.models import Run
 
 
-@action
+@action("run")
 def cancel(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpResponse:
     """Stop a run; an ended run stays as it is."""
     lifecycle.cancel(access.find(principal, run_id, "cancel"), principal)
@@ -30,7 +30,7 @@ def cancel(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpResp
 
 
 @starts
-@action
+@action("run")
 def run_again(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpResponse:
     """Start a run with the same input, and show it."""
     run = again.run_again(principal, run_id)
@@ -39,7 +39,7 @@ def run_again(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpR
 
 
 @starts
-@action
+@action("run")
 def go_on(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpResponse:
     """Continue the thread with a message, and show the new run."""
     text = request.POST.get("message", "")

@@ -23,8 +23,8 @@ UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
 TIMES_IN_WORDS = (
     ("1h", "The last hour"),
     ("24h", "The last 24 hours"),
-    ("today", "Today (UTC)"),
-    ("yesterday", "Since yesterday (UTC)"),
+    ("today", "Today"),
+    ("yesterday", "Since yesterday"),
     ("7d", "The last 7 days"),
     ("30d", "The last 30 days"),
 )

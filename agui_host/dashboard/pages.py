@@ -1,28 +1,36 @@
 """Shared by every page: the signed-in visitor, refusals, and no caching."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
+from uuid import UUID
 
-from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import render, resolve_url
+from django.shortcuts import redirect, render, resolve_url
+from django.urls import get_resolver, reverse
 from django.utils.cache import patch_cache_control
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 from django_htmx.http import HttpResponseClientRedirect
 
+from agui_host.dashboard.account.zone import in_zone
 from agui_host.dashboard.visitor import KNOWN
-from agui_host.errors import Unauthenticated
+from agui_host.errors import NotFound, Unauthenticated
 from agui_host.protocol.errors import HostError
 from agui_host.teams import authentication
 from agui_host.teams.authentication import Principal
+from agui_host.teams.models import Team
+from runs.access.inspect import elsewhere
 
 SAFE = ("GET", "HEAD")
+SURE = "confirmed"
+"""The field with which a form confirms that something is to be destroyed."""
 P = ParamSpec("P")
 R = TypeVar("R", bound=HttpResponseBase)
 
+
+Posting = TypeVar("Posting", bound=Callable[..., HttpResponse])
 
 View = Callable[Concatenate[HttpRequest, Principal, P], HttpResponse]
 Guarded = Callable[Concatenate[HttpRequest, P], HttpResponse]
@@ -36,9 +44,73 @@ def page(view: View[P]) -> Guarded[P]:
     return uncached(require_safe(_guarded(view)))
 
 
-def action(view: View[P]) -> Guarded[P]:
-    """``page`` for forms that post; Django's middleware has checked the token."""
-    return uncached(require_POST(_guarded(view)))
+class Question(NamedTuple):
+    """The question of a page before something is destroyed, its consequences, and the button."""
+
+    title: str
+    text: str
+    button: str
+
+
+def action(form: str, asks: Question | None = None) -> Callable[[View[P]], Guarded[P]]:
+    """``page`` for a form that posts; Django's middleware has checked the token.
+
+    ``form`` is the name of the page that has the form. With ``asks``, the first POST only shows the
+    question, whose form posts the same values again.
+    """
+
+    def declared(view: View[P]) -> Guarded[P]:
+        asking = view if asks is None else asked_first(form, asks)(view)
+        return uncached(posted_from(form)(_guarded(asking)))
+
+    return declared
+
+
+def asked_first(form: str, question: Question) -> Callable[[Posting], Posting]:
+    """A POST that destroys something, which it does once its question was answered."""
+
+    def declared(view: Posting) -> Posting:
+        @wraps(view)
+        def asking(request: HttpRequest, /, *args: Any, **kwargs: Any) -> HttpResponse:
+            if request.method in SAFE or request.POST.get(SURE) == "yes":
+                return view(request, *args, **kwargs)
+            left_out = ("csrfmiddlewaretoken", SURE)
+            values = [(name, value) for name, rows in request.POST.lists() for value in rows]
+            context = {
+                "question": question,
+                "values": [(name, value) for name, value in values if name not in left_out],
+                "back": place_of(form, kwargs),
+            }
+            return render(request, "confirm.html", context)
+
+        return cast(Posting, asking)
+
+    return declared
+
+
+def posted_from(form: str) -> Callable[[Callable[..., Any]], Callable[..., HttpResponse]]:
+    """An address to which forms of the page ``form`` post; opened by GET, it leads to that page.
+
+    People open it after a sign-in, or from the browser's history.
+    """
+
+    def declared(view: Callable[..., Any]) -> Callable[..., HttpResponse]:
+        @wraps(view)
+        def chosen(request: HttpRequest, /, **kwargs: object) -> HttpResponse:
+            if request.method in SAFE:
+                return redirect(place_of(form, kwargs))
+            answer: HttpResponse = view(request, **kwargs)
+            return answer
+
+        return require_http_methods(["GET", "HEAD", "POST"])(chosen)
+
+    return declared
+
+
+def place_of(name: str, values: Mapping[str, object]) -> str:
+    """The address of that name, made of those of the ``values`` that it takes."""
+    [(_, names)] = get_resolver().reverse_dict.getlist(name)[0][0]
+    return reverse(name, kwargs={key: values[key] for key in names})
 
 
 def both(view: View[P]) -> Guarded[P]:
@@ -56,23 +128,39 @@ def _guarded(view: View[P]) -> Guarded[P]:
             return view(request, principal, *args, **kwargs)
         except Unauthenticated:
             return _sign_in(request)
+        except NotFound as error:
+            return refused(request, error, _elsewhere(request, kwargs))
         except HostError as error:
             return refused(request, error)
 
     return guarded
 
 
-def refused(request: HttpRequest, error: HostError) -> HttpResponse:
-    """The page that shows an error."""
-    return render(request, "error.html", {"error": error}, status=error.status)
+def refused(request: HttpRequest, error: HostError, other: Team | None = None) -> HttpResponse:
+    """The page that shows an error; ``other`` is a team of the visitor that has the page."""
+    context = {"error": error, "other_team": other}
+    return render(request, "error.html", context, status=error.status)
+
+
+def _elsewhere(request: HttpRequest, values: Mapping[str, object]) -> Team | None:
+    """The visitor's other team that has the run or thread of this address, if it is one."""
+    principal = getattr(request, KNOWN, None)
+    match = request.resolver_match
+    if principal is None or match is None or request.method not in SAFE:
+        return None
+    if isinstance(run := values.get("run_id"), UUID):
+        return elsewhere.team_of(principal, run=run)
+    if isinstance(thread := values.get("key"), UUID) and match.route.startswith("threads/"):
+        return elsewhere.team_of(principal, thread=thread)
+    return None
 
 
 def uncached(view: Callable[P, R]) -> Callable[P, R]:
-    """Keep the page out of every cache."""
+    """Keep the page out of every cache, and its times in the zone of the visitor's browser."""
 
     @wraps(view)
     def answered(*args: P.args, **kwargs: P.kwargs) -> R:
-        answer = view(*args, **kwargs)
+        answer = in_zone(view)(*args, **kwargs)
         patch_cache_control(answer, private=True, no_store=True)
         return answer
 
@@ -83,5 +171,4 @@ def _sign_in(request: HttpRequest) -> HttpResponse:
     # htmx would follow a redirect and put the sign-in page into the middle of the old one.
     if request.headers.get("HX-Request"):
         return HttpResponseClientRedirect(resolve_url("account_login"))
-    back = request.get_full_path() if request.method in SAFE else settings.LOGIN_REDIRECT_URL
-    return redirect_to_login(back)
+    return redirect_to_login(request.get_full_path())

@@ -6,9 +6,10 @@
 
 import re
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from django.http import QueryDict
+from django.utils import timezone
 
 from agui_host.backends.postgres import clock
 
@@ -111,8 +112,11 @@ def expanded(address: QueryDict, me: str) -> tuple[QueryDict, Query]:
 
 
 def moment(text: str) -> datetime | None:
-    """``today``, ``yesterday``, ``24h``, ``7d``: when that begins, in UTC; None for other text."""
-    now = clock.now().astimezone(UTC)
+    """``today``, ``yesterday``, ``24h``, ``7d``: when that begins; None for other text.
+
+    Days begin at midnight of the page's time zone.
+    """
+    now = timezone.localtime(clock.now())
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     match text.strip().lower():
         case "now":

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_safe
 from agui_host.dashboard import listing
 from agui_host.dashboard.outline_panel import panel
 from agui_host.dashboard.pages import uncached
+from agui_host.dashboard.thread import page as thread_page
 from agui_host.errors import Unauthenticated
 from agui_host.protocol.errors import HostError
 from agui_host.protocol.views.redaction import Redaction
@@ -22,7 +23,6 @@ from runs.access.sharing import Opened
 from runs.models import Run
 
 P = ParamSpec("P")
-MOST_RUNS = 200
 
 
 def linked(
@@ -54,8 +54,9 @@ def link(request: HttpRequest, opened: Opened) -> HttpResponse:
     """The link's target: a run, or the runs of a thread."""
     if opened.grant.run_id is not None:
         return _run(request, opened, opened.grant.run_id)
-    runs = access.shared_runs(opened.principal)[:MOST_RUNS]
-    return render(request, "shared/thread.html", {"opened": opened, "runs": runs})
+    assert opened.grant.thread_id is not None  # noqa: S101  a grant is on one of the two
+    context = thread_page.linked(request, opened.principal, opened.grant)
+    return render(request, "shared/thread.html", {"opened": opened, **context})
 
 
 @linked

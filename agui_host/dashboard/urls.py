@@ -7,6 +7,7 @@ from agui_host.dashboard.inbox import views as questions
 from agui_host.dashboard.run import comparing, importing
 from agui_host.dashboard.runs_list import bulk, saved
 from agui_host.dashboard.team import grants, keys, left_threads, people, rules, schedules, webhooks
+from agui_host.dashboard.thread import views as thread
 from runs.api.comments import SharedComments
 from runs.api.inspect.outline import SharedOutline
 
@@ -32,8 +33,16 @@ urlpatterns: list[URLPattern] = [
     path("runs/<uuid:run_id>/compare", comparing.compare, name="run-compare"),
     path("runs/<uuid:run_id>/questions", questions.of_run, name="run-questions"),
     path("runs/<uuid:run_id>/input", views.run_input, name="run-input"),
+    path("threads/<uuid:key>/", csp_update(PICTURES)(thread.thread), name="thread"),  # type: ignore[arg-type]
+    path("threads/<uuid:key>/earlier", thread.earlier, name="thread-earlier"),
+    path("threads/<uuid:key>/pulse", thread.pulse, name="thread-pulse"),
+    path("threads/<uuid:key>/send", thread.send, name="thread-send"),
+    path("threads/<uuid:key>/regenerate", thread.regenerate, name="thread-regenerate"),
+    path("threads/<uuid:key>/comment", thread.comment, name="thread-comment"),
+    path("threads/<uuid:key>/change", thread.change, name="thread-change"),
     path("inbox/", questions.listing, name="inbox"),
     path("inbox/pulse", questions.pulse, name="inbox-pulse"),
+    path("inbox/count", questions.count, name="inbox-count"),
     path("inbox/<uuid:interrupt_id>/answer", questions.answer, name="inbox-answer"),
     path("shared/<str:token>/", csp_update(PICTURES)(shared.link), name="shared"),
     path(
@@ -94,5 +103,6 @@ urlpatterns: list[URLPattern] = [
     path("team", views.with_slash),
     path("runs", views.with_slash),
     path("runs/<uuid:run_id>", views.with_slash),
+    path("threads/<uuid:key>", views.with_slash),
     *account_urls.urlpatterns,
 ]

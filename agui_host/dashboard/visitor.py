@@ -1,6 +1,6 @@
 """The data in the frame of every page: the visitor, and the teams they can switch to."""
 
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from django.db import DatabaseError, InterfaceError
@@ -25,7 +25,7 @@ def visitor(request: HttpRequest) -> dict[str, Any]:
     return {
         "principal": principal,
         "my_teams": SimpleLazyObject(lambda: _teams(principal)),
-        "open_questions": partial(_open_questions, principal),
+        "open_questions": cache(partial(_open_questions, principal)),
         "may_sign_up": SimpleLazyObject(lambda: may_sign_up(request)),
     }
 

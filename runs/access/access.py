@@ -74,7 +74,7 @@ def find_to_feed(principal: Principal, run_id: UUID) -> Run:
 
 
 def shared_runs(principal: Principal) -> QuerySet[Run]:
-    """The runs that a link leads to, newest first."""
+    """The runs that a link, a grant or a role leads to, newest first."""
     return _joined(_reachable(principal)).order_by("-journal_id")
 
 

@@ -53,8 +53,8 @@ def may_change(principal: Principal, run: Run) -> bool:
 def run_again(principal: Principal, run_id: UUID) -> Run:
     """Start a run with the same input, as a regenerate: it replaces the answer in the thread.
 
-    The log of the earlier run stays. Raises NotFound, Forbidden, NotRepeatable, and what a start
-    raises.
+    The log of the earlier run stays. Raises NotFound, Forbidden, NotRepeatable, and the
+    errors of a start.
     """
     run = _find(principal, run_id)
     if not _is_repeatable(run):
@@ -71,7 +71,7 @@ def run_again(principal: Principal, run_id: UUID) -> Run:
 def go_on(principal: Principal, run_id: UUID, text: str) -> Run:
     """Continue the run's thread with a message of the caller.
 
-    Raises NotFound, Forbidden, Invalid, NotContinuable, and what a start raises.
+    Raises NotFound, Forbidden, Invalid, NotContinuable, and the errors of a start.
     """
     run = _find(principal, run_id)
     if not _is_last(run):
@@ -89,7 +89,7 @@ def changed(principal: Principal, run_id: UUID, *, agent: str, text: str, state:
     """Start the run's input in a new thread, with another message, state or agent.
 
     Without a ``state`` it has that of the input. The new thread begins with the messages before the
-    user's last one. Raises NotFound, Forbidden, Invalid, NotChangeable, and what a start raises.
+    user's last one. Raises NotFound, Forbidden, Invalid, NotChangeable, and the errors of a start.
     """
     run = _find(principal, run_id)
     if not _is_changeable(run):

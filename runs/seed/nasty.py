@@ -52,9 +52,28 @@ def plays() -> Iterator[Play]:
     yield Play("ledger", "state", "Remember it all.", ago=DAY / 8, events=list(state()))
     yield Play("writer", "stopped", "Never mind.", ago=DAY / 10, events=list(text("I beg")),
                cancelled=True)  # fmt: skip
+    yield from talk()
     for number, question in enumerate(questions()):
         yield Play("approval", f"question-{number}", "May I?", events=list(text(HEBREW)),
                    ago=timedelta(minutes=50 - number), questions=[question])  # fmt: skip
+
+
+def talk() -> Iterator[Play]:
+    """A conversation of many runs, the last one with a failure and a question."""
+    start = DAY / 12
+    for number in range(14):
+        words = f"{HEBREW} {number}?" if number % 5 == 3 else f"And what about item {number}?"
+        events = [*tool("find_order", f'{{"n": {number}}}', '{"found": true}'), *text(MARKDOWN)]
+        yield Play("writer", "talk", words, events, joins=True,
+                   ago=start - timedelta(minutes=number))  # fmt: skip
+    failed = (RunErrorCode.AGENT_ERROR, f"ValueError: {WIDE}")
+    yield Play("billing", "talk", f"Charge it. {WIDE}", list(failing()), joins=True, error=failed,
+               ago=timedelta(minutes=20))  # fmt: skip
+    pay = {"type": "object", "properties": {"approved": {"type": "boolean", "title": "Pay?"}}}
+    yield Play("approval", "talk", "Then pay the rest.", list(text("I need your word.")),
+               joins=True, ago=timedelta(minutes=12), questions=[{"id": "rest",
+               "reason": "tool_call", "message": f"Pay 12.50 EUR to {WIDE}?",
+               "responseSchema": pay}])  # fmt: skip
 
 
 def text(words: str, **more: str) -> Iterator[Event]:

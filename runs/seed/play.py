@@ -25,7 +25,8 @@ Event = dict[str, Any]
 class Play:
     """``pause``: seconds between two events. ``ago``: how long before now the run began.
 
-    It ends with ``questions``, with an ``error`` (code, message), as ``cancelled``, or else well.
+    It ``joins`` the newest thread of that name, or begins one. It ends with ``questions``, with an
+    ``error`` (code, message), as ``cancelled``, or else well.
     """
 
     agent: str
@@ -38,6 +39,7 @@ class Play:
     error: tuple[RunErrorCode, str] | None = None
     cancelled: bool = False
     state: Event = field(default_factory=dict)
+    joins: bool = False
 
 
 @dataclass(slots=True)
@@ -56,7 +58,7 @@ class Clock:
 def perform(team: Team, play: Play, now: datetime) -> Run:
     """Store the run with its whole log. Raises a start's errors, such as LimitReached."""
     agent = _agent(team, play.agent)
-    thread = f"{play.thread}-{secrets.token_hex(3)}"  # a thread with open questions takes no run
+    thread = _thread(team, play)
     body = {
         "threadId": thread,
         "messages": [{"role": "user", "content": play.message}],
@@ -106,3 +108,10 @@ def _records(intake: Intake, play: Play, clock: Clock) -> Iterable[Record]:
         yield from intake.finish({"type": "interrupt", "interrupts": list(play.questions)})
     else:
         yield from intake.finish()
+
+
+def _thread(team: Team, play: Play) -> str:
+    """The name of the thread; most are new, since a thread with open questions takes no run."""
+    names = Run.objects.for_team(team).filter(thread__thread_id__startswith=f"{play.thread}-")
+    newest = names.values_list("thread__thread_id", flat=True).first() if play.joins else None
+    return newest or f"{play.thread}-{secrets.token_hex(3)}"

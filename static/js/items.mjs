@@ -39,7 +39,7 @@ function growing(item, into) {
 }
 
 function message(item) {
-  const text = h("div", { class: "text" });
+  const text = h("div", { class: "text", dir: "auto" });
   const who = h("b", {}, item.name ?? item.role);
   const files = h("div", { class: "attachments" });
   const sources = h("div");

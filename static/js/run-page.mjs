@@ -2,16 +2,20 @@
 
 import { post, read } from "./api.mjs";
 import { startClock } from "./clock.mjs";
+import { replace } from "./drafts.mjs";
 import { alertIn, find, pauseWhenHidden, showConnection, write } from "./dom.mjs";
 import { chip, explainReset, loadAgain, page, showRun } from "./head.mjs";
 import { JsonTree } from "./json-tree.mjs";
+import { source as newsOf } from "./news.mjs";
 import { RunView } from "./run-view.mjs";
+import { signedOut } from "./session.mjs";
 import { PagedRun } from "./source/paged.mjs";
 import { WholeRun } from "./source/whole.mjs";
 import { RunStream, TERMINAL } from "./stream.mjs";
 
 /** Events that a page reads all at once, in a fraction of a second. */
 const SHORT = 2000;
+const BEAT = 8000;
 
 const cancel = find("cancel");
 const input = new JsonTree(find("input-tree"));
@@ -35,7 +39,7 @@ const stream = new RunStream({
   },
   onState(name, status) {
     showConnection(name, "Disconnected");
-    if (name === "lost" && status === 401) location.assign(page.login);
+    if (name === "lost" && status === 401) signedOut();
     else if (name === "lost") problem("You can no longer see this run.");
     else if (name === "reset" && !loadAgain(status)) stream.restart();
   },
@@ -74,7 +78,7 @@ async function complete() {
   const answer = await fetch(location.pathname);
   if (!answer.ok) return;
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-  for (const part of document.querySelectorAll(".later")) part.replaceWith(fresh.getElementById(part.id));
+  for (const part of document.querySelectorAll(".later")) replace(part, fresh.getElementById(part.id));
 }
 
 function show(run) {
@@ -86,6 +90,25 @@ function show(run) {
   if (!cancel) return;
   cancel.hidden = !active;
   cancel.disabled = Boolean(run.cancel_requested_at);
+}
+
+/** Ask for the run now and then: a stream that is open, and silent, may be dead. */
+function beat() {
+  const news = newsOf("run");
+  let behind = 0;
+  const timer = setInterval(async () => {
+    if (document.hidden) return;
+    const run = await read(page.run).catch(() => null);
+    if (!run) return;
+    show(run);
+    behind = run.events > stream.last ? behind + 1 : 0;
+    if (behind < 2) news.heard();
+    else stream.again();
+    if (run.ended_at) {
+      news.end();
+      clearInterval(timer);
+    }
+  }, BEAT);
 }
 
 function problem(text) {
@@ -113,3 +136,4 @@ if (chip.dataset.status === "queued") {
   view.draw();
 }
 if (!long || page.active) stream.open();
+if (page.active) beat();

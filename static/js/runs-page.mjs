@@ -14,6 +14,7 @@ pause.addEventListener("click", () => {
   const paused = pause.getAttribute("aria-pressed") !== "true";
   pause.setAttribute("aria-pressed", paused);
   pause.textContent = paused ? "Paused" : "Pause";
+  document.body.dispatchEvent(new Event("paused"));
 });
 document.body.addEventListener("htmx:beforeRequest", (event) => {
   if (pause.getAttribute("aria-pressed") === "true") event.preventDefault();

@@ -62,14 +62,21 @@ async function show() {
   find("no-grants").hidden = live.length > 0;
 }
 
+const local = (time) => new Date(time).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+
 function row(grant) {
   const who = { link: "Link", member: grant.member, team: "Another team" }[grant.kind];
   const words = [grant.level, grant.thread ? "whole thread" : "this run", grant.sign_in && "sign-in required",
-    grant.redact.length && `hides ${grant.redact.join(", ")}`, grant.expires_at && `until ${grant.expires_at.slice(0, 16).replace("T", " ")} UTC`,
-    grant.last_used_at ? `used ${grant.last_used_at.slice(0, 16).replace("T", " ")} UTC` : "not used yet"];
+    grant.redact.length && `hides ${grant.redact.join(", ")}`, grant.expires_at && `until ${local(grant.expires_at)}`,
+    grant.last_used_at ? `used ${local(grant.last_used_at)}` : "not used yet"];
   const button = h("button", { type: "button", class: "quiet danger", "aria-label": `Revoke: ${who}, ${grant.level}` }, "Revoke");
   const item = h("li", {}, h("span", {}, h("strong", {}, who), ` ${words.filter(Boolean).join(" · ")}`), button);
   button.addEventListener("click", async () => {
+    if (!button.dataset.sure) {
+      button.dataset.sure = "yes";
+      button.textContent = "Really revoke?";
+      return button.setAttribute("aria-label", `Really revoke: ${who}, ${grant.level}`);
+    }
     button.disabled = true;
     const answer = await fetch(`${api}/${grant.id}`, { method: "DELETE" }).catch(() => null);
     if (answer?.ok) await show();

@@ -59,6 +59,12 @@ export class RunStream {
     if (!leave) this.timer = setTimeout(() => this.rest(), GLANCE);
   }
 
+  /** Connect again: the connection can be dead. */
+  again() {
+    this.close();
+    this.open();
+  }
+
   rest() {
     this.close();
     this.resting = true;

@@ -17,7 +17,7 @@ from tests.needs import need
 
 WIDTHS = (390, 1280, 1920)
 SCHEMES = ("light", "dark")
-THREADS = ("yesterday", "w" * 20, "tools", "markdown", "long", "state", "question-0")
+THREADS = ("yesterday", "w" * 20, "tools", "markdown", "long", "state", "question-0", "talk")
 SETTLED = 600
 """Milliseconds in which a page draws what its stream has brought."""
 
@@ -33,6 +33,14 @@ def pages(page: Page, host: Host, runs: dict[str, str]) -> Iterator[str]:
         for key, tab in {"t": "timeline", "m": "conversation", "e": "events", "s": "state"}.items():
             page.keyboard.press(key)
             yield f"{thread}-{tab}"
+    with host.client() as client:
+        threads = {
+            run: client.get(f"/api/v1/runs/{run}").json()["thread_id"] for run in runs.values()
+        }
+        for thread, run in runs.items():
+            listed = client.get("/api/v1/threads", params={"thread_id": threads[run]}).json()
+            page.goto(f"/threads/{listed['results'][0]['id']}/")
+            yield f"thread-{thread}"
     for name in ("compare", "change"):
         page.goto(f"/runs/{runs['tools']}/{name}")
         yield name
@@ -41,7 +49,7 @@ def pages(page: Page, host: Host, runs: dict[str, str]) -> Iterator[str]:
 def take(browser: Browser, host: Host, folder: Path, widths: tuple[int, ...]) -> None:
     """All pictures, and a line for each page that scrolls sideways."""
     with host.client() as client:
-        rows = client.get("/api/v1/runs", params={"page_size": 100}).json()["results"]
+        rows = client.get("/api/v1/runs", params={"limit": 100}).json()["results"]
     runs = {
         each: row["id"] for each in THREADS for row in rows if row["thread_id"].startswith(each)
     }

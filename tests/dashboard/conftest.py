@@ -12,6 +12,8 @@ from tests.cast import Actor, cast
 __all__ = ["cast"]
 
 Browse = Callable[[Actor], Client]
+SURE = {"confirmed": "yes"}
+"""What a form posts that has asked whether something is to be destroyed."""
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from agui_host.teams import authentication
 from agui_host.teams.admin import Watched
 from agui_host.teams.models import AuditEntry, Membership, Role
 from tests.cast import Cast, start
-from tests.dashboard.conftest import Browse
+from tests.dashboard.conftest import SURE, Browse
 from tests.dashboard.signing import (
     DORA,
     PASSWORD,
@@ -101,7 +101,7 @@ class TestSessions:
         here, there, elsewhere = browser(), browser(), browser()
         for client in (here, there, elsewhere):
             sign_in(client, "dora")
-        assert here.post("/account/sessions/")["Location"] == "/account/sessions/"
+        assert here.post("/account/sessions/", SURE)["Location"] == "/account/sessions/"
         assert [is_signed_in(each) for each in (here, there, elsewhere)] == [True, False, False]
 
     def test_by_the_api_and_nobody_elses(self, cast: Cast, dora: User, browse: Browse) -> None:

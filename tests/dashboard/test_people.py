@@ -6,7 +6,7 @@ from django.core import mail
 from agui_host.teams.access import invitations
 from agui_host.teams.models import Invitation, Membership, Role
 from tests.cast import Cast, start
-from tests.dashboard.conftest import Browse
+from tests.dashboard.conftest import SURE, Browse
 
 EVE = "eve@example.com"
 
@@ -31,7 +31,7 @@ def test_alice_invites_and_revokes(cast: Cast, browse: Browse) -> None:
     page = browser.get("/team/").content.decode()
     assert f"on its way to {EVE}" in page
     row = Invitation.objects.get()
-    assert browser.post(f"/team/invitations/{row.pk}/revoke")["Location"] == "/team/"
+    assert browser.post(f"/team/invitations/{row.pk}/revoke", SURE)["Location"] == "/team/"
     row.refresh_from_db()
     assert row.revoked_at
     assert EVE not in browser.get("/team/").content.decode().replace("on its way to", "")
@@ -49,8 +49,8 @@ def test_others_invite_and_revoke_nobody(cast: Cast, browse: Browse) -> None:
     row, _ = invitations.send(cast.team, EVE, Role.VIEWER, by="user:alice")
     bob = browse(cast.bob)
     assert bob.post("/team/invitations", {"email": "f@x.org", "role": "viewer"}).status_code == 422
-    assert bob.post(f"/team/invitations/{row.pk}/revoke").status_code == 403
-    assert browse(cast.charlie).post(f"/team/invitations/{row.pk}/revoke").status_code == 404
+    assert bob.post(f"/team/invitations/{row.pk}/revoke", SURE).status_code == 403
+    assert browse(cast.charlie).post(f"/team/invitations/{row.pk}/revoke", SURE).status_code == 404
     row.refresh_from_db()
     assert row.revoked_at is None
     assert Invitation.objects.count() == 1

@@ -49,7 +49,8 @@ def test_a_forgotten_slash_is_forgiven(cast: Cast, browse: Browse, address: str)
 
 def test_signing_out_takes_a_post(cast: Cast, browse: Browse) -> None:
     browser = browse(cast.alice)
-    assert browser.get("/logout/").status_code == 405
+    assert browser.get("/logout/")["Location"] == "/"
+    assert browser.get("/runs/").status_code == 200
     assert browser.post("/logout/")["Location"] == "/login/"
     assert browser.get("/runs/").status_code == 302
 

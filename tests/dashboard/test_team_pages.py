@@ -11,7 +11,7 @@ from agui_host.teams.models import ApiKey, Membership, Role
 from runs.access import sharing
 from runs.models import Grant, Thread, Visibility
 from tests.cast import Cast, start
-from tests.dashboard.conftest import Browse
+from tests.dashboard.conftest import SURE, Browse
 
 KEYS = "/team/keys/"
 KEY = re.compile(r"agui_[A-Za-z0-9]{8}\.[A-Za-z0-9]{32}")
@@ -43,7 +43,7 @@ def test_rotated_and_revoked(cast: Cast, browse: Browse) -> None:
     assert keys.find(key) is None
     new = keys.find(new_key[0])
     assert new is not None
-    assert browser.post(f"{KEYS}{new.pk}/revoke")["Location"] == KEYS
+    assert browser.post(f"{KEYS}{new.pk}/revoke", SURE)["Location"] == KEYS
     assert keys.find(new_key[0]) is None
     assert browser.post(f"{KEYS}{new.pk}/rotate").status_code == 409
     assert browser.post(f"{KEYS}{row.pk}/rotate", {"overlap": "-1"}).status_code == 422
@@ -68,7 +68,7 @@ def test_others_make_and_end_no_key(cast: Cast, browse: Browse) -> None:
     for actor in (cast.bob, cast.vera, cast.charlie):
         browser = browse(actor)
         assert "secret-name" not in browser.get(KEYS).content.decode()
-        assert browser.post(f"{KEYS}{row.pk}/revoke").status_code in (403, 404)
+        assert browser.post(f"{KEYS}{row.pk}/revoke", SURE).status_code in (403, 404)
         assert browser.post(f"{KEYS}{row.pk}/rotate").status_code in (403, 404)
     assert browse(cast.bob).post(KEYS, FORM).status_code == 422
     row.refresh_from_db()
@@ -114,6 +114,9 @@ def test_owners_see_and_end_what_is_shared(cast: Cast, browse: Browse) -> None:
     for actor, sees in ((cast.alice, True), (cast.bob, True), (cast.vera, False)):
         assert ("vera</bdi></td>" in browse(actor).get("/team/shared/").content.decode()) is sees
     revoke = f"/team/shared/{grant.pk}/revoke"
-    assert browse(cast.charlie).post(revoke).status_code == 404
-    assert browse(cast.alice).post(revoke)["Location"] == "/team/shared/"
+    page = browse(cast.alice).post(revoke)
+    assert (page.status_code, Grant.objects.get().is_live()) == (200, True)
+    assert 'name="confirmed" value="yes"' in page.content.decode()
+    assert browse(cast.charlie).post(revoke, SURE).status_code == 404
+    assert browse(cast.alice).post(revoke, SURE)["Location"] == "/team/shared/"
     assert not Grant.objects.get().is_live()

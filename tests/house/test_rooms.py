@@ -16,10 +16,10 @@ CEILING = 400
 SOURCES = {".py", ".html", ".css", ".js", ".mjs"}
 MOST = 16
 """Modules of a folder; its ``__init__.py`` is none of them."""
-MOST_JAVASCRIPT = 184 * 1024
+MOST_JAVASCRIPT = 200 * 1024
 """Bytes of all modules of the dashboard, own and vendored, as they are: nothing bundles them.
 
-183 KiB until tabs began to share their connections, so that a seventh tab loads.
+184 KiB until threads had a page, drafts were kept, and pages told the age of their news.
 """
 LONGEST_MODULE = 199
 """Lines of an own module of the dashboard."""

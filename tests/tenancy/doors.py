@@ -54,6 +54,8 @@ FORGED = Who(403, 403, 403, 403)
 """A form without its CSRF token."""
 PAGE = Who(302, 401, 200, 200)
 RUN_PAGE = Who(302, 401, 404, 200)
+FORM = {"GET": Who(302, 401, 302, 302), "POST": FORGED}
+"""Where a form posts; opened as a page, it leads to that of its form."""
 GONE = Who(404, 404, 404, 404)
 LIST = Who(401, 401, 200, 200)
 GONE_OR_UNKNOWN = Who(401, 401, 404, 404)
@@ -113,16 +115,16 @@ DJANGO: dict[str, Door] = {
     "agents/answer": Door(
         {"POST": Who(401, 401, 404, 202)}, body={"run_id": "{asking}", "request_id": "i"}
     ),
-    "runs/<uuid:run_id>/cancel": Door({"POST": FORGED}, "runs/{queued}/cancel"),
-    "runs/<uuid:run_id>/again": Door({"POST": FORGED}, "runs/{run}/again"),
-    "runs/<uuid:run_id>/continue": Door({"POST": FORGED}, "runs/{run}/continue"),
+    "runs/<uuid:run_id>/cancel": Door(FORM, "runs/{queued}/cancel"),
+    "runs/<uuid:run_id>/again": Door(FORM, "runs/{run}/again"),
+    "runs/<uuid:run_id>/continue": Door(FORM, "runs/{run}/continue"),
     "runs/<uuid:run_id>/change": Door({"GET": RUN_PAGE, "POST": FORGED}, "runs/{run}/change"),
     "runs/<uuid:run_id>/compare": Door({"GET": RUN_PAGE}, "runs/{run}/compare"),
     "runs/<uuid:run_id>/questions": Door({"GET": RUN_PAGE}, "runs/{asking}/questions"),
     "inbox": Door({"GET": MOVED}),
     "inbox/": Door({"GET": PAGE}),
     "inbox/pulse": Door({"GET": PAGE}),
-    "inbox/<uuid:interrupt_id>/answer": Door({"POST": FORGED}, "inbox/{question}/answer"),
+    "inbox/<uuid:interrupt_id>/answer": Door(FORM, "inbox/{question}/answer"),
     "runs/<uuid:run_id>/input": Door({"GET": RUN_PAGE}, "runs/{run}/input"),
     "ready": Door({"GET": OPEN}),
     "api/schema/": Door({"GET": OPEN}),

@@ -1,6 +1,6 @@
 """The addresses where people sign in and meet: what each answers to whom (see ``doors``)."""
 
-from tests.tenancy.doors import FORGED, LIST, MOVED, OBJECT, PAGE, Door, Who
+from tests.tenancy.doors import FORGED, FORM, LIST, MOVED, OBJECT, PAGE, RUN_PAGE, Door, Who
 
 ENTRANCE = {"GET": Who(200, 200, 302, 302), "POST": FORGED}
 """For those who have not signed in."""
@@ -18,63 +18,62 @@ TOKEN = "no-such-token"
 PEOPLE: dict[str, Door] = {
     "login": Door({"GET": MOVED}),
     "login/": Door(ENTRANCE),
-    "logout/": Door({"POST": FORGED}),
+    "logout/": Door(FORM),
     "signup": Door({"GET": Who(301, 301, 301, 301)}),
     "signup/": Door(ENTRANCE),
     "team": Door({"GET": MOVED}),
     "team/": Door({"GET": PAGE}),
-    "runs/act": Door({"POST": FORGED}),
-    "runs/views": Door({"POST": FORGED}),
-    "runs/views/<uuid:view_id>/rename": Door({"POST": FORGED}, "runs/views/{view}/rename"),
-    "runs/views/<uuid:view_id>/remove": Door({"POST": FORGED}, "runs/views/{view}/remove"),
-    "team/switch": Door({"POST": FORGED}),
-    "team/invitations": Door({"POST": FORGED}),
-    "team/invitations/<uuid:invitation_id>/revoke": Door(
-        {"POST": FORGED}, "team/invitations/{invitation}/revoke"
+    "threads/<uuid:key>": Door({"GET": MOVED}, "threads/{thread}"),
+    "threads/<uuid:key>/": Door({"GET": RUN_PAGE}, "threads/{thread}/"),
+    "threads/<uuid:key>/earlier": Door({"GET": RUN_PAGE}, "threads/{thread}/earlier"),
+    "threads/<uuid:key>/pulse": Door(
+        {"GET": RUN_PAGE}, "threads/{thread}/pulse?turn={run}.x&newest={run}"
     ),
-    "team/members/<int:member_id>/role": Door({"POST": FORGED}, "team/members/{member}/role"),
+    "threads/<uuid:key>/send": Door(FORM, "threads/{thread}/send"),
+    "threads/<uuid:key>/regenerate": Door(FORM, "threads/{thread}/regenerate"),
+    "threads/<uuid:key>/comment": Door(FORM, "threads/{thread}/comment"),
+    "threads/<uuid:key>/change": Door(FORM, "threads/{thread}/change"),
+    "inbox/count": Door({"GET": PAGE}),
+    "runs/act": Door(FORM),
+    "runs/views": Door(FORM),
+    "runs/views/<uuid:view_id>/rename": Door(FORM, "runs/views/{view}/rename"),
+    "runs/views/<uuid:view_id>/remove": Door(FORM, "runs/views/{view}/remove"),
+    "team/switch": Door(FORM),
+    "team/invitations": Door(FORM),
+    "team/invitations/<uuid:invitation_id>/revoke": Door(
+        FORM, "team/invitations/{invitation}/revoke"
+    ),
+    "team/members/<int:member_id>/role": Door(FORM, "team/members/{member}/role"),
     "team/members/<int:member_id>/remove": Door(
         {"GET": Who(302, 401, 404, 200), "POST": FORGED}, "team/members/{member}/remove"
     ),
     "team/keys/": Door({"GET": PAGE, "POST": FORGED}),
-    "team/keys/<uuid:key_id>/rotate": Door({"POST": FORGED}, "team/keys/{apikey}/rotate"),
-    "team/keys/<uuid:key_id>/revoke": Door({"POST": FORGED}, "team/keys/{apikey}/revoke"),
+    "team/keys/<uuid:key_id>/rotate": Door(FORM, "team/keys/{apikey}/rotate"),
+    "team/keys/<uuid:key_id>/revoke": Door(FORM, "team/keys/{apikey}/revoke"),
     "team/webhooks/": Door({"GET": PAGE, "POST": FORGED}),
     "team/webhooks/<uuid:webhook_id>/": Door(
         {"GET": Who(302, 401, 404, 200)}, "team/webhooks/{webhook}/"
     ),
-    "team/webhooks/<uuid:webhook_id>/rotate": Door(
-        {"POST": FORGED}, "team/webhooks/{webhook}/rotate"
-    ),
-    "team/webhooks/<uuid:webhook_id>/switch": Door(
-        {"POST": FORGED}, "team/webhooks/{webhook}/switch"
-    ),
-    "team/webhooks/<uuid:webhook_id>/test": Door({"POST": FORGED}, "team/webhooks/{webhook}/test"),
-    "team/webhooks/<uuid:webhook_id>/remove": Door(
-        {"POST": FORGED}, "team/webhooks/{webhook}/remove"
-    ),
+    "team/webhooks/<uuid:webhook_id>/rotate": Door(FORM, "team/webhooks/{webhook}/rotate"),
+    "team/webhooks/<uuid:webhook_id>/switch": Door(FORM, "team/webhooks/{webhook}/switch"),
+    "team/webhooks/<uuid:webhook_id>/test": Door(FORM, "team/webhooks/{webhook}/test"),
+    "team/webhooks/<uuid:webhook_id>/remove": Door(FORM, "team/webhooks/{webhook}/remove"),
     "team/webhooks/<uuid:webhook_id>/deliveries/<uuid:delivery_id>/redeliver": Door(
-        {"POST": FORGED}, "team/webhooks/{webhook}/deliveries/{delivery}/redeliver"
+        FORM, "team/webhooks/{webhook}/deliveries/{delivery}/redeliver"
     ),
     "team/schedules/": Door({"GET": PAGE, "POST": FORGED}),
     "team/schedules/<uuid:schedule_id>/": Door(
         {"GET": Who(302, 401, 404, 200)}, "team/schedules/{schedule}/"
     ),
-    "team/schedules/<uuid:schedule_id>/switch": Door(
-        {"POST": FORGED}, "team/schedules/{schedule}/switch"
-    ),
-    "team/schedules/<uuid:schedule_id>/run": Door(
-        {"POST": FORGED}, "team/schedules/{schedule}/run"
-    ),
-    "team/schedules/<uuid:schedule_id>/remove": Door(
-        {"POST": FORGED}, "team/schedules/{schedule}/remove"
-    ),
+    "team/schedules/<uuid:schedule_id>/switch": Door(FORM, "team/schedules/{schedule}/switch"),
+    "team/schedules/<uuid:schedule_id>/run": Door(FORM, "team/schedules/{schedule}/run"),
+    "team/schedules/<uuid:schedule_id>/remove": Door(FORM, "team/schedules/{schedule}/remove"),
     "team/shared/": Door({"GET": PAGE}),
-    "team/shared/<uuid:grant_id>/revoke": Door({"POST": FORGED}, "team/shared/{grant}/revoke"),
-    "team/rules": Door({"POST": FORGED}),
+    "team/shared/<uuid:grant_id>/revoke": Door(FORM, "team/shared/{grant}/revoke"),
+    "team/rules": Door(FORM),
     "team/threads/": Door({"GET": PAGE}),
-    "team/threads/<uuid:key>/hand-over": Door({"POST": FORGED}, "team/threads/{spare}/hand-over"),
-    "team/threads/<uuid:key>/erase": Door({"POST": FORGED}, "team/threads/{spare}/erase"),
+    "team/threads/<uuid:key>/hand-over": Door(FORM, "team/threads/{spare}/hand-over"),
+    "team/threads/<uuid:key>/erase": Door(FORM, "team/threads/{spare}/erase"),
     "invitations/<str:token>/": Door(
         {"GET": Who(404, 404, 404, 404), "POST": FORGED}, f"invitations/{TOKEN}/"
     ),
@@ -111,7 +110,7 @@ PEOPLE: dict[str, Door] = {
     "account/mfa/keys/reauthenticate/": Door(NO_PASSWORD),
     "account/mfa/keys/login/": Door(MOVED_ALL),  # the challenge is for scripts
     "account/sessions/": Door(OWN),
-    "account/sessions/<int:session_id>/end": Door({"POST": FORGED}, "account/sessions/1/end"),
+    "account/sessions/<int:session_id>/end": Door(FORM, "account/sessions/1/end"),
     # One's own, and a key has none.
     "api/v1/sessions": Door({"GET": Who(401, 401, 403, 403)}),
     "api/v1/sessions/<int:session_id>": Door(

@@ -32,7 +32,8 @@ class Reader(NamedTuple):
 
 def get(url: str, *, accept: str = "*/*", **more: str) -> Read:
     async def read(headers: Headers, run: Run, token: str) -> bytes:
-        address = url.format(run=run.pk, hex=run.pk.hex, name=run.run_id, token=token)
+        places = {"run": run.pk, "hex": run.pk.hex, "name": run.run_id, "thread": run.thread_id}
+        address = url.format(token=token, **places)
         outgoing = {**headers, "accept": accept, **more}
         return (await ask("GET", address, outgoing)).body
 
@@ -101,6 +102,7 @@ async def _thread_on_socket(headers: Headers, run: Run, token: str) -> bytes:
 
 RUN = "runs/<uuid:run_id>"
 API, SHARED = f"api/v1/{RUN}", f"shared/<str:token>/{RUN}"
+TALK = "threads/<uuid:key>"
 AGUI = r"^(?:api/)?agui"
 TEAM = ("mate",)
 """Routes that find runs of the own team only."""
@@ -166,6 +168,15 @@ READERS: dict[str, dict[str, Reader]] = {
         "compare": Reader(
             get("/runs/{run}/compare?with={run}"), (b"State at the end",), only=("person", "mate")
         ),
+    },
+    f"{TALK}/": {
+        "thread": Reader(get("/threads/{thread}/"), (WORDS,), only=("person", "mate")),
+    },
+    f"{TALK}/earlier": {
+        "turns": Reader(get("/threads/{thread}/earlier"), (WORDS,), only=("person", "mate")),
+    },
+    f"{TALK}/pulse": {
+        "turns": Reader(get("/threads/{thread}/pulse?turn={run}.x"), only=("person", "mate")),
     },
     f"{RUN}/input": {"input": Reader(get("/runs/{run}/input"))},
     f"{RUN}/questions": {"questions": Reader(get("/runs/{run}/questions"))},
@@ -281,6 +292,7 @@ ACTS = {
     "v1/responses", "v1/responses/<str:response>/cancel", "v1/conversations", "v1/chat/completions",
     f"{API}/cancel", f"{API}/comments/<uuid:comment_id>", f"{API}/feedback", "api/v1/runs/import",
     "api/v1/threads/<uuid:key>", "api/v1/schedules/<uuid:schedule_id>/run",
+    TALK, f"{TALK}/send", f"{TALK}/regenerate", f"{TALK}/comment", f"{TALK}/change",
     f"{RUN}/again", f"{RUN}/cancel", f"{RUN}/change", f"{RUN}/continue", "runs/import", "runs/act",
     "runs", RUN, "runs/views", "runs/views/<uuid:view_id>/remove",
     "runs/views/<uuid:view_id>/rename", "team/schedules/<uuid:schedule_id>/run",

@@ -27,6 +27,7 @@ ELSEWHERE = {
     "dashboard/filters.py": "tests/dashboard/runs/test_search.py",
     "dashboard/forms.py": "tests/dashboard/test_signing_up.py",
     "dashboard/inbox/*": "tests/dashboard/inbox/test_inbox.py",
+    "dashboard/thread/*": "tests/dashboard/threads/test_thread_page.py",
     "protocol/questions/*": "tests/protocol/questions/test_table.py",
     "dashboard/outline_panel.py": "tests/acceptance/browser/test_timeline.py",
     "dashboard/pages.py": "tests/dashboard/runs/test_saved_views.py",

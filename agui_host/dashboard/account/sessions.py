@@ -5,9 +5,9 @@ from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
-from agui_host.dashboard.pages import refused, uncached
+from agui_host.dashboard.pages import Question, asked_first, posted_from, refused, uncached
 from agui_host.protocol.errors import HostError
 from agui_host.teams.accounts import sessions
 
@@ -20,6 +20,14 @@ def _person(request: HttpRequest) -> User:
 @uncached
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
+@asked_first(
+    "account_sessions",
+    Question(
+        "Sign out everywhere else?",
+        "All other browsers in which you are signed in must sign in again; this one stays.",
+        "Sign out everywhere else",
+    ),
+)
 def listed(request: HttpRequest) -> HttpResponse:
     """All of one's sessions; a POST ends all but this one."""
     if request.method == "POST":
@@ -35,7 +43,7 @@ def listed(request: HttpRequest) -> HttpResponse:
     return render(request, "account/sessions.html", context)
 
 
-@require_POST
+@posted_from("account_sessions")
 @uncached
 @login_required
 def end(request: HttpRequest, session_id: int) -> HttpResponse:

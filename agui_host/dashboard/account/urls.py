@@ -19,7 +19,7 @@ from django.shortcuts import render
 from django.urls import URLPattern, path, re_path
 
 from agui_host.dashboard.account import sessions
-from agui_host.dashboard.pages import refused, uncached
+from agui_host.dashboard.pages import posted_from, refused, uncached
 from agui_host.errors import Unavailable
 
 log = structlog.get_logger(__name__)
@@ -57,7 +57,7 @@ activate = csp_update({"img-src": ["data:"]})(totp.activate_totp)
 MFA, SSO = "account/mfa/", "account/sso/"
 pages: dict[str, tuple[str, object]] = {
     "account_login": ("login/", account.login),
-    "account_logout": ("logout/", LogoutView.as_view()),
+    "account_logout": ("logout/", posted_from("home")(LogoutView.as_view())),
     "account_signup": ("signup/", account.signup),
     "account_inactive": ("account/inactive/", account.account_inactive),
     "account_reauthenticate": ("account/reauthenticate/", account.reauthenticate),

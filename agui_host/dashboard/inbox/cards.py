@@ -106,9 +106,14 @@ def of_run(
 
     Open ones are whole, so that they can be answered, within ``MOST_BYTES``.
     """
-    rows = list(light(access.run_interrupts(run))[:MOST])
-    whole = {row.pk: row for row in access.run_interrupts(run).filter(pk__in=_whole(rows))}
-    return of_rows(principal, [whole.get(row.pk, row) for row in rows], form, problem)
+    return of_rows(principal, whole(access.run_interrupts(run)), form, problem)
+
+
+def whole(rows: QuerySet[Interrupt]) -> list[Interrupt]:
+    """These questions, at most ``MOST``, the open ones whole within ``MOST_BYTES``."""
+    questions = list(light(rows)[:MOST])
+    complete = {row.pk: row for row in rows.filter(pk__in=_whole(questions))}
+    return [complete.get(row.pk, row) for row in questions]
 
 
 def of_rows(
@@ -135,7 +140,11 @@ def stamp(cards: Iterable[Card]) -> str:
 def stamp_of(run: Run) -> str:
     """The stamp of a run's questions now, without reading them."""
     values = access.run_interrupts(run).values("status", "expires_at", "answering_run_id")[:MOST]
-    rows = (Interrupt(**row) for row in values)
+    return stamp_of_rows(Interrupt(**row) for row in values)
+
+
+def stamp_of_rows(rows: Iterable[Interrupt]) -> str:
+    """``stamp`` of questions that are no cards."""
     return ".".join(f"{_state(row)}{row.answering_run_id or ''}" for row in rows)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 from django.http import QueryDict
+from django.utils.timezone import get_current_timezone_name
 
 from agui_host.dashboard.inbox.indented import LONGEST as CUT
 from agui_host.dashboard.inbox.indented import indented
@@ -216,7 +217,9 @@ def _made(part: Part, shared: dict[str, Any]) -> forms.Field:
                 widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"), **shared
             )
         case "datetime":
-            shared["help_text"] = shared["help_text"] or "In UTC."
+            shared["help_text"] = (
+                shared["help_text"] or f"In the time zone {get_current_timezone_name()}."
+            )
             clock = forms.DateTimeInput(
                 attrs={"type": "datetime-local", "step": "1"}, format="%Y-%m-%dT%H:%M:%S"
             )

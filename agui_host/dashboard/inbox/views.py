@@ -7,6 +7,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.html import format_html
 
 from agui_host.dashboard import run_page
@@ -52,6 +53,12 @@ def pulse(request: HttpRequest, principal: Principal) -> HttpResponse:
 
 
 @page
+def count(request: HttpRequest, principal: Principal) -> HttpResponse:
+    """The number of open questions, for the link to the inbox on every open page."""
+    return render(request, "inbox/badge.html", {"number": inbox.count(principal)})
+
+
+@page
 def of_run(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpResponse:
     """The questions of a run, for its open page; 204 if nothing has changed."""
     run = access.find(principal, run_id)
@@ -64,7 +71,7 @@ def of_run(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpResp
 
 
 @starts
-@action
+@action("inbox")
 def answer(request: HttpRequest, principal: Principal, interrupt_id: UUID) -> HttpResponse:
     """Store an answer by the API's verb; then back to the run's page or the inbox."""
     question = access.find_interrupt(principal, interrupt_id)
@@ -94,6 +101,8 @@ def answer(request: HttpRequest, principal: Principal, interrupt_id: UUID) -> Ht
     if refusal:
         return _inbox(request, principal, refusal)
     messages.success(request, _thanks(form, question, answering))
+    if run and "thread" in request.POST:
+        return redirect(f"{reverse('thread', args=[run.thread_id])}#foot-{run.pk}")
     return redirect("run", run.pk) if run else redirect("inbox")
 
 

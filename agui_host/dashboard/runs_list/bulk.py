@@ -29,7 +29,7 @@ REFUSALS = {
 """By the code of the error."""
 
 
-@action
+@action("runs")
 def act(request: HttpRequest, principal: Principal) -> HttpResponse:
     """Cancel or erase the chosen runs, or change the tags of their threads."""
     keys = _chosen(request.POST)

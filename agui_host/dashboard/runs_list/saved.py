@@ -9,7 +9,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from agui_host.dashboard import listing
-from agui_host.dashboard.pages import action
+from agui_host.dashboard.pages import Question, action
 from agui_host.errors import Forbidden, NotFound
 from agui_host.protocol.errors import HostError, Invalid
 from agui_host.teams.authentication import Principal
@@ -36,7 +36,7 @@ def shortcuts(principal: Principal, query: QueryDict) -> list[Shortcut]:
     ]
 
 
-@action
+@action("runs")
 def save(request: HttpRequest, principal: Principal) -> HttpResponse:
     """Save the filters of the list under a name."""
     query = listing.filters_of(QueryDict(request.POST.get("query", ""))).urlencode()
@@ -52,7 +52,7 @@ def save(request: HttpRequest, principal: Principal) -> HttpResponse:
     return _back(query)
 
 
-@action
+@action("runs")
 def rename(request: HttpRequest, principal: Principal, view_id: UUID) -> HttpResponse:
     """Give a view another name."""
     view = saved_views.find(principal, view_id)
@@ -67,7 +67,14 @@ def rename(request: HttpRequest, principal: Principal, view_id: UUID) -> HttpRes
     return _back(view.query)
 
 
-@action
+@action(
+    "runs",
+    asks=Question(
+        "Remove this view?",
+        "A view of the team is removed for all members. The runs stay.",
+        "Remove",
+    ),
+)
 def remove(request: HttpRequest, principal: Principal, view_id: UUID) -> HttpResponse:
     """Remove a view; the list stays as it is."""
     view = saved_views.find(principal, view_id)

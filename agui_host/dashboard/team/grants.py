@@ -5,7 +5,7 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
-from agui_host.dashboard.pages import action, page
+from agui_host.dashboard.pages import Question, action, page
 from agui_host.teams.authentication import Principal
 from runs.access import sharing
 from runs.models.grant import live
@@ -21,7 +21,14 @@ def grants(request: HttpRequest, principal: Principal) -> HttpResponse:
     return render(request, "team/shared.html", context)
 
 
-@action
+@action(
+    "team-shared",
+    asks=Question(
+        "Revoke this share?",
+        "The people whom it let in lose access at once. A link cannot be made valid again.",
+        "Revoke",
+    ),
+)
 def revoke(request: HttpRequest, principal: Principal, grant_id: UUID) -> HttpResponse:
     """Revoke one."""
     sharing.revoke(principal, grant_id)

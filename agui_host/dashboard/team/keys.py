@@ -1,14 +1,15 @@
 """The page of the team's API keys: make one, which is shown once, rotate, revoke."""
 
-from datetime import UTC, datetime, time, timedelta
+from datetime import datetime, time, timedelta
 from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.timezone import get_current_timezone
 
 from agui_host.dashboard.forms import KeyForm, submitted
-from agui_host.dashboard.pages import action, both
+from agui_host.dashboard.pages import Question, action, both
 from agui_host.protocol.errors import Invalid
 from agui_host.protocol.input.numbers import whole
 from agui_host.teams import keys as credentials
@@ -41,11 +42,11 @@ def _create(principal: Principal, fields: dict[str, Any]) -> tuple[ApiKey, str]:
         Role(fields["role"]),
         scopes=[scope for scope in Scope if scope in fields["scopes"]],
         agents=fields["agents"].split() or None,
-        expires=datetime.combine(until, time.max, UTC) if until else None,
+        expires=datetime.combine(until, time.max, get_current_timezone()) if until else None,
     )
 
 
-@action
+@action("team-keys")
 def rotate(request: HttpRequest, principal: Principal, key_id: UUID) -> HttpResponse:
     """Make a successor, shown on the page that answers."""
     hours = whole(request.POST.get("overlap", "24"), 0, LONGEST_OVERLAP)
@@ -55,7 +56,14 @@ def rotate(request: HttpRequest, principal: Principal, key_id: UUID) -> HttpResp
     return _page(request, principal, _form(principal), text)
 
 
-@action
+@action(
+    "team-keys",
+    asks=Question(
+        "Revoke this key?",
+        "Its programs are refused at once. Keys, links and invitations made with it also end.",
+        "Revoke",
+    ),
+)
 def revoke(request: HttpRequest, principal: Principal, key_id: UUID) -> HttpResponse:
     """Revoke a key, with the keys, links and invitations that it made."""
     api_keys.revoke(principal, key_id)

@@ -6,7 +6,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
-from agui_host.dashboard.pages import action, page
+from agui_host.dashboard.pages import Question, action, page
 from agui_host.protocol.errors import Invalid
 from agui_host.protocol.input.numbers import LARGEST, whole
 from agui_host.teams.access import members
@@ -26,7 +26,7 @@ def listing(request: HttpRequest, principal: Principal) -> HttpResponse:
     return render(request, "team/left_threads.html", context)
 
 
-@action
+@action("team-left-threads")
 def hand_over(request: HttpRequest, principal: Principal, key: UUID) -> HttpResponse:
     """Hand one over to the member that the form names."""
     member = whole(request.POST.get("member", ""), 1, LARGEST)
@@ -37,7 +37,14 @@ def hand_over(request: HttpRequest, principal: Principal, key: UUID) -> HttpResp
     return redirect("team-left-threads")
 
 
-@action
+@action(
+    "team-left-threads",
+    asks=Question(
+        "Erase this thread?",
+        "Its runs are deleted for good, with everything that they received and sent.",
+        "Erase",
+    ),
+)
 def erase(request: HttpRequest, principal: Principal, key: UUID) -> HttpResponse:
     """Erase one, for good."""
     threads.erase(principal, key)

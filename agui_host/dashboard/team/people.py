@@ -6,12 +6,13 @@ from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods
 
 from agui_host.dashboard.account.adapters import SESSION
 from agui_host.dashboard.forms import InvitationForm, submitted
-from agui_host.dashboard.pages import action, both, page, refused, uncached
+from agui_host.dashboard.pages import Question, action, both, page, refused, uncached
 from agui_host.errors import NotFound
 from agui_host.protocol.errors import HostError, Invalid
 from agui_host.teams.access import invitations, members
@@ -42,7 +43,7 @@ def _team(request: HttpRequest, principal: Principal, form: InvitationForm) -> H
     return render(request, "team/people.html", context, status=422 if form.errors else 200)
 
 
-@action
+@action("team")
 def invite(request: HttpRequest, principal: Principal) -> HttpResponse:
     """Send an invitation."""
     form = InvitationForm(request.POST)
@@ -56,14 +57,21 @@ def invite(request: HttpRequest, principal: Principal) -> HttpResponse:
     return redirect("team")
 
 
-@action
+@action(
+    "team",
+    asks=Question(
+        "Revoke this invitation?",
+        "Its link stops working. You can invite the person again.",
+        "Revoke",
+    ),
+)
 def revoke(request: HttpRequest, principal: Principal, invitation_id: UUID) -> HttpResponse:
     """Revoke an invitation."""
     invitations.revoke(principal, invitation_id)
     return redirect("team")
 
 
-@action
+@action("team")
 def change_role(request: HttpRequest, principal: Principal, member_id: int) -> HttpResponse:
     """Give a member another role."""
     role = request.POST.get("role", "")
@@ -96,7 +104,7 @@ def remove(request: HttpRequest, principal: Principal, member_id: int) -> HttpRe
     return redirect("team")
 
 
-@action
+@action("team")
 def switch(request: HttpRequest, principal: Principal) -> HttpResponse:
     """Switch to another of one's teams; other teams are not found."""
     try:
@@ -107,6 +115,9 @@ def switch(request: HttpRequest, principal: Principal) -> HttpResponse:
     if not mine.filter(team=team_id).exists():
         raise NotFound
     request.session["team"] = str(team_id)
+    back = request.POST.get("next", "")
+    if url_has_allowed_host_and_scheme(back, allowed_hosts=None):
+        return redirect(back)
     return redirect("runs")
 
 

@@ -11,7 +11,7 @@ from agui_host.teams.access import members
 from agui_host.teams.authentication import Principal
 
 
-@action
+@action("team")
 def change(request: HttpRequest, principal: Principal) -> HttpResponse:
     """Set the longest life of a new key, and whether everybody needs a second factor."""
     text = request.POST.get("key_days", "").strip()

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from agui_host.dashboard.forms import ScheduleForm, submitted
-from agui_host.dashboard.pages import action, both, page
+from agui_host.dashboard.pages import Question, action, both, page
 from agui_host.kinds import starts
 from agui_host.teams.authentication import Principal
 from runs.access.schedules import manage
@@ -35,7 +35,7 @@ def detail(request: HttpRequest, principal: Principal, schedule_id: UUID) -> Htt
     return render(request, "team/schedule.html", context)
 
 
-@action
+@action("team-schedule")
 def switch(request: HttpRequest, principal: Principal, schedule_id: UUID) -> HttpResponse:
     """Pause or resume a schedule."""
     manage.change(principal, schedule_id, {"paused": request.POST.get("paused") == "yes"})
@@ -43,13 +43,20 @@ def switch(request: HttpRequest, principal: Principal, schedule_id: UUID) -> Htt
 
 
 @starts
-@action
+@action("team-schedule")
 def run_now(request: HttpRequest, principal: Principal, schedule_id: UUID) -> HttpResponse:
     """Start a run now."""
     return redirect("run", manage.run_now(principal, schedule_id).pk)
 
 
-@action
+@action(
+    "team-schedule",
+    asks=Question(
+        "Delete this schedule?",
+        "It starts no more runs. The runs that it has started stay.",
+        "Delete",
+    ),
+)
 def remove(request: HttpRequest, principal: Principal, schedule_id: UUID) -> HttpResponse:
     """Delete a schedule."""
     manage.remove(principal, schedule_id)

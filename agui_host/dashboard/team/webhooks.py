@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from agui_host.dashboard.forms import WebhookForm, submitted
-from agui_host.dashboard.pages import action, both, page
+from agui_host.dashboard.pages import Question, action, both, page
 from agui_host.teams.authentication import Principal
 from runs.access import webhooks
 
@@ -32,28 +32,28 @@ def detail(request: HttpRequest, principal: Principal, webhook_id: UUID) -> Http
     return _detail(request, principal, webhook_id)
 
 
-@action
+@action("team-webhook")
 def rotate(request: HttpRequest, principal: Principal, webhook_id: UUID) -> HttpResponse:
     """Make a new secret, shown on the page that answers."""
     _, secret = webhooks.rotate(principal, webhook_id)
     return _detail(request, principal, webhook_id, secret)
 
 
-@action
+@action("team-webhook")
 def switch(request: HttpRequest, principal: Principal, webhook_id: UUID) -> HttpResponse:
     """Enable or disable a webhook."""
     webhooks.change(principal, webhook_id, {"enabled": request.POST.get("enabled") == "yes"})
     return redirect("team-webhook", webhook_id)
 
 
-@action
+@action("team-webhook")
 def send_test(request: HttpRequest, principal: Principal, webhook_id: UUID) -> HttpResponse:
     """Send a test message."""
     webhooks.send_test(principal, webhook_id)
     return redirect("team-webhook", webhook_id)
 
 
-@action
+@action("team-webhook")
 def redeliver(
     request: HttpRequest, principal: Principal, webhook_id: UUID, delivery_id: UUID
 ) -> HttpResponse:
@@ -62,7 +62,14 @@ def redeliver(
     return redirect("team-webhook", webhook_id)
 
 
-@action
+@action(
+    "team-webhook",
+    asks=Question(
+        "Delete this webhook?",
+        "Its address gets no more messages, and the list of its deliveries is deleted.",
+        "Delete",
+    ),
+)
 def remove(request: HttpRequest, principal: Principal, webhook_id: UUID) -> HttpResponse:
     """Delete a webhook with its deliveries."""
     webhooks.remove(principal, webhook_id)

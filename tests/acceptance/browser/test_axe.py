@@ -59,6 +59,11 @@ def views(page: Page, runs: dict[str, str]) -> Iterator[str]:
     page.keyboard.press("Escape")
     page.locator("#open-share").click()
     yield "share"
+    page.goto(failed)
+    page.get_by_role("link", name="Conversation", exact=True).click()
+    expect(page.locator("article.turn .tool").first).to_be_visible()
+    page.evaluate(OPEN_CARDS)
+    yield "thread"
     page.goto(runs["shared"])
     expect(page.locator(LANES)).not_to_have_count(0)
     yield "shared page"

@@ -91,6 +91,7 @@ def test_bob_watches_by_link_until_alice_takes_it_back(
     assert "hunter2" not in bob.content()
 
     alice.get_by_role("button", name="Revoke").click()
+    alice.get_by_role("button", name="Really revoke").click()
     expect(bob.get_by_role("alert")).to_contain_text("no longer works")
     expect(alice.get_by_text("Nobody yet.")).to_be_visible()
     bob.goto(link)

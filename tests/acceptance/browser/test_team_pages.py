@@ -165,6 +165,8 @@ def test_a_key_is_made_rotated_and_revoked_in_the_browser(
     assert (with_key(host, made), with_key(host, rotated)) == (401, 200)
     row = page.locator("tbody tr").filter(has_text=rotated.removeprefix("agui_")[:8])
     row.get_by_role("button", name="Revoke").click()
+    expect(page.get_by_role("heading", name="Revoke this key?")).to_be_visible()
+    page.get_by_role("button", name="Revoke").click()
     expect(row).to_contain_text("revoked")
     assert with_key(host, rotated) == 401
     context.close()

@@ -97,6 +97,7 @@ def test_alice_invites_bob_and_shares_a_run_until_she_revokes(
     expect(bob.locator("#conversation")).not_to_have_text(conversation)
 
     alice.get_by_role("button", name="Revoke").click()
+    alice.get_by_role("button", name="Really revoke").click()
     expect(bob.get_by_role("alert")).to_contain_text("no longer works")
     alice.keyboard.press("Escape")
     alice.get_by_role("button", name="Cancel run").click()

@@ -10,7 +10,7 @@ from agui_host.teams.models import AuditEntry, Membership
 from runs.access.inspect import saved_views
 from runs.models import SavedView
 from tests.cast import Cast, start
-from tests.dashboard.conftest import Browse
+from tests.dashboard.conftest import SURE, Browse
 
 QUERY = "status=failed&agent=echo&columns=thread%2Cerror"
 
@@ -44,10 +44,10 @@ class TestOnTheList:
         save(browse(cast.bob), "slow", shared="yes")
         failures, slow = SavedView.objects.order_by("pk")
         assert views(browse(cast.vera).get("/runs/").content.decode()) == ["failures", "slow"]
-        assert browse(cast.vera).post(f"/runs/views/{slow.pk}/remove").status_code == 403
-        assert browse(cast.charlie).post(f"/runs/views/{slow.pk}/remove").status_code == 404
-        assert browse(cast.bob).post(f"/runs/views/{slow.pk}/remove").status_code == 302
-        assert browse(cast.alice).post(f"/runs/views/{failures.pk}/remove").status_code == 302
+        assert browse(cast.vera).post(f"/runs/views/{slow.pk}/remove", SURE).status_code == 403
+        assert browse(cast.charlie).post(f"/runs/views/{slow.pk}/remove", SURE).status_code == 404
+        assert browse(cast.bob).post(f"/runs/views/{slow.pk}/remove", SURE).status_code == 302
+        assert browse(cast.alice).post(f"/runs/views/{failures.pk}/remove", SURE).status_code == 302
         acts = AuditEntry.objects.filter(action__startswith="view.").order_by("pk")
         assert [(act.action, act.who) for act in acts] == [
             ("view.created", "user:bob"), ("view.created", "user:bob"),

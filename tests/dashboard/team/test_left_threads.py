@@ -4,7 +4,7 @@ from agui_host.teams.models import Membership
 from runs.lifecycle import lifecycle
 from runs.models import Thread, Visibility
 from tests.cast import Cast, start
-from tests.dashboard.conftest import Browse
+from tests.dashboard.conftest import SURE, Browse
 
 PAGE = "/team/threads/"
 
@@ -29,9 +29,9 @@ def test_an_owner_hands_one_over_and_erases_another(cast: Cast, browse: Browse) 
     assert browser.post(f"{PAGE}{first.pk}/hand-over", {"member": "x"}).status_code == 422
     assert browser.post(f"{PAGE}{first.pk}/hand-over", {"member": vera.pk})["Location"] == PAGE
     assert Thread.objects.get(pk=first.pk).creator == f"user:{cast.vera.user.pk}"
-    assert browser.post(f"{PAGE}{second.pk}/erase")["Location"] == PAGE
+    assert browser.post(f"{PAGE}{second.pk}/erase", SURE)["Location"] == PAGE
     assert not Thread.objects.filter(pk=second.pk).exists()
-    assert browser.post(f"{PAGE}{second.pk}/erase").status_code == 404
+    assert browser.post(f"{PAGE}{second.pk}/erase", SURE).status_code == 404
     assert f'href="{PAGE}"' in browser.get("/team/").content.decode()
 
 

@@ -4,7 +4,7 @@ import json
 
 from runs.models import Run, Schedule
 from tests.cast import Cast
-from tests.dashboard.conftest import Browse
+from tests.dashboard.conftest import SURE, Browse
 
 SCHEDULES = "/team/schedules/"
 FORM = {
@@ -33,7 +33,7 @@ def test_a_schedule_is_made_paused_run_and_deleted(cast: Cast, browse: Browse) -
         last_tick="2026-11-22T10:00:00Z", last_code="forbidden", last_message="Not you."
     )
     assert "Not you. (forbidden)" in browser.get(one).content.decode()
-    assert browser.post(f"{one}remove")["Location"] == SCHEDULES
+    assert browser.post(f"{one}remove", SURE)["Location"] == SCHEDULES
     assert not Schedule.objects.exists()
 
 

@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from runs.models import Webhook, WebhookDelivery
 from tests.cast import Cast
-from tests.dashboard.conftest import Browse
+from tests.dashboard.conftest import SURE, Browse
 
 HOOKS = "/team/webhooks/"
 SECRET = re.compile(r"whsec_[A-Za-z0-9+/=]{44}")
@@ -41,7 +41,7 @@ def test_a_webhook_is_made_tried_and_deleted(cast: Cast, browse: Browse) -> None
     browser.post(f"{one}switch", {"enabled": "no"})
     assert "Disabled (paused)" in browser.get(one).content.decode()
     browser.post(f"{one}switch", {"enabled": "yes"})
-    assert browser.post(f"{one}remove")["Location"] == HOOKS
+    assert browser.post(f"{one}remove", SURE)["Location"] == HOOKS
     assert not Webhook.objects.exists()
 
 

@@ -1,0 +1,1 @@
+"""The page of a thread: all of its runs as one conversation."""

@@ -1,0 +1,168 @@
+"""A thread as one conversation: its runs, a page at a time, and the messages of each.
+
+Every reader gets the runs that its right shows: a member those of a visible thread, a grant or a
+link on one run that run alone.
+"""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Count, Min, Q, QuerySet, Sum
+
+from agui_host.errors import NotFound
+from agui_host.protocol.fold.fold import Fold
+from agui_host.protocol.views.link import LinkView
+from agui_host.protocol.views.redaction import Redaction
+from agui_host.teams.authentication import Principal
+from events import journal
+from events.journal import Purged
+from runs.access import access, sight
+from runs.models import ACTIVE, Comment, Interrupt, Run, Status, without_bodies
+
+PAGE = 10
+"""Runs of a page: each is drawn with its beginning."""
+EVENTS = 300
+"""Events of a run from which its beginning is made; the rest is one click, or a script, away."""
+MOST_WATCHED = 200
+REGENERATES = r'"regenerate":\s*true'
+"""How the input of a run says that it replaces the answer before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """The messages of a run's first events; ``complete``: these are all of its events.
+
+    ``failure`` is the message of the error that ended it.
+    """
+
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    failure: str = ""
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Runs in their order, the number of the first in its thread, and whether there are earlier."""
+
+    runs: list[Run]
+    first: int
+    has_earlier: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """The figures of all runs of a thread that the reader sees."""
+
+    runs: int
+    failed: int
+    active: int
+    cost: float | None
+    began: Any
+
+
+def of(principal: Principal, key: UUID) -> QuerySet[Run]:
+    """The thread's runs that the principal sees, newest first."""
+    access.require(principal, "view")
+    return without_bodies(access.shared_runs(principal).filter(thread=key))
+
+
+def newest(principal: Principal, key: UUID) -> Run:
+    """The newest run of a thread that the principal sees. Raises NotFound."""
+    run_id = of(principal, key).values_list("pk", flat=True).first()
+    if run_id is None:
+        raise NotFound("There is no such thread.")
+    return access.find(principal, run_id)
+
+
+def page(principal: Principal, key: UUID, before: UUID | None = None) -> Page:
+    """The newest runs of the thread, or the newest before another run."""
+    rows = of(principal, key)
+    older = rows if before is None else rows.filter(pk__lt=before)
+    newer_first = list(older[: PAGE + 1])
+    runs = newer_first[:PAGE][::-1]
+    first = rows.filter(pk__lt=runs[0].pk).count() + 1 if runs else 1
+    return Page(runs, first, len(newer_first) > PAGE)
+
+
+def since(principal: Principal, key: UUID, after: UUID) -> list[Run]:
+    """The runs behind another one, in their order, at most ``PAGE``."""
+    return list(of(principal, key).filter(pk__gt=after).order_by("journal_id")[:PAGE])
+
+
+def some(principal: Principal, key: UUID, ids: list[UUID]) -> list[Run]:
+    """Those of these runs that are in the thread and visible, in their order."""
+    return list(of(principal, key).filter(pk__in=ids).order_by("journal_id"))
+
+
+def number(principal: Principal, key: UUID, run: Run) -> int:
+    """The place of a run among the visible ones of its thread; the first is 1."""
+    return of(principal, key).filter(pk__lte=run.pk).count()
+
+
+def sums(principal: Principal, key: UUID) -> Sums:
+    """The figures of the thread."""
+    values = of(principal, key).order_by().aggregate(
+        runs=Count("pk"),
+        failed=Count("pk", filter=Q(status=Status.FAILED)),
+        active=Count("pk", filter=Q(status__in=ACTIVE)),
+        cost=Sum("cost"),
+        began=Min("created_at"),
+    )  # fmt: skip
+    return Sums(**values)
+
+
+def beginning(
+    principal: Principal, run: Run, redaction: Redaction | None = None, events: int = EVENTS
+) -> Beginning:
+    """The beginning of a run as the principal sees it; with ``redaction``, by a link."""
+    if run.purged_at is not None or not run.journal.head:
+        return Beginning()
+    alone = sight.view(principal, run)
+    link = None if redaction is None else LinkView(redaction, alone)
+    fold = Fold()
+    try:
+        stored = journal.read_after(run.pk, 0, events)
+    except Purged:
+        return Beginning()
+    for _, _, payload in stored.rows:
+        event = json.loads(payload)
+        if link is not None:
+            for visible in link.show(event):
+                fold.feed(visible)
+        else:
+            fold.feed(event if alone is None else alone.show(event))
+    failure = (fold.terminal or {}).get("message", "") if fold.terminal else ""
+    complete = not stored.rows or stored.rows[-1][0] >= run.journal.head
+    return Beginning(fold.messages, str(failure), complete)
+
+
+def questions(runs: list[Run]) -> QuerySet[Interrupt]:
+    """The questions of these runs, which the caller has found."""
+    ids = [run.pk for run in runs if run.status == Status.INTERRUPTED]
+    rows = Interrupt.objects.already_found().filter(run__in=ids).order_by("pk")
+    return without_bodies(
+        rows.select_related("team", "thread", "run__agent", "run__thread"), "run__"
+    )
+
+
+def comments(principal: Principal, runs: list[Run]) -> dict[UUID, list[Comment]]:
+    """The comments on these runs, which the caller has found; a link shows its visitor none."""
+    if principal.kind == "link":
+        return {}
+    by_run: dict[UUID, list[Comment]] = {}
+    rows = Comment.objects.already_found().filter(run__in=[run.pk for run in runs])
+    for comment in rows.order_by("pk"):
+        by_run.setdefault(comment.run_id, []).append(comment)
+    return by_run
+
+
+def replacing(runs: list[Run]) -> set[UUID]:
+    """Those of these runs, which the caller has found, that replace the answer before them.
+
+    A separate query: in that of the page, PostgreSQL would read the inputs of the whole thread.
+    """
+    again = Q(repeats__isnull=False) | Q(input__regex=REGENERATES)
+    rows = Run.objects.already_found().filter(again, pk__in=[run.pk for run in runs])
+    return set(rows.values_list("pk", flat=True))
