@@ -7,7 +7,8 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q, Sum
+from django.db.models import DateTimeField, Func, Q, Sum, Value
+from django.db.models.functions import Now
 
 from agui_host.errors import Conflict, NotFound
 from agui_host.protocol.errors import Invalid
@@ -79,6 +80,11 @@ def create(principal: Principal, values: Mapping[str, Any]) -> Budget:
             period=values.get("period") or "",
             at_limit=values.get("at_limit", "end"),
             created_by=principal.label,
+        )
+        row.since = (
+            Func(Value(row.period), function="agui_budget_begins", output_field=DateTimeField())
+            if row.period
+            else Now()
         )
         row.save(force_insert=True)
         spending.settle(principal.team.pk)
