@@ -149,6 +149,10 @@ def _amount(values: Mapping[str, Any]) -> tuple[str, Decimal]:
     return given[0], Decimal(values[given[0]])
 
 
+def _begins(period: str) -> Func:
+    return Func(Value(period), function="agui_budget_begins", output_field=DateTimeField())
+
+
 def _before(row: Budget) -> Decimal:
     """What matching runs that ended since the period began have spent."""
     runs = Run.objects.for_team(row.team).filter(BY_KEY[BudgetScope(row.scope)](row.key))
