@@ -90,7 +90,9 @@ def _may_raise(team: Team, actor_id: str) -> bool:
     kind, _, key = actor_id.partition(":")
     if kind == "key":
         row = keys.newest(team, UUID(key))
-        return row is not None and allowed(row.role, ACTION) and ACTION in within(row.scopes)
+        return (
+            row is not None and allowed(keys.role_of(row), ACTION) and ACTION in within(row.scopes)
+        )
     if kind != "user":
         return False
     member = Membership.objects.for_team(team).filter(user=int(key), user__is_active=True).first()
