@@ -7,7 +7,8 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q, Sum
+from django.db.models import DateTimeField, Func, Q, Sum, Value
+from django.db.models.functions import Now
 
 from agui_host.errors import Conflict, NotFound
 from agui_host.protocol.errors import Invalid
@@ -80,6 +81,11 @@ def create(principal: Principal, values: Mapping[str, Any]) -> Budget:
             at_limit=values.get("at_limit", "end"),
             created_by=principal.label,
         )
+        row.since = (
+            Func(Value(row.period), function="agui_budget_begins", output_field=DateTimeField())
+            if row.period
+            else Now()
+        )
         row.save(force_insert=True)
         spending.settle(principal.team.pk)
         row.refresh_from_db()
@@ -141,6 +147,10 @@ def _amount(values: Mapping[str, Any]) -> tuple[str, Decimal]:
     if len(given) != 1:
         raise Invalid("Set tokens or cost, one of them.", details={"path": "tokens"})
     return given[0], Decimal(values[given[0]])
+
+
+def _begins(period: str) -> Func:
+    return Func(Value(period), function="agui_budget_begins", output_field=DateTimeField())
 
 
 def _before(row: Budget) -> Decimal:

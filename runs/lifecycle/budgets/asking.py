@@ -9,13 +9,15 @@ from django.db.models import F
 
 from agui_host.backends.postgres import clock
 from agui_host.errors import Forbidden
-from agui_host.teams import audit, authentication
+from agui_host.teams import audit, keys
 from agui_host.teams.actors import Acting
-from agui_host.teams.models import Team
+from agui_host.teams.models import Membership, Team
+from agui_host.teams.permissions import allowed, within
 from runs.models import AtLimit, Budget, Run
 
 PREFIX = "budget-"
 REASON = "budget_exceeded"
+ACTION = "manage_budgets"
 SHARE = 5
 """A yes without an amount raises the budget by this part of it, and above what is used."""
 SCHEMA = {
@@ -72,10 +74,8 @@ def answered(team: Team, interrupt_id: str, entry: dict[str, Any], by: Acting) -
     payload = entry.get("payload")
     if key is None or entry["status"] != "resolved" or not _is_yes(payload):
         return
-    principal = authentication.of_actor(team, by.actor_id)
-    if principal is None:
-        raise Forbidden
-    principal.require("manage_budgets")
+    if not _may_raise(team, by.actor_id):
+        raise Forbidden(details={"action": ACTION})
     row = Budget.objects.for_team(team).select_for_update(no_key=True).filter(pk=key).first()
     if row is None:
         return
@@ -84,6 +84,19 @@ def answered(team: Team, interrupt_id: str, entry: dict[str, Any], by: Acting) -
     row.save(update_fields=["max"])
     row.refresh_from_db()
     audit.record(by, team, "budget.raised", str(key), max=float(row.max))
+
+
+def _may_raise(team: Team, actor_id: str) -> bool:
+    kind, _, key = actor_id.partition(":")
+    if kind == "key":
+        row = keys.newest(team, UUID(key))
+        return (
+            row is not None and allowed(keys.role_of(row), ACTION) and ACTION in within(row.scopes)
+        )
+    if kind != "user":
+        return False
+    member = Membership.objects.for_team(team).filter(user=int(key), user__is_active=True).first()
+    return member is not None and allowed(member.role, ACTION)
 
 
 def _budget_of(interrupt_id: str) -> UUID | None:

@@ -33,6 +33,7 @@ class Watch:
         self.run = run
         self.spent: Spent | None = None
         self._prices = team_prices.usual()
+        self._reader: asyncio.Task[Any] | None = None
 
     async def stream(
         self, events: AsyncGenerator[Any, None], ctx: RunContext
@@ -41,26 +42,28 @@ class Watch:
         if not await db(spending.has_budgets, self.run.team_id):
             return events
         self._prices = await team_prices.loaded(self.run.team_id)
+        self._reader = asyncio.current_task()  # Middleware can read the events in other tasks.
         self._raise(await db(spending.begin, self.run.pk))
         return self._watched(events, ctx)
 
     async def _watched(
         self, events: AsyncGenerator[Any, None], ctx: RunContext
     ) -> AsyncGenerator[Any, None]:
-        reader, loop = asyncio.current_task(), asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
         reported, final = asyncio.Event(), False
 
         def note() -> None:
             loop.call_soon_threadsafe(reported.set)
 
         ctx.on_usage = note
-        checker = asyncio.create_task(self._check(reported, reader, ctx))
+        checker = asyncio.create_task(self._check(reported, ctx))
         try:
             async with aclosing(events):
                 async for event in events:
                     if (usage := _final_usage(event)) is not None:
                         await _stopped(checker)
-                        final, total = True, self._total(*usage)
+                        final, (entries, result) = True, usage
+                        total = self._total(entries or ctx.used, result)
                         self._raise(await db(spending.report, self.run.pk, total, last=True))
                     yield event
         finally:
@@ -69,9 +72,7 @@ class Watch:
             if not final and ctx.used:  # A run that is cut short counts with what it has spent.
                 await db(spending.report, self.run.pk, self._total(ctx.used))
 
-    async def _check(
-        self, reported: asyncio.Event, reader: "asyncio.Task[Any] | None", ctx: RunContext
-    ) -> None:
+    async def _check(self, reported: asyncio.Event, ctx: RunContext) -> None:
         before = Total()
         while True:
             await reported.wait()
@@ -87,9 +88,9 @@ class Watch:
             except asyncio.CancelledError:
                 await asyncio.wait({reporting})
                 raise
-            if budget is not None and reader is not None:
+            if budget is not None and self._reader is not None:
                 self.spent = Spent(budget, self.run)
-                reader.cancel()
+                self._reader.cancel()
                 return
 
     def _total(self, usage: list[Any], result: Any = None) -> Total:

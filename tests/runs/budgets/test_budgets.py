@@ -29,7 +29,7 @@ async def spender(ctx: Any) -> AsyncIterator[Any]:
         ctx.usage(model="m", input_tokens=50, output_tokens=10)
         yield {"type": "CUSTOM", "name": "call", "value": number}
         if number:
-            await asyncio.sleep(30)
+            await asyncio.sleep(5)
 
 
 async def played(cast: Cast, writer: JournalWriter, agent: Any, calls: int = 1, **body: Any) -> Run:
