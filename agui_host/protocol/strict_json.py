@@ -33,6 +33,11 @@ _strictly: Callable[[Any], str] = json.JSONEncoder(
 dumps_any: Callable[[Any], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 """``dumps`` for a value of an agent or a command, which can contain NaN. Raises
 TypeError for other values than JSON, ValueError for a value that contains itself."""
+dumps_ascii: Callable[[Any], str] = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+"""Compact JSON without NUL or unpaired surrogates, for a column of the database. Raises as
+``dumps_any``, and ValueError for NaN."""
+dumps_sorted: Callable[[Any], str] = json.JSONEncoder(allow_nan=False, sort_keys=True).encode
+"""``dumps_ascii`` with sorted members, for digests."""
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 
 

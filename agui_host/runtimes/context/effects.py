@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Literal, Protocol
 
 from agui_host.protocol.errors import RunErrorCode, RunFailed
+from agui_host.protocol.strict_json import dumps_ascii, dumps_sorted
 from agui_host.runtimes.context.threads import in_thread
 
 OnUnverified = Literal["retry", "ask", "fail"]
@@ -24,9 +25,6 @@ MOST_BYTES_OF_A_RUN = 64 * 1024 * 1024
 MOST_EFFECTS = 10_000
 QUESTION = "effect_unverified"
 """The ``reason`` of the question whether an effect has happened."""
-# All of it is ASCII: the database refuses NUL and unpaired surrogates.
-_compact: Callable[[Any], str] = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
-_canonical: Callable[[Any], str] = json.JSONEncoder(allow_nan=False, sort_keys=True).encode
 ANSWER = {
     "type": "object",
     "properties": {"happened": {"type": "boolean"}, "value": {}},
@@ -271,7 +269,7 @@ def digest_of(key: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str
     if not isinstance(key, str) or not 0 < len(key) <= LONGEST_KEY or not key.isprintable():
         raise ValueError(f"an effect's key is text of 1 to {LONGEST_KEY} printable characters")
     try:
-        text = _canonical([args, kwargs])
+        text = dumps_sorted([args, kwargs])
     except (TypeError, ValueError) as error:
         raise TypeError(
             f"the arguments of the effect {key!r} are not JSON ({error}): bind them with "
@@ -302,7 +300,7 @@ def _as_json(key: str, value: Any) -> str:
     if isinstance(value, str) and len(value) > MOST_BYTES:
         raise _too_large(key, len(value))
     try:
-        return _compact(value)
+        return dumps_ascii(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise TypeError(f"the value of the effect {key!r} is not JSON ({error})") from None
 
