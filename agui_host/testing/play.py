@@ -76,7 +76,8 @@ class Played:
     @property
     def interrupts(self) -> list[Wire]:
         """The questions with which the run ended."""
-        return (self.end.get("outcome") or {}).get("interrupts", [])
+        questions: list[Wire] = (self.end.get("outcome") or {}).get("interrupts", [])
+        return questions
 
     def calls(self, name: str | None = None) -> list[Wire]:
         """The tool calls, or those of one tool: ``{id, function: {name, arguments}}``."""
@@ -131,7 +132,7 @@ def _body(input: str | Mapping[str, Any]) -> Wire:
     if isinstance(input, str):
         text = {"id": "message-1", "role": "user", "content": input}
         input = {"messages": [text] if input else []}
-    empty = {"messages": [], "state": {}, "tools": [], "context": [], "forwardedProps": {}}
+    empty: Wire = {"messages": [], "state": {}, "tools": [], "context": [], "forwardedProps": {}}
     ids = {"threadId": str(uuid.uuid4()), "runId": str(uuid.uuid4())}
     return {**ids, "protocolVersion": PROTOCOL_VERSION, **empty, **input}
 

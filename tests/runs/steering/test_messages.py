@@ -241,6 +241,32 @@ class TestTheAgent:
         await asyncio.wait_for(working, DEADLINE)
         assert conversation(await db(log_of, run))[-1] == ("assistant", "heard anyway")
 
+    async def test_it_gets_a_message_soon_after_the_answer(
+        self, cast: Cast, register: Register, writer: JournalWriter
+    ) -> None:
+        got: dict[str, float] = {}
+
+        async def agent(ctx: RunContext) -> None:
+            async for message in ctx.inbox:
+                got[message.id] = time.monotonic()
+                if message.id == "m99":
+                    return
+
+        run = await db(start, cast.alice, await db(register, "quick", agent))
+        working = asyncio.create_task(perform(run, writer))
+        took = []
+        for number in range(100):
+            await send(run, cast.alice, f"m{number}", "now")
+            answered = time.monotonic()
+            while f"m{number}" not in got:
+                await asyncio.sleep(0.001)
+            took.append(max(0.0, got[f"m{number}"] - answered))
+        await asyncio.wait_for(working, DEADLINE)
+        took.sort()
+        print(f"delivery: median {took[50] * 1000:.1f} ms, p99 {took[98] * 1000:.1f} ms")
+        # The look without a notification comes after a second, so this is a notified delivery.
+        assert took[50] < 0.25
+
     async def test_only_the_named_run_gets_it(
         self, cast: Cast, register: Register, writer: JournalWriter
     ) -> None:
