@@ -105,7 +105,7 @@ def unread(positions: Mapping[UUID, int]) -> list[Unread]:
         return [Unread(*row) for row in cursor.fetchall()]
 
 
-def seen(run_id: UUID, places: Mapping[int, int]) -> Also:
+def note_seen(run_id: UUID, places: Mapping[int, int]) -> Also:
     """Note for each number the event with which the agent has read the message."""
 
     def note() -> None:

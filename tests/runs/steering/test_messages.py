@@ -133,17 +133,17 @@ class TestTheRequest:
 
     async def test_over_the_socket(self, cast: Cast, bell: None) -> None:
         run = await db(start, cast.alice)
-        said = {"run": str(run.pk), "id": "s", "role": "user", "content": "Hm."}
+        params = {"run": str(run.pk), "id": "s", "role": "user", "content": "Hm."}
         async with calling(cast.alice.headers) as peer:
-            assert await peer.call("run.say", **said) == {"seq": 1}
-            assert await peer.call("run.say", **said) == {"seq": 1}
-            assert await peer.refused("run.say", **{**said, "content": "x"}) == "message_differs"
-            assert await peer.refused("run.say", **{**said, "content": 5 * [1]}) == "invalid"
+            assert await peer.call("run.say", **params) == {"seq": 1}
+            assert await peer.call("run.say", **params) == {"seq": 1}
+            assert await peer.refused("run.say", **{**params, "content": "x"}) == "message_differs"
+            assert await peer.refused("run.say", **{**params, "content": 5 * [1]}) == "invalid"
             assert await peer.refused("run.say", run=str(run.pk)) == "invalid"
         async with calling(cast.vera.headers) as peer:
-            assert await peer.refused("run.say", **said) == "forbidden"
+            assert await peer.refused("run.say", **params) == "forbidden"
         async with calling(cast.charlie.headers) as peer:
-            assert await peer.refused("run.say", **said) == "not_found"
+            assert await peer.refused("run.say", **params) == "not_found"
 
 
 class TestTheAgent:
@@ -158,7 +158,7 @@ class TestTheAgent:
                     return
 
         row = await db(register, "steered", agent)
-        run = await db(start, cast.alice, row, messages=[said("Go.")])
+        run = await db(start, cast.alice, row, messages=[user_message("Go.")])
         working = asyncio.create_task(perform(run, writer))
         assert await until_running(run)
         for id, content in (("a", "faster"), ("b", "stop")):
@@ -289,25 +289,25 @@ class TestUnreadMessages:
     async def test_the_next_run_of_the_thread_gets_them_once(
         self, cast: Cast, writer: JournalWriter
     ) -> None:
-        first = await db(start, cast.alice, threadId="t", messages=[said("One.", "u1")])
+        first = await db(start, cast.alice, threadId="t", messages=[user_message("One.", "u1")])
         await send(first, cast.alice, "kept", "Do not forget.")
         await perform(first, writer)
-        second = await db(start, cast.alice, threadId="t", messages=[said("Two.", "u2")])
+        second = await db(start, cast.alice, threadId="t", messages=[user_message("Two.", "u2")])
         await perform(second, writer)
         (row,) = await db(listed, first, cast.alice)
         assert (row["seen_seq"], row["carried_by"]) == (None, str(second.pk))
         echoed = (await db(log_of, second))[0]["input"]["messages"]
         assert [message["id"] for message in echoed] == ["kept", "u2"]
-        third = await db(start, cast.alice, threadId="t", messages=[said("Three.", "u3")])
+        third = await db(start, cast.alice, threadId="t", messages=[user_message("Three.", "u3")])
         await perform(third, writer)
         whole = conversation(*[await db(log_of, run) for run in (first, second, third)])
         assert [content for role, content in whole if role == "user"].count("Do not forget.") == 1
 
     async def test_a_client_that_sends_it_itself(self, cast: Cast, writer: JournalWriter) -> None:
-        first = await db(start, cast.alice, threadId="t", messages=[said("One.", "u1")])
+        first = await db(start, cast.alice, threadId="t", messages=[user_message("One.", "u1")])
         await send(first, cast.alice, "kept", "Do not forget.")
         await perform(first, writer)
-        both = [said("Do not forget.", "kept"), said("Two.", "u2")]
+        both = [user_message("Do not forget.", "kept"), user_message("Two.", "u2")]
         second = await db(start, cast.alice, threadId="t", messages=both)
         await perform(second, writer)
         echoed = (await db(log_of, second))[0]["input"]["messages"]
@@ -321,12 +321,12 @@ class TestUnreadMessages:
             return " ".join([(await anext(inbox)).content for _ in range(2)])
 
         row = await db(register, "again", agent, repeatable=True)
-        lost = await db(start, cast.alice, row, threadId="t", messages=[said("Go.", "u1")])
+        lost = await db(start, cast.alice, row, threadId="t", messages=[user_message("Go.", "u1")])
         for id in ("a", "b"):
             await send(lost, cast.alice, id, f"message {id}")
         live = await LiveRun.begin(lost, writer)  # a worker that has read the first one, and dies
         await live.say("begun")
-        await db(messages.seen(lost.pk, {1: 2}))
+        await db(messages.note_seen(lost.pk, {1: 2}))
         await db(repetition.end_lost, await db(fresh, lost))
         repeated = await db(lambda: Run.objects.get(repeats=lost.pk))
         await perform(repeated, writer)
@@ -335,13 +335,13 @@ class TestUnreadMessages:
         assert all(
             row["carried_by"] or row["seen_seq"] for row in await db(listed, lost, cast.alice)
         )
-        after = await db(start, cast.alice, threadId="t", messages=[said("More.", "u2")])
+        after = await db(start, cast.alice, threadId="t", messages=[user_message("More.", "u2")])
         await perform(after, writer)
         echoed = (await db(log_of, after))[0]["input"]["messages"]
         assert [message["id"] for message in echoed] == ["u2"]
 
 
-def said(content: str, id: str = "u") -> dict[str, Any]:
+def user_message(content: str, id: str = "u") -> dict[str, Any]:
     return {"id": id, "role": "user", "content": content}
 
 
