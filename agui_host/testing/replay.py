@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agui_host.protocol.strict_json import dumps
 from agui_host.testing.play import SECONDS, Played, Wire, run
 
 NAMES = frozenset({
@@ -80,7 +81,7 @@ def _said(recorded: Played) -> list[Mapping[str, str]]:
 def _plain(events: Iterable[Wire]) -> Iterable[tuple[int, Wire]]:
     """Each event with its number, without volatile members; deltas of one part are one event."""
     names: dict[str, str] = {}
-    held: tuple[int, Wire] | None = None
+    pending: tuple[int, Wire] | None = None
     for seq, event in enumerate(events, 1):
         plain: Wire = {
             name: _renamed(value, names) if name in NAMES else value
@@ -88,19 +89,19 @@ def _plain(events: Iterable[Wire]) -> Iterable[tuple[int, Wire]]:
             if name not in VOLATILE and not (name == "input" and event["type"] == "RUN_STARTED")
         }
         part = plain.get("messageId") or plain.get("toolCallId")
-        if held is not None:
-            same = held[1].get("messageId") or held[1].get("toolCallId")
-            if held[1]["type"] == plain["type"] and same == part:
-                held[1]["delta"] += plain["delta"]
+        if pending is not None:
+            same = pending[1].get("messageId") or pending[1].get("toolCallId")
+            if pending[1]["type"] == plain["type"] and same == part:
+                pending[1]["delta"] += plain["delta"]
                 continue
-            yield held
-            held = None
+            yield pending
+            pending = None
         if plain["type"] in DELTAS:
-            held = seq, plain
+            pending = seq, plain
         else:
             yield seq, plain
-    if held is not None:
-        yield held
+    if pending is not None:
+        yield pending
 
 
 def _renamed(value: Any, names: dict[str, str]) -> Any:
@@ -108,5 +109,5 @@ def _renamed(value: Any, names: dict[str, str]) -> Any:
 
 
 def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+    text = dumps(value)
     return text if len(text) <= 200 else f"{text[:200]}…"

@@ -111,7 +111,7 @@ def unread(run: Run) -> int:
     return run.messages.filter(seen_seq=None).count()
 
 
-def said(principal: Principal, run_id: UUID) -> QuerySet[RunMessage]:
+def messages_to(principal: Principal, run_id: UUID) -> QuerySet[RunMessage]:
     """The messages that were sent to a run, in the order of their numbers."""
     return access.find(principal, run_id).messages.order_by("seq")
 

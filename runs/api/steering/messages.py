@@ -85,7 +85,7 @@ class RunMessages(APIView):
     def get(self, request: Request, run_id: UUID) -> Response:
         """The messages that were sent to a run, and where its agent has read them."""
         pages = InOrder()
-        rows = pages.read(request, self, comments.said(principal_of(request), run_id))
+        rows = pages.read(request, self, comments.messages_to(principal_of(request), run_id))
         return pages.answer("messages", RunMessageSerializer(rows, many=True).data)
 
     @extend_schema(request=SaySerializer, responses={202: SaidSerializer})

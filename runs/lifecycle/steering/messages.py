@@ -105,7 +105,7 @@ def unread(positions: Mapping[UUID, int]) -> list[Unread]:
         return [Unread(*row) for row in cursor.fetchall()]
 
 
-def seen(run_id: UUID, places: Mapping[int, int]) -> Also:
+def note_seen(run_id: UUID, places: Mapping[int, int]) -> Also:
     """Note for each number the event with which the agent has read the message."""
 
     def note() -> None:
@@ -147,12 +147,12 @@ def carry(run: Run) -> list[dict[str, Any]]:
         run__status__in=ENDED,
         seen_seq=None,
     )
-    found = list(rows.exclude(run=run.pk).order_by("run", "seq"))
-    if found:
-        RunMessage.objects.already_found().filter(pk__in=[row.pk for row in found]).update(
+    unread_rows = list(rows.exclude(run=run.pk).order_by("run", "seq"))
+    if unread_rows:
+        RunMessage.objects.already_found().filter(pk__in=[row.pk for row in unread_rows]).update(
             carried_by=run
         )
-    return [{"id": row.message_id, "role": "user", "content": row.content} for row in found]
+    return [{"id": row.message_id, "role": "user", "content": row.content} for row in unread_rows]
 
 
 def send_again(lost: Run, repeated: Run) -> None:

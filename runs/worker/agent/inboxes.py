@@ -117,7 +117,7 @@ def noted(
         return []
     for message in [message for message in inbox.read if message.seq in places]:
         inbox.read.remove(message)  # in place: a thread of the agent may be adding one
-    return [messages.seen(run_id, places)]
+    return [messages.note_seen(run_id, places)]
 
 
 @functools.cache

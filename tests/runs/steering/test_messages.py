@@ -133,17 +133,17 @@ class TestTheRequest:
 
     async def test_over_the_socket(self, cast: Cast, bell: None) -> None:
         run = await db(start, cast.alice)
-        said = {"run": str(run.pk), "id": "s", "role": "user", "content": "Hm."}
+        params = {"run": str(run.pk), "id": "s", "role": "user", "content": "Hm."}
         async with calling(cast.alice.headers) as peer:
-            assert await peer.call("run.say", **said) == {"seq": 1}
-            assert await peer.call("run.say", **said) == {"seq": 1}
-            assert await peer.refused("run.say", **{**said, "content": "x"}) == "message_differs"
-            assert await peer.refused("run.say", **{**said, "content": 5 * [1]}) == "invalid"
+            assert await peer.call("run.say", **params) == {"seq": 1}
+            assert await peer.call("run.say", **params) == {"seq": 1}
+            assert await peer.refused("run.say", **{**params, "content": "x"}) == "message_differs"
+            assert await peer.refused("run.say", **{**params, "content": 5 * [1]}) == "invalid"
             assert await peer.refused("run.say", run=str(run.pk)) == "invalid"
         async with calling(cast.vera.headers) as peer:
-            assert await peer.refused("run.say", **said) == "forbidden"
+            assert await peer.refused("run.say", **params) == "forbidden"
         async with calling(cast.charlie.headers) as peer:
-            assert await peer.refused("run.say", **said) == "not_found"
+            assert await peer.refused("run.say", **params) == "not_found"
 
 
 class TestTheAgent:
@@ -158,7 +158,7 @@ class TestTheAgent:
                     return
 
         row = await db(register, "steered", agent)
-        run = await db(start, cast.alice, row, messages=[said("Go.")])
+        run = await db(start, cast.alice, row, messages=[user_message("Go.")])
         working = asyncio.create_task(perform(run, writer))
         assert await until_running(run)
         for id, content in (("a", "faster"), ("b", "stop")):
@@ -241,6 +241,32 @@ class TestTheAgent:
         await asyncio.wait_for(working, DEADLINE)
         assert conversation(await db(log_of, run))[-1] == ("assistant", "heard anyway")
 
+    async def test_it_gets_a_message_soon_after_the_answer(
+        self, cast: Cast, register: Register, writer: JournalWriter
+    ) -> None:
+        got: dict[str, float] = {}
+
+        async def agent(ctx: RunContext) -> None:
+            async for message in ctx.inbox:
+                got[message.id] = time.monotonic()
+                if message.id == "m99":
+                    return
+
+        run = await db(start, cast.alice, await db(register, "quick", agent))
+        working = asyncio.create_task(perform(run, writer))
+        took = []
+        for number in range(100):
+            await send(run, cast.alice, f"m{number}", "now")
+            answered = time.monotonic()
+            while f"m{number}" not in got:
+                await asyncio.sleep(0.001)
+            took.append(max(0.0, got[f"m{number}"] - answered))
+        await asyncio.wait_for(working, DEADLINE)
+        took.sort()
+        print(f"delivery: median {took[50] * 1000:.1f} ms, p99 {took[98] * 1000:.1f} ms")
+        # The look without a notification comes after a second, so this is a notified delivery.
+        assert took[50] < 0.25
+
     async def test_only_the_named_run_gets_it(
         self, cast: Cast, register: Register, writer: JournalWriter
     ) -> None:
@@ -263,25 +289,25 @@ class TestUnreadMessages:
     async def test_the_next_run_of_the_thread_gets_them_once(
         self, cast: Cast, writer: JournalWriter
     ) -> None:
-        first = await db(start, cast.alice, threadId="t", messages=[said("One.", "u1")])
+        first = await db(start, cast.alice, threadId="t", messages=[user_message("One.", "u1")])
         await send(first, cast.alice, "kept", "Do not forget.")
         await perform(first, writer)
-        second = await db(start, cast.alice, threadId="t", messages=[said("Two.", "u2")])
+        second = await db(start, cast.alice, threadId="t", messages=[user_message("Two.", "u2")])
         await perform(second, writer)
         (row,) = await db(listed, first, cast.alice)
         assert (row["seen_seq"], row["carried_by"]) == (None, str(second.pk))
         echoed = (await db(log_of, second))[0]["input"]["messages"]
         assert [message["id"] for message in echoed] == ["kept", "u2"]
-        third = await db(start, cast.alice, threadId="t", messages=[said("Three.", "u3")])
+        third = await db(start, cast.alice, threadId="t", messages=[user_message("Three.", "u3")])
         await perform(third, writer)
         whole = conversation(*[await db(log_of, run) for run in (first, second, third)])
         assert [content for role, content in whole if role == "user"].count("Do not forget.") == 1
 
     async def test_a_client_that_sends_it_itself(self, cast: Cast, writer: JournalWriter) -> None:
-        first = await db(start, cast.alice, threadId="t", messages=[said("One.", "u1")])
+        first = await db(start, cast.alice, threadId="t", messages=[user_message("One.", "u1")])
         await send(first, cast.alice, "kept", "Do not forget.")
         await perform(first, writer)
-        both = [said("Do not forget.", "kept"), said("Two.", "u2")]
+        both = [user_message("Do not forget.", "kept"), user_message("Two.", "u2")]
         second = await db(start, cast.alice, threadId="t", messages=both)
         await perform(second, writer)
         echoed = (await db(log_of, second))[0]["input"]["messages"]
@@ -295,12 +321,12 @@ class TestUnreadMessages:
             return " ".join([(await anext(inbox)).content for _ in range(2)])
 
         row = await db(register, "again", agent, repeatable=True)
-        lost = await db(start, cast.alice, row, threadId="t", messages=[said("Go.", "u1")])
+        lost = await db(start, cast.alice, row, threadId="t", messages=[user_message("Go.", "u1")])
         for id in ("a", "b"):
             await send(lost, cast.alice, id, f"message {id}")
         live = await LiveRun.begin(lost, writer)  # a worker that has read the first one, and dies
         await live.say("begun")
-        await db(messages.seen(lost.pk, {1: 2}))
+        await db(messages.note_seen(lost.pk, {1: 2}))
         await db(repetition.end_lost, await db(fresh, lost))
         repeated = await db(lambda: Run.objects.get(repeats=lost.pk))
         await perform(repeated, writer)
@@ -309,13 +335,13 @@ class TestUnreadMessages:
         assert all(
             row["carried_by"] or row["seen_seq"] for row in await db(listed, lost, cast.alice)
         )
-        after = await db(start, cast.alice, threadId="t", messages=[said("More.", "u2")])
+        after = await db(start, cast.alice, threadId="t", messages=[user_message("More.", "u2")])
         await perform(after, writer)
         echoed = (await db(log_of, after))[0]["input"]["messages"]
         assert [message["id"] for message in echoed] == ["u2"]
 
 
-def said(content: str, id: str = "u") -> dict[str, Any]:
+def user_message(content: str, id: str = "u") -> dict[str, Any]:
     return {"id": id, "role": "user", "content": content}
 
 
