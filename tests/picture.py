@@ -15,7 +15,7 @@ from tests.house import repository
 
 PICTURE = repository.ROOT / "docs" / "imports.svg"
 STARTING = (
-    "__main__", "apps", "checks", "cli", "environment", "management", "settings", "startup",
+    "__main__", "apps", "checks", "cli", "environment", "management", "release", "settings", "startup",
     "validators",
 )  # fmt: skip
 PARTS = {
