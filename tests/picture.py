@@ -15,8 +15,8 @@ from tests.house import repository
 
 PICTURE = repository.ROOT / "docs" / "imports.svg"
 STARTING = (
-    "__main__", "apps", "checks", "cli", "environment", "management", "settings", "startup",
-    "validators",
+    "__main__", "apps", "checks", "cli", "environment", "management", "release", "settings",
+    "startup", "validators",
 )  # fmt: skip
 PARTS = {
     "agui_project.urls": "agui_project: urls",

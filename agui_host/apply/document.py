@@ -6,9 +6,9 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from rapidfuzz import process
 
-from agui_host.errors import Conflict
+from agui_host.protocol.errors import Invalid
 from agui_host.runtimes.kinds import kinds
-from agui_host.teams.models import Role, Scope
+from agui_host.teams.models import Scope
 from runs.models.webhook import EVENTS
 
 LARGEST = 4_000_000
@@ -18,10 +18,8 @@ RoleName = Literal["owner", "admin", "member", "viewer"]
 Count = Annotated[int, Field(ge=0)]
 
 
-class BadFile(Conflict):
+class BadFile(Invalid):
     """The file cannot be applied."""
-
-    code = "bad_file"
 
 
 class Members(BaseModel):
@@ -83,7 +81,7 @@ class AgentValues(Members):
 class KeyValues(Members):
     """An API key, which is made once and never changed."""
 
-    role: RoleName = Role.MEMBER.value
+    role: RoleName = "member"
     scopes: list[Literal[tuple(Scope.values)]] = Field(  # type: ignore[valid-type]
         default_factory=lambda: list(Scope.values)
     )

@@ -14,14 +14,22 @@ EVERYWHERE = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104  what an op
 @check("metrics", needs="migrations")
 def metrics() -> str | list[Fault]:
     """Whether workers answer at AGUI_METRICS_ADDRESS, and web accepts AGUI_METRICS_KEY."""
-    faults, places = [], []
+    faults: list[Fault] = []
+    places: list[str] = []
     if settings.AGUI_METRICS_ADDRESS and live_workers():
         outcome = _workers(settings.AGUI_METRICS_ADDRESS)
-        (places if isinstance(outcome, str) else faults).append(outcome)
+        _sort(outcome, places, faults)
     if settings.AGUI_METRICS_KEY and settings.AGUI_PUBLIC_URL:
         outcome = _web(settings.AGUI_PUBLIC_URL)
-        (places if isinstance(outcome, str) else faults).append(outcome)
+        _sort(outcome, places, faults)
     return faults or "; ".join(places) or "not set"
+
+
+def _sort(outcome: str | Fault, places: list[str], faults: list[Fault]) -> None:
+    if isinstance(outcome, str):
+        places.append(outcome)
+    else:
+        faults.append(outcome)
 
 
 def _workers(address: str) -> str | Fault:
@@ -45,10 +53,11 @@ def _workers(address: str) -> str | Fault:
 def _web(url: str) -> str | Fault:
     headers = {"authorization": f"Bearer {settings.AGUI_METRICS_KEY}"}
     try:
-        status = httpx.get(f"{url}/metrics", headers=headers, timeout=SECONDS).status_code
+        answer = httpx.get(f"{url}/metrics", headers=headers, timeout=SECONDS)
+        status = str(answer.status_code)
     except httpx.HTTPError as error:
         status = type(error).__name__
-    if status == httpx.codes.OK:
+    if status == "200":
         return f"web at {url}/metrics"
     return Fault(
         f"{url}/metrics does not accept AGUI_METRICS_KEY: {status}.",
