@@ -35,8 +35,6 @@ ELSEWHERE = {
     "teams/api/csv_cells.py": "tests/runs/usage/test_usage.py",
     "runs/access/usage/*": "tests/runs/usage/test_usage.py",
     "runs/api/usage/*": "tests/runs/usage/test_usage.py",
-    "runs/lifecycle/usage/sums.py": "tests/runs/usage/test_rollup.py",
-    "runs/lifecycle/usage/team_prices.py": "tests/runs/usage/test_spent.py",
     "runs/management/commands/recount_usage.py": "tests/runs/usage/test_rollup.py",
     "dashboard/pages.py": "tests/dashboard/runs/test_saved_views.py",
     "dashboard/run/importing.py": "tests/web/export/test_archives.py",
