@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.db.models import F
 
-from agui_host.backends.postgres import scope
+from agui_host.backends.postgres import clock, scope
 from runs.lifecycle.budgets import spending
 from runs.lifecycle.budgets.spending import Total
 from runs.models import Budget, BudgetScope, Run, Status, Unit
@@ -79,7 +79,9 @@ def test_at_the_same_time(cast: Cast, budget: Budget) -> None:
                     return 0
                 while spending.report(key, Total(tokens + CALL)) is None:
                     tokens += CALL
-                Run.objects.of_any_team().filter(pk=key).update(status=Status.FAILED)
+                Run.objects.of_any_team().filter(pk=key).update(
+                    status=Status.FAILED, ended_at=clock.now()
+                )
                 return tokens + CALL
             finally:
                 connection.close()
