@@ -78,7 +78,6 @@ ELSEWHERE = {
     "runs/lifecycle/recovery/effects.py": "tests/runs/recovery/test_once.py",
     "runs/models/recovery/*": "tests/runs/recovery/test_privacy.py",
     "runs/worker/continuing/*": "tests/runs/recovery/test_continuing.py",
-    "runtimes/context/effects.py": "tests/runs/recovery/test_once.py",
     "runtimes/context/recovering.py": "tests/runs/recovery/test_once.py",
     "runtimes/context/so_far.py": "tests/runs/recovery/test_continuing.py",
     "runtimes/context/threads.py": "tests/runtimes/kinds/test_python.py",
