@@ -48,7 +48,7 @@ def apply_agent(team: Team, slug: str, values: AgentValues, changes: Changes) ->
 
 
 def _columns(team: Team, slug: str, values: AgentValues) -> dict[str, Any]:
-    members = values.given()
+    members = values.present()
     columns = {name: value for name, value in members.items() if name not in APART}
     columns = {
         name: value for name, value in columns.items() if value is not None or name.startswith("ti")

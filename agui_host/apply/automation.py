@@ -53,14 +53,14 @@ def _apply_schedule(
 ) -> None:
     place = f"{principal.team.slug} schedule {name}"
     row = Schedule.objects.for_team(principal.team).filter(name=name).first()
-    wanted = {key: value for key, value in values.model_dump().items() if value is not None}
-    wanted["cron"] = " ".join(values.cron.split())
+    expected = {key: value for key, value in values.model_dump().items() if value is not None}
+    expected["cron"] = " ".join(values.cron.split())
     if row is None:
-        manage.create(principal, {"name": name, **wanted})
-        changes.made(place, f"{wanted['cron']} {values.time_zone}")
+        manage.create(principal, {"name": name, **expected})
+        changes.made(place, f"{expected['cron']} {values.time_zone}")
         return
     different = {}
-    for member, value in wanted.items():
+    for member, value in expected.items():
         if (before := _stored(row, member)) != value:
             changes.changed(f"{place} {member}", before, value)
             different[member] = value

@@ -27,7 +27,7 @@ class Members(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    def given(self) -> dict[str, Any]:
+    def present(self) -> dict[str, Any]:
         """The members that the file has, also those that are null."""
         return {name: getattr(self, name) for name in sorted(self.model_fields_set)}
 

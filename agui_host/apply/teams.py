@@ -56,7 +56,7 @@ def _has_owner(team: Team) -> bool:
 
 def _apply_limits(team: Team, limits: LimitValues, changes: Changes) -> None:
     row = TeamLimits.objects.filter(team=team).first() or TeamLimits(team=team)
-    names = changes.difference(f"{team.slug} limits", row, limits.given())
+    names = changes.difference(f"{team.slug} limits", row, limits.present())
     if names:
         row.save()
         audit.record(BY, team, "admin.changed", "teamlimits", fields=names)

@@ -126,10 +126,11 @@ def policies() -> str | list[Fault]:
     for table, model in sorted(models.items()):
         enforced, comments = rows[table]
         comments = json.loads(comments) if isinstance(comments, str) else comments
-        wanted = {policy.name: policy.sql(table) for policy in row_security.policies(model, *both)}
+        made = row_security.policies(model, *both)
+        expected = {policy.name: policy.sql(table) for policy in made}
         if not enforced:
             open_tables.append(table)
-        elif any(comments.get(name) != statement for name, statement in wanted.items()):
+        elif any(comments.get(name) != statement for name, statement in expected.items()):
             outdated.append(table)
     faults = []
     if open_tables:
