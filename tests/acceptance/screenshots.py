@@ -41,7 +41,7 @@ def pages(page: Page, host: Host, runs: dict[str, str]) -> Iterator[str]:
 def take(browser: Browser, host: Host, folder: Path, widths: tuple[int, ...]) -> None:
     """All pictures, and a line for each page that scrolls sideways."""
     with host.client() as client:
-        rows = client.get("/api/v1/runs", params={"page_size": 100}).json()["results"]
+        rows = client.get("/api/v1/runs", params={"limit": 100}).json()["results"]
     runs = {
         each: row["id"] for each in THREADS for row in rows if row["thread_id"].startswith(each)
     }
