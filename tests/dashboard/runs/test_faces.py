@@ -23,6 +23,7 @@ def ask(cast: Cast, question: str = QUESTION) -> Run:
     return start(cast.alice, messages=[{"id": "1", "role": "user", "content": question}])
 
 
+@pytest.mark.django_db(transaction=True)
 def test_the_api_has_previews_of_runs_and_threads(cast: Cast) -> None:
     run = ask(cast)
     end(run)
@@ -31,6 +32,7 @@ def test_the_api_has_previews_of_runs_and_threads(cast: Cast) -> None:
     for path in ("/api/v1/runs", f"/api/v1/runs/{run.pk}", "/api/v1/threads"):
         body = ask_now("GET", path, headers).json
         row = body["results"][0] if "results" in body else body
+        assert "asked" in row, (path, row)
         assert (row["asked"], row["answered"]) == (QUESTION, "It is on its way."), body
     thread = ask_now("GET", f"/api/v1/threads/{run.thread_id}", headers).json
     assert thread["title"] == QUESTION, thread
