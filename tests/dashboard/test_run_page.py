@@ -21,7 +21,7 @@ ONCE = re.compile(r'name="csrfmiddlewaretoken" value="\w+"|data-now="[^"]+"')
 def test_the_head_of_a_run(cast: Cast, browse: Browse) -> None:
     run = start(cast.bob, threadId="the thread", runId="the run", parentRunId="the parent")
     page = browse(cast.alice).get(f"/runs/{run.pk}/").content.decode()
-    for text in ("echo", "queued", "user:bob", "the thread", "the run", "the parent"):
+    for text in ("echo", "queued", "<bdi>bob</bdi>", "the thread", "the run", "the parent"):
         assert text in page
     assert f'data-events="/api/v1/runs/{run.pk}/events"' in page
     assert f'data-action="/api/v1/runs/{run.pk}/cancel"' in page

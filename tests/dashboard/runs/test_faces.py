@@ -1,16 +1,16 @@
 """Pages and the API show what a run was asked; what a link hides stays hidden."""
 
-import json
 import re
 
 import pytest
 
-from runs.access import sharing
+from runs.access import sharing, threads
 from runs.access.sharing import Terms, To
 from runs.lifecycle import lifecycle
 from runs.models import Run
+from tests.asgi import ask_now
 from tests.cast import Cast, start
-from tests.dashboard.conftest import browse as browse
+from tests.dashboard.conftest import Browse
 from tests.runs.asking import end
 
 pytestmark = pytest.mark.django_db
@@ -23,22 +23,24 @@ def ask(cast: Cast, question: str = QUESTION) -> Run:
     return start(cast.alice, messages=[{"id": "1", "role": "user", "content": question}])
 
 
+@pytest.mark.django_db(transaction=True)
 def test_the_api_has_previews_of_runs_and_threads(cast: Cast) -> None:
     run = ask(cast)
     end(run)
     Run.objects.for_team(cast.team).update(answered="It is on its way.")
-    client = browse(cast.alice)
+    headers = cast.alice.headers
     for path in ("/api/v1/runs", f"/api/v1/runs/{run.pk}", "/api/v1/threads"):
-        body = client.get(path).json()
+        body = ask_now("GET", path, headers).json
         row = body["results"][0] if "results" in body else body
-        assert (row["asked"], row["answered"]) == (QUESTION, "It is on its way."), path
-    address = f"/api/v1/threads/{run.thread_id}"
-    assert client.get(address).json()["title"] == QUESTION
-    changed = client.patch(address, json.dumps({"title": "Orders"}), "application/json").json()
-    assert (changed["title"], changed["asked"]) == ("Orders", QUESTION)
+        assert "asked" in row, (path, row)
+        assert (row["asked"], row["answered"]) == (QUESTION, "It is on its way."), body
+    thread = ask_now("GET", f"/api/v1/threads/{run.thread_id}", headers).json
+    assert thread["title"] == QUESTION, thread
+    named = threads.change(cast.alice.principal, run.thread_id, {"title": "Orders"})
+    assert (threads.title_of(named), named.asked) == ("Orders", QUESTION)
 
 
-def test_a_row_shows_the_question_the_person_and_no_id(cast: Cast) -> None:
+def test_a_row_shows_the_question_the_person_and_no_id(cast: Cast, browse: Browse) -> None:
     run = ask(cast)
     page = browse(cast.alice).get("/runs/").content.decode()
     row = page[page.index(f'<tr id="run-{run.pk}"') :].partition("</tr>")[0]
@@ -49,14 +51,14 @@ def test_a_row_shows_the_question_the_person_and_no_id(cast: Cast) -> None:
     assert not UUID.search(text)
 
 
-def test_the_page_of_a_run_is_named_by_its_question(cast: Cast) -> None:
+def test_the_page_of_a_run_is_named_by_its_question(cast: Cast, browse: Browse) -> None:
     run = ask(cast, "Where is order 7?")
     page = browse(cast.alice).get(f"/runs/{run.pk}/").content.decode()
     assert "<title>Where is order 7? · echo · queued ·" in page
     assert "<h1><bdi>Where is order 7?</bdi>" in page
 
 
-def test_a_link_that_hides_parts_shows_no_preview(cast: Cast) -> None:
+def test_a_link_that_hides_parts_shows_no_preview(cast: Cast, browse: Browse) -> None:
     run = ask(cast, 'Use {"password": "hunter2"}')
     lifecycle.cancel(run)
     owner = cast.alice.principal
