@@ -1,11 +1,11 @@
-"""What an application changes: the lines that a person reads, and what follows the commit."""
+"""The changes of an application: lines for people, and the steps after the commit."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 BY = "operator"
-"""Who it was, in the audit log."""
+"""The actor in the audit log."""
 LONGEST = 60
 
 

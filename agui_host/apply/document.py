@@ -111,7 +111,7 @@ class ScheduleValues(Members):
 
 
 class TeamValues(Members):
-    """A team; what the file does not mention stays as it is."""
+    """A team; anything that the file leaves out stays as it is."""
 
     name: str | None = None
     owner: str | None = None

@@ -55,7 +55,7 @@ class Bar:
 class Histogram:
     """``complete``: all runs of the list are counted, not only the newest.
 
-    ``tokens``, in and out, and ``cost`` in US dollars are the sums of what the agents reported.
+    ``tokens``, in and out, and ``cost`` in US dollars are the sums of the agents' reports.
     """
 
     bars: list[Bar]

@@ -43,7 +43,7 @@ class Finding:
     detail: str = ""
 
     def lines(self) -> Iterator[str]:
-        """What a person reads: one line for each fault, or one line that begins with ok."""
+        """The report for people: one line for each fault, or one line that begins with ok."""
         if not self.faults:
             yield f"ok     {self.subject:12} {self.detail}".rstrip()
         for fault in self.faults:

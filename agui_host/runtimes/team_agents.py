@@ -32,7 +32,7 @@ RULES = frozenset({
     "is_tool", "queue", "is_default", "enabled",
 })  # fmt: skip
 LISTS = frozenset(team_options.TABLES)
-"""The lists of options, which a team can set with what is made for teams."""
+"""The lists of options, which a team can set from the entries for teams."""
 INPUT_SCHEMA = "input_schema"
 """The setting with what MCP's clients send to an agent as a tool."""
 LONGEST = 86_400

@@ -24,7 +24,7 @@ PARSE = {"middleware": chain.parse, "context_providers": context.parse}
 Entry = dict[str, Any]
 
 
-def shown(row: Agent, field: str) -> list[Entry]:
+def visible(row: Agent, field: str) -> list[Entry]:
     """The agent's entries, without an operator's options; keys are references."""
     entries: list[Entry] = getattr(row, field)
     return [entry if _is_of_team(field, entry) else {"name": entry["name"]} for entry in entries]
@@ -33,8 +33,8 @@ def shown(row: Agent, field: str) -> list[Entry]:
 def put(row: Agent, field: str, entries: list[Entry]) -> None:
     """Set the agent's ``field``. Raises Invalid and AddressRefused; the caller saves the row."""
     stored: list[Entry] = getattr(row, field)
-    kept = [entry for entry in stored if not _is_of_team(field, entry)]
-    merged = [_merged(field, place, entry, kept) for place, entry in enumerate(entries)]
+    remaining = [entry for entry in stored if not _is_of_team(field, entry)]
+    merged = [_merged(field, place, entry, remaining) for place, entry in enumerate(entries)]
     try:
         PARSE[field](merged)
     except BadOptions as bad:
@@ -56,13 +56,13 @@ def _is_of_team(field: str, entry: Entry) -> bool:
     return bool(getattr(TABLES[field].get(entry["name"]), "of_team", False))
 
 
-def _merged(field: str, place: int, entry: Entry, kept: list[Entry]) -> Entry:
+def _merged(field: str, place: int, entry: Entry, remaining: list[Entry]) -> Entry:
     name = entry.get("name")
     if not isinstance(name, str) or name not in TABLES[field] or _is_of_team(field, entry):
         return entry  # The parser explains an unknown name.
-    for stored in kept:
+    for stored in remaining:
         if stored["name"] == name and entry in (stored, {"name": name}):
-            kept.remove(stored)
+            remaining.remove(stored)
             return stored
     raise Invalid(f"{field}[{place}]: only the operator can add {name!r}.", details={"path": field})
 

@@ -25,7 +25,7 @@ SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Played:
-    """The log of one run, and what it adds up to for a reader."""
+    """The log of one run, and its sum for a reader."""
 
     events: list[Wire]
 

@@ -23,11 +23,11 @@ from agui_host.backends import interpreter, metrics, tracing  # noqa: E402
 from agui_host.backends.postgres.clock_watch import ClockWatch  # noqa: E402
 from agui_host.web import routing  # noqa: E402
 from agui_host.web.bodies import Bodies, RefuseNul  # noqa: E402
-from agui_host.web.counted import Counted  # noqa: E402
 from agui_host.web.gated import Gated, Whole  # noqa: E402
 from agui_host.web.health import Alive  # noqa: E402
 from agui_host.web.middleware.compression import Compressed  # noqa: E402
 from agui_host.web.middleware.cors import Cors  # noqa: E402
+from agui_host.web.middleware.counted import Counted  # noqa: E402
 from agui_host.web.middleware.headers import BoundedHeaders  # noqa: E402
 from agui_host.web.middleware.private_answers import PrivateAnswers  # noqa: E402
 from agui_host.web.middleware.static_files import StaticFiles  # noqa: E402

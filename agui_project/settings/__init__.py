@@ -102,6 +102,7 @@ SPECTACULAR_SETTINGS = {
         "InterruptStatusEnum": "runs.models.InterruptStatus",
         "OnBusyEnum": "agui_host.runtimes.models.ON_BUSY",
         "OutlineKind": "agui_host.protocol.fold.outline.KINDS",
+        "RoleEnum": "agui_host.teams.models.Role",
         "RunStatusEnum": "runs.models.Status",
     },
     "TITLE": "AG-UI run host",

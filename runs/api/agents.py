@@ -74,16 +74,19 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
     @extend_schema_field(OPTIONS)
     def get_middleware(self, row: Agent) -> Any:
         """In order; only the names of the operator's own entries, and references to keys."""
-        return team_options.shown(row, "middleware")
+        return team_options.visible(row, "middleware")
 
     @extend_schema_field(OPTIONS)
     def get_context_providers(self, row: Agent) -> Any:
         """In order; only the names of the operator's own entries."""
-        return team_options.shown(row, "context_providers")
+        return team_options.visible(row, "context_providers")
 
 
 class AgentFieldsSerializer(Body):
-    """What a team may set on an agent; ``url``, ``settings`` and ``headers`` of a remote one."""
+    """The settings of an agent that a team can change.
+
+    ``url``, ``settings`` and ``headers`` are those of a remote agent.
+    """
 
     name = serializers.CharField(max_length=120, required=False)
     description = serializers.CharField(max_length=10_000, allow_blank=True, required=False)
@@ -160,7 +163,7 @@ class AgentFieldsSerializer(Body):
 
 
 class AgentChangeSerializer(AgentFieldsSerializer):
-    """Changes to an agent; what is absent stays as it is."""
+    """Changes to an agent; absent members stay as they are."""
 
 
 class AgentNewSerializer(AgentFieldsSerializer):

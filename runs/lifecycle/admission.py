@@ -58,7 +58,7 @@ select runs, jobs, changed from agui_admit(%(team)s, %(default)s, %(batch)s, %(q
 # A server crash may lose job and sum, but only together with the rows that they count.
 LAZY = "set local synchronous_commit = off"
 PATIENCE = "200ms"
-"""How long an admission behind a commit waits for a team's lock; the sweep covers what it left."""
+"""How long an admission behind a commit waits for a team's lock; the sweep covers the rest."""
 LOCK = f"""
 set local lock_timeout = '{PATIENCE}';
 select from runs_teamusage where team_id = %(team)s for no key update;
@@ -239,7 +239,7 @@ def sweep() -> int:
 
 
 def recount() -> None:
-    """Sum up the stored bytes of every team again, without what was purged."""
+    """Sum up the stored bytes of every team again, without purged runs."""
     for team_id in list(TeamUsage.objects.values_list("team_id", flat=True)):
         _change(team_id, RECOUNT)
 

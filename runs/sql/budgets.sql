@@ -16,7 +16,7 @@ create function agui_budget_begins(period text) returns timestamptz language sql
                 else date_trunc(period, now() at time zone 'utc') at time zone 'utc' end
 $$;
 
--- Counts what the team's runs have spent, in its budgets; the caller holds the locks until it ends.
+-- Counts the spending of the team's runs in its budgets; the caller holds the locks until it ends.
 create function agui_settle_spent(of_team uuid) returns void language plpgsql as $$
 begin
     perform from runs_budget where team_id = of_team order by id for no key update;
@@ -38,7 +38,7 @@ begin
          where run.journal_id = runs_budgetedrun.run_id and run.status = 'running');
 end $$;
 
--- Counts what a run has spent so far. The budget that stops it, if there is one: more than its max
+-- Counts the spending of a run so far. The budget that stops it, if there is one: more than its max
 -- is used or, before a run ``begins``, all of it; with the reserves of the other runs, unless this
 -- was the ``last`` call.
 create function agui_spend(

@@ -358,7 +358,7 @@ class Execution:
                 )
 
     async def _end_refused(self) -> None:
-        """The database stored everything but the last batch: end after what it stored."""
+        """The database stored everything but the last batch: end after the stored part."""
         self.lease.reopen()
         self.intake = Intake.reopened(
             self.run.thread.thread_id,

@@ -1,4 +1,4 @@
-"""Webhooks, budgets, schedules, saved views: what each address answers to whom (see ``doors``)."""
+"""What teams set up, from webhooks to notes: what each address answers to whom (see ``doors``)."""
 
 from tests.tenancy.doors import LIST, NOWHERE, OBJECT, Door, Who
 
@@ -50,5 +50,17 @@ AUTOMATION: dict[str, Door] = {
         {"GET": OBJECT, "PATCH": OBJECT, "DELETE": Who(401, 401, 404, 204)},
         "api/v1/views/{view}",
         body={"query": "status=failed"},
+    ),
+    "api/v1/documents": Door(
+        {"GET": LIST, "POST": Who(401, 401, 201, 201)}, body={"title": "Rules", "text": "Be kind."}
+    ),
+    "api/v1/documents/<uuid:document_id>": Door(
+        {"GET": OBJECT, "DELETE": Who(401, 401, 404, 204)}, "api/v1/documents/{document}"
+    ),
+    "api/v1/wisdom": Door(
+        {"GET": LIST, "POST": Who(401, 401, 201, 201)}, body={"text": "Be kind."}
+    ),
+    "api/v1/wisdom/<uuid:note_id>": Door(
+        {"DELETE": Who(401, 401, 404, 204)}, "api/v1/wisdom/{wisdom}"
     ),
 }

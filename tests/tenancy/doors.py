@@ -106,7 +106,7 @@ DJANGO: dict[str, Door] = {
     "": Door({"GET": PAGE}),
     "usage": Door({"GET": MOVED}),
     "usage/": Door({"GET": PAGE}),
-    "usage/prices": Door({"POST": FORGED}),
+    "usage/prices": Door(FORM),
     "runs": Door({"GET": MOVED}),
     "runs/": Door({"GET": PAGE}),
     "runs/pulse": Door({"GET": Who(302, 401, 204, 200)}, "runs/pulse?active={run}"),
@@ -228,18 +228,6 @@ DJANGO: dict[str, Door] = {
         body={"description": "changed"},
     ),
     "api/v1/runs/<uuid:run_id>/context": Door({"GET": OBJECT}, "api/v1/runs/{run}/context"),
-    "api/v1/documents": Door(
-        {"GET": LIST, "POST": Who(401, 401, 201, 201)}, body={"title": "Rules", "text": "Be kind."}
-    ),
-    "api/v1/documents/<uuid:document_id>": Door(
-        {"GET": OBJECT, "DELETE": Who(401, 401, 404, 204)}, "api/v1/documents/{document}"
-    ),
-    "api/v1/wisdom": Door(
-        {"GET": LIST, "POST": Who(401, 401, 201, 201)}, body={"text": "Be kind."}
-    ),
-    "api/v1/wisdom/<uuid:note_id>": Door(
-        {"DELETE": Who(401, 401, 404, 204)}, "api/v1/wisdom/{wisdom}"
-    ),
     # One's own, and a key has none.
     "api/v1/profile": Door(
         {"GET": Who(401, 401, 403, 403), "PUT": Who(401, 401, 403, 403)}, body={"about": "Me."}

@@ -29,7 +29,7 @@ RUN, THREAD = "agui://runs/", "agui://threads/"
 ARGUMENTS: Json = {
     "type": "object",
     "properties": {
-        "message": {"type": "string", "description": "What to tell the agent."},
+        "message": {"type": "string", "description": "The message for the agent."},
         "thread_id": {
             "type": "string",
             "description": "A thread to continue; a new one without it.",

@@ -16,7 +16,7 @@ CONTENT = b"doctor"
 
 @check("files", needs="migrations")
 def store() -> str | list[Fault]:
-    """Whether it is the database's, and keeps and returns what is written to it."""
+    """Whether it is the database's, and returns written files unchanged."""
     for message in file_directory.one_directory(["default"]):
         return [Fault(str(message.msg), str(message.hint))]
     try:

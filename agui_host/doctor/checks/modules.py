@@ -8,7 +8,7 @@ from agui_project import foreign_modules
 
 @check("modules")
 def modules() -> str | list[Fault]:
-    """Whether imports of the host's packages, and of others' modules, get what they name."""
+    """Whether imports of the host's packages, and of others' modules, reach the named modules."""
     faults = []
     for line in (*foreign_modules.hiding(), *foreign_modules.hidden()):
         text, _, remedy = line.partition(": ")

@@ -1,4 +1,4 @@
-"""The roles of web and worker, and the policies that scope what they see (ADR 0004)."""
+"""The roles of web and worker, and the policies that scope their queries (ADR 0004)."""
 
 import json
 

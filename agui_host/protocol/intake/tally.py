@@ -12,7 +12,7 @@ class Tally:
     """Tool calls, subagents, and ``first``: when the first piece of an answer came.
 
     That is a piece of text, of reasoning or of a call's arguments, in epoch seconds. ``answered``
-    follows what the agent said.
+    follows the agent's texts.
     """
 
     __slots__ = ("answered", "first", "subagents", "tools")

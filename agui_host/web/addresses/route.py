@@ -1,4 +1,4 @@
-"""A route outside of Django, and what it declares: its kind, its callers, how its body is read."""
+"""A route outside of Django, with its kind, its callers and the way its body is read."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -59,7 +59,7 @@ def count(principal: Principal) -> None:
 
 
 def create(principal: Principal, values: Mapping[str, Any]) -> Budget:
-    """A new budget, which counts what was spent since its period began.
+    """A new budget, which counts the spending since its period began.
 
     Raises Forbidden, Invalid, BudgetsFull.
     """
@@ -143,10 +143,10 @@ def _locked(principal: Principal, budget_id: UUID) -> Budget:
 
 
 def _amount(values: Mapping[str, Any]) -> tuple[str, Decimal]:
-    given = [name for name in Unit.values if values.get(name) is not None]
-    if len(given) != 1:
+    units = [name for name in Unit.values if values.get(name) is not None]
+    if len(units) != 1:
         raise Invalid("Set tokens or cost, one of them.", details={"path": "tokens"})
-    return given[0], Decimal(values[given[0]])
+    return units[0], Decimal(values[units[0]])
 
 
 def _begins(period: str) -> Func:
@@ -208,10 +208,10 @@ def _run(principal: Principal, of: str) -> str:
 
 
 def _key(rows: Any, named: Q, of: str) -> str:
-    found = rows.filter(named | _by_id(of)).values_list("pk", flat=True).order_by("-pk").first()
-    if found is None:
+    key = rows.filter(named | _by_id(of)).values_list("pk", flat=True).order_by("-pk").first()
+    if key is None:
         raise _unknown(of)
-    return str(found)
+    return str(key)
 
 
 def _by_id(of: str) -> Q:

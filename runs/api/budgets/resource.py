@@ -48,7 +48,7 @@ class BudgetSerializer(serializers.ModelSerializer[Budget]):
 
 
 class BudgetChangeSerializer(Body):
-    """Changes to a budget; what is absent stays as it is."""
+    """Changes to a budget; absent members stay as they are."""
 
     tokens = serializers.IntegerField(min_value=0, max_value=MOST_TOKENS, required=False)
     cost = serializers.DecimalField(
@@ -89,7 +89,7 @@ class BudgetList(generics.ListAPIView[Budget]):
 
     @extend_schema(request=BudgetNewSerializer, responses={201: BudgetSerializer})
     def post(self, request: Request) -> Response:
-        """Make a budget; it counts what was spent since its period began."""
+        """Make a budget; it counts the spending since its period began."""
         row = manage.create(principal_of(request), BudgetNewSerializer.read(request))
         return Response(BudgetSerializer(row).data, status=201)
 

@@ -19,7 +19,7 @@ PREFIX = "budget-"
 REASON = "budget_exceeded"
 ACTION = "manage_budgets"
 SHARE = 5
-"""A yes without an amount raises the budget by this part of it, and above what is used."""
+"""A yes without an amount raises the budget by this part of it, and above its use."""
 SCHEMA = {
     "type": "object",
     "properties": {
@@ -68,7 +68,7 @@ def is_of_budget(interrupt_id: str) -> bool:
 def answered(team: Team, interrupt_id: str, entry: dict[str, Any], by: Acting) -> None:
     """Raise the budget if the answer is a yes; in the transaction that stores the answer.
 
-    Raises Forbidden unless whoever says yes is allowed to change budgets.
+    Raises Forbidden unless the person who says yes is allowed to change budgets.
     """
     key = _budget_of(interrupt_id)
     payload = entry.get("payload")

@@ -1,4 +1,4 @@
-"""What a run spends, counted in its team's budgets while it runs (``runs/sql/budgets.sql``).
+"""The spending of a run, counted in its team's budgets while it runs (``runs/sql/budgets.sql``).
 
 Each report is a transaction of its own, which locks the budgets of one team and nothing else. So
 the writer, whose commits store the events of all teams, never waits for a budget. The end of a run
@@ -21,7 +21,7 @@ SETTLE = "select agui_settle_spent(%s)"
 
 
 class Total(NamedTuple):
-    """What a run has spent so far."""
+    """The spending of a run so far."""
 
     tokens: int = 0
     cost: Decimal = Decimal(0)
@@ -45,7 +45,7 @@ def begin(run_id: UUID) -> Budget | None:
 
 
 def report(run_id: UUID, total: Total, *, last: bool = False) -> Budget | None:
-    """Count what the run has spent so far; the budget that ends it, if there is one."""
+    """Count the run's spending so far; the budget that ends it, if there is one."""
     return _spend(run_id, total, begins=False, last=last)
 
 

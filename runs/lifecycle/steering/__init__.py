@@ -1,1 +1,1 @@
-"""Messages to active runs: their numbers, who has read them, and what becomes of unread ones."""
+"""Messages to active runs: their numbers, whether an agent has read them, and the unread ones."""

@@ -37,7 +37,7 @@ SWEPT = 1_000
 RETRIED = "retried"
 """A metric's label for a try that is to be repeated."""
 GONE = 410
-ERASED = "What it was about has been erased."
+ERASED = "Its subject has been erased."
 ELSEWHERE = "This run is not one of the task, or has been erased."
 HEADERS = {"content-type": "application/json", "user-agent": "agui-run-host"}
 

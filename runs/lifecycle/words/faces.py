@@ -1,4 +1,4 @@
-"""Reading the faces of stored runs: what they were asked and answered, a few runs at a time.
+"""Reading the faces of stored runs, questions and answers, a few runs at a time.
 
 A run gets both with its start and its end. Those that a process of an earlier release wrote, and
 those whose worker was lost, have none until a worker has read them here, the newest ones first.

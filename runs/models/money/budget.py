@@ -36,7 +36,7 @@ class Period(models.TextChoices):
 
 
 class AtLimit(models.TextChoices):
-    """What a run does that has spent the budget."""
+    """The end of a run that has spent the budget."""
 
     END = "end"
     ASK = "ask"
@@ -75,7 +75,7 @@ class Budget(TeamOwned):
 
 
 class BudgetedRun(TeamOwned):
-    """What a run has spent so far, of which ``Spent`` has the parts; removed after its end."""
+    """The spending of a run so far, of which ``Spent`` has the parts; removed after its end."""
 
     run_id = models.UUIDField(primary_key=True)
     keys = ArrayField(models.TextField())

@@ -15,7 +15,7 @@ from runs.models import Budget, Run
 
 
 class Spent(RunFailed):
-    """A budget is spent; ``question`` is what the run ends with if the budget asks."""
+    """A budget is spent; ``question`` ends the run if the budget asks."""
 
     def __init__(self, budget: Budget, run: Run) -> None:
         super().__init__(
@@ -69,7 +69,7 @@ class Watch:
         finally:
             ctx.on_usage = None
             await _stopped(checker)
-            if not final and ctx.used:  # A run that is cut short counts with what it has spent.
+            if not final and ctx.used:  # A run that is cut short counts with its spending.
                 await db(spending.report, self.run.pk, self._total(ctx.used))
 
     async def _check(self, reported: asyncio.Event, ctx: RunContext) -> None:

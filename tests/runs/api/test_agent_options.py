@@ -30,8 +30,8 @@ def test_an_admin_switches_them_on_and_off_and_members_see_them(cast: Cast) -> N
         "context_providers": [{"name": "wisdom"}, {"name": "documents", "most": 2}],
     }
     assert patch(cast, **lists).status == 200
-    seen = ask_now("GET", ECHO, cast.vera.headers).json
-    assert {name: seen[name] for name in lists} == lists
+    body = ask_now("GET", ECHO, cast.vera.headers).json
+    assert {name: body[name] for name in lists} == lists
     entry = AuditEntry.objects.get(action="agent.changed")
     assert json.loads(entry.details)["fields"] == sorted(lists)
     assert patch(cast, middleware=[]).json["middleware"] == []

@@ -37,7 +37,7 @@ async def played(cast: Cast, writer: JournalWriter, agent: Any, calls: int = 1, 
     return await perform(run, writer)
 
 
-def seen(cast: Cast, budget: str) -> dict[str, Any]:
+def read(cast: Cast, budget: str) -> dict[str, Any]:
     answer: dict[str, Any] = ask_now("GET", f"{LIST}/{budget}", cast.vera.headers).json
     return answer
 
@@ -51,7 +51,7 @@ async def test_a_run_spends_and_the_next_start_is_refused(
     assert (made.status, made.json["used"], made.json["max"]) == (201, 60, 170)
     assert before.status == "succeeded"
     await played(cast, writer, agent)
-    budget = await db(seen, cast, made.json["id"])
+    budget = await db(read, cast, made.json["id"])
     assert (budget["used"], budget["state"]) == (120, "ok")
     await db(lambda: ask_now("PATCH", f"{LIST}/{made.json['id']}", cast.alice.headers,
                              json={"tokens": 120}))  # fmt: skip
@@ -71,7 +71,7 @@ async def test_a_run_that_takes_it_over_its_max_fails(
     made = await db(lambda: make(cast.alice, tokens=100))
     run = await played(cast, writer, agent, calls=2)
     assert (run.status, run.error_code) == ("failed", "budget_exceeded")
-    assert (await db(seen, cast, made.json["id"]))["used"] == 120
+    assert (await db(read, cast, made.json["id"]))["used"] == 120
 
 
 async def test_usage_that_comes_with_the_end_counts_too(
@@ -86,7 +86,7 @@ async def test_usage_that_comes_with_the_end_counts_too(
     made = await db(lambda: make(cast.alice, "team", cast.team.slug, tokens=100))
     run = await played(cast, writer, agent)
     assert (run.status, run.error_code) == ("failed", "budget_exceeded")
-    assert (await db(seen, cast, made.json["id"]))["used"] == 505
+    assert (await db(read, cast, made.json["id"]))["used"] == 505
 
 
 async def test_one_that_asks_is_raised_by_a_yes_of_an_admin(
@@ -106,10 +106,10 @@ async def test_one_that_asks_is_raised_by_a_yes_of_an_admin(
     url = f"/api/v1/interrupts/{question.pk}/answer"
     yes = {"status": "resolved", "payload": {"approved": True, "by": 500}}
     assert (await db(lambda: ask_now("POST", url, cast.bob.headers, json=yes))).status == 403
-    assert (await db(seen, cast, made.json["id"]))["max"] == 100
+    assert (await db(read, cast, made.json["id"]))["max"] == 100
     answer = await db(lambda: ask_now("POST", url, cast.alice.headers, json=yes))
     assert answer.status == 200, answer.body
-    assert (await db(seen, cast, made.json["id"]))["max"] == 600
+    assert (await db(read, cast, made.json["id"]))["max"] == 600
     assert await db(AuditEntry.objects.filter(action="budget.raised").exists)
     answering = await db(lambda: Run.objects.exclude(pk=run.pk).select_related("agent").get())
     assert answer.json["run"]["id"] == str(answering.pk)
@@ -129,7 +129,7 @@ async def test_after_a_no_the_run_ends(
     answering = await db(lambda: Run.objects.exclude(pk=run.pk).select_related("agent").get())
     after = await perform(answering, writer)
     assert (after.status, after.error_code) == ("failed", "budget_exceeded")
-    assert (await db(seen, cast, made.json["id"]))["max"] == 100
+    assert (await db(read, cast, made.json["id"]))["max"] == 100
 
 
 def test_a_budget_of_nothing_refuses_every_start(cast: Cast) -> None:
