@@ -384,10 +384,10 @@ METHODS: dict[str, tuple[dict[str, Any], Codes]] = {
     "ack": ({"subscription": "s1", "seq": 0}, Codes("not_found", "not_found")),
     "unsubscribe": ({"subscription": "s1"}, Codes("not_found", "not_found")),
     "run.start": ({"input": {**SAME_NAMES}}, Codes("", "run_exists")),
-    "run.cancel": ({"run": "{queued}"}, Codes("not_found", "")),
     "run.say": (
         {"run": "{queued}", "id": "s", "role": "user", "content": "Hm."}, Codes("not_found", "")
     ),
+    "run.cancel": ({"run": "{queued}"}, Codes("not_found", "")),
     "interrupt.answer": (
         {"interrupt": "{question}", "status": "cancelled"}, Codes("not_found", "")
     ),

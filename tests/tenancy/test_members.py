@@ -9,7 +9,7 @@ from drf_spectacular.generators import SchemaGenerator
 
 from agui_host.backends.postgres.bridge import db
 from tests.asgi import Answer, ask_now
-from tests.tenancy.doors import ASGI, METHODS, Door
+from tests.tenancy.doors import ASGI, METHODS, NOWHERE, Door
 from tests.tenancy.test_doors import DJANGO, OWN, House, house
 from tests.web.calling import calling
 
@@ -86,7 +86,7 @@ MORE_OPEN = [
     ("grants", {"run": "{run}", "expires": "2030-01-01T00:00:00Z"}, "expires_at"),
     ("keys", {"name": "new", "scope": ["read"]}, "scopes"),
     ("keys", {"name": "new", "agent": "echo"}, "agents"),
-    ("agents", {"slug": "new", "url": "https://agents.example.com", "middleware": []}, None),
+    ("agents", {"slug": "new", "url": NOWHERE, "middlewares": []}, "middleware"),
     ("invitations", {"email": "dora@example.com", "roles": "viewer"}, "role"),
     ("webhooks", {"url": "https://example.com/", "events": ["run.failed"], "agent": 1}, "agents"),
     ("schedules", {"cron": "0 0 * * *", "pause": True}, "paused"),

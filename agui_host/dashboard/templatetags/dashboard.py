@@ -37,7 +37,7 @@ def status_word(run: Run) -> str:
         question = run.question
     else:
         asking = access.run_interrupts(run).order_by("-status")
-        question = asking.values_list("status", flat=True).first()
+        question = vars(run)["question"] = asking.values_list("status", flat=True).first()
     return QUESTIONS.get(question or "", "answered")
 
 

@@ -128,7 +128,7 @@ class TestBadReferences:
         Agent.objects.filter(team=cast.team, slug="echo").update(slug="renamed")
         answer = post("/agui", b'{"agentId": "echo"}', cast.alice.headers)
         assert refused(answer, 404, "unknown_agent") == {"agent": "echo"}
-        assert answer.json["message"].endswith(
+        assert answer.json["error"]["message"].endswith(
             f"agui-host create-agent --team {cast.team.slug} --slug echo"
         )
 
