@@ -17,8 +17,10 @@ MUST = {
     "AGUI_DATABASE_APP_PASSWORD": "i/j@k:l?m#n%o+p=",
 }
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
+ARGUMENTS = dict(re.findall(r"^ARG (\w+)=(.*)$", DOCKERFILE, re.MULTILINE))
+"""Of a build without ``--build-arg``."""
 IMAGE_ENV = dict(
-    pair.split("=", 1)
+    re.sub(r"\$(\w+)", lambda name: ARGUMENTS[name[1]], pair).split("=", 1)
     for line in re.findall(r"^ENV (.*)$", DOCKERFILE, re.MULTILINE)
     for pair in line.split()
 )

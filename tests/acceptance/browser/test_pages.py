@@ -276,7 +276,7 @@ def first_frames(host: Host, run: str, count: int) -> str:
 def test_signing_out_elsewhere_ends_the_view(open_page: Open, host: Host) -> None:
     page = open_page("/runs/", quiet=False)
     page.context.clear_cookies()
-    page.wait_for_url(re.compile("/login/"))
+    expect(page.get_by_role("dialog", name="Your session has ended")).to_be_visible()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

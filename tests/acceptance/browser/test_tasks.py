@@ -60,7 +60,7 @@ def test_understand_a_failure(open_page: Open, host: Host) -> None:
     thread = f"tasks-{uuid4()}"
     good = ended(host, [*SLOW, {"text": "Paid."}], threadId=f"{thread}-0")
     bad = ended(host, [*SLOW, {"raise": "insufficient funds"}], threadId=thread)
-    page = open_page("/")
+    page = open_page("/runs/")
     hands = Hands(page)
     with hands.within(3):  # yesterday's failure of an agent
         hands.press("/")
