@@ -25,7 +25,8 @@ begin
     with counted as (delete from runs_spent where team_id = of_team returning *),
     sums as (
         select budget.id,
-               sum(case when budget.unit = 'tokens' then counted.tokens else counted.cost end) amount
+               sum(case when budget.unit = 'tokens' then counted.tokens
+                        else counted.cost end) as amount
           from counted join runs_budget budget
             on budget.team_id = of_team and budget.key = any (counted.keys)
            and counted.at >= budget.since

@@ -6,8 +6,8 @@
 create function agui_end_run(
     of_run uuid, new_status text, moment timestamptz, its_result text, its_usage text,
     code text, message text, tools integer, lanes integer, read_tokens bigint,
-    written_tokens bigint, cached_tokens bigint, dollars float8, parts jsonb, question_count integer,
-    first_piece numeric, last_text text, endable text[], must boolean
+    written_tokens bigint, cached_tokens bigint, dollars float8, parts jsonb,
+    question_count integer, first_piece numeric, last_text text, endable text[], must boolean
 ) returns boolean language plpgsql as $$
 declare
     has_ended boolean;

@@ -57,7 +57,8 @@ begin
         request_digest, job_id, started_by, starter)
     values (
         new_run, of_team, new_thread, agent, run_name, 1, 1, parent_name,
-        version, 'queued', its_input, its_question, '', '', its_key, its_digest, job, label, its_actor)
+        version, 'queued', its_input, its_question, '', '', its_key, its_digest, job, label,
+        its_actor)
     returning created_at into made;
     insert into teams_auditentry (id, team_id, who, actor, action, target, details, address)
     values (line, of_team, label, its_actor, 'run.started', new_run::text,

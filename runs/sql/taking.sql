@@ -71,7 +71,8 @@ begin
                    r.parent_run_id, r.protocol_version, r.attempt, r.tries, r.repeats_id,
                    r.input, r.context, r.started_by, r.starter, r.created_at,
                    t.thread_id, t.created_by, t.creator, t.visibility,
-                   a.xmin, owner.xmin || '.' || coalesce(limits.xmin::text, '')
+                   a.xmin, owner.xmin || '.' || coalesce(limits.xmin::text, '') || '.'
+                        || exists (select from runs_budget b where b.team_id = r.team_id)
               into generation, run, team, thread, agent, run_name, parent_name, version,
                    run_attempt, run_tries, repeats, input, context, started_by, starter,
                    created_at, thread_name, created_by, creator, visibility,

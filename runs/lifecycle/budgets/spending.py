@@ -14,7 +14,7 @@ from django.db import connection, transaction
 
 from agui_host.prices import Prices
 from runs.lifecycle.statements import figures
-from runs.models import Budget
+from runs.models import Budget, Run
 
 SPEND = "select * from agui_spend(%(run)s, %(tokens)s, %(cost)s, %(begins)s, %(last)s)"
 SETTLE = "select agui_settle_spent(%s)"
@@ -37,6 +37,14 @@ def total_of(usage: Iterable[Mapping[str, Any]], team: Prices, result: Any = Non
 def has_budgets(team_id: UUID) -> bool:
     """Whether the runs of a team are counted at all."""
     return Budget.objects.filter(team=team_id).exists()
+
+
+def noted_with(run: Run) -> bool | None:
+    """``has_budgets`` as a claim has noted it with the run or its team; None if it has not."""
+    noted: bool | None = vars(run).get("has_budgets")
+    if noted is None and Run.team.is_cached(run):
+        noted = vars(run.team).get("has_budgets")
+    return noted
 
 
 def begin(run_id: UUID) -> Budget | None:

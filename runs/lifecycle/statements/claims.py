@@ -26,7 +26,7 @@ from runs.lifecycle.ingest import intakes
 from runs.lifecycle.statements import known_rows
 from runs.lifecycle.statuses import leading_to
 from runs.lifecycle.steering import messages
-from runs.models import Run, Status, Thread
+from runs.models import Budget, Run, Status, Thread
 
 CLAIM = f"""
 select generation, head, asked, {journal.EPOCH} from agui_claim(%(run)s, %(at)s, %(from)s)
@@ -169,7 +169,8 @@ def _with_all() -> Compiled[Run]:
         Run.objects.of_one_thread().filter(thread=OuterRef("thread")).exclude(pk=OuterRef("pk"))
     )
     rows = Run.objects.already_found().select_related("agent", "thread__history", "team__limits")
-    with_others = rows.annotate(has_others=Exists(others))
+    budgets = Budget.objects.filter(team=OuterRef("team"))
+    with_others = rows.annotate(has_others=Exists(others), has_budgets=Exists(budgets))
     return Compiled(lambda pk: with_others.filter(pk=pk), uuid4())
 
 

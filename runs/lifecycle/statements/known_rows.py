@@ -34,6 +34,11 @@ def _agent(agent_id: UUID, _version: str) -> tuple[Any, ...]:
 
 
 @lru_cache(MOST)
-def team(team_id: UUID, _version: str) -> Team:
-    """The team with its limits, for all of its runs. Raises Team.DoesNotExist."""
-    return Team.objects.select_related("limits").get(pk=team_id)
+def team(team_id: UUID, version: str) -> Team:
+    """The team with its limits, for all of its runs. Raises Team.DoesNotExist.
+
+    Its ``has_budgets``, the end of the version, is for ``budgets.spending``.
+    """
+    row = Team.objects.select_related("limits").get(pk=team_id)
+    vars(row)["has_budgets"] = version.endswith(".true")
+    return row

@@ -39,7 +39,10 @@ class Watch:
         self, events: AsyncGenerator[Any, None], ctx: RunContext
     ) -> AsyncGenerator[Any, None]:
         """The events, watched if the team has budgets. Raises Spent if the run cannot begin."""
-        if not await db(spending.has_budgets, self.run.team_id):
+        watched = spending.noted_with(self.run)
+        if watched is None:
+            watched = await db(spending.has_budgets, self.run.team_id)
+        if not watched:
             return events
         self._prices = await team_prices.loaded(self.run.team_id)
         self._reader = asyncio.current_task()  # Middleware can read the events in other tasks.
