@@ -100,14 +100,20 @@ class Round:
         self.readers = [[Stream(host, run), Socket(host, run)] for run in self.ids]
 
     def wait_for_the_middle(self) -> int:
-        """All runs have begun, and one is in the middle; the process of its worker."""
-        wait_for(lambda: all(lines(own / "happened") for own in self.folders), "all to begin")
-        half = self.random.randrange(2, EFFECTS // 3)
-        wait_for(lambda: self._in_the_middle(half), "the middle")
-        return int(lines(self._in_the_middle(half)[0] / "worker")[0][0])
+        """A run is in its middle, with most of its effects before it; the process of its worker.
 
-    def _in_the_middle(self, half: int) -> list[Path]:
-        return [own for own in self.folders if half <= len(lines(own / "happened"))]
+        On a slow machine the first runs are at their end before the last ones begin.
+        """
+        least = self.random.randrange(2, EFFECTS // 3)
+        middle: list[Path] = []
+
+        def reached() -> bool:
+            done = {own: len(lines(own / "happened")) for own in self.folders}
+            middle[:] = [own for own in self.folders if least <= done[own] <= EFFECTS // 2]
+            return bool(middle)
+
+        wait_for(reached, "the middle")
+        return int(lines(middle[0] / "worker")[0][0])
 
     def wait_for_the_kill(self) -> float:
         """The moment at which the first run has killed its worker."""
