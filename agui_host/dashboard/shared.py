@@ -90,9 +90,10 @@ def _run(request: HttpRequest, opened: Opened, run_id: UUID) -> HttpResponse:
 
 
 def _shown(opened: Opened, run: Run) -> Run:
-    """The run without its previews if parts of it are hidden: its texts could hold these."""
+    """The run as the link has it: without its input, or texts that can hold hidden parts."""
+    run.asked = ""
     if opened.grant.redact:
-        run.asked = run.answered = ""
+        run.answered = ""
     return run
 
 

@@ -103,7 +103,7 @@ class TestColumns:
         browser = browse(cast.vera)
         page = browser.get("/runs/").content.decode()
         assert re.findall(r'<th scope="col"[^>]*>([^<]+)</th>', page) == [
-            "Status", "Agent", "Thread", "Started by", "Events", "Duration", "Started"
+            "Status", "Agent and question", "Started by", "Events", "Cost", "Duration", "Started"
         ]  # fmt: skip
         query = "columns=title&columns=tags,run&columns=findings,tokens,bytes,waited,error,nonsense"
         page = browser.get(f"/runs/?{query}").content.decode()
