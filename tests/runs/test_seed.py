@@ -35,7 +35,7 @@ def test_every_run_ends_as_it_says(cast: Cast, monkeypatch: pytest.MonkeyPatch) 
         began, ended = (int(at.timestamp() * 1000) for at in (run.started_at, run.ended_at))
         assert began <= times[0] <= times[-1] <= ended
     statuses = Interrupt.objects.filter(team=cast.team).values_list("status", flat=True)
-    assert sorted(statuses) == [InterruptStatus.EXPIRED] * 2 + [InterruptStatus.OPEN] * 8
+    assert sorted(statuses) == [InterruptStatus.EXPIRED] * 2 + [InterruptStatus.OPEN] * 9
     crowd = runs.filter(agent__slug="research").order_by("pk").first()
     assert crowd
     assert types_of(crowd).count("SUBAGENT_STARTED") == nasty.DEPTH

@@ -83,7 +83,8 @@ class Command(BaseCommand):
                 fields["settings"][flag] = True
         with transaction.atomic():
             for team in _teams(options["team"]):
-                self.stdout.write(f"{_give(team, slug, fields)}: {slug} of {team.slug}")
+                verb = _give(team, slug, fields)
+                self.stdout.write(f"{verb}: {slug} ({fields['kind']}) of {team.slug}")
         for warning in kinds.of(fields["kind"]).warnings(fields["settings"]):
             self.stderr.write(f"warning: {warning}")
 
