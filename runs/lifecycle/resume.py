@@ -244,7 +244,8 @@ def store(row: Interrupt, entry: Answer, by: Acting) -> None:
     )
     if not taken:
         raise InterruptExpired(details={"interrupt_id": row.interrupt_id})
-    budget_question.answered(row.team, row.interrupt_id, entry, by)
+    if row.interrupt_id.startswith(budget_question.PREFIX):
+        budget_question.answered(row.team, row.interrupt_id, entry, by)
     audit.record(by, row.team, "interrupt.answered", str(row.pk), status=entry["status"])
 
 

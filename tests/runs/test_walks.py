@@ -55,7 +55,7 @@ def test_one_answer_with_all_around_it(cast: Cast) -> None:
     path = f"/api/v1/interrupts/{Interrupt.objects.get().pk}/answer"
     with Walk("one answer, all of it", inside=InterruptAnswer.post).recorded() as walk:
         ask_now("POST", path, cast.alice.headers, json={"status": "resolved"})
-    check(walk, 120)
+    check(walk, 126)
 
 
 async def test_one_post(cast: Cast, bell: None) -> None:
@@ -97,7 +97,7 @@ async def test_one_event(cast: Cast, register: Register, writer: JournalWriter) 
             counted.set()
             await stream.until(b"RUN_FINISHED")
         await performed
-    check(walk, 90)
+    check(walk, 110)
     passed = {f"{module}.py" for module in walk.modules if not module.startswith(AROUND)}
     print(f"{len(passed)} files between the agent and the reader")
     page = (ROOT / "docs" / "architecture.md").read_text("utf-8")

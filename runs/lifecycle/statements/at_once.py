@@ -49,13 +49,14 @@ def start(
 
     ``new_id``: the id that it is to have. Raises LimitReached, IntegrityError.
     """
+    journal = Journal(id=new_id or clock.new_id(), epoch=epochs.latest)
     thread = Thread(
         team=team,
         thread_id=request.thread_id,
         created_by=starter.label,
         creator=starter.actor_id,
+        newest=journal.pk,
     )
-    journal = Journal(id=new_id or clock.new_id(), epoch=epochs.latest)
     run = new_run.of_request(
         journal,
         thread,

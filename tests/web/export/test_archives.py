@@ -181,7 +181,7 @@ async def test_its_page_says_where_it_came_from_and_repeats_nothing(cast: Cast, 
         return page.content.decode(), page.redirect_chain[-1][0], cut.status_code
 
     page, address, status = await db(look)
-    assert "Imported by user:bob" in page
+    assert "Imported by <bdi>bob</bdi>" in page
     assert "Run again" not in page
     assert address.startswith("/runs/")
     assert status == 422

@@ -23,7 +23,10 @@ from tests.together import frozen, together
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-OWN = {"id", "created_at", "journal_id", "thread_id", "job_id", "request_digest", "input", "run_id"}
+OWN = {
+    "id", "created_at", "journal_id", "thread_id", "job_id", "request_digest", "input", "run_id",
+    "newest",
+}  # fmt: skip
 """What no two runs share."""
 
 
