@@ -13,4 +13,4 @@ class WisdomProvider(Provider):
         """All notes of the team as one entry, the newest first."""
         notes = Wisdom.objects.for_team(query.team).order_by("-id").values_list("text", flat=True)
         text = "\n\n".join(notes)
-        return [{"description": "The team's lessons", "value": text}] if text else []
+        return [{"description": "What the team has learned", "value": text}] if text else []
