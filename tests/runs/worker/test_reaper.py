@@ -332,6 +332,12 @@ class TestBurial:
 
 @pytest.mark.django_db
 class TestTheNextLook:
+    @pytest.fixture(autouse=True)
+    def alone(self, worker: int) -> None:
+        """Another test can have left a worker, which says nothing."""
+        with connection.cursor() as cursor:
+            cursor.execute("delete from procrastinate_workers where id <> %s", [worker])
+
     def test_is_the_usual_one_while_all_workers_beat(self, worker: int) -> None:
         assert reaper.seconds_to_next() == looking_every()
 
