@@ -5,6 +5,9 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from typing import Any
 
+import structlog
+from django.db import DatabaseError
+
 from agui_host.backends.postgres.bridge import db
 from agui_host.protocol.errors import RunErrorCode, RunFailed
 from agui_host.runtimes.context.run_context import RunContext
@@ -12,6 +15,8 @@ from runs.lifecycle.budgets import asking, spending
 from runs.lifecycle.budgets.spending import Total
 from runs.lifecycle.usage import team_prices
 from runs.models import Budget, Run
+
+log = structlog.get_logger(__name__)
 
 
 class Spent(RunFailed):
@@ -83,7 +88,6 @@ class Watch:
             total = self._total(ctx.used)
             if total == before:
                 continue
-            before = total
             # A report that has begun is finished: the end of the run builds on it.
             reporting = asyncio.ensure_future(db(spending.report, self.run.pk, total))
             try:
@@ -91,6 +95,11 @@ class Watch:
             except asyncio.CancelledError:
                 await asyncio.wait({reporting})
                 raise
+            except DatabaseError as error:
+                # The next report counts this one as well; without a watch the run would spend on.
+                log.warning("budget.not_reported", run=str(self.run.pk), error=str(error))
+                continue
+            before = total
             if budget is not None and self._reader is not None:
                 self.spent = Spent(budget, self.run)
                 self._reader.cancel()
