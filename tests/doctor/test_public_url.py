@@ -13,6 +13,7 @@ import pytest
 
 from agui_host.web import proxy_probe
 from tests.acceptance.host import ROOT, Host
+from tests.conftest import own_data_dir
 
 UPGRADES = ("upgrade", "connection", "sec-websocket-key", "sec-websocket-version")
 
@@ -61,6 +62,17 @@ def proxy(target: int, mode: str) -> Iterator[str]:
     finally:
         server.shutdown()
         server.server_close()
+
+
+@pytest.fixture(scope="module")
+def host() -> Iterator[Host]:
+    """A host as it starts: other tests leave teams and agents in the one that tests share."""
+    with own_data_dir() as data:
+        host = Host(data)
+        try:
+            yield host.start()
+        finally:
+            host.stop()
 
 
 def doctor(host: Host, url: str = "") -> tuple[int, dict[str, str]]:

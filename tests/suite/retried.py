@@ -1,6 +1,6 @@
 """The tests that ``.ci/run`` ran a second time, and the committed list of them.
 
-``python3 -m tests.suite.retried note`` takes up to three that have just failed, ``report`` prints
+``python3 -m tests.suite.retried note`` takes up to eight that have just failed, ``report`` prints
 all that were taken since ``begin``. Without other packages: it runs outside of the environment.
 """
 
@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FAILED = Path(".pytest_cache/v/cache/lastfailed")
 NOTED = Path(".pytest_cache/retried")
 LIST = Path("tests/retried.md")
-MOST = 3
+MOST = 8
 
 
 def begin(root: Path = ROOT) -> int:

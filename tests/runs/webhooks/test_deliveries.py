@@ -321,7 +321,7 @@ async def test_what_was_erased_is_not_told(cast: Cast) -> None:
     async with delivering():
         await until(lambda: statuses(hook) == ["failed"])
     assert (await db(row_of, hook)).failing_since is None
-    assert (await db(rows))[0].attempts[0]["error"] == "What it was about has been erased."
+    assert (await db(rows))[0].attempts[0]["error"] == "Its subject has been erased."
     assert run
 
 
