@@ -1,27 +1,31 @@
-"""Search in this host's own documentation: sections of Markdown, ranked by Postgres."""
+"""Search in this host's own documentation: sections of Markdown, ranked by SQLite's BM25."""
 
 import functools
 import re
+import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
-from django.db import connection
 
 FENCE = ("```", "~~~")
 LONGEST_HEADING = 200
 MOST_WORDS = 40
-# The text search weighs headings more. Nothing is stored, as there are few docs.
-SEARCH = """
-    select s.position, ts_rank_cd(v.vector, q.query, 32) as rank
-    from unnest(%s::text[], %s::text[]) with ordinality as s(heading, body, position),
-         lateral (select setweight(to_tsvector('english', s.heading), 'A')
-                      || setweight(to_tsvector('english', s.body), 'C') as vector) as v,
-         websearch_to_tsquery('english', %s) as q(query)
-    where v.vector @@ q.query
-    order by rank desc, s.position
-    limit %s
+LEFT_OUT = ("adr", "seeds", "upstream")
+"""Folders of docs/ for those who build the host: decisions, origins and dependencies' faults."""
+STOP_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "a an and any are as at be but by can could did do does for from get have how i if in is it"
+        " its me my not of on one or our should so some that the their them there these this to us"
+        " use was we what when where which who why will with would you your",
+    )
+)
+# A heading counts more than its text; FTS5 stems English words by Porter's rules.
+INDEX = "create virtual table section using fts5(heading, body, tokenize='porter unicode61')"
+RANKED = """
+    select rowid from section where section match ? order by bm25(section, 4.0, 1.0), rowid limit ?
 """
 
 
@@ -78,44 +82,67 @@ def _section(file: str, path: list[tuple[int, str]], body: list[str]) -> Iterato
 
 
 def pages() -> list[Path]:
-    """README.md and every Markdown file in docs/."""
-    root: Path = settings.BASE_DIR
-    paths = [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
-    return [page for page in paths if page.is_file()]
+    """README.md and the Markdown files in docs/ for people who use or run the host."""
+    docs: Path = settings.BASE_DIR / "docs"
+    found = sorted(
+        page for page in docs.rglob("*.md") if page.relative_to(docs).parts[0] not in LEFT_OUT
+    )
+    return [page for page in (settings.BASE_DIR / "README.md", *found) if page.is_file()]
 
 
-def sections() -> tuple[Section, ...]:
-    """All sections of all pages; read again when a page changes."""
+@dataclass(frozen=True, slots=True)
+class Library:
+    """The sections of all pages, and an index of them in memory."""
+
+    sections: tuple[Section, ...]
+    index: sqlite3.Connection
+
+    def search(self, question: str, most: int = 5) -> tuple[list[Section], bool]:
+        """The best sections, best first, and whether the first has every word asked for.
+
+        Words in double quotes are a phrase.
+        """
+        terms = list(dict.fromkeys(_terms(question)))[:MOST_WORDS]
+        if not terms:
+            return [], False
+        best = self._ranked(" OR ".join(terms), most)
+        complete = set(self._ranked(" AND ".join(terms), len(self.sections)))
+        return [self.sections[number] for number in best], best[:1] != [] and best[0] in complete
+
+    def _ranked(self, query: str, most: int) -> list[int]:
+        return [number for (number,) in self.index.execute(RANKED, (query, most))]
+
+
+def _terms(question: str) -> Iterator[str]:
+    """Words and phrases as FTS5 writes them; the words that every page has are left out."""
+    for phrase, word in re.findall(r'"([^"]+)"|(\w+)', question):
+        words = re.findall(r"\w+", phrase) if phrase else [word]
+        if words and (phrase or word.lower() not in STOP_WORDS):
+            yield f'"{" ".join(words)}"'
+
+
+def library() -> Library:
+    """All pages; read again when one changes."""
     return _read(tuple((page, page.stat().st_mtime_ns) for page in pages()))
 
 
 @functools.lru_cache(maxsize=1)
-def _read(stamped: tuple[tuple[Path, int], ...]) -> tuple[Section, ...]:
-    return tuple(
+def _read(stamped: tuple[tuple[Path, int], ...]) -> Library:
+    sections = tuple(
         section
         for page, _ in stamped
         for section in split(
             page.relative_to(settings.BASE_DIR).as_posix(), page.read_text("utf-8", "replace")
         )
     )
-
-
-def search(question: str, among: tuple[Section, ...], most: int = 5) -> tuple[list[Section], bool]:
-    """The best matching sections, best first, and whether they contain every word asked for.
-
-    Takes the syntax of search engines ("exact phrase", -without, or); if no section contains all
-    words, any of the words will do.
-    """
-    clean = question.replace("\x00", " ").encode("utf-8", "replace").decode()
-    words = re.findall(r"\w+", clean)[:MOST_WORDS]
-    if best := _ranked(" ".join(clean.split()[:MOST_WORDS]), among, most):
-        return best, True
-    return _ranked(" or ".join(words), among, most), False
-
-
-def _ranked(query: str, among: tuple[Section, ...], most: int) -> list[Section]:
-    headings = [f"{section.heading} {section.file}" for section in among]
-    bodies = [section.body.replace("\x00", " ") for section in among]
-    with connection.cursor() as cursor:
-        cursor.execute(SEARCH, [headings, bodies, query, most])
-        return [among[position - 1] for position, _ in cursor.fetchall()]
+    # Threads share it: SQLite locks each statement, and nothing is written after this.
+    index = sqlite3.connect(":memory:", check_same_thread=False)
+    index.execute(INDEX)
+    index.executemany(
+        "insert into section (rowid, heading, body) values (?, ?, ?)",
+        (
+            (number, f"{section.heading} {section.file}", section.body)
+            for number, section in enumerate(sections)
+        ),
+    )
+    return Library(sections, index)

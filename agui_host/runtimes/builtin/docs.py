@@ -1,8 +1,8 @@
 """The ``docs`` agent: answers questions about this host from its own documentation."""
 
+from asyncio import to_thread
 from collections.abc import Iterator
 
-from agui_host.backends.postgres.bridge import db
 from agui_host.runtimes import RunContext, agent
 from agui_host.runtimes.builtin import doc_search
 from agui_host.runtimes.builtin.doc_search import Section
@@ -45,7 +45,7 @@ async def docs(ctx: RunContext) -> None:
     with ctx.step("search"):
         with ctx.tool_call("search_docs", {"query": question}) as call:
             pass
-        hits, exact = await db(lambda: doc_search.search(question, doc_search.sections()))
+        hits, exact = await to_thread(lambda: doc_search.library().search(question))
         places = [cited(section) for section in hits]
         call.result({"sections": places})
     ctx.state["citations"] = places
@@ -90,6 +90,6 @@ def quoted(body: str) -> str:
 def nothing(question: str) -> Iterator[str]:
     """Say honestly that nothing matches, and list the pages."""
     yield f'I found nothing about "{question[:80]}" in the documentation of this host.\n\n'
-    pages = sorted({section.file for section in doc_search.sections()})
+    pages = sorted({section.file for section in doc_search.library().sections})
     if pages:
         yield "These are its pages: " + ", ".join(f"`{page}`" for page in pages) + ".\n"
