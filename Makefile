@@ -37,7 +37,7 @@ export PIP_ROOT_USER_ACTION := ignore
 test test-quick test-postgres-15: export PYTHONDONTWRITEBYTECODE :=
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run client test test-quick test-postgres-15 soak histories judges format check bench bench-quick bench-peers bench-durable audit lock counts vendor picture screenshot screenshots times
+.PHONY: help run client test test-quick test-postgres-15 soak histories judges format check site release bench bench-quick bench-peers bench-durable audit lock counts vendor picture screenshot screenshots times
 
 help:
 	@echo "make run          start everything on http://127.0.0.1:8000 (PORT=…, ARGS=--reload)"
@@ -55,6 +55,8 @@ help:
 	@echo "make bench-quick  those that take less than three minutes together"
 	@echo "make bench-peers  this host beside CopilotKit's runtime and bare servers (needs Node)"
 	@echo "make bench-durable this host beside AgentServer, DBOS, Agno, Aegra and the floor (the index, Python 3.12)"
+	@echo "make site         docs/ as a site of static files in site/"
+	@echo "make release      dist/: the wheels, the npm package and what each is made of (SBOM); nothing is published"
 	@echo "make client       clients/js built, and its modules that the host serves copied"
 	@echo "make audit        known holes in the pinned requirements (needs a package index)"
 	@echo "make lock         resolve the pinned requirements again (needs uv)"
@@ -128,6 +130,8 @@ lock:
 	$(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate \
 		--no-emit-index-url --all-extras -o requirements/dev.lock pyproject.toml
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-annotate --no-emit-index-url -o requirements/release.lock requirements/release.in
+	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate --no-emit-index-url -o $(PEER)/requirements.lock $(PEER)/requirements.in
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate --no-emit-index-url -o $(GENERATOR)/requirements.lock $(GENERATOR)/requirements.in
@@ -143,6 +147,22 @@ lock:
 		$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 			--no-annotate --no-emit-index-url -o $(PRODUCTS)/$$product.lock $(PRODUCTS)/$$product.in; \
 	done
+
+site: .venv/release.stamp
+	NO_MKDOCS_2_WARNING=1 .venv/release/bin/python -m mkdocs build --quiet --strict --clean -f deploy/site/mkdocs.yml
+
+# node's npm writes both formats of the client; PATH names it.
+release: .venv/release.stamp
+	rm -rf dist && mkdir dist
+	.venv/release/bin/python -m build --no-isolation --outdir dist .
+	.venv/release/bin/python -m build --no-isolation --outdir dist agui_client
+	npm --prefix $(CLIENT) ci --no-audit --no-fund --loglevel=error </dev/null
+	npm --prefix $(CLIENT) run build </dev/null
+	npm pack --ignore-scripts --loglevel=error --pack-destination dist ./$(CLIENT) </dev/null
+	.venv/release/bin/cyclonedx-py requirements --output-reproducible --pyproject pyproject.toml \
+		-o dist/agui-run-host.cdx.json requirements/run.lock
+	npm --prefix $(CLIENT) sbom --omit dev --sbom-format cyclonedx > dist/agui-host-client.cdx.json
+	cd dist && sha256sum * > SHA256SUMS
 
 counts: .venv/dev.stamp
 	$(BIN)/python -m tests.counts
@@ -174,6 +194,11 @@ screenshots: .venv/dev.stamp
 .venv/dev.stamp: requirements/dev.lock | .venv/made.stamp $(BIN)/agui-host
 	@echo "Installing what the tests need, once …"
 	@$(INSTALL) $<
+	@touch $@
+
+.venv/release.stamp: requirements/release.lock | .venv/made.stamp
+	@$(BIN)/python -m venv --clear .venv/release
+	@.venv/release/bin/python requirements/install.py $<
 	@touch $@
 
 .venv/made.stamp:

@@ -4,6 +4,7 @@ from django.urls import URLPattern, path
 from agui_host.dashboard import acting, shared, views
 from agui_host.dashboard.account import urls as account_urls
 from agui_host.dashboard.inbox import views as questions
+from agui_host.dashboard.manual import views as manual
 from agui_host.dashboard.overview import views as overview
 from agui_host.dashboard.run import comparing, importing
 from agui_host.dashboard.runs_list import bulk, saved
@@ -17,6 +18,8 @@ PICTURES = {"img-src": ["data:"]}
 
 urlpatterns: list[URLPattern] = [
     path("", overview.home, name="home"),
+    path("docs/", manual.page, name="manual"),
+    path("docs/<path:name>", manual.page, name="manual-page"),
     path("usage/", overview.spending, name="usage"),
     path("usage/prices", overview.set_prices, name="usage-prices"),
     path("runs/", views.runs, name="runs"),
@@ -107,6 +110,7 @@ urlpatterns: list[URLPattern] = [
     path("team", views.with_slash),
     path("runs", views.with_slash),
     path("usage", views.with_slash),
+    path("docs", views.with_slash),
     path("runs/<uuid:run_id>", views.with_slash),
     path("threads/<uuid:key>", views.with_slash),
     *account_urls.urlpatterns,

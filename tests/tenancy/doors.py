@@ -130,9 +130,6 @@ DJANGO: dict[str, Door] = {
     "inbox/pulse": Door({"GET": PAGE}),
     "inbox/<uuid:interrupt_id>/answer": Door(FORM, "inbox/{question}/answer"),
     "runs/<uuid:run_id>/input": Door({"GET": RUN_PAGE}, "runs/{run}/input"),
-    "ready": Door({"GET": OPEN}),
-    "api/schema/": Door({"GET": OPEN}),
-    "api/docs/": Door({"GET": OPEN}),
     "api/v1/runs": Door({"GET": LIST, "POST": START}, body={"input": SAME_NAMES}),
     # An archive of another team is refused: tests/web/export/test_archives.py.
     "api/v1/runs/import": Door({"POST": Who(401, 401, 415, 415)}, body={}),

@@ -1,6 +1,6 @@
 """The addresses where people sign in and meet: what each answers to whom (see ``doors``)."""
 
-from tests.tenancy.doors import FORGED, FORM, LIST, MOVED, OBJECT, PAGE, RUN_PAGE, Door, Who
+from tests.tenancy.doors import FORGED, FORM, LIST, MOVED, OBJECT, OPEN, PAGE, RUN_PAGE, Door, Who
 
 ENTRANCE = {"GET": Who(200, 200, 302, 302), "POST": FORGED}
 """For those who have not signed in."""
@@ -126,4 +126,14 @@ PEOPLE: dict[str, Door] = {
     "account/sso/<slug:provider_id>/callback/": Door(
         {"GET": Who(404, 404, 404, 404), "POST": FORGED}, "account/sso/nowhere/callback/"
     ),
+}
+
+# The same for everyone.
+OPENED: dict[str, Door] = {
+    "ready": Door({"GET": OPEN}),
+    "api/schema/": Door({"GET": OPEN}),
+    "api/docs/": Door({"GET": OPEN}),
+    "docs": Door({"GET": MOVED}),
+    "docs/": Door({"GET": OPEN}),
+    "docs/<path:name>": Door({"GET": OPEN}, "docs/quickstart.md"),
 }

@@ -30,6 +30,7 @@ ELSEWHERE = {
     "dashboard/thread/*": "tests/dashboard/threads/test_thread_page.py",
     "protocol/questions/*": "tests/protocol/questions/test_table.py",
     "dashboard/outline_panel.py": "tests/acceptance/browser/test_timeline.py",
+    "dashboard/manual/*": "tests/dashboard/manual/test_manual.py",
     "dashboard/overview/*": "tests/dashboard/overview/test_overview.py",
     "dashboard/templatetags/figures.py": "tests/dashboard/overview/test_overview.py",
     "teams/api/csv_cells.py": "tests/runs/usage/test_usage.py",

@@ -84,10 +84,10 @@ def _section(file: str, path: list[tuple[int, str]], body: list[str]) -> Iterato
 def pages() -> list[Path]:
     """README.md and the Markdown files in docs/ for people who use or run the host."""
     docs: Path = settings.BASE_DIR / "docs"
-    found = sorted(
+    below = sorted(
         page for page in docs.rglob("*.md") if page.relative_to(docs).parts[0] not in LEFT_OUT
     )
-    return [page for page in (settings.BASE_DIR / "README.md", *found) if page.is_file()]
+    return [page for page in (settings.BASE_DIR / "README.md", *below) if page.is_file()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,14 +39,14 @@ QUESTIONS = {
 }
 
 
-def found(question: str) -> list[str]:
+def first_pages(question: str) -> list[str]:
     """The first pages that the agent names."""
     hits, _ = doc_search.library().search(question, MOST)
     return [hit.file.removeprefix("docs/").removesuffix(".md") for hit in hits]
 
 
 def test_the_docs_agent_answers_newcomers() -> None:
-    hits = {question: found(question) for question in QUESTIONS}
+    hits = {question: first_pages(question) for question in QUESTIONS}
     missed = {
         question: pages
         for question, pages in hits.items()

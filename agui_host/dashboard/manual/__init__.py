@@ -1,0 +1,1 @@
+"""The documentation, served by the host that it describes."""

@@ -1,0 +1,115 @@
+"""A release is built in a clean clone, up to the point of publishing."""
+
+import json
+import os
+import re
+import subprocess
+import tarfile
+import zipfile
+from email import message_from_bytes
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.house.repository import ROOT
+from tests.needs import missing, need
+from tests.suite import versions
+
+pytestmark = pytest.mark.slow
+PINS = re.compile(r"^([\w.-]+)(?:\[[\w,-]+\])?==([^ \\;]+)", re.MULTILINE)
+MOST_SOURCE = 3_000_000
+"""Bytes of a source distribution."""
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A clean clone in which the steps of the workflow's job ``build`` have run."""
+    clone = tmp_path_factory.mktemp("release") / "clone"
+    subprocess.run(["git", "clone", "-q", ROOT, clone], check=True, timeout=60)
+    (clone / ".venv").symlink_to(ROOT / ".venv")  # what pip has installed for the other tests
+    path = f"{need('node').parent}{os.pathsep}{os.environ['PATH']}"
+    for target in ("release", "site"):
+        done = subprocess.run(
+            ["make", target], cwd=clone, env={**os.environ, "PATH": path}, timeout=400,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        )  # fmt: skip
+        if done.returncode:
+            missing(f"make {target}: {(done.stdout + done.stderr)[-1500:]}")
+    return clone
+
+
+def metadata(wheel: Path) -> dict[str, str]:
+    with zipfile.ZipFile(wheel) as archive:
+        name = next(each for each in archive.namelist() if each.endswith(".dist-info/METADATA"))
+        return dict(message_from_bytes(archive.read(name)).items())
+
+
+def test_every_package_is_built_with_its_metadata(clone: Path) -> None:
+    version = versions.versions()["pyproject.toml"]
+    dist = clone / "dist"
+    for name in ("agui_run_host", "agui_client"):
+        fields = metadata(dist / f"{name}-{version}-py3-none-any.whl")
+        assert fields["License-Expression"] == "Apache-2.0"
+        assert fields["Description-Content-Type"] == "text/markdown"
+        assert fields["Requires-Python"] == ">=3.11"
+        source = dist / f"{name}-{version}.tar.gz"
+        assert source.stat().st_size < MOST_SOURCE
+        with tarfile.open(source) as archive:
+            folders = {each.split("/")[1] for each in archive.getnames()}
+        assert not folders & {"tests", "benchmarks", "clients", ".github"}
+    with tarfile.open(dist / f"agui-host-client-{version}.tgz") as archive:
+        files = set(archive.getnames())
+        package = json.load(archive.extractfile("package/package.json") or pytest.fail("no file"))
+    assert package["license"] == "Apache-2.0"
+    assert "package/dist/index.mjs" in files
+    for line in (dist / "SHA256SUMS").read_text().splitlines():
+        digest, name = line.split()
+        assert sha256((dist / name).read_bytes()).hexdigest() == digest
+
+
+def test_the_bill_of_materials_has_every_pin(clone: Path) -> None:
+    bill = json.loads((clone / "dist/agui-run-host.cdx.json").read_text())
+    components = {(each["name"].lower(), each["version"]) for each in bill["components"]}
+    pins = PINS.findall((clone / "requirements/run.lock").read_text())
+    assert {(name.lower(), version) for name, version in pins} <= components
+    javascript = json.loads((clone / "dist/agui-host-client.cdx.json").read_text())
+    purl = javascript["metadata"]["component"]["purl"]
+    assert purl.startswith("pkg:npm/agui-host-client@")
+
+
+def test_the_site_has_every_page_and_its_search(clone: Path) -> None:
+    """``--strict`` has ended the build for a dead link or anchor."""
+    pages = (clone / "docs").rglob("*.md")
+    expected_pages = {
+        each.relative_to(clone / "docs")
+        .with_name("index.html" if each.stem == "README" else f"{each.stem}.html")
+        .as_posix()
+        for each in pages
+    }
+    built = {
+        each.relative_to(clone / "site").as_posix() for each in (clone / "site").rglob("*.html")
+    }
+    assert expected_pages <= built
+    assert "index.html" in built
+    index = json.loads((clone / "site/search/search_index.json").read_text())
+    assert any("webhook" in each["text"] for each in index["docs"])
+
+
+def test_one_version_everywhere_and_a_tag_must_be_it() -> None:
+    assert versions.faults(None) == []
+    assert len(versions.versions()) == 3
+    assert len(versions.faults("v99.0.0")) == 4
+
+
+def test_only_a_tag_publishes_and_only_what_was_tested() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())
+    assert workflow[True] == {"push": {"tags": ["v[0-9]+.[0-9]+.[0-9]+"]}}
+    jobs = workflow["jobs"]
+    steps = [step.get("run", "") for step in jobs["build"]["steps"]]
+    assert {"make release", "make site", "make audit"} <= set(steps)
+    for name in ("pypi", "npm", "image"):
+        assert set(jobs[name]["needs"]) == {"test", "build"}
+        assert jobs[name]["permissions"]["id-token"] == "write"
+    assert "secrets." not in (ROOT / ".github/workflows/release.yml").read_text()
