@@ -47,13 +47,15 @@ def find(principal: Principal, key: UUID) -> Thread:
 def faced(rows: TeamQuerySet[Thread]) -> TeamQuerySet[Thread]:
     """The threads with the previews of their newest runs, and their first questions.
 
+    A run that only answers a question of the agent's asks nothing: the question before it stays.
     For threads of which the reader sees all runs.
     """
     newest = Run.objects.filter(pk=OuterRef("newest"))
     runs = Run.objects.filter(thread=OuterRef("pk"))
     asking = runs.filter(asked__gt="").order_by("journal_id")
+    latest = asking.reverse().values("asked")[:1]
     listed: TeamQuerySet[Any] = rows.annotate(
-        asked=Subquery(newest.values("asked")),
+        asked=Subquery(latest),
         answered=Subquery(newest.values("answered")),
         first_question=Subquery(asking.values("asked")[:1]),
     )

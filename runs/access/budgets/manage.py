@@ -66,14 +66,17 @@ def create(principal: Principal, values: Mapping[str, Any]) -> Budget:
     principal.require("manage_budgets")
     unit, most = _amount(values)
     scope = BudgetScope(values["scope"])
+    of = values.get("of") or (principal.team.slug if scope == BudgetScope.TEAM else "")
+    if not of:
+        raise Invalid("Name what the budget is for.", details={"path": "of"})
     with transaction.atomic():
         if Budget.objects.for_team(principal.team).count() >= settings.AGUI_BUDGETS_MAX:
             raise BudgetsFull(details={"max": settings.AGUI_BUDGETS_MAX})
         row = Budget(
             team=principal.team,
             scope=scope,
-            of=values["of"],
-            key=KEYS[scope](principal, values["of"]),
+            of=of,
+            key=KEYS[scope](principal, of),
             unit=unit,
             max=most,
             reserve=values.get("reserve", most / 100),

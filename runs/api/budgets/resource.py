@@ -69,7 +69,9 @@ class BudgetNewSerializer(BudgetChangeSerializer):
     scope = serializers.ChoiceField(BudgetScope.choices)
     of = serializers.CharField(
         max_length=255,
-        help_text="A slug of an agent or the team, a login, a key's prefix, or an id.",
+        required=False,
+        help_text="A slug of an agent or the team, a login, a key's prefix, or an id; by default"
+        " the team, for its own scope.",
     )
     period = serializers.ChoiceField(Period.choices, required=False, allow_null=True)
 

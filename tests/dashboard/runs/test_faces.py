@@ -40,6 +40,15 @@ def test_the_api_has_previews_of_runs_and_threads(cast: Cast) -> None:
     assert (threads.title_of(named), named.asked) == ("Orders", QUESTION)
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_run_that_asks_nothing_leaves_its_threads_question(cast: Cast) -> None:
+    """As one that answers a question of the agent's."""
+    run = ask(cast)
+    end(run)
+    end(start(cast.alice, thread_id=run.thread.thread_id, messages=[]))
+    assert threads.find(cast.alice.principal, run.thread_id).asked == QUESTION
+
+
 def test_a_row_shows_the_question_the_person_and_no_id(cast: Cast, browse: Browse) -> None:
     run = ask(cast)
     page = browse(cast.alice).get("/runs/").content.decode()

@@ -64,6 +64,14 @@ async def test_a_run_spends_and_the_next_start_is_refused(
     assert other.status == 202
 
 
+def test_a_budget_of_the_team_names_itself(cast: Cast) -> None:
+    headers = cast.alice.headers
+    made = ask_now("POST", LIST, headers, json={"scope": "team", "tokens": 10})
+    assert (made.status, made.json["of"]) == (201, cast.team.slug)
+    refused = ask_now("POST", LIST, headers, json={"scope": "agent", "tokens": 10})
+    assert (refused.status, refused.json["error"]["details"]) == (422, {"path": "of"})
+
+
 async def test_a_run_that_takes_it_over_its_max_fails(
     cast: Cast, register: Register, writer: JournalWriter
 ) -> None:
