@@ -137,6 +137,11 @@ def read(text: str) -> Document:
         content = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise BadFile(f"This is not YAML: {' '.join(str(error).split())}") from None
+    return checked(content)
+
+
+def checked(content: Any) -> Document:
+    """The document of a parsed file or body. Raises BadFile, which names the first mistake."""
     try:
         return Document.model_validate(content)
     except ValidationError as error:

@@ -1,6 +1,7 @@
 """The present state as a file that ``apply`` takes; secrets are left out."""
 
 import json
+from collections.abc import Collection
 from typing import Any
 
 import yaml
@@ -19,11 +20,16 @@ COLUMNS = (
 
 
 def text() -> str:
-    """All teams that are not archived."""
+    """All teams that are not archived, as YAML."""
+    return yaml.safe_dump(content(), sort_keys=False, allow_unicode=True)
+
+
+def content(slugs: Collection[str] = ()) -> dict[str, Any]:
+    """The teams of these slugs that are not archived; by default all."""
     teams = Team.objects.filter(archived_at=None).select_related("limits").order_by("slug")
-    return yaml.safe_dump(
-        {"teams": {team.slug: _team(team) for team in teams}}, sort_keys=False, allow_unicode=True
-    )
+    if slugs:
+        teams = teams.filter(slug__in=slugs)
+    return {"teams": {team.slug: _team(team) for team in teams}}
 
 
 def _team(team: Team) -> dict[str, Any]:

@@ -172,6 +172,33 @@ class ApiKey(TeamOwned, AbstractAPIKey):
         ]
 
 
+class OperatorKeyManager(BaseAPIKeyManager):
+    """The library's ``create_key``, for keys that secret scanners find."""
+
+    key_generator = ScannableKeys()
+
+    def assign_key(self, obj: AbstractAPIKey) -> str:
+        """Give ``obj`` a new key and return its text, which is not stored."""
+        key, obj.prefix, obj.hashed_key = self.key_generator.generate()
+        return str(key)
+
+
+class OperatorKey(AbstractAPIKey):
+    """A machine's credential for the whole host; only commands make and revoke it."""
+
+    id = models.UUIDField(  # type: ignore[assignment]
+        primary_key=True, default=uuid6.uuid7, editable=False
+    )
+    last_used_at = models.DateTimeField(null=True, editable=False)
+
+    objects: ClassVar[OperatorKeyManager] = OperatorKeyManager()  # type: ignore[assignment]
+
+    class Meta(AbstractAPIKey.Meta):
+        abstract = False
+        verbose_name = "operator key"
+        verbose_name_plural = "operator keys"
+
+
 class AuditEntry(TeamOwned):
     """One line of a team's audit log: only ``audit`` writes it, and nothing can change it.
 

@@ -16,6 +16,11 @@ MOVED_ALL = {"GET": Who(302, 401, 302, 302), "POST": FORGED}
 TOKEN = "no-such-token"
 
 PEOPLE: dict[str, Door] = {
+    # Operators' keys only: tests/apply/test_operator_api.py.
+    "api/v1/operator/host": Door(
+        {"GET": Who(401, 401, 401, 401), "POST": Who(401, 401, 401, 401)}, body={"teams": {}}
+    ),
+    "api/v1/operator/plan": Door({"POST": Who(401, 401, 401, 401)}, body={"teams": {}}),
     "login": Door({"GET": MOVED}),
     "login/": Door(ENTRANCE),
     "logout/": Door(FORM),
@@ -126,10 +131,7 @@ PEOPLE: dict[str, Door] = {
     "account/sso/<slug:provider_id>/callback/": Door(
         {"GET": Who(404, 404, 404, 404), "POST": FORGED}, "account/sso/nowhere/callback/"
     ),
-}
-
-# The same for everyone.
-OPENED: dict[str, Door] = {
+    # The same for everyone.
     "ready": Door({"GET": OPEN}),
     "api/schema/": Door({"GET": OPEN}),
     "api/docs/": Door({"GET": OPEN}),

@@ -58,11 +58,11 @@ from tests.tenancy.doors import DJANGO as OTHERS
 from tests.tenancy.doors import (
     METHODS as CALLS,
 )
-from tests.tenancy.people_doors import OPENED, PEOPLE
+from tests.tenancy.people_doors import PEOPLE
 from tests.tenancy.routes import asgi_routes, django_routes, filled, http_router
 from tests.web.calling import calling
 
-DJANGO = OTHERS | AUTOMATION | PEOPLE | OPENED
+DJANGO = OTHERS | AUTOMATION | PEOPLE
 pytestmark = pytest.mark.django_db(transaction=True)
 
 SECRET = "alice-said-this-to-her-agent"

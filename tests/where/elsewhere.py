@@ -137,6 +137,7 @@ ELSEWHERE = {
     "teams/api/pages.py": "tests/teams/test_audit_api.py",
     "teams/api/sessions.py": "tests/dashboard/test_account_events.py",
     "teams/management/commands/create_key.py": "tests/teams/test_keys.py",
+    "teams/management/commands/create_operator_key.py": "tests/apply/test_operator_api.py",
     "teams/management/commands/show_permissions.py": "tests/teams/test_permissions.py",
     "teams/notices.py": "tests/dashboard/test_account_events.py",
     "teams/offboarding.py": "tests/runs/access/test_offboarding.py",

@@ -10,11 +10,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from agui_host.apply import export
-from agui_host.apply.agents import apply_agent
-from agui_host.apply.automation import apply_automation
-from agui_host.apply.changes import Changes
-from agui_host.apply.document import Document, read
-from agui_host.apply.teams import apply_team
+from agui_host.apply.application import applied
+from agui_host.apply.document import read
 from agui_host.backends.postgres import scope
 from agui_host.protocol.errors import HostError
 
@@ -72,17 +69,6 @@ class Command(BaseCommand):
         self.stdout.write(f"{many} changes." if many else "No changes.")
         if changes.secrets:
             self.stdout.write(f"{len(changes.secrets)} keys and secrets were added to {store}.")
-
-
-def applied(document: Document) -> Changes:
-    """Make the changes in the caller's transaction. Raises HostError, which names the place."""
-    changes = Changes()
-    for slug, values in document.teams.items():
-        team = apply_team(slug, values, changes)
-        for name, agent in values.agents.items():
-            apply_agent(team, name, agent, changes)
-        apply_automation(team, values, changes)
-    return changes
 
 
 def _keep(path: Path, lines: list[str]) -> None:
