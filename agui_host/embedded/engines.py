@@ -60,8 +60,19 @@ class Postgres(Engine):
         self.binaries = self._find_binaries()
         self.cluster = paths.cluster_dir(self.data, self.account)
         paths.make_socket_dir(self.data, self.account)
-        if not (self.cluster / "PG_VERSION").exists():
+        if not (version := self.cluster / "PG_VERSION").exists():
             self._create_cluster()
+        elif (old := version.read_text().strip()) != (new := self._major_version()):
+            raise EngineFailed(
+                f"{self.cluster} was made by PostgreSQL {old}, and this host brings {new}: dump it"
+                " with the version before (docs/upgrade.md#the-embedded-postgresql)."
+            )
+
+    def _major_version(self) -> str:
+        done = subprocess.run(  # noqa: S603
+            [self.binaries / "postgres", "--version"], capture_output=True, text=True, timeout=START
+        )
+        return done.stdout.partition(") ")[2].partition(".")[0].strip()
 
     def _find_binaries(self) -> Path:
         return paths.postgres_binaries(self.account)

@@ -243,6 +243,21 @@ def test_a_server_that_cannot_start_says_why(data_dir: Path) -> None:
         assert query(data_dir, "select 1") == 1
 
 
+def test_data_of_another_major_version_is_named(data_dir: Path) -> None:
+    with running(data_dir, valkey=False):
+        pass
+    version = data_dir / "postgres" / "PG_VERSION"
+    ours = version.read_text()
+    version.write_text("9\n")
+    with pytest.raises(
+        embedded.EngineFailed, match=f"PostgreSQL 9, and this host brings {ours.strip()}"
+    ):
+        embedded.start(data_dir, valkey=False)
+    version.write_text(ours)
+    with running(data_dir, valkey=False):
+        assert query(data_dir, "select 1") == 1
+
+
 def test_a_socket_directory_of_somebody_else_is_refused(
     data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

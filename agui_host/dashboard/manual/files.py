@@ -12,7 +12,17 @@ GROUPS = (
     ("Start", ("quickstart", "agents", "clients", "protocol", "limits", "permissions", "compared")),
     (
         "Run it",
-        ("deploy", "operations", "settings", "backup", "versions", "sizes", "security", "audit"),
+        (
+            "deploy",
+            "operations",
+            "settings",
+            "backup",
+            "upgrade",
+            "versions",
+            "sizes",
+            "security",
+            "audit",
+        ),
     ),
 )
 """Pages that the list names first; after them the pages of one task each, then the others."""

@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.core.management.commands import migrate
 from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.migrations import Migration
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
@@ -13,6 +14,7 @@ from agui_host.backends import epochs
 from agui_host.backends.postgres.functions import install
 from agui_host.backends.postgres.functions.sql_files import APPS
 from agui_host.teams import row_security
+from agui_host.teams.management import patience
 
 AFTER: list[Callable[[], object]] = []
 """Steps of other rooms after a migration of everything; each can be done again."""
@@ -35,11 +37,30 @@ class Command(migrate.Command):
         )
 
     def handle(self, *args: Any, restored: bool = False, **options: Any) -> None:
-        if _is_too_old(options["database"]):
+        self.alias = alias = options["database"]
+        if _is_too_old(alias):
             raise CommandError(TOO_OLD)
-        super().handle(*args, **options)
         if options["plan"] or options["check_unapplied"]:
+            super().handle(*args, **options)
             return
+        patience.patiently(alias, lambda: super(Command, self).handle(*args, **options), self.say)
+        patience.patiently(alias, lambda: self._finish(**options), self.say)
+        if restored:
+            self.stdout.write(f"The database's history has a new epoch: {epochs.begin()}.")
+
+    def migration_progress_callback(
+        self, action: str, migration: Migration | None = None, fake: bool = False
+    ) -> None:
+        """Let indexes that are made without a transaction wait: they block nobody."""
+        if action == "apply_start" and migration is not None:
+            patience.limit(self.alias, patience.WAITS if migration.atomic else "0")
+        super().migration_progress_callback(action, migration, fake)
+
+    def say(self, line: str) -> None:
+        """Write a line of progress."""
+        self.stderr.write(line)
+
+    def _finish(self, **options: Any) -> None:
         if options["database"] == DEFAULT_DB_ALIAS and _is_newest(options["database"]):
             self._install_functions(options["verbosity"])
         if options["database"] == DEFAULT_DB_ALIAS and (reason := row_security.apply()):
@@ -50,8 +71,6 @@ class Command(migrate.Command):
         if options["database"] == DEFAULT_DB_ALIAS and not options["app_label"]:
             for step in AFTER:
                 step()
-        if restored:
-            self.stdout.write(f"The database's history has a new epoch: {epochs.begin()}.")
 
     def _install_functions(self, verbosity: int) -> None:
         changes = install.install()
