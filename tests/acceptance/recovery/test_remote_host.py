@@ -27,7 +27,7 @@ def hosts() -> Iterator[tuple[Host, Host]]:
             far.start()
             host.start()
             agent = {
-                "slug": "far-words", "url": f"{far.url}/agui/agent/far-words", "headers": far.headers,
+                "slug": "far-words", "url": f"{far.url}/agui/agent/far-words/run", "headers": far.headers,
                 "recovery": "continue",
             }  # fmt: skip
             with host.client() as client:
@@ -51,7 +51,7 @@ def test_killed(hosts: tuple[Host, Host], tmp_path: Path, seed: int) -> None:
     point = random.Random(seed).randrange(WORDS // 2)
     run = host.begin("far-words", forwardedProps={"began": str(began)})["id"]
     readers = [Stream(host, run), Socket(host, run)]
-    wait_for(lambda: words(readers[0].events) > point, f"word {point}")
+    wait_for(lambda: words(readers[0].events) > point, f"word {point}", 20)
     assert host.worker.process
     host.worker.process.kill()
     host.worker.stop()
