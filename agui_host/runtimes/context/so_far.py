@@ -26,6 +26,17 @@ class SoFar:
         is_there = id in self.calls or any(each.get("id") == id for each in self.messages)
         return is_there and id not in self.cut
 
+    def finished(self) -> Sequence[Mapping[str, Any]]:
+        """The messages up to the last tool result with which no call is left without one."""
+        waiting: set[Any] = set()
+        length = 0
+        for number, message in enumerate(self.messages, 1):
+            waiting |= {call["id"] for call in message.get("toolCalls") or ()}
+            if message.get("role") == "tool" and message.get("toolCallId") not in self.cut:
+                waiting.discard(message.get("toolCallId"))
+                length = length if waiting else number
+        return self.messages[:length]
+
     def message(self, id: str) -> Mapping[str, Any] | None:
         """The message with this id, as far as it was sent."""
         return next((each for each in self.messages if each.get("id") == id), None)
