@@ -6,11 +6,11 @@ conversation's checkpoints are erased with its thread, or when all of its runs h
 
 import hashlib
 import importlib.util
-from typing import Any
 
 from django.db import connection
 
 from agui_host.backends.postgres import roles
+from agui_host.backends.postgres.base import session_parameters
 
 SCHEMA = "langgraph"
 TABLES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
@@ -40,19 +40,13 @@ def setup() -> None:
     from psycopg import connect
     from psycopg.rows import dict_row
 
-    with connect(**parameters(), autocommit=True, row_factory=dict_row) as raw:
+    own = {"autocommit": True, "row_factory": dict_row}
+    with connect(**{**session_parameters(), **own}) as raw:
         raw.execute(f"create schema if not exists {SCHEMA}")
         raw.execute(f"set search_path to {SCHEMA}")
         PostgresSaver(raw).setup()
         role = roles.name(raw.info.dbname, roles.APPLICATION)
         raw.execute(GRANT.format(role=role, schema=SCHEMA).encode())
-
-
-def parameters() -> dict[str, Any]:
-    """How to connect to the host's database, in a session of one's own."""
-    params: dict[str, Any] = connection.session_params()
-    kept = ("host", "port", "dbname", "user", "password", "sslmode", "sslrootcert", "service")
-    return {name: params[name] for name in kept if params.get(name) is not None}
 
 
 def key_of(team: str, thread: str, agent: str) -> str:

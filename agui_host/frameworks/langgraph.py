@@ -18,6 +18,7 @@ from psycopg import AsyncConnection
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool
 
+from agui_host.backends.postgres.base import session_parameters
 from agui_host.frameworks import checkpoints
 from agui_host.protocol.strict_json import dumps_sorted
 from agui_host.runtimes.context.run_context import RunContext
@@ -39,7 +40,7 @@ async def checkpointer() -> AsyncPostgresSaver:
             Pool,
             AsyncConnectionPool(
                 kwargs={
-                    **checkpoints.parameters(), "autocommit": True, "prepare_threshold": None,
+                    **session_parameters(), "autocommit": True, "prepare_threshold": None,
                     "row_factory": dict_row,
                 },
                 configure=_configure, min_size=0, max_size=MOST_CONNECTIONS, open=False,
@@ -108,5 +109,6 @@ async def _configure(raw: AsyncConnection[Any]) -> None:
 
 
 async def _nothing() -> AsyncIterator[Any]:
-    for event in ():
+    nothing: tuple[Any, ...] = ()
+    for event in nothing:
         yield event

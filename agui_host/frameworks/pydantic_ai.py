@@ -25,8 +25,7 @@ async def events(ctx: RunContext, agent: Any, **options: Any) -> AsyncIterator[A
         run_input = type(run_input).model_validate(
             {**run_input.model_dump(by_alias=True), "messages": messages}
         )
-        kind = EventType.MESSAGES_SNAPSHOT
-        yield MessagesSnapshotEvent(type=kind, messages=run_input.messages)
+        yield MessagesSnapshotEvent(type=EventType.MESSAGES_SNAPSHOT, messages=run_input.messages)
     adapter = AGUIAdapter(agent=agent, run_input=run_input)
     async for event in adapter.run_stream(**options):
         yield event

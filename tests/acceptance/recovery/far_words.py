@@ -11,8 +11,8 @@ TEXT = "".join(f"{number} " for number in range(WORDS))
 
 @agent("far-words")
 async def far_words(ctx: RunContext) -> None:
-    with Path(ctx.forwarded_props["began"]).open("a") as file:
-        file.write(f"{ctx.run_id}\n")
+    with (Path(ctx.forwarded_props["folder"]) / "tools").open("a") as file:
+        file.write("begun\n")
     ctx.state["words"] = WORDS
     for half in range(2):
         with ctx.message(id=f"half-{half}") as message:

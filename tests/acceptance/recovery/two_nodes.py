@@ -1,8 +1,6 @@
 """A graph of two nodes with tools, each of which leaves a line when a tool really runs."""
 
 import asyncio
-import os
-import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,6 @@ from agui_host.frameworks import langgraph
 
 FACTS = "The first tool found 21. "
 ANSWER = "So the second says 42."
-POINTS = ("before", "first", "between", "second", "sending")
 
 
 class Speaking(BaseChatModel):
@@ -41,15 +38,16 @@ class Speaking(BaseChatModel):
             yield ChatGenerationChunk(message=AIMessageChunk(content=word, id=self.id))
             if self.id == "second" and number == 2:
                 await reach("sending")
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(world().pause)
 
 
 class World:
-    """The run that plays here: its folder, and where its worker dies, or waits."""
+    """The run that plays here: its folder, where it waits for its worker's end, and its pace."""
 
     def __init__(self, ctx: RunContext) -> None:
         self.folder = Path(ctx.forwarded_props["folder"])
-        self.kills_at = "" if ctx.recovered else ctx.forwarded_props.get("kills_at", "")
+        self.pause = ctx.forwarded_props.get("pause", 0.01)
+        self.stops_at = "" if ctx.recovered else ctx.forwarded_props.get("stops_at", "")
 
     def note(self, name: str) -> None:
         with (self.folder / "tools").open("a") as file:
@@ -65,11 +63,9 @@ def world() -> World:
 
 async def reach(point: str) -> None:
     here = world()
-    if here.kills_at == point:
+    if here.stops_at == point:
         await asyncio.sleep(0.3)  # What was sent is stored.
         (here.folder / "fired").touch()
-        if os.environ.get("AGUI_AGENT_MODULES"):
-            os.kill(os.getpid(), signal.SIGKILL)
         await asyncio.Event().wait()
 
 

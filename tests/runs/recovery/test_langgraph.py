@@ -40,10 +40,10 @@ async def workers(cast: Cast, register: Register, writer: JournalWriter, tmp_pat
     from agui_host.frameworks import langgraph
     from tests.acceptance.recovery.two_nodes import two_nodes
 
-    async def begin(kills_at: str, thread: str = "t") -> Workers:
+    async def begin(stops_at: str, thread: str = "t") -> Workers:
         def prepare() -> Run:
             agent = register(f"nodes-{thread}", two_nodes, recovery="continue")
-            props = {"folder": str(tmp_path), "kills_at": kills_at}
+            props = {"folder": str(tmp_path), "stops_at": stops_at}
             words = [{"id": "u", "role": "user", "content": "Find it"}]
             return start(
                 cast.alice, agent, threadId=thread, runId="r", messages=words, forwardedProps=props

@@ -23,7 +23,8 @@ class Weather:
     """Two tool calls, one after the other, and an answer; the first attempt stops at ``point``."""
 
     def __init__(self, point: str) -> None:
-        from pydantic_ai import Agent, RunContext as ToolContext
+        from pydantic_ai import Agent
+        from pydantic_ai import RunContext as ToolContext
         from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 
         self.point = point
