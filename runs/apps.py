@@ -8,9 +8,11 @@ class RunsConfig(AppConfig):
 
     def ready(self) -> None:
         """End the shares, webhooks and schedules of a person who leaves a team, and
-        the views that only they have.
+        the views that only they have; make the tables of LangGraph's checkpoints with ``migrate``.
         """
+        from agui_host.frameworks import checkpoints
         from agui_host.teams import offboarding
+        from agui_host.teams.management.commands import migrate
         from runs.access import sharing, webhooks  # Models can be imported only now.
         from runs.access.inspect import saved_views
         from runs.access.schedules import manage
@@ -19,3 +21,5 @@ class RunsConfig(AppConfig):
         for ender in enders:
             if ender not in offboarding.ENDERS:
                 offboarding.ENDERS.append(ender)
+        if checkpoints.setup not in migrate.AFTER:
+            migrate.AFTER.append(checkpoints.setup)

@@ -26,6 +26,7 @@ from agui_host.protocol.sizes import LongEvent
 from agui_host.protocol.strict_json import MAX_VALUES, dumps, has_too_many_values
 from agui_host.runtimes.context.files import inlined
 from agui_host.runtimes.context.run_context import RunContext
+from agui_host.runtimes.kinds.again import Again
 from agui_host.runtimes.kinds.legacy_input import legacy
 from agui_host.runtimes.kinds.sse import SseParser
 from agui_host.security import outbound
@@ -47,7 +48,11 @@ HEADERS = {
     "accept-encoding": "identity",
     "user-agent": "agui-run-host",
 }
-RESERVED = frozenset({*HEADERS, "host", "content-length", "transfer-encoding", "connection"})
+ATTEMPT = "agui-attempt"
+"""The header of a request that another worker of this host has made before, for the same run."""
+RESERVED = frozenset(
+    {*HEADERS, ATTEMPT, "host", "content-length", "transfer-encoding", "connection"}
+)
 _clients: "WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient]" = WeakKeyDictionary()
 
 
@@ -105,12 +110,13 @@ class HttpRuntime:
         stream: Stream | None = None
         ended = False
         try:
-            stream = Stream(await self._begin(ctx), self._timeouts)
+            stream, again = Stream(await self._begin(ctx), self._timeouts), Again(ctx)
             while not ended and (frames := await stream.more()) is not None:
                 for data in frames:
                     if (event := await _event(data, ctx.team)) is not None:
                         ended = event.get("type") in TERMINAL
-                        yield event
+                        for each in again.events(event):
+                            yield each
                         if ended:
                             return
             raise RunFailed(
@@ -132,6 +138,8 @@ class HttpRuntime:
     async def _begin(self, ctx: RunContext) -> httpx.Response:
         """An open event stream. Repeats only requests that cannot have started an agent's work."""
         run_input = {**ctx.body, "protocolVersion": "1.0"}
+        if ctx.recovered:  # The same request once more: a remote host takes it for that run.
+            run_input["state"] = ctx.so_far.state_before
         run_input["messages"] = [
             message
             for message in await inlined(ctx.messages, ctx.files)
@@ -142,7 +150,7 @@ class HttpRuntime:
         while True:
             content = dumps(legacy(run_input) if is_older else run_input).encode()
             try:
-                response = await self._post(content)
+                response = await self._post(content, ctx.attempt)
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:
                 if not pauses or _is_distrusted(error):
                     raise
@@ -156,19 +164,20 @@ class HttpRuntime:
             if response.status_code in RETRIED:
                 await asyncio.sleep(pauses.pop(0))
 
-    async def _post(self, content: bytes) -> httpx.Response:
+    async def _post(self, content: bytes, attempt: int) -> httpx.Response:
         """The head of the answer, after at most MAX_REDIRECTS that keep method and body.
 
         The agent's own headers go to the origin they were set for, and nowhere else.
         """
         url, timeouts = self._url, self._timeouts
+        headers = HEADERS | ({ATTEMPT: str(attempt)} if attempt > 1 else {})
         for _ in range(MAX_REDIRECTS + 1):
             at_home = _origin(url) == _origin(self._url)
             request = _client().build_request(
                 "POST",
                 url,
                 content=content,
-                headers=HEADERS | (self._headers if at_home else {}),
+                headers=(self._headers if at_home else {}) | headers,
                 timeout=httpx.Timeout(timeouts.idle_seconds, connect=timeouts.connect_seconds),
             )
             try:

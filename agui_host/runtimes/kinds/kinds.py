@@ -6,7 +6,7 @@ The runtimes are in ``table.py``, which only the worker imports.
 from agui_host.runtimes.kinds.kind import Kind
 from agui_host.runtimes.kinds.process.kind import PROCESS
 
-HTTP = Kind("http", remote=True)
+HTTP = Kind("http", remote=True, continues=True)
 EXTERNAL = Kind("external", fed=True)
 PYTHON = Kind("python", continues=True)
 KINDS = {kind.name: kind for kind in (PYTHON, HTTP, PROCESS, Kind("orchestrator"), EXTERNAL)}

@@ -9,6 +9,7 @@ from django.db import transaction
 
 from agui_host.backends.postgres import clock, scope
 from agui_host.errors import Conflict
+from agui_host.frameworks import checkpoints
 from agui_host.teams import audit
 from agui_host.teams.actors import Acting
 from agui_host.teams.models import Team
@@ -82,6 +83,7 @@ def erase_thread(by: Acting | str, thread: Thread) -> None:
             raise lifecycle.ThreadBusy(details=lifecycle.address(active))
         runs = list(Run.objects.filter(thread=locked).values_list("pk", flat=True))
         size = purge.doom(runs)
+        checkpoints.forget(str(locked.team_id), locked.thread_id)
         audit.record(by, locked.team, "thread.erased", str(locked.pk), runs=len(runs))
         revoked(locked.team_id)
         locked.delete()

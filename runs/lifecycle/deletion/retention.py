@@ -20,6 +20,7 @@ from django.db.models import Exists, OuterRef
 
 from agui_host.backends.postgres import clock
 from agui_host.errors import Conflict
+from agui_host.frameworks import checkpoints
 from agui_host.protocol.fold.fold import Fold
 from agui_host.protocol.ids import uuid7_floor
 from agui_host.teams.limits import limits_of
@@ -165,6 +166,8 @@ def purge_thread(thread_id: UUID, before: datetime) -> int:
             return 0
         if len(over) == len(runs):
             stored.update(fold=Fold().dump())
+            name = Thread.objects.already_found().values_list("thread_id", flat=True)
+            checkpoints.forget(str(over[0].team_id), name.get(pk=thread_id))
         _entomb(over[0].team_id, [run.pk for run in over])
         return len(over)
 

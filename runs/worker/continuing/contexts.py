@@ -47,7 +47,9 @@ async def make(claimed: Claimed, input: dict[str, Any], spawn: Spawn, lease: Lea
         ctx.attempt = claimed.number
         of_input = {message.get("id") for message in ctx.messages}
         messages = [each for each in claimed.so_far.messages if each.get("id") not in of_input]
-        ctx.so_far = so_far.of_messages(messages, claimed.so_far.state, claimed.cut)
+        ctx.so_far = so_far.of_messages(
+            messages, claimed.so_far.state, claimed.cut, ctx.messages, input.get("state")
+        )
     inboxes().open(run.pk, ctx.inbox)
     return ctx
 

@@ -63,10 +63,12 @@ Begin = Callable[..., Awaitable[Workers]]
 def begin(cast: Cast, register: Register, writer: JournalWriter) -> Begin:
     """A run of an agent that continues, begun by its first worker."""
 
-    async def begun(target: Any, **fields: Any) -> Workers:
+    async def begun(target: Any, words: str = "", **fields: Any) -> Workers:
         fields = {"recovery": "continue", **fields}
         agent = await db(register, "subject", target, **fields)
-        workers = Workers(await db(start, cast.alice, agent, threadId="t", runId="r"), writer)
+        messages = [{"id": "u", "role": "user", "content": words}] if words else []
+        body = {"threadId": "t", "runId": "r", "messages": messages}
+        workers = Workers(await db(lambda: start(cast.alice, agent, **body)), writer)
         await workers.take()
         return workers
 

@@ -40,9 +40,7 @@ async def test_nonsense_is_refused(cast: Cast, values: dict[str, Any]) -> None:
 
 async def test_other_kinds_cannot_continue(cast: Cast) -> None:
     await db(
-        lambda: Agent.objects.create(
-            team=cast.team, slug="far", name="far", kind="http", target="https://example.org/"
-        )
+        lambda: Agent.objects.create(team=cast.team, slug="far", name="far", kind="orchestrator")
     )
     answer = await change(cast, "far", recovery="continue")
     assert (answer.status, answer.json["error"]["details"]) == (422, {"path": "recovery"})

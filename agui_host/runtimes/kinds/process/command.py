@@ -82,6 +82,7 @@ class Command:
     output: str = "auto"
     directory: str = "run"
     step_marker: str = ""
+    continue_text: str = "Continue from where you left off."
     unconfined: bool = False
     limits: Limits = field(default_factory=Limits)
 
@@ -99,6 +100,9 @@ class Command:
         marker = members.get("step_marker", "")
         if not isinstance(marker, str) or not marker.isprintable():
             raise BadSettings("step_marker must be printable text: the beginning of a line")
+        proceed = members.get("continue_text", "x")
+        if not isinstance(proceed, str) or not proceed or "\0" in proceed:
+            raise BadSettings("continue_text must be text without NUL")
         if type(members.get("unconfined", False)) is not bool:
             raise BadSettings("unconfined must be true or false")
         if not members.get("argv"):
@@ -110,10 +114,15 @@ class Command:
         _check_env(members.get("env", {}), members.get("env_from_host", []))
         return cls(**members, limits=limits)
 
-    def arguments(self, run: RunRequest, session_id: str | None) -> list[str]:
-        """The argument list of one run. Raises BadSettings if its text cannot be an argument."""
+    def arguments(
+        self, run: RunRequest, session_id: str | None, text: str | None = None
+    ) -> list[str]:
+        """The argument list of one run. Raises BadSettings if its text cannot be an argument.
+
+        ``text`` takes the place of the client's.
+        """
         values = {
-            "text": run.text,
+            "text": run.text if text is None else text,
             "session_id": session_id or "",
             "thread_id": run.thread_id,
             "run_id": run.run_id,

@@ -48,6 +48,7 @@ def _tidy(settings: Mapping[str, Any]) -> Mapping[str, Any]:
 
 PROCESS = Kind(
     "process",
+    continues=True,
     check_settings=Command.of,
     check_host=_check_host,
     check_input=_check_input,

@@ -99,10 +99,7 @@ class Place:
         The command can write here as well, so nothing in the file is certain.
         """
         try:
-            # Never a link, and a pipe without a writer must not block the worker.
-            end = os.open(self.root / "session", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-            with os.fdopen(end) as file:
-                id, _, counts = file.read(MAX_SESSION).partition("\n")
+            id, _, counts = self._read("session").partition("\n")
             values = json.loads(counts)
             totals = {str(name): int(count) for name, count in dict(values).items()}
         except (OSError, ValueError, TypeError, RecursionError):
@@ -117,6 +114,29 @@ class Place:
             if id is None:
                 (self.root / "session").unlink(missing_ok=True)
                 return
-            fresh = self.root / f"session-{uuid.uuid4().hex}"
-            fresh.write_text(f"{id}\n{json.dumps(dict(totals or {}))}")
-            fresh.replace(self.root / "session")
+            self._write("session", f"{id}\n{json.dumps(dict(totals or {}))}")
+
+    def session_of(self, run: str) -> str | None:
+        """The session of a run that has lost its worker, if its command had named it."""
+        try:
+            id, _, of_run = self._read("attempt").partition("\n")
+        except (OSError, ValueError):
+            return None
+        return id if of_run == run and SESSION.fullmatch(id) else None
+
+    def note(self, run: str, id: str) -> None:
+        """Store the session of a run that has just begun, for its next attempt."""
+        if SESSION.fullmatch(id):
+            with suppress(OSError):
+                self._write("attempt", f"{id}\n{run}")
+
+    def _read(self, name: str) -> str:
+        # Never a link, and a pipe without a writer must not block the worker.
+        end = os.open(self.root / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(end) as file:
+            return file.read(MAX_SESSION)
+
+    def _write(self, name: str, text: str) -> None:
+        fresh = self.root / f"{name}-{uuid.uuid4().hex}"
+        fresh.write_text(text)
+        fresh.replace(self.root / name)

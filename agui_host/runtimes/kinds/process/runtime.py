@@ -15,6 +15,7 @@ from agui_host.backends import apart
 from agui_host.protocol.errors import RunErrorCode, RunFailed
 from agui_host.runtimes.context.files import inlined
 from agui_host.runtimes.context.run_context import RunContext
+from agui_host.runtimes.kinds.again import Again
 from agui_host.runtimes.kinds.kind import BadSettings
 from agui_host.runtimes.kinds.process import confine, worktree
 from agui_host.runtimes.kinds.process.command import Command, is_there
@@ -63,7 +64,7 @@ class ProcessRuntime:
         child: GuardedCommand | None = None
         try:
             cwd, words, bounds = await asyncio.to_thread(_confinement, command, place, data, below)
-            session = Session(command, place, ctx)
+            session, again = Session(command, place, ctx), Again(ctx)
             env = command.environment(str(place.home), str(place.tmp))
             argv = session.arguments()
             if not is_there(argv[0], env, str(cwd)):
@@ -80,7 +81,8 @@ class ProcessRuntime:
             )
             while session.lines.terminal is None and (piece := await child.read()) is not None:
                 async for event in session.events(*piece):
-                    yield event
+                    for each in again.events(event) if session.begins_again else (event,):
+                        yield each
             if session.lines.terminal is not None:
                 await child.finish(command.limits.grace_seconds)
         finally:
@@ -89,7 +91,8 @@ class ProcessRuntime:
             if not keep:  # The guard has done it, unless it was killed.
                 await asyncio.to_thread(shutil.rmtree, place.root, ignore_errors=True)
         for event in session.end(child.report):
-            yield event
+            for each in again.events(event) if session.begins_again else (event,):
+                yield each
 
 
 class Session:
@@ -100,6 +103,11 @@ class Session:
         self.place = place
         self.ctx = ctx
         self.resumed, before = place.session() if command.resume_argv else (None, {})
+        self._proceeds, self._noted = False, not command.resume_argv
+        lost = place.session_of(ctx.run_id) if ctx.recovered and command.resume_argv else None
+        if lost is not None:
+            before = before if lost == self.resumed else {}
+            self.resumed, self._proceeds = lost, True
         prefix = uuid.uuid4().hex[:12]
         self.lines = Lines(command.output, prefix, before, command.step_marker)
         self._secrets = [(s.encode(), s) for s in command.secrets()]
@@ -107,10 +115,16 @@ class Session:
         self._size = 0
         self._note = ""
 
+    @property
+    def begins_again(self) -> bool:
+        """Whether an earlier attempt has sent what this one sends again."""
+        return self.ctx.recovered and not self._proceeds
+
     def arguments(self) -> list[str]:
         """The argument list; raises RunFailed if the client's text does not fit."""
+        text = self.command.continue_text if self._proceeds else None
         try:
-            return self.command.arguments(self.ctx, self.resumed)
+            return self.command.arguments(self.ctx, self.resumed, text)
         except BadSettings as bad:
             raise RunFailed(RunErrorCode.LIMIT, str(bad)) from None
 
@@ -122,7 +136,8 @@ class Session:
                 body = {**self.ctx.body, "messages": messages} if messages else self.ctx.body
                 return json.dumps(body).encode() + b"\n"
             case "text":
-                return self.ctx.text.encode(errors="replace")
+                text = self.command.continue_text if self._proceeds else self.ctx.text
+                return text.encode(errors="replace")
         return b""
 
     # --- the output
@@ -164,12 +179,21 @@ class Session:
                 line = line.replace(secret, b"[redacted]")
             lines[index] = line
         if name == "out":
-            yield from self.lines.feed(lines)
+            for event in self.lines.feed(lines):
+                self._note_session()
+                yield event
             return
         note = b"\n".join(lines).decode(errors="replace")
         if note.strip():
             self._note = next(line for line in reversed(note.splitlines()) if line.strip())
             yield {"type": "RAW", "event": note, "source": "stderr"}
+
+    def _note_session(self) -> None:
+        """Store the session as soon as its command has named it, and before its first words."""
+        dialect = self.lines.dialect
+        if not self._noted and dialect is not None and dialect.session_id:
+            self._noted = True
+            self.place.note(self.ctx.run_id, dialect.session_id)
 
     # --- the end
 

@@ -1,0 +1,21 @@
+"""The agent of a remote host: it counts aloud, and leaves a line in a file when it begins."""
+
+import asyncio
+from pathlib import Path
+
+from agui_host import RunContext, agent
+
+WORDS = 40
+TEXT = "".join(f"{number} " for number in range(WORDS))
+
+
+@agent("far-words")
+async def far_words(ctx: RunContext) -> None:
+    with (Path(ctx.forwarded_props["folder"]) / "tools").open("a") as file:
+        file.write("begun\n")
+    ctx.state["words"] = WORDS
+    for half in range(2):
+        with ctx.message(id=f"half-{half}") as message:
+            for number in range(half * WORDS // 2, (half + 1) * WORDS // 2):
+                message.write(f"{number} ")
+                await asyncio.sleep(0.1)

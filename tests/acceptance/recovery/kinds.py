@@ -1,0 +1,124 @@
+"""Runs of agents of each kind whose worker is killed at a seeded event, and what must be true."""
+
+import json
+import random
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from agui_host.protocol.fold.fold import Fold
+from tests.acceptance.host import ROOT, Host, wait_for
+from tests.acceptance.recovery import far_words
+from tests.acceptance.recovery.rounds import SETTINGS, Socket, Stream
+from tests.conftest import own_data_dir
+
+EVENTS = {"langgraph": 14, "pydantic-ai": 20, "http": 35, "claude": 12, "codex": 14}
+"""The kinds, and how many events of a run a worker can be killed after."""
+MODULES = ("tests.acceptance.recovery.two_nodes", "tests.acceptance.recovery.slow_weather")
+AGENTS = {"langgraph": "two-nodes", "pydantic-ai": "slow-weather", "http": "far-words"}
+RECORDED = ROOT / "tests" / "runtimes" / "recorded"
+TOOL = """
+from agui_host.runtimes.models import Agent
+from agui_host.teams.models import Team
+Agent.objects.create(team=Team.objects.get(slug="demo"), slug={slug!r}, name={slug!r},
+                     kind="process", recovery="continue", settings={settings!r})
+"""
+
+
+@contextmanager
+def two_hosts() -> Iterator[Host]:
+    """A host with agents of all kinds; one of them is on another host."""
+    with own_data_dir() as data, own_data_dir() as far_data:
+        far = Host(far_data, AGUI_AGENT_MODULES="tests.acceptance.recovery.far_words")
+        modules = {"AGUI_AGENT_MODULES": ",".join(MODULES), "AGUI_OUTBOUND_ALLOW": "127.0.0.1"}
+        host = Host(data, **SETTINGS | modules)
+        try:
+            far.start()
+            host.start()
+            for slug in ("claude", "codex"):
+                recording = RECORDED / f"{slug}{'_partial' * (slug == 'claude')}.jsonl"
+                argv = [
+                    sys.executable,
+                    str(Path(__file__).with_name("slow_tool.py")),
+                    str(recording),
+                ]
+                settings = {
+                    "argv": argv, "resume_argv": [*argv, "{session_id}"], "directory": "thread",
+                    "unconfined": True,
+                }  # fmt: skip
+                host.python(TOOL.format(slug=slug, settings=settings))
+            remote = {
+                "slug": "far-words", "url": f"{far.url}/agui/agent/far-words/run",
+                "headers": far.headers, "recovery": "continue",
+            }  # fmt: skip
+            with host.client() as client:
+                assert client.post("/api/v1/agents", json=remote).status_code == 201
+            yield host
+        finally:
+            for each in (host, far):
+                each.worker.kill()
+                each.stop()
+
+
+def check(host: Host, kind: str, seed: int, folder: Path) -> bool:
+    """Play a run of the kind, kill its worker; whether the kill came before the run's end."""
+    folder.mkdir(parents=True, exist_ok=True)
+    point = random.Random(f"{kind} {seed}").randint(2, EVENTS[kind])
+    props = {"folder": str(folder), "pause": 0.1}
+    words = [{"id": f"u-{seed}", "role": "user", "content": "Begin"}]
+    slug = AGENTS.get(kind, kind)
+    run = host.begin(slug, messages=words, forwardedProps=props)["id"]
+    readers = [Stream(host, run), Socket(host, run)]
+    wait_for(lambda: len(readers[0].events) >= point, f"event {point} of {kind}", 30)
+    assert host.worker.process
+    host.worker.process.kill()
+    host.worker.stop()
+    host.spawn(host.worker)
+    done = host.wait_status(run, "succeeded", "failed", "cancelled", "interrupted")
+    log = [frame["event"] for frame in host.events(run)]
+    assert done["status"] == "succeeded", (kind, point, log[-1])
+    assert done["run_id"] == log[0]["runId"] == log[-1]["runId"]
+    types = Counter(event["type"] for event in log)
+    assert types["RUN_STARTED"] == types["RUN_FINISHED"] == 1
+    for reader in readers:
+        reader.join(30)
+        assert reader.seqs == list(range(1, len(log) + 1)), "gap-free, nothing twice"
+        assert reader.events == log
+    _check_text(kind, log, folder)
+    attempts = [e["value"]["attempt"] for e in log if e.get("name") == "agui_host.recovered"]
+    assert attempts in ([], [2])
+    return bool(attempts)
+
+
+def _check_text(kind: str, log: list[dict[str, Any]], folder: Path) -> None:
+    """Readers have each text once, and finished tools were not called again."""
+    fold = Fold()
+    for event in log:
+        fold.feed(event)
+    spoken = [m["content"] for m in fold.messages if m["role"] == "assistant" and m.get("content")]
+    told = json.dumps(log)
+    match kind:
+        case "langgraph":
+            from tests.acceptance.recovery.two_nodes import ANSWER, FACTS
+
+            assert spoken == [FACTS, ANSWER], told
+            tools = (folder / "tools").read_text().split()
+            assert set(tools) == {"first", "second"}
+            assert len(tools) <= 3, "at most the node that was cut is run again"
+        case "pydantic-ai":
+            from tests.acceptance.recovery.slow_weather import ANSWER as COLD
+            from tests.acceptance.recovery.slow_weather import CITIES
+
+            assert spoken == [COLD], told
+            counts = Counter((folder / "tools").read_text().split())
+            assert set(counts) == set(CITIES)
+            assert sum(counts.values()) <= len(CITIES) + 1, "at most one unverified effect"
+        case "http":
+            assert "".join(spoken) == far_words.TEXT
+            assert (folder / "tools").read_text().split() == ["begun"]
+            assert fold.state == {"words": far_words.WORDS}
+        case _:
+            assert max(Counter(spoken).values()) == 1, told

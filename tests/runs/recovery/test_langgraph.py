@@ -1,0 +1,111 @@
+"""A graph whose run is continued: finished nodes are not run again, and no text is doubled."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from agui_host.backends.postgres.bridge import db
+from agui_host.frameworks import checkpoints
+from agui_host.protocol.fold.fold import Fold
+from events.writer import JournalWriter
+from runs.lifecycle.deletion import erasure
+from runs.models import Run, Thread
+from tests.cast import Cast, Register, start
+from tests.needs import need_module
+from tests.runs.playing import settled
+from tests.runs.recovery.lost import Workers, lose
+
+need_module("ag_ui_langgraph")
+need_module("langgraph.checkpoint.postgres")
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.filterwarnings("ignore:`get_config_jsonschema` is deprecated"),
+]
+
+
+def stored(team: str, thread: str) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "select count(*) from langgraph.checkpoints where starts_with(thread_id, %s)",
+            [checkpoints.key_of(team, thread, "")],
+        )
+        return int(cursor.fetchone()[0])
+
+
+@pytest.fixture
+async def workers(cast: Cast, register: Register, writer: JournalWriter, tmp_path: Path) -> Any:
+    from agui_host.frameworks import langgraph
+    from tests.acceptance.recovery.two_nodes import two_nodes
+
+    async def begin(stops_at: str, thread: str = "t") -> Workers:
+        def prepare() -> Run:
+            agent = register(f"nodes-{thread}", two_nodes, recovery="continue")
+            props = {"folder": str(tmp_path), "stops_at": stops_at}
+            words = [{"id": "u", "role": "user", "content": "Find it"}]
+            return start(
+                cast.alice, agent, threadId=thread, runId="r", messages=words, forwardedProps=props
+            )
+
+        made = Workers(await db(prepare), writer)
+        await made.take()
+        return made
+
+    await db(checkpoints.setup)
+    yield begin
+    await langgraph.close()
+
+
+def said(log: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    fold = Fold()
+    for event in log:
+        fold.feed(event)
+    return [(message["role"], message["content"]) for message in fold.messages]
+
+
+@pytest.mark.parametrize(
+    ("point", "tools"),
+    [
+        ("before", ["first", "second"]),
+        ("first", ["first", "first", "second"]),
+        ("between", ["first", "second"]),
+        ("second", ["first", "second", "second"]),
+        ("sending", ["first", "second", "second"]),
+    ],
+)
+async def test_it_continues_after_its_last_checkpoint(
+    workers: Any, tmp_path: Path, point: str, tools: list[str]
+) -> None:
+    from tests.acceptance.recovery.two_nodes import ANSWER, FACTS
+
+    made = await workers(point)
+    async with asyncio.timeout(20):
+        while not (tmp_path / "fired").exists():
+            await asyncio.sleep(0.01)
+    first = made.task
+    assert await db(lose, made.run)
+    first.cancel()
+    await asyncio.wait({first}, timeout=20)
+    await made.take()
+    run, log = await settled(await made.to_the_end())
+    assert run.status == "succeeded", log[-1]
+    assert (tmp_path / "tools").read_text().split() == tools
+    assert said(log) == [("user", "Find it"), ("assistant", FACTS), ("assistant", ANSWER)]
+
+
+async def test_its_checkpoints_are_erased_with_the_thread(workers: Any, cast: Cast) -> None:
+    team = str(cast.team.pk)
+    for thread in ("t", "u"):
+        made = await workers("", thread)
+        await settled(await made.to_the_end())
+        assert await db(stored, team, thread) > 1
+
+    def erase() -> None:
+        erasure.erase_thread("host", Thread.objects.get(team=cast.team, thread_id="t"))
+
+    await db(erase)
+    assert await db(stored, team, "t") == 0
+    assert await db(stored, team, "u") > 1
+    assert await db(stored, str(cast.other_team.pk), "u") == 0
