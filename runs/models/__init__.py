@@ -17,6 +17,7 @@ from runs.models.money.budget import (
     Spent,
     Unit,
 )
+from runs.models.notices import PushKey, PushSubscription
 from runs.models.recovery import Effect, EffectStatus, Reason, Recovery
 from runs.models.run import (
     ACTIVE,
@@ -75,6 +76,8 @@ __all__ = [
     "Missed",
     "ModelPrice",
     "Period",
+    "PushKey",
+    "PushSubscription",
     "Reason",
     "Recovery",
     "Run",

@@ -40,7 +40,8 @@ class Interrupt(TeamOwned):
     ``run`` is the newest run that ended with it: a run that only asks again takes the rows over.
     ``question`` is the exact interrupt in wire form, ``answer`` the entry of the ``resume``; both
     are TEXT JSON. ``answering_run`` is the run that brought the answer: null while an answer waits
-    for those to the other questions of its run.
+    for those to the other questions of its run. ``noticed_at`` is when a worker took it to tell
+    people's browsers of it.
     """
 
     id = models.UUIDField(primary_key=True, default=clock.new_id, editable=False)
@@ -63,6 +64,7 @@ class Interrupt(TeamOwned):
         Run, on_delete=models.SET_NULL, null=True, related_name="answers"
     )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+    noticed_at = models.DateTimeField(null=True, editable=False)
 
     class Meta:
         ordering = ["-id"]
@@ -103,6 +105,12 @@ class Interrupt(TeamOwned):
                 fields=["expires_at"],
                 condition=Q(status=InterruptStatus.OPEN),
                 name="interrupt_open_expiry",
+            ),
+            # of which people have not been told yet
+            models.Index(
+                fields=["created_at"],
+                condition=Q(status=InterruptStatus.OPEN, noticed_at=None),
+                name="interrupt_not_noticed",
             ),
         ]
 

@@ -35,6 +35,7 @@ from runs.models import (
     Interrupt,
     Mention,
     ModelPrice,
+    PushSubscription,
     Recovery,
     Run,
     RunMessage,
@@ -114,6 +115,7 @@ def fill(team: Team, user: User) -> Run:
     )
     WebhookDelivery.objects.create(team=team, webhook=webhook, type="webhook.test")
     SavedView.objects.create(team=team, name="v", query="", created_by="x", creator="x")
+    PushSubscription.objects.create(team=team, user=user, session_key="x", digest="x")
     Budget.objects.create(
         team=team, scope="team", of="t", key="k", unit="tokens", max=1, created_by="x"
     )
