@@ -3,7 +3,7 @@ from django.urls import URLPattern, path
 
 from agui_host.dashboard import acting, shared, views
 from agui_host.dashboard.account import urls as account_urls
-from agui_host.dashboard.inbox import device
+from agui_host.dashboard.inbox import device, mailed
 from agui_host.dashboard.inbox import views as questions
 from agui_host.dashboard.overview import views as overview
 from agui_host.dashboard.run import comparing, importing
@@ -50,6 +50,8 @@ urlpatterns: list[URLPattern] = [
     path("service-worker.js", device.service_worker),
     path("inbox/push", device.turn_on, name="push-on"),
     path("inbox/push/off", device.turn_off, name="push-off"),
+    path("inbox/mail", mailed.choose, name="mail-choice"),
+    path("inbox/mail/<str:token>/", mailed.question, name="mailed"),
     path("inbox/pulse", questions.pulse, name="inbox-pulse"),
     path("inbox/count", questions.count, name="inbox-count"),
     path("inbox/<uuid:interrupt_id>/answer", questions.answer, name="inbox-answer"),

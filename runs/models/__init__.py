@@ -17,7 +17,7 @@ from runs.models.money.budget import (
     Spent,
     Unit,
 )
-from runs.models.notices import PushKey, PushSubscription
+from runs.models.notices import MailChoice, MailedLink, PushKey, PushSubscription
 from runs.models.recovery import Effect, EffectStatus, Reason, Recovery
 from runs.models.run import (
     ACTIVE,
@@ -72,6 +72,8 @@ __all__ = [
     "Interrupt",
     "InterruptStatus",
     "Level",
+    "MailChoice",
+    "MailedLink",
     "Mention",
     "Missed",
     "ModelPrice",

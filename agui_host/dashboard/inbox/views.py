@@ -24,7 +24,7 @@ from agui_host.protocol.errors import HostError
 from agui_host.protocol.questions import table
 from agui_host.teams.authentication import Principal
 from runs.access import access, inbox, start
-from runs.access.notices import push
+from runs.access.notices import mail, push
 from runs.lifecycle.resume import AnswerInvalid, InterruptAnswered, InterruptExpired
 from runs.models import Interrupt, Run
 
@@ -125,6 +125,7 @@ def _inbox(
         "older": visible[-1].pk if len(page_rows) > cards.MOST else None,
         "stamp": _stamp([row.pk for row in visible]) if not before else None,
         "may_answer": principal.can("answer"),
+        "by_mail": mail.is_on(principal),
         "push_key": push.sender_key().public if principal.can("answer") else "",
     }
     return render(request, "inbox/list.html", context, status=refusal.status if refusal else 200)

@@ -58,24 +58,24 @@ def turn_on(principal: Principal, address: Address) -> None:
 
     A browser that another person has used tells that person nothing from now on.
     """
-    session = _session(principal)
+    person, session = _session(principal)
     _check(address)
     with members.holding(principal) as current:
         current.require("answer")
         rows = PushSubscription.objects.for_team(principal.team)
         digest = _digest(address.endpoint)
-        mine = rows.filter(user=principal.user_id).exclude(digest=digest)
+        mine = rows.filter(user=person).exclude(digest=digest)
         if mine.count() >= MOST:
             raise BrowsersFull
         with scope.everywhere():
             seen = PushSubscription.objects.by_secret().filter(digest=digest)
-            is_new = not seen.filter(user=principal.user_id, team=principal.team).exists()
-            seen.exclude(user=principal.user_id).delete()
+            is_new = not seen.filter(user=person, team=principal.team).exists()
+            seen.exclude(user=person).delete()
         PushSubscription.objects.update_or_create(
             team=principal.team,
             digest=digest,
             defaults={
-                "user_id": principal.user_id,
+                "user_id": person,
                 "session_key": session,
                 "secrets": seal(dumps([address.endpoint, *address.keys])),
             },
@@ -127,10 +127,10 @@ def _reader(team: Team, row: PushSubscription) -> Principal | None:
     return refreshed(replace(principal, session_key=row.session_key)) if principal else None
 
 
-def _session(principal: Principal) -> str:
+def _session(principal: Principal) -> tuple[int, str]:
     if principal.user_id is None or not principal.session_key:
         raise Forbidden("Only a signed-in browser can get notifications.")
-    return principal.session_key
+    return principal.user_id, principal.session_key
 
 
 def _check(address: Address) -> None:

@@ -14,7 +14,8 @@ update runs_interrupt set noticed_at = now() where id in (
     select q.id from runs_interrupt q
      where q.status = 'open' and q.noticed_at is null
        and q.created_at > now() - interval '{RECENT}'
-       and exists (select from runs_pushsubscription s where s.team_id = q.team_id)
+       and (exists (select from runs_pushsubscription s where s.team_id = q.team_id)
+         or exists (select from runs_mailchoice m where m.team_id = q.team_id))
      order by q.created_at limit %s for no key update skip locked)
 returning id
 """  # noqa: S608  a constant of this module

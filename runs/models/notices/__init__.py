@@ -1,5 +1,6 @@
-"""Whom the host tells of a question that waits."""
+"""Whom the host tells of a question that waits, and how."""
 
+from runs.models.notices.mail import MailChoice, MailedLink
 from runs.models.notices.push import PushKey, PushSubscription
 
-__all__ = ["PushKey", "PushSubscription"]
+__all__ = ["MailChoice", "MailedLink", "PushKey", "PushSubscription"]

@@ -1,7 +1,7 @@
-"""Tells people's browsers of new questions: a loop next to the jobs of every worker.
+"""Tells people of new questions, in their browsers and by mail: a loop next to a worker's jobs.
 
-What a message says is bounded, and its reader may see: each browser hears of the questions that its
-person may answer when it is sent, all new ones in one message.
+What a message says is bounded, and its reader may see: each person hears of the questions that they
+may answer when it is sent, all new ones in one message.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ from uuid import UUID
 import httpx
 import structlog
 from django.conf import settings
+from django.core.mail import get_connection
 from django.db import InterfaceError, OperationalError
 
 from agui_host.backends.postgres import scope
@@ -21,7 +22,7 @@ from agui_host.protocol.strict_json import dumps
 from agui_host.security import outbound, web_push
 from agui_host.security.addresses import AddressRefused
 from agui_host.security.secrets import SecretUnreadable, unseal
-from runs.access.notices import push, questions
+from runs.access.notices import mail, push, questions
 from runs.access.notices.push import Address
 from runs.models import Interrupt, PushSubscription
 
@@ -68,9 +69,19 @@ class Pusher:
         for rows in by_team.values():
             scope.take_turns_as(f"team:{rows[0].team_id}")
             messages = await db(_messages, rows)
+            await self._mail(rows)
             results = await asyncio.gather(*(self._send(row, text) for row, text in messages))
             sent += sum(results)
         return sent
+
+    async def _mail(self, rows: Sequence[Interrupt]) -> None:
+        mails = await db(mail.written, rows[0].team, rows)
+        try:
+            if mails:
+                # Not in a thread of the database's: a mail server can be slow.
+                await asyncio.to_thread(get_connection().send_messages, mails)
+        except OSError as error:  # SMTPException is one.
+            log.warning("mail.lost", error=repr(error), subject=mails[0].subject)
 
     async def _send(self, row: PushSubscription, text: bytes) -> bool:
         async with self._room:

@@ -16,7 +16,8 @@ from tests.runs.notices.asked import unsaved
 __all__ = ["open_page", "session"]
 TITLES = """async () => {
   const registration = await navigator.serviceWorker.ready;
-  return (await registration.getNotifications()).map(({ title, body, data }) => [title, body, data]);
+  const shown = await registration.getNotifications();
+  return shown.map(({ title, body, data }) => [title, body, data]);
 }"""
 
 

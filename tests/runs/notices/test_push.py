@@ -28,6 +28,15 @@ pytestmark = pytest.mark.django_db(transaction=True)
 GONE = b"HTTP/1.1 410 Gone\r\ncontent-length: 0\r\n\r\n"
 MOVED = b"HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n"
 
+HOSTILE = (
+    "http://169.254.169.254/latest",
+    "ftp://a/",
+    "https://localhost/",
+    "http://push.example.com/",
+    f"https://a.example/{'a' * 2000}",
+    "",
+)
+
 
 @pytest.fixture(autouse=True)
 def near(settings: Settings) -> None:
@@ -159,9 +168,8 @@ async def test_an_endpoint_that_is_gone_or_hostile(cast: Cast) -> None:
             await db(asking, cast.alice, "a", thread=thread)
             assert await told(receiver) == 1
             assert await db(PushSubscription.objects.count) == left
-        for endpoint in ("http://169.254.169.254/latest", "ftp://a/", "https://localhost/",
-                         "http://push.example.com/", "https://a.example/" + "a" * 2000, ""):  # fmt: skip
-            answer = await db(lambda e=endpoint: alice.turn(endpoint=e))  # type: ignore[misc]
+        for endpoint in HOSTILE:
+            answer = await db(alice.turn, endpoint=endpoint)
             assert answer.status_code == 422, endpoint
         assert (await db(lambda: alice.turn(p256dh="AAAA"))).status_code == 422
 
