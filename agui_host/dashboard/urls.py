@@ -3,7 +3,7 @@ from django.urls import URLPattern, path
 
 from agui_host.dashboard import acting, shared, views
 from agui_host.dashboard.account import urls as account_urls
-from agui_host.dashboard.inbox import device, mailed
+from agui_host.dashboard.inbox import device, mailed, turns
 from agui_host.dashboard.inbox import views as questions
 from agui_host.dashboard.overview import views as overview
 from agui_host.dashboard.run import comparing, importing
@@ -54,6 +54,8 @@ urlpatterns: list[URLPattern] = [
     path("inbox/mail/<str:token>/", mailed.question, name="mailed"),
     path("inbox/pulse", questions.pulse, name="inbox-pulse"),
     path("inbox/count", questions.count, name="inbox-count"),
+    path("inbox/<uuid:interrupt_id>/claim", turns.claim, name="inbox-claim"),
+    path("inbox/<uuid:interrupt_id>/snooze", turns.snooze, name="inbox-snooze"),
     path("inbox/<uuid:interrupt_id>/answer", questions.answer, name="inbox-answer"),
     path("shared/<str:token>/", csp_update(PICTURES)(shared.link), name="shared"),
     path(

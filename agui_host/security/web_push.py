@@ -1,8 +1,6 @@
 """Web Push: messages encrypted for one browser (RFC 8291), and the sender's proof (RFC 8292)."""
 
-import json
 import os
-import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -19,6 +17,9 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
     load_der_private_key,
 )
+
+from agui_host.backends.postgres import clock
+from agui_host.protocol.strict_json import dumps
 
 CURVE = ec.SECP256R1()
 RECORD = 4_096
@@ -87,11 +88,11 @@ def proof(private: str, endpoint: str, contact: str) -> str:
     parts = urlsplit(endpoint)
     claims = {
         "aud": f"{parts.scheme}://{parts.netloc}",
-        "exp": int(time.time()) + LIFETIME,
+        "exp": int(clock.now().timestamp()) + LIFETIME,
         "sub": contact,
     }
     content = ".".join(
-        _text(json.dumps(part).encode()) for part in ({"typ": "JWT", "alg": "ES256"}, claims)
+        _text(dumps(part).encode()) for part in ({"typ": "JWT", "alg": "ES256"}, claims)
     )
     key = _loaded(private)
     r, s = decode_dss_signature(key.sign(content.encode(), ec.ECDSA(SHA256())))

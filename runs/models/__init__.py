@@ -17,7 +17,7 @@ from runs.models.money.budget import (
     Spent,
     Unit,
 )
-from runs.models.notices import MailChoice, MailedLink, PushKey, PushSubscription
+from runs.models.notices import MailChoice, MailedLink, PushKey, PushSubscription, Snooze
 from runs.models.recovery import Effect, EffectStatus, Reason, Recovery
 from runs.models.run import (
     ACTIVE,
@@ -87,6 +87,7 @@ __all__ = [
     "RunWords",
     "SavedView",
     "Schedule",
+    "Snooze",
     "Spent",
     "Status",
     "StopReason",

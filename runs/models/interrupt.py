@@ -7,6 +7,7 @@ from django.db.models import Q
 from django.db.models.functions import MD5, Now
 
 from agui_host.backends.postgres import clock
+from agui_host.teams.actors import LONGEST
 from agui_host.teams.tenancy import TeamOwned
 from runs.models.run import Run
 from runs.models.thread import Thread
@@ -41,7 +42,8 @@ class Interrupt(TeamOwned):
     ``question`` is the exact interrupt in wire form, ``answer`` the entry of the ``resume``; both
     are TEXT JSON. ``answering_run`` is the run that brought the answer: null while an answer waits
     for those to the other questions of its run. ``noticed_at`` is when a worker took it to tell
-    people's browsers of it.
+    people of it. ``claimer`` is the ``actor_id`` behind the label ``claimed_by``: who answers it,
+    for the eyes of colleagues.
     """
 
     id = models.UUIDField(primary_key=True, default=clock.new_id, editable=False)
@@ -64,6 +66,9 @@ class Interrupt(TeamOwned):
         Run, on_delete=models.SET_NULL, null=True, related_name="answers"
     )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+    claimed_by = models.CharField(max_length=200, blank=True, default="", db_default="")
+    claimer = models.CharField(max_length=LONGEST, blank=True, default="", db_default="")
+    claimed_at = models.DateTimeField(null=True)
     noticed_at = models.DateTimeField(null=True, editable=False)
 
     class Meta:

@@ -47,6 +47,14 @@ PEOPLE: dict[str, Door] = {
     "threads/<uuid:key>/change": Door(FORM, "threads/{thread}/change"),
     "inbox/count": Door({"GET": PAGE}),
     "inbox/mail": Door(FORM),
+    "inbox/<uuid:interrupt_id>/claim": Door(FORM, "inbox/{question}/claim"),
+    "inbox/<uuid:interrupt_id>/snooze": Door(FORM, "inbox/{question}/snooze"),
+    "api/v1/interrupts/<uuid:interrupt_id>/claim": Door(
+        {"POST": OBJECT}, "api/v1/interrupts/{question}/claim", body={}
+    ),
+    "api/v1/interrupts/<uuid:interrupt_id>/snooze": Door(
+        {"POST": OBJECT}, "api/v1/interrupts/{question}/snooze", body={"until": None}
+    ),
     "inbox/mail/<str:token>/": Door({"GET": GONE, "POST": FORGED}, f"inbox/mail/{TOKEN}/"),
     "inbox/push": Door(FORM),
     "inbox/push/off": Door(FORM),

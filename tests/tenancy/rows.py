@@ -44,6 +44,7 @@ from runs.models import (
     RunWords,
     SavedView,
     Schedule,
+    Snooze,
     Spent,
     TeamUsage,
     ThreadHistory,
@@ -117,6 +118,7 @@ def fill(team: Team, user: User) -> Run:
     )
     WebhookDelivery.objects.create(team=team, webhook=webhook, type="webhook.test")
     SavedView.objects.create(team=team, name="v", query="", created_by="x", creator="x")
+    Snooze.objects.create(team=team, interrupt=question, sleeper="x", until=now)
     MailChoice.objects.create(team=team, user=user)
     MailedLink.objects.create(
         team=team, user=user, interrupt=question, token_hash=f"hash-{team.pk}", expires_at=now

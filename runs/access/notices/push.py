@@ -68,9 +68,9 @@ def turn_on(principal: Principal, address: Address) -> None:
         if mine.count() >= MOST:
             raise BrowsersFull
         with scope.everywhere():
-            seen = PushSubscription.objects.by_secret().filter(digest=digest)
-            is_new = not seen.filter(user=person, team=principal.team).exists()
-            seen.exclude(user=person).delete()
+            rows_of_browser = PushSubscription.objects.by_secret().filter(digest=digest)
+            is_new = not rows_of_browser.filter(user=person, team=principal.team).exists()
+            rows_of_browser.exclude(user=person).delete()
         PushSubscription.objects.update_or_create(
             team=principal.team,
             digest=digest,
@@ -101,7 +101,7 @@ def browsers(team: Team) -> list[PushSubscription]:
     return [row for row in rows if row.pk in present]
 
 
-def told(team: Team, row: PushSubscription, questions: Sequence[Interrupt]) -> list[Interrupt]:
+def those_for(team: Team, row: PushSubscription, questions: Sequence[Interrupt]) -> list[Interrupt]:
     """Those of the questions that the person of this browser may answer now."""
     principal = _reader(team, row)
     if principal is None:

@@ -2,5 +2,6 @@
 
 from runs.models.notices.mail import MailChoice, MailedLink
 from runs.models.notices.push import PushKey, PushSubscription
+from runs.models.notices.snooze import Snooze
 
-__all__ = ["MailChoice", "MailedLink", "PushKey", "PushSubscription"]
+__all__ = ["MailChoice", "MailedLink", "PushKey", "PushSubscription", "Snooze"]

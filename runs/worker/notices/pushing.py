@@ -65,14 +65,14 @@ class Pusher:
         by_team: dict[UUID, list[Interrupt]] = defaultdict(list)
         for question in taken:
             by_team[question.team_id].append(question)
-        sent = 0
+        number = 0
         for rows in by_team.values():
             scope.take_turns_as(f"team:{rows[0].team_id}")
             messages = await db(_messages, rows)
             await self._mail(rows)
             results = await asyncio.gather(*(self._send(row, text) for row, text in messages))
-            sent += sum(results)
-        return sent
+            number += sum(results)
+        return number
 
     async def _mail(self, rows: Sequence[Interrupt]) -> None:
         mails = await db(mail.written, rows[0].team, rows)
@@ -122,7 +122,7 @@ class Pusher:
 def _messages(rows: Sequence[Interrupt]) -> list[tuple[PushSubscription, bytes]]:
     """A message for each browser of the team whose person may answer any of these questions."""
     team = rows[0].team
-    theirs = ((row, push.told(team, row, rows)) for row in push.browsers(team))
+    theirs = ((row, push.those_for(team, row, rows)) for row in push.browsers(team))
     return [(row, message(asked)) for row, asked in theirs if asked]
 
 

@@ -28,24 +28,28 @@ def test_a_message_becomes_a_notification(open_page: Open, host: Host) -> None:
     expect(button).to_have_attribute("aria-pressed", "false")
     page.evaluate("navigator.serviceWorker.ready.then(({ active }) => active.state)")
     debugger = page.context.new_cdp_session(page)
-    found: list[str] = []
+    registrations: list[str] = []
     debugger.on(
         "ServiceWorker.workerRegistrationUpdated",
-        lambda event: found.extend(row["registrationId"] for row in event["registrations"]),
+        lambda event: registrations.extend(row["registrationId"] for row in event["registrations"]),
     )
     debugger.send("ServiceWorker.enable")
     for _ in range(100):  # The debugger's news arrive while the page is asked something.
-        if found:
+        if registrations:
             break
         page.evaluate("new Promise(requestAnimationFrame)")
-    assert found
+    assert registrations
     question = unsaved("Pay the bill of 4 dollars?")
     debugger.send(
         "ServiceWorker.deliverPushMessage",
-        {"origin": host.url, "registrationId": found[-1], "data": message([question]).decode()},
+        {
+            "origin": host.url,
+            "registrationId": registrations[-1],
+            "data": message([question]).decode(),
+        },
     )
     page.wait_for_function(f"async () => (await ({TITLES})()).length === 1")
     ((title, body, address),) = page.evaluate(TITLES)
     assert (title, body) == ("echo asks", "Pay the bill of 4 dollars?")
     assert address == f"/runs/{question.run_id}/"
-    assert json.loads(message([question]))["tag"] == str(question.pk)
+    assert json.loads(text)["tag"] == str(question.pk)

@@ -92,7 +92,7 @@ def read_by(one: Browser, other: Browser, body: bytes) -> dict[str, Any]:
         return other.read(body)
 
 
-async def told(receiver: Receiver) -> int:
+async def requests_of(receiver: Receiver) -> int:
     """What one look of a worker sends, by the number of requests that arrive."""
     before = len(receiver.messages)
     pusher = Pusher()
@@ -112,7 +112,7 @@ async def test_a_question_reaches_the_browsers_that_may_answer_it(cast: Cast) ->
             interrupted, cast.alice, question("i", message="Pay\x00 " + "\U0001f600" * 9000)
         )
         await db(lambda: Thread.objects.filter(pk=run.thread_id).update(visibility="private"))
-        assert await told(receiver) == 1
+        assert await requests_of(receiver) == 1
         (message,) = receiver.messages
         assert message.headers["content-encoding"] == "aes128gcm"
         assert message.headers["authorization"].startswith("vapid t=")
@@ -123,9 +123,9 @@ async def test_a_question_reaches_the_browsers_that_may_answer_it(cast: Cast) ->
         assert len(content["body"]) == 160
         assert len(message.body) <= 4096
         # Once only, and several at a time in one message.
-        assert await told(receiver) == 0
+        assert await requests_of(receiver) == 0
         await db(asking, cast.bob, "a", "b", thread="2")
-        assert await told(receiver) == 2
+        assert await requests_of(receiver) == 2
         (title,) = {read_by(alice, bob, each.body)["title"] for each in receiver.messages[1:]}
         assert title == "2 new questions"
 
@@ -141,19 +141,19 @@ async def test_who_is_told_nothing(cast: Cast) -> None:
         run = await db(asking, cast.alice, "a")
         await db(lambda: Interrupt.objects.filter(run=run).update(status="expired"))
         await db(lambda: Interrupt.objects.exclude(run=run).update(noticed_at="2026-01-01T00:00Z"))
-        assert await told(receiver) == 0
+        assert await requests_of(receiver) == 0
         # A person who signs out, and a browser that another person signs in with.
         await db(lambda: bob.client.post("/logout/"))
         await db(lambda: alice.client.force_login(cast.bob.user))
         assert (await db(alice.turn)).status_code == 204
         await db(asking, cast.alice, "b", thread="2")
-        assert await told(receiver) == 1
+        assert await requests_of(receiver) == 1
         rows = await db(lambda: list(PushSubscription.objects.values_list("user__username")))
         assert rows == [("bob",)]
         # Turned off.
         assert (await db(alice.turn, "/off")).status_code == 204
         await db(asking, cast.alice, "c", thread="3")
-        assert await told(receiver) == 0
+        assert await requests_of(receiver) == 0
         actions = await db(lambda: list(
             AuditEntry.objects.filter(action__startswith="push.").values_list("action", flat=True)
         ))  # fmt: skip
@@ -166,7 +166,7 @@ async def test_an_endpoint_that_is_gone_or_hostile(cast: Cast) -> None:
         assert (await db(alice.turn)).status_code == 204
         for thread, left in (("1", 1), ("2", 0)):
             await db(asking, cast.alice, "a", thread=thread)
-            assert await told(receiver) == 1
+            assert await requests_of(receiver) == 1
             assert await db(PushSubscription.objects.count) == left
         for endpoint in HOSTILE:
             answer = await db(alice.turn, endpoint=endpoint)
@@ -180,7 +180,7 @@ async def test_an_address_that_is_no_longer_allowed(cast: Cast, settings: Settin
         assert (await db(alice.turn)).status_code == 204
         settings.AGUI_OUTBOUND_ALLOW = []
         await db(asking, cast.alice, "a")
-        assert await told(receiver) == 0
+        assert await requests_of(receiver) == 0
 
 
 def test_the_rights_and_the_number_of_browsers(cast: Cast) -> None:
