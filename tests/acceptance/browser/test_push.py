@@ -40,14 +40,9 @@ def test_a_message_becomes_a_notification(open_page: Open, host: Host) -> None:
         page.evaluate("new Promise(requestAnimationFrame)")
     assert registrations
     question = unsaved("Pay the bill of 4 dollars?")
-    debugger.send(
-        "ServiceWorker.deliverPushMessage",
-        {
-            "origin": host.url,
-            "registrationId": registrations[-1],
-            "data": message([question]).decode(),
-        },
-    )
+    text = message([question]).decode()
+    where = {"origin": host.url, "registrationId": registrations[-1]}
+    debugger.send("ServiceWorker.deliverPushMessage", {**where, "data": text})
     page.wait_for_function(f"async () => (await ({TITLES})()).length === 1")
     ((title, body, address),) = page.evaluate(TITLES)
     assert (title, body) == ("echo asks", "Pay the bill of 4 dollars?")
