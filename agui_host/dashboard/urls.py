@@ -3,6 +3,7 @@ from django.urls import URLPattern, path
 
 from agui_host.dashboard import acting, shared, views
 from agui_host.dashboard.account import urls as account_urls
+from agui_host.dashboard.inbox import device, mailed, turns
 from agui_host.dashboard.inbox import views as questions
 from agui_host.dashboard.manual import views as manual
 from agui_host.dashboard.overview import views as overview
@@ -48,8 +49,16 @@ urlpatterns: list[URLPattern] = [
     path("threads/<uuid:key>/comment", thread.comment, name="thread-comment"),
     path("threads/<uuid:key>/change", thread.change, name="thread-change"),
     path("inbox/", questions.listing, name="inbox"),
+    path("manifest.webmanifest", device.manifest, name="manifest"),
+    path("service-worker.js", device.service_worker),
+    path("inbox/push", device.turn_on, name="push-on"),
+    path("inbox/push/off", device.turn_off, name="push-off"),
+    path("inbox/mail", mailed.choose, name="mail-choice"),
+    path("inbox/mail/<str:token>/", mailed.question, name="mailed"),
     path("inbox/pulse", questions.pulse, name="inbox-pulse"),
     path("inbox/count", questions.count, name="inbox-count"),
+    path("inbox/<uuid:interrupt_id>/claim", turns.claim, name="inbox-claim"),
+    path("inbox/<uuid:interrupt_id>/snooze", turns.snooze, name="inbox-snooze"),
     path("inbox/<uuid:interrupt_id>/answer", questions.answer, name="inbox-answer"),
     path("shared/<str:token>/", csp_update(PICTURES)(shared.link), name="shared"),
     path(

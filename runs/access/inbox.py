@@ -6,6 +6,7 @@ from agui_host.backends.postgres import clock
 from agui_host.teams.authentication import Principal
 from agui_host.teams.tenancy import TeamQuerySet
 from runs.access import access
+from runs.access.notices import turns
 from runs.models import Interrupt, InterruptStatus
 
 MOST = 100
@@ -36,5 +37,5 @@ def answerable(principal: Principal) -> TeamQuerySet[Interrupt]:
 
 
 def count(principal: Principal) -> int:
-    """How many questions the principal may answer now, at most MOST."""
-    return answerable(principal).order_by()[:MOST].count()
+    """How many questions the principal may answer now and has not snoozed, at most MOST."""
+    return turns.snoozed(principal, answerable(principal), False).order_by()[:MOST].count()

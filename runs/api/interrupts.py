@@ -18,7 +18,9 @@ from agui_host.protocol.questions import langchain
 from agui_host.teams.api.bodies import Body
 from agui_host.teams.api.pages import FromReplica, NewestFirst
 from agui_host.teams.authentication import Principal, principal_of
+from agui_host.teams.tenancy import TeamQuerySet
 from runs.access import access, inbox, start
+from runs.access.notices import turns
 from runs.api.serializers import RunSerializer
 from runs.models import Interrupt, InterruptStatus
 from runs.models.short import is_long, short, value
@@ -42,6 +44,9 @@ class InterruptSerializer(serializers.ModelSerializer[Interrupt]):
         source="answering_run_id", read_only=True, allow_null=True
     )
 
+    claimed_at = serializers.SerializerMethodField()
+    claimed_by = serializers.SerializerMethodField()
+
     class Meta:
         model = Interrupt
         fields = [
@@ -63,8 +68,20 @@ class InterruptSerializer(serializers.ModelSerializer[Interrupt]):
             "answered_by",
             "answered_at",
             "answering_run",
+            "claimed_by",
+            "claimed_at",
         ]
         read_only_fields = fields
+
+    @extend_schema_field({"type": "string"})
+    def get_claimed_by(self, row: Interrupt) -> str:
+        """Who is answering the question now; empty for none. A claim lapses after 15 minutes."""
+        return row.claimed_by if turns.is_claimed(row) else ""
+
+    @extend_schema_field({"type": "string", "format": "date-time", "nullable": True})
+    def get_claimed_at(self, row: Interrupt) -> Any:
+        """Since when."""
+        return row.claimed_at if turns.is_claimed(row) else None
 
     @extend_schema_field(OBJECT)
     def get_response_schema(self, row: Interrupt) -> Any:
@@ -181,16 +198,42 @@ class AnsweredSerializer(serializers.Serializer[Any]):
     run = RunSerializer(allow_null=True)
 
 
+Rows = TeamQuerySet[Interrupt]
+
+
+class ClaimSerializer(Body):
+    """A claim: ``claimed`` false gives it up."""
+
+    claimed = serializers.BooleanField(default=True)
+
+
+class SnoozeSerializer(Body):
+    """Until when; null puts the question back."""
+
+    until = serializers.DateTimeField(allow_null=True)
+
+
 class InterruptFilter(django_filters.FilterSet):
     """The query of the list of questions."""
 
     status = django_filters.MultipleChoiceFilter(choices=InterruptStatus.choices)
     thread_id = django_filters.CharFilter(field_name="thread__thread_id")
     run = django_filters.UUIDFilter()
+    agent = django_filters.CharFilter(field_name="run__agent__slug")
+    claimed = django_filters.BooleanFilter(method="by_claim")
+    snoozed = django_filters.BooleanFilter(method="by_snooze")
 
     class Meta:
         model = Interrupt
         fields: list[str] = []
+
+    def by_claim(self, rows: Rows, name: str, value: bool) -> Rows:
+        """Questions that someone is answering, or the others."""
+        return turns.claims(rows) if value else rows.exclude(pk__in=turns.claims(rows).values("pk"))
+
+    def by_snooze(self, rows: Rows, name: str, value: bool) -> Rows:
+        """Questions that the caller has snoozed, or the others."""
+        return turns.snoozed(principal_of(self.request), rows, value)
 
 
 class InterruptList(FromReplica, generics.ListAPIView[Interrupt]):
@@ -230,6 +273,28 @@ class InterruptAnswer(APIView):
     def post(self, request: Request, interrupt_id: UUID) -> Response:
         """Answer a question; the last answer that its run waits for starts the next run."""
         return Response(answered(principal_of(request), interrupt_id, request.data))
+
+
+class InterruptClaim(APIView):
+    """Who answers a question."""
+
+    @extend_schema(request=ClaimSerializer, responses={200: InterruptSerializer})
+    def post(self, request: Request, interrupt_id: UUID) -> Response:
+        """Show colleagues for 15 minutes that you answer this question; it hinders nobody."""
+        values = ClaimSerializer.read(request)
+        row = turns.claim(principal_of(request), interrupt_id, values["claimed"])
+        return Response(InterruptSerializer(row).data)
+
+
+class InterruptSnooze(APIView):
+    """When the caller wants to see a question again."""
+
+    @extend_schema(request=SnoozeSerializer, responses={200: InterruptSerializer})
+    def post(self, request: Request, interrupt_id: UUID) -> Response:
+        """Take a question out of your own inbox until a time within 30 days, or put it back."""
+        values = SnoozeSerializer.read(request)
+        row = turns.snooze(principal_of(request), interrupt_id, values["until"])
+        return Response(InterruptSerializer(row).data)
 
 
 def answered(principal: Principal, interrupt_id: UUID, data: Any) -> dict[str, Any]:

@@ -45,6 +45,8 @@ urlpatterns = [
     path(
         "interrupts/<uuid:interrupt_id>", interrupts.InterruptDetail.as_view(), name="api-interrupt"
     ),
+    path("interrupts/<uuid:interrupt_id>/claim", interrupts.InterruptClaim.as_view()),
+    path("interrupts/<uuid:interrupt_id>/snooze", interrupts.InterruptSnooze.as_view()),
     path(
         "interrupts/<uuid:interrupt_id>/answer",
         interrupts.InterruptAnswer.as_view(),

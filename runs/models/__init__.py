@@ -17,6 +17,7 @@ from runs.models.money.budget import (
     Spent,
     Unit,
 )
+from runs.models.notices import MailChoice, MailedLink, PushKey, PushSubscription, Snooze
 from runs.models.recovery import Effect, EffectStatus, Reason, Recovery
 from runs.models.run import (
     ACTIVE,
@@ -71,10 +72,14 @@ __all__ = [
     "Interrupt",
     "InterruptStatus",
     "Level",
+    "MailChoice",
+    "MailedLink",
     "Mention",
     "Missed",
     "ModelPrice",
     "Period",
+    "PushKey",
+    "PushSubscription",
     "Reason",
     "Recovery",
     "Run",
@@ -82,6 +87,7 @@ __all__ = [
     "RunWords",
     "SavedView",
     "Schedule",
+    "Snooze",
     "Spent",
     "Status",
     "StopReason",

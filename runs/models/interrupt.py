@@ -7,6 +7,7 @@ from django.db.models import Q
 from django.db.models.functions import MD5, Now
 
 from agui_host.backends.postgres import clock
+from agui_host.teams.actors import LONGEST
 from agui_host.teams.tenancy import TeamOwned
 from runs.models.run import Run
 from runs.models.thread import Thread
@@ -40,7 +41,9 @@ class Interrupt(TeamOwned):
     ``run`` is the newest run that ended with it: a run that only asks again takes the rows over.
     ``question`` is the exact interrupt in wire form, ``answer`` the entry of the ``resume``; both
     are TEXT JSON. ``answering_run`` is the run that brought the answer: null while an answer waits
-    for those to the other questions of its run.
+    for those to the other questions of its run. ``noticed_at`` is when a worker took it to tell
+    people of it. ``claimer`` is the ``actor_id`` behind the label ``claimed_by``: who answers it,
+    for the eyes of colleagues.
     """
 
     id = models.UUIDField(primary_key=True, default=clock.new_id, editable=False)
@@ -63,6 +66,10 @@ class Interrupt(TeamOwned):
         Run, on_delete=models.SET_NULL, null=True, related_name="answers"
     )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+    claimed_by = models.CharField(max_length=200, blank=True, default="", db_default="")
+    claimer = models.CharField(max_length=LONGEST, blank=True, default="", db_default="")
+    claimed_at = models.DateTimeField(null=True)
+    noticed_at = models.DateTimeField(null=True, editable=False)
 
     class Meta:
         ordering = ["-id"]
@@ -103,6 +110,12 @@ class Interrupt(TeamOwned):
                 fields=["expires_at"],
                 condition=Q(status=InterruptStatus.OPEN),
                 name="interrupt_open_expiry",
+            ),
+            # of which people have not been told yet
+            models.Index(
+                fields=["created_at"],
+                condition=Q(status=InterruptStatus.OPEN, noticed_at=None),
+                name="interrupt_not_noticed",
             ),
         ]
 

@@ -21,6 +21,7 @@ from runs.lifecycle import admission, jobs
 from runs.worker import reaper, tasks
 from runs.worker.agent.inboxes import inboxes
 from runs.worker.deliveries import Deliverer
+from runs.worker.notices.pushing import Pusher
 from runs.worker.resilience import PatientConnector, PatientWorker
 from runs.worker.scheduler import Scheduler
 from runs.worker.watchdog import Heartbeat, Watchdog
@@ -58,6 +59,7 @@ async def work(watchdog: Watchdog, queues: Sequence[str]) -> None:
         heartbeat.start()
         reaping = group.create_task(reaper.run_forever(), name="reaper")
         delivering = group.create_task(Deliverer().run(), name="webhooks")
+        pushing = group.create_task(Pusher().run(), name="push")
         scheduling = group.create_task(Scheduler().run(), name="schedules")
         watching = group.create_task(metrics.watch_loop(), name="loop-lag")
         comparing = group.create_task(ClockWatch().run(), name="clock")
@@ -68,6 +70,7 @@ async def work(watchdog: Watchdog, queues: Sequence[str]) -> None:
             heartbeat.stop()
             reaping.cancel()
             delivering.cancel()
+            pushing.cancel()
             scheduling.cancel()
             watching.cancel()
             comparing.cancel()

@@ -1,6 +1,18 @@
 """The addresses where people sign in and meet: what each answers to whom (see ``doors``)."""
 
-from tests.tenancy.doors import FORGED, FORM, LIST, MOVED, OBJECT, OPEN, PAGE, RUN_PAGE, Door, Who
+from tests.tenancy.doors import (
+    FORGED,
+    FORM,
+    GONE,
+    LIST,
+    MOVED,
+    OBJECT,
+    OPEN,
+    PAGE,
+    RUN_PAGE,
+    Door,
+    Who,
+)
 
 ENTRANCE = {"GET": Who(200, 200, 302, 302), "POST": FORGED}
 """For those who have not signed in."""
@@ -39,6 +51,20 @@ PEOPLE: dict[str, Door] = {
     "threads/<uuid:key>/comment": Door(FORM, "threads/{thread}/comment"),
     "threads/<uuid:key>/change": Door(FORM, "threads/{thread}/change"),
     "inbox/count": Door({"GET": PAGE}),
+    "inbox/mail": Door(FORM),
+    "inbox/<uuid:interrupt_id>/claim": Door(FORM, "inbox/{question}/claim"),
+    "inbox/<uuid:interrupt_id>/snooze": Door(FORM, "inbox/{question}/snooze"),
+    "api/v1/interrupts/<uuid:interrupt_id>/claim": Door(
+        {"POST": OBJECT}, "api/v1/interrupts/{question}/claim", body={}
+    ),
+    "api/v1/interrupts/<uuid:interrupt_id>/snooze": Door(
+        {"POST": OBJECT}, "api/v1/interrupts/{question}/snooze", body={"until": None}
+    ),
+    "inbox/mail/<str:token>/": Door({"GET": GONE, "POST": FORGED}, f"inbox/mail/{TOKEN}/"),
+    "inbox/push": Door(FORM),
+    "inbox/push/off": Door(FORM),
+    "manifest.webmanifest": Door({"GET": OPEN}),
+    "service-worker.js": Door({"GET": OPEN}),
     "runs/act": Door(FORM),
     "runs/views": Door(FORM),
     "runs/views/<uuid:view_id>/rename": Door(FORM, "runs/views/{view}/rename"),

@@ -33,14 +33,18 @@ from runs.models import (
     ImportedRun,
     Ingest,
     Interrupt,
+    MailChoice,
+    MailedLink,
     Mention,
     ModelPrice,
+    PushSubscription,
     Recovery,
     Run,
     RunMessage,
     RunWords,
     SavedView,
     Schedule,
+    Snooze,
     Spent,
     TeamUsage,
     ThreadHistory,
@@ -84,7 +88,7 @@ def fill(team: Team, user: User) -> Run:
     Ingest.objects.create(
         run=run, generation=1, memory="", seen_at=now, ends_at=now, paced_until=now
     )
-    Interrupt.objects.create(
+    question = Interrupt.objects.create(
         team=team, thread=run.thread, run=run, interrupt_id="i", reason="r", question="{}"
     )
     Grant.objects.create(team=team, run=run, token_hash=f"hash-{team.pk}", created_by="x")
@@ -114,6 +118,12 @@ def fill(team: Team, user: User) -> Run:
     )
     WebhookDelivery.objects.create(team=team, webhook=webhook, type="webhook.test")
     SavedView.objects.create(team=team, name="v", query="", created_by="x", creator="x")
+    Snooze.objects.create(team=team, interrupt=question, sleeper="x", until=now)
+    MailChoice.objects.create(team=team, user=user)
+    MailedLink.objects.create(
+        team=team, user=user, interrupt=question, token_hash=f"hash-{team.pk}", expires_at=now
+    )
+    PushSubscription.objects.create(team=team, user=user, session_key="x", digest="x")
     Budget.objects.create(
         team=team, scope="team", of="t", key="k", unit="tokens", max=1, created_by="x"
     )

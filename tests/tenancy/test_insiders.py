@@ -49,6 +49,8 @@ NEEDS: dict[str, dict[str, str]] = {
     "api/v1/interrupts": READ,
     "api/v1/interrupts/<uuid:interrupt_id>": READ,
     "api/v1/interrupts/<uuid:interrupt_id>/answer": {"POST": "answer"},
+    "api/v1/interrupts/<uuid:interrupt_id>/claim": {"POST": "answer"},
+    "api/v1/interrupts/<uuid:interrupt_id>/snooze": {"POST": "view"},
     "api/v1/keys": {"GET": "manage_keys", "POST": "manage_keys"},
     "api/v1/keys/<uuid:key_id>": {"GET": "manage_keys"},
     "api/v1/keys/<uuid:key_id>/rotate": {"POST": "manage_keys"},

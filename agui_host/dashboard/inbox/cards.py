@@ -19,6 +19,7 @@ from agui_host.protocol.questions.parts import Option, choice_of, parts_of
 from agui_host.protocol.strict_json import dumps_any
 from agui_host.teams.authentication import Principal
 from runs.access import access
+from runs.access.notices import turns
 from runs.models import Interrupt, InterruptStatus, Run
 from runs.models.short import is_long, short, value
 
@@ -57,6 +58,11 @@ class Card:
     def is_open(self) -> bool:
         """Whether the question can still be answered."""
         return self.state == InterruptStatus.OPEN
+
+    @property
+    def claimed_by(self) -> str:
+        """The label of the person who is answering it now; empty for none."""
+        return self.question.claimed_by if turns.is_claimed(self.question) else ""
 
     @property
     def schema(self) -> str:

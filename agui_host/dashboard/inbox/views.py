@@ -12,6 +12,7 @@ from django.utils.html import format_html
 
 from agui_host.dashboard import run_page
 from agui_host.dashboard.inbox import cards
+from agui_host.dashboard.inbox.choice import Choice
 from agui_host.dashboard.inbox.decisions import form_of
 from agui_host.dashboard.inbox.form import AnswerForm
 from agui_host.dashboard.listing import key_of
@@ -24,6 +25,7 @@ from agui_host.protocol.errors import HostError
 from agui_host.protocol.questions import table
 from agui_host.teams.authentication import Principal
 from runs.access import access, inbox, start
+from runs.access.notices import mail, push
 from runs.lifecycle.resume import AnswerInvalid, InterruptAnswered, InterruptExpired
 from runs.models import Interrupt, Run
 
@@ -46,10 +48,11 @@ def listing(request: HttpRequest, principal: Principal) -> HttpResponse:
 @page
 def pulse(request: HttpRequest, principal: Principal) -> HttpResponse:
     """Whether the inbox has other questions than the open page shows; 204 if not."""
-    keys = list(inbox.waiting(principal).order_by("-pk").values_list("pk", flat=True)[: cards.MOST])
+    rows = Choice.of(request.GET).rows(principal).order_by("-pk")
+    keys = list(rows.values_list("pk", flat=True)[: cards.MOST])
     if request.GET.get("shows", "") == _stamp(keys):
         return HttpResponse(status=204)
-    return render(request, "inbox/pulse.html", {})
+    return render(request, "inbox/pulse.html", {"choice": Choice.of(request.GET)})
 
 
 @page
@@ -109,7 +112,8 @@ def answer(request: HttpRequest, principal: Principal, interrupt_id: UUID) -> Ht
 def _inbox(
     request: HttpRequest, principal: Principal, refusal: Refusal | None = None
 ) -> HttpResponse:
-    rows = inbox.waiting(principal).order_by("-pk")
+    choice = Choice.of(request.GET)
+    rows = choice.rows(principal).order_by("-pk")
     if before := key_of("before", request.GET.get("before"), "a question"):
         rows = rows.filter(pk__lt=before)
     page_rows = list(cards.light(rows)[: cards.MOST + 1])
@@ -122,8 +126,11 @@ def _inbox(
             refusal.problem if refusal else "",
         ),
         "older": visible[-1].pk if len(page_rows) > cards.MOST else None,
-        "stamp": _stamp([row.pk for row in visible]) if not before else None,
+        "choice": choice,
+        "stamp": None if before or choice.is_history else _stamp([row.pk for row in visible]),
         "may_answer": principal.can("answer"),
+        "by_mail": mail.is_on(principal),
+        "push_key": push.sender_key().public if principal.can("answer") else "",
     }
     return render(request, "inbox/list.html", context, status=refusal.status if refusal else 200)
 

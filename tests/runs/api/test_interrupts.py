@@ -84,6 +84,8 @@ class TestReading:
             "answered_by": "",
             "answered_at": None,
             "answering_run": None,
+            "claimed_by": "",
+            "claimed_at": None,
         }
 
     def test_newest_first_and_filtered(self, cast: Cast) -> None:

@@ -1,0 +1,1 @@
+"""Notices about questions: who wants them, and who may see what they say."""

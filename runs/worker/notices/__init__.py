@@ -1,0 +1,1 @@
+"""Tells people of new questions."""

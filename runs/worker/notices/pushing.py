@@ -1,0 +1,141 @@
+"""Tells people of new questions, in their browsers and by mail: a loop next to a worker's jobs.
+
+What a message says is bounded, and its reader may see: each person hears of the questions that they
+may answer when it is sent, all new ones in one message.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Sequence
+from email.utils import parseaddr
+from uuid import UUID
+
+import httpx
+import structlog
+from django.conf import settings
+from django.core.mail import get_connection
+from django.db import InterfaceError, OperationalError
+
+from agui_host.backends.postgres import scope
+from agui_host.backends.postgres.bridge import db
+from agui_host.protocol.strict_json import dumps
+from agui_host.security import outbound, web_push
+from agui_host.security.addresses import AddressRefused
+from agui_host.security.secrets import SecretUnreadable, unseal
+from runs.access.notices import mail, push, questions
+from runs.access.notices.push import Address
+from runs.models import Interrupt, PushSubscription
+
+log = structlog.get_logger(__name__)
+POLL = 2.0
+AT_ONCE = 8
+TIMEOUT = 10.0
+GONE = (404, 410)
+"""A push service answers so for a subscription that has ended."""
+SHOWN = 160
+"""Characters of a question in a message."""
+LIFETIME = 4 * 3600
+"""Seconds for which a push service keeps a message for a browser that is away."""
+
+
+class Pusher:
+    """Takes new questions, and sends them to the browsers of people who may answer them."""
+
+    def __init__(self) -> None:
+        self._client = outbound.client(timeout=TIMEOUT, max_connections=AT_ONCE)
+        self._room = asyncio.Semaphore(AT_ONCE)
+
+    async def run(self) -> None:
+        """Send until cancelled."""
+        try:
+            while True:
+                try:
+                    await self.tell()
+                except (OperationalError, InterfaceError):
+                    pass  # The database is away, which others report; try again soon.
+                except Exception:
+                    log.exception("push.failed")
+                await asyncio.sleep(POLL)
+        finally:
+            await self._client.aclose()
+
+    async def tell(self) -> int:
+        """Send what is new; returns how many messages push services have taken."""
+        taken = await db(questions.take)
+        by_team: dict[UUID, list[Interrupt]] = defaultdict(list)
+        for question in taken:
+            by_team[question.team_id].append(question)
+        number = 0
+        for rows in by_team.values():
+            scope.take_turns_as(f"team:{rows[0].team_id}")
+            messages = await db(_messages, rows)
+            await self._mail(rows)
+            results = await asyncio.gather(*(self._send(row, text) for row, text in messages))
+            number += sum(results)
+        return number
+
+    async def _mail(self, rows: Sequence[Interrupt]) -> None:
+        mails = await db(mail.written, rows[0].team, rows)
+        try:
+            if mails:
+                # Not in a thread of the database's: a mail server can be slow.
+                await asyncio.to_thread(get_connection().send_messages, mails)
+        except OSError as error:  # SMTPException is one.
+            log.warning("mail.lost", error=repr(error), subject=mails[0].subject)
+
+    async def _send(self, row: PushSubscription, text: bytes) -> bool:
+        async with self._room:
+            try:
+                private = unseal((await db(push.sender_key)).private)
+                address = push.address_of(row)
+                status = await self._post(private, address, text)
+            except (SecretUnreadable, AddressRefused, httpx.HTTPError, httpx.InvalidURL,
+                    TimeoutError, ValueError) as error:  # fmt: skip
+                log.warning("push.not_sent", browser=str(row.pk), error=type(error).__name__)
+                return False
+        if status in GONE:
+            await db(push.forget, row)
+        elif status >= 300:
+            log.warning("push.not_sent", browser=str(row.pk), error=f"status {status}")
+        return status < 300
+
+    async def _post(self, private: str, address: Address, text: bytes) -> int:
+        contact = f"mailto:{parseaddr(settings.DEFAULT_FROM_EMAIL)[1]}"
+        headers = {
+            "Authorization": web_push.proof(private, address.endpoint, contact),
+            "Content-Encoding": "aes128gcm",
+            "Content-Type": "application/octet-stream",
+            "TTL": str(LIFETIME),
+            "Urgency": "high",
+        }
+        body = web_push.encrypted(text, address.keys)
+        # Only the status counts; a long answer is not read.
+        async with (
+            asyncio.timeout(TIMEOUT),
+            self._client.stream(
+                "POST", address.endpoint, content=body, headers=headers
+            ) as response,
+        ):
+            return response.status_code
+
+
+def _messages(rows: Sequence[Interrupt]) -> list[tuple[PushSubscription, bytes]]:
+    """A message for each browser of the team whose person may answer any of these questions."""
+    team = rows[0].team
+    theirs = ((row, push.those_for(team, row, rows)) for row in push.browsers(team))
+    return [(row, message(asked)) for row, asked in theirs if asked]
+
+
+def message(asked: Sequence[Interrupt]) -> bytes:
+    """What the service worker shows (``static/js/service-worker.mjs``)."""
+    first = asked[0]
+    if len(asked) == 1:
+        title = f"{first.run.agent.slug} asks"
+        target, tag = f"/runs/{first.run_id}/", str(first.pk)
+    else:
+        title, target, tag = f"{len(asked)} new questions", "/inbox/", "inbox"
+    text = " ".join((first.message or first.reason)[: 4 * SHOWN].split())
+    body = text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+    content = {"title": title, "body": body, "tag": tag, "url": target}
+    # Half of a character, which stored JSON may contain, becomes an escape of JSON again.
+    return dumps(content).encode("utf-8", "backslashreplace")
