@@ -6,6 +6,7 @@ import re
 import socket
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -14,8 +15,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from pytest_django import Settings
 
 from agui_host.backends import metrics
+from agui_host.backends.postgres.bridge import db
+from events.models import SealedObject
+from runs.lifecycle.usage import rollup
+from runs.models import Run, TeamUsage
 from tests.asgi import ask
-from tests.cast import Cast, bell, cast, register
+from tests.cast import Cast, bell, cast, register, start
+from tests.runs.asking import end
 
 __all__ = ["bell", "cast", "register"]
 
@@ -72,6 +78,25 @@ async def test_a_start_is_counted_and_waits_in_its_queue(cast: Cast) -> None:
     assert after["agui_queued_runs", cast.team.slug] == 2
     assert after["agui_oldest_queued_seconds", cast.team.slug] >= 0
     assert after["agui_pool_size", ""] >= 1
+
+
+@pytest.mark.usefixtures("_key")
+async def test_the_usage_of_today_and_the_stored_bytes(cast: Cast) -> None:
+    def spend() -> None:
+        end(start(cast.alice))
+        figures = {"tokens_in": 50, "tokens_out": 7, "cost": 0.25}
+        Run.objects.for_team(cast.team).update(**figures)
+        rollup.run_once(60)
+        TeamUsage.objects.update_or_create(team=cast.team, defaults={"stored_bytes": 1_234})
+        SealedObject.objects.create(place=uuid4(), size=77, logs=1)
+
+    await db(spend)
+    scraped = await scrape()
+    assert scraped["agui_stored_bytes", cast.team.slug] == 1_234
+    assert scraped["agui_sealed_bytes", ""] == 77
+    assert scraped["agui_cost_dollars_today", cast.team.slug] == 0.25
+    answer = await ask("GET", "/metrics", {"authorization": f"Bearer {KEY}"})
+    assert f'direction="in",team="{cast.team.slug}"}} 50.0' in answer.body.decode()
 
 
 @pytest.mark.usefixtures("_key")

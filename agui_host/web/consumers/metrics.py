@@ -13,7 +13,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from agui_host.backends import metrics
-from agui_host.backends.postgres import clock
+from agui_host.backends.postgres import clock, scope
 from agui_host.backends.postgres.bridge import db
 from agui_host.errors import MethodNotAllowed, NotFound, Unauthenticated
 from agui_host.web.asgi_http import Request, answer, endpoint
@@ -21,7 +21,7 @@ from agui_host.web.health import live_workers
 from agui_host.web.scope import Send
 from events import partitions
 from events.models import SealedObject
-from runs.models import Run, Status
+from runs.models import Grain, Run, Status, TeamUsage, Usage
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
@@ -36,7 +36,7 @@ class Queue(Collector):
     def collect(self) -> "Iterator[Metric]":
         """The metrics that are read from the database while it can be reached."""
         # The rest is still worth knowing while the database is away.
-        with suppress(DatabaseError, InterfaceError):
+        with suppress(DatabaseError, InterfaceError), scope.everywhere():
             yield from _queue()
             yield GaugeMetricFamily(
                 "agui_workers", "Workers that take runs.", value=live_workers() or 0
@@ -47,6 +47,7 @@ class Queue(Collector):
                 value=partitions.ahead(),
             )
             yield from _sealed()
+            yield from _largest_teams()
         yield from _pool()
 
 
@@ -79,6 +80,27 @@ def _sealed() -> "Iterator[Metric]":
         ("unswept", "Objects that are being written, written again or deleted."),
     ):
         yield GaugeMetricFamily(f"agui_sealed_{name}", text, value=total[name])
+
+
+def _largest_teams() -> "Iterator[Metric]":
+    """What the largest teams store, and their usage today."""
+    stored = GaugeMetricFamily("agui_stored_bytes", "Bytes of stored events.", labels=["team"])
+    for row in TeamUsage.objects.order_by("-stored_bytes").select_related("team")[:MOST_TEAMS]:
+        stored.add_metric([row.team.slug], row.stored_bytes)
+    tokens = GaugeMetricFamily(
+        "agui_tokens_today", "Tokens of runs of this day in UTC.", labels=["team", "direction"]
+    )
+    cost = GaugeMetricFamily(
+        "agui_cost_dollars_today", "Cost of runs of this day in UTC.", labels=["team"]
+    )
+    today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    days = Usage.objects.filter(grain=Grain.TEAM, at=today).values("team__slug")
+    sums = days.annotate(paid=Sum("cost"), into=Sum("tokens_in"), out=Sum("tokens_out"))
+    for day in sums.order_by("-paid", "-into")[:MOST_TEAMS]:
+        tokens.add_metric([day["team__slug"], "in"], float(day["into"]))
+        tokens.add_metric([day["team__slug"], "out"], float(day["out"]))
+        cost.add_metric([day["team__slug"]], float(day["paid"]))
+    yield from (stored, tokens, cost)
 
 
 def _pool() -> "Iterator[Metric]":
