@@ -76,6 +76,7 @@ class RunErrorCode(StrEnum):
     EFFECT_CONFLICT = "effect_conflict"
     EFFECT_TOO_LARGE = "effect_too_large"
     EFFECT_UNVERIFIED = "effect_unverified"
+    CODE_CHANGED = "code_changed"
     BUDGET_EXCEEDED = "budget_exceeded"
 
 

@@ -24,7 +24,7 @@ from agui_project.validators import QUEUE
 
 __all__ = [
     "DEFAULT_QUEUE", "Agent", "Document", "DocumentChunk", "FileDirectory",
-    "MediaType", "Policy", "Profile", "RecoveryMode", "Wisdom",
+    "MediaType", "OnCodeChange", "Policy", "Profile", "RecoveryMode", "Wisdom",
 ]  # fmt: skip
 
 
@@ -44,6 +44,13 @@ class RecoveryMode(models.TextChoices):
 
     END = "end"
     CONTINUE = "continue"
+
+
+class OnCodeChange(models.TextChoices):
+    """What happens to a run that would be continued by another version of its agent's code."""
+
+    CONTINUE = "continue"
+    END = "end"
 
 
 MOST_ATTEMPTS, LONGEST_PAUSE = 20, 3600
@@ -156,6 +163,13 @@ class Agent(TeamOwned):
         validators=[MinValueValidator(0), MaxValueValidator(LONGEST_PAUSE)],
         help_text="Seconds before a run that has lost two workers continues; then twice as long.",
     )
+    on_code_change = models.CharField(
+        max_length=8,
+        choices=OnCodeChange.choices,
+        default=OnCodeChange.CONTINUE,
+        db_default=OnCodeChange.CONTINUE.value,
+        help_text="A run whose agent's code has changed since its last effect continues or ends.",
+    )
     heals_history = models.BooleanField(
         default=True,
         db_default=True,
@@ -211,6 +225,10 @@ class Agent(TeamOwned):
             ),
             models.CheckConstraint(
                 condition=models.Q(recovery__in=RecoveryMode.values), name="agent_recovery_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(on_code_change__in=OnCodeChange.values),
+                name="agent_on_code_change_known",
             ),
             models.CheckConstraint(
                 condition=models.Q(timeout_seconds=None) | models.Q(timeout_seconds__gt=0),

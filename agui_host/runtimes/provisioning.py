@@ -106,6 +106,7 @@ def _add(entry: Registered) -> None:
                 team_id=team, slug=entry.slug, target=entry.slug, repeatable=entry.repeatable,
                 raw=entry.raw, on_busy_chat=entry.on_busy_chat.value, is_tool=True,
                 heals_history=entry.heals_history, recovery=entry.recovery,
+                on_code_change=entry.on_code_change,
                 middleware=list(entry.middleware), provided=entry.provided,
                 context_providers=list(entry.context_providers), **entry.values,
             )

@@ -47,6 +47,7 @@ class Registered:
     input_schema: dict[str, Any] | None = None
     heals_history: bool = True
     recovery: str = "end"
+    on_code_change: str = "continue"
     middleware: tuple[dict[str, Any], ...] = ()
     context_providers: tuple[dict[str, Any], ...] = ()
 
@@ -85,6 +86,7 @@ def agent(
     input_schema: dict[str, Any] | None = None,
     heals_history: bool = True,
     recovery: Literal["end", "continue"] = "end",
+    on_code_change: Literal["continue", "end"] = "continue",
     middleware: Sequence[Mapping[str, Any]] = (),
     context_providers: Sequence[Mapping[str, Any]] = (),
 ) -> Callable[[T], T]:
@@ -96,7 +98,8 @@ def agent(
     ``on_busy_chat``, what happens to a chat's new message while its sender's run has not ended, and
     ``heals_history``, whether calls and results of a thread are mended before the agent is given
     them, and ``recovery``: with ``continue`` another worker continues a run whose worker is lost or
-    stopped, and ``ctx.once`` gives it the results so far. ``middleware`` and ``context_providers``
+    stopped, and ``ctx.once`` gives it the results so far; ``on_code_change="end"`` ends it instead
+    if the agent's module has changed since. ``middleware`` and ``context_providers``
     are lists of ``{"name": …}`` with options, for new rows as well. ``queue``: which workers
     execute its runs. ``input_schema``: what MCP's clients send when they call it as a tool; it gets
     that as ``forwardedProps.arguments``. Raises DuplicateAgent if another function has the slug.
@@ -119,6 +122,7 @@ def agent(
             input_schema,
             heals_history,
             recovery,
+            on_code_change,
             _listed(middleware),
             _listed(context_providers),
         )
@@ -229,6 +233,7 @@ def provision(team: "Team") -> "list[Agent]":
                 "on_busy_chat": entry.on_busy_chat.value,
                 "heals_history": entry.heals_history,
                 "recovery": entry.recovery,
+                "on_code_change": entry.on_code_change,
                 "middleware": list(entry.middleware),
                 "context_providers": list(entry.context_providers),
                 "is_tool": True,

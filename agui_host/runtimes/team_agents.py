@@ -28,7 +28,8 @@ KINDS = kinds.OF_TEAM
 PROTOCOLS = ("auto", "1.0", "0.x")
 RULES = frozenset({
     "name", "description", "on_busy", "on_busy_chat", "policy", "raw", "timeout_seconds",
-    "repeatable", "recovery", "recovery_attempts", "recovery_pause", "heals_history", "questions",
+    "repeatable", "recovery", "recovery_attempts", "recovery_pause", "on_code_change",
+    "heals_history", "questions",
     "is_tool", "queue", "is_default", "enabled",
 })  # fmt: skip
 LISTS = frozenset(team_options.TABLES)

@@ -16,6 +16,7 @@ from agui_host.runtimes.models import (
     MOST_ATTEMPTS,
     ON_BUSY,
     Agent,
+    OnCodeChange,
     Policy,
     RecoveryMode,
 )
@@ -27,8 +28,8 @@ from agui_project.validators import QUEUE
 
 SHOWN = ["id", "slug", "name", "description", "kind", "url", "settings", "headers", "on_busy",
          "on_busy_chat", "policy", "raw", "timeout_seconds", "repeatable", "recovery",
-         "recovery_attempts", "recovery_pause", "heals_history", "questions", "middleware",
-         "context_providers", "queue", "is_tool", "is_default", "enabled",
+         "recovery_attempts", "recovery_pause", "on_code_change", "heals_history", "questions",
+         "middleware", "context_providers", "queue", "is_tool", "is_default", "enabled",
          "created_at"]  # fmt: skip
 
 OPTIONS = {
@@ -127,6 +128,11 @@ class AgentFieldsSerializer(Body):
         max_value=LONGEST_PAUSE,
         required=False,
         help_text="Seconds before a run that has lost two workers continues; then twice as long.",
+    )
+    on_code_change = serializers.ChoiceField(
+        OnCodeChange.choices,
+        required=False,
+        help_text="A run whose agent's code has changed since its last effect continues or ends.",
     )
     heals_history = serializers.BooleanField(
         required=False,

@@ -1,6 +1,6 @@
 """Runs of each kind of agent whose worker is killed at fifty seeded points: SOAK_POINTS.
 
-As ``tests/acceptance/recovery/test_kinds.py``, with a seed for each run.
+As ``tests/acceptance/recovery/kinds/test_killed.py``, with a seed for each run.
 """
 
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.host import Host
-from tests.acceptance.recovery.kinds import EVENTS, check, two_hosts
+from tests.acceptance.recovery.kinds.killing import EVENTS, check, two_hosts
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(7200)]
 POINTS = int(os.environ.get("SOAK_POINTS", "50"))

@@ -52,13 +52,13 @@ class Again:
     def _is_new(self, event: Event) -> bool:
         """Whether a delta of reasoning is more than readers have; cut to what they lack."""
         name, delta = event.get("messageId"), event.get("delta")
-        held = self._thoughts.get(name) if isinstance(name, str) else None
-        if not held or not isinstance(name, str) or not isinstance(delta, str):
+        prefix = self._thoughts.get(name) if isinstance(name, str) else None
+        if not prefix or not isinstance(name, str) or not isinstance(delta, str):
             return True
-        if held.startswith(delta):
-            self._thoughts[name] = held[len(delta) :]
+        if prefix.startswith(delta):
+            self._thoughts[name] = prefix[len(delta) :]
             return False
         del self._thoughts[name]
-        if delta.startswith(held):
-            event["delta"] = delta[len(held) :]
+        if delta.startswith(prefix):
+            event["delta"] = delta[len(prefix) :]
         return True

@@ -32,7 +32,8 @@ class Continued(Claimed):
     """A claimed run with the events of earlier attempts.
 
     ``so_far`` is their fold, ``cut`` are the ids of the parts that the last one left open, and
-    ``records`` close those. ``effects`` are the number of the run's effects and their bytes.
+    ``records`` close those. ``effects`` are the number of the run's effects and their bytes;
+    ``code_changed`` is whether the last one was started by another version of the agent.
     """
 
     number: int = 2
@@ -40,6 +41,7 @@ class Continued(Claimed):
     records: Sequence[Record] = ()
     cut: Sequence[str] = ()
     effects: tuple[int, int] = (0, 0)
+    code_changed: bool = False
 
 
 def claim(run_id: UUID, at: datetime, version: str = "") -> Continued | None:
@@ -63,11 +65,11 @@ def claim(run_id: UUID, at: datetime, version: str = "") -> Continued | None:
         waiting.filter(Q(taken_at=None), number=newest.number).update(taken_at=at)
     prepared = history.prepare(run, history.current(run.thread_id, run.thread))
     intake, so_far = restoring.of_log(run, prepared, claimed.head)
-    before = effects.last_version(run)
-    records, cut = _cut(intake, newest, is_new=before not in ("", version))
+    is_new = effects.last_version(run) not in ("", version)
+    records, cut = _cut(intake, newest, is_new=is_new)
     return Continued(
         claimed, run, prepared, limits_of(run.team), [], intake, None, newest.number, so_far,
-        records, cut, effects.used(run),
+        records, cut, effects.used(run), is_new,
     )  # fmt: skip
 
 

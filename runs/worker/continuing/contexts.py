@@ -2,10 +2,12 @@
 
 from typing import Any
 
+from agui_host.protocol.errors import RunErrorCode, RunFailed
 from agui_host.runtimes.context import so_far
 from agui_host.runtimes.context.effects import Effects
 from agui_host.runtimes.context.run_context import RunContext
 from agui_host.runtimes.context.spawn import Spawn
+from agui_host.runtimes.models import OnCodeChange
 from events.writer.lease import Lease
 from runs.access import context
 from runs.lifecycle.lifecycle import Claimed
@@ -16,10 +18,18 @@ from runs.worker.agent.inboxes import inboxes
 from runs.worker.continuing.store import RunEffects
 from runs.worker.continuing.versions import version_of
 
+CHANGED = "The run lost its worker, and the agent's code has changed since then."
+
 
 async def make(claimed: Claimed, input: dict[str, Any], spawn: Spawn, lease: Lease) -> RunContext:
-    """The context of a claimed run; its inbox is open until ``inboxes().close``."""
+    """The context of a claimed run; its inbox is open until ``inboxes().close``.
+
+    Raises RunFailed if the agent does not continue the runs of another version of its code.
+    """
     run, agent = claimed.run, claimed.run.agent
+    ends = agent.on_code_change == OnCodeChange.END
+    if ends and isinstance(claimed, Continued) and claimed.code_changed:
+        raise RunFailed(RunErrorCode.CODE_CHANGED, CHANGED)
     body = await context.provided(run, input)
     number = claimed.number if isinstance(claimed, Continued) else 1
     attempt = Attempt(run.pk, run.team_id, claimed.claim.generation, number, version_of(agent))

@@ -21,18 +21,19 @@ async def test_it_is_shown_and_changed(cast: Cast) -> None:
     first = (await ask("GET", "/api/v1/agents/echo", cast.alice.headers)).json
     assert (first["recovery"], first["recovery_attempts"], first["recovery_pause"]) == ("end", 5, 1)
     answer = await change(
-        cast, "echo", recovery="continue", recovery_attempts=3, recovery_pause=0.5
-    )
+        cast, "echo", recovery="continue", recovery_attempts=3, recovery_pause=0.5,
+        on_code_change="end",
+    )  # fmt: skip
     assert answer.status == 200
     row = await db(lambda: cast.echo)
     assert (row.recovery, row.recovery_attempts, row.recovery_pause) == ("continue", 3, 0.5)
-    assert row.continues
+    assert (row.continues, row.on_code_change) == (True, "end")
 
 
 @pytest.mark.parametrize(
     "values",
     [{"recovery": "sometimes"}, {"recovery_attempts": 0}, {"recovery_attempts": 21},
-     {"recovery_pause": -1}, {"recovery_pause": 1e9}, {"recoveries": 1}],
+     {"on_code_change": "ask"}, {"recovery_pause": -1}, {"recovery_pause": 1e9}, {"recoveries": 1}],
 )  # fmt: skip
 async def test_nonsense_is_refused(cast: Cast, values: dict[str, Any]) -> None:
     assert (await change(cast, "echo", **values)).status == 422
@@ -47,6 +48,6 @@ async def test_other_kinds_cannot_continue(cast: Cast) -> None:
 
 
 def test_code_says_it(cast: Cast) -> None:
-    registry.agent("lasting", recovery="continue")(lambda ctx: None)
+    registry.agent("lasting", recovery="continue", on_code_change="end")(lambda ctx: None)
     (row,) = (row for row in registry.provision(cast.team) if row.slug == "lasting")
-    assert row.recovery == "continue"
+    assert (row.recovery, row.on_code_change) == ("continue", "end")

@@ -220,3 +220,17 @@ async def test_other_agents_end_as_before(begin: Begin) -> None:
     run, _ = await settled(await db(fresh, workers.run))
     assert run.error_code == "shutdown"
     assert workers.why is Stop.CANCEL
+
+
+@pytest.mark.parametrize(("policy", "code"), [("continue", ""), ("end", "code_changed")])
+async def test_code_that_has_changed_since(begin: Begin, policy: str, code: str) -> None:
+    steps = Steps()
+    workers = await begin(steps, on_code_change=policy)
+    await steps.here.wait()
+    await stored(workers, 7)
+    await db(lambda: Effect.objects.filter(run=workers.run).update(version="another"))
+    assert await db(lose, workers.run)
+    await workers.take()
+    run, log = await settled(await workers.to_the_end())
+    assert (run.error_code or "") == code
+    assert [e["value"]["codeChanged"] for e in log if e["type"] == "CUSTOM"] == [True]

@@ -38,7 +38,7 @@ def stored(team: str, thread: str) -> int:
 @pytest.fixture
 async def workers(cast: Cast, register: Register, writer: JournalWriter, tmp_path: Path) -> Any:
     from agui_host.frameworks import langgraph
-    from tests.acceptance.recovery.two_nodes import two_nodes
+    from tests.acceptance.recovery.kinds.two_nodes import two_nodes
 
     async def begin(stops_at: str, thread: str = "t") -> Workers:
         def prepare() -> Run:
@@ -58,7 +58,7 @@ async def workers(cast: Cast, register: Register, writer: JournalWriter, tmp_pat
     await langgraph.close()
 
 
-def said(log: list[dict[str, Any]]) -> list[tuple[str, str]]:
+def texts(log: list[dict[str, Any]]) -> list[tuple[str, str]]:
     fold = Fold()
     for event in log:
         fold.feed(event)
@@ -78,7 +78,7 @@ def said(log: list[dict[str, Any]]) -> list[tuple[str, str]]:
 async def test_it_continues_after_its_last_checkpoint(
     workers: Any, tmp_path: Path, point: str, tools: list[str]
 ) -> None:
-    from tests.acceptance.recovery.two_nodes import ANSWER, FACTS
+    from tests.acceptance.recovery.kinds.two_nodes import ANSWER, FACTS
 
     made = await workers(point)
     async with asyncio.timeout(20):
@@ -92,7 +92,7 @@ async def test_it_continues_after_its_last_checkpoint(
     run, log = await settled(await made.to_the_end())
     assert run.status == "succeeded", log[-1]
     assert (tmp_path / "tools").read_text().split() == tools
-    assert said(log) == [("user", "Find it"), ("assistant", FACTS), ("assistant", ANSWER)]
+    assert texts(log) == [("user", "Find it"), ("assistant", FACTS), ("assistant", ANSWER)]
 
 
 async def test_its_checkpoints_are_erased_with_the_thread(workers: Any, cast: Cast) -> None:

@@ -82,7 +82,7 @@ def folded(log: list[dict[str, Any]]) -> Fold:
     return fold
 
 
-def shown(fold: Fold) -> list[tuple[str, Any]]:
+def texts(fold: Fold) -> list[tuple[str, Any]]:
     return [(m["role"], m.get("content")) for m in fold.messages]
 
 
@@ -108,7 +108,7 @@ async def test_a_remote_agent_that_begins_again_replaces_its_text(
     assert "agui-attempt" not in first.head.lower()
     assert "agui-attempt: 2" in second.head.lower()
     fold = folded(log)
-    assert shown(fold) == [
+    assert texts(fold) == [
         ("user", "Hi"),
         ("reasoning", "Let me see."),
         ("assistant", "Page one."),
@@ -149,7 +149,7 @@ async def test_a_remote_host_that_joins_its_run_sends_the_snapshots_itself(
         _, log = await settled(await workers.to_the_end())
         await http.close()
     assert [e["type"] for e in log].count("MESSAGES_SNAPSHOT") == 1, "only the remote host's"
-    assert shown(folded(log))[-2:] == [
+    assert texts(folded(log))[-2:] == [
         ("assistant", "Page one."),
         ("assistant", "Half of it, and the rest."),
     ]
@@ -171,7 +171,7 @@ async def test_a_remote_agent_that_refuses_leaves_what_readers_have(
         run, log = await settled(await workers.to_the_end())
         await http.close()
     assert run.error_code == "upstream_http"
-    assert ("assistant", "Half") in shown(folded(log))
+    assert ("assistant", "Half") in texts(folded(log))
 
 
 async def test_the_api_accepts_it(cast: Cast) -> None:

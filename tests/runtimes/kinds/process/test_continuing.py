@@ -52,8 +52,8 @@ async def attempt(agent: ProcessRuntime, number: int, most: int = 10_000) -> lis
     ctx = RunContext(run_input("count"), agent="cli", team="team")
     ctx.attempt = number
     if number > 1:
-        said = [{"id": "said", "role": "assistant", "content": "I count"}]
-        ctx.so_far = of_messages(said, {}, [], ctx.messages, ctx.body.get("state"))
+        spoken = [{"id": "said", "role": "assistant", "content": "I count"}]
+        ctx.so_far = of_messages(spoken, {}, [], ctx.messages, ctx.body.get("state"))
     events: list[dict[str, Any]] = []
     async with aclosing(agent.run(ctx)) as stream:
         async for event in _first(stream, most):
@@ -82,8 +82,8 @@ async def test_the_tool_resumes_the_session(name: str, seed: int, data: Path) ->
     events = await attempt(agent, 2)
     assert events[-1]["type"] == "RUN_FINISHED"
     assert not of(events, "MESSAGES_SNAPSHOT"), "what readers have stays"
-    (_, told), resumed = calls(data)
-    assert told == "count"
+    (_, words), resumed = calls(data)
+    assert words == "count"
     assert resumed == (["--resume", SESSIONS[name]], "Continue from where you left off.")
 
 

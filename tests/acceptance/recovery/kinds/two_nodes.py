@@ -73,16 +73,16 @@ async def first(state: MessagesState) -> dict[str, Any]:
     await reach("before")
     world().note("first")
     await reach("first")
-    said = await Speaking(id="first", words=FACTS).ainvoke(state["messages"])
-    return {"messages": [said]}
+    spoken = await Speaking(id="first", words=FACTS).ainvoke(state["messages"])
+    return {"messages": [spoken]}
 
 
 async def second(state: MessagesState) -> dict[str, Any]:
     await reach("between")
     world().note("second")
     await reach("second")
-    said = await Speaking(id="second", words=ANSWER).ainvoke(state["messages"])
-    return {"messages": [said]}
+    spoken = await Speaking(id="second", words=ANSWER).ainvoke(state["messages"])
+    return {"messages": [spoken]}
 
 
 graph = StateGraph(MessagesState)

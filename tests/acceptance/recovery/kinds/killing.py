@@ -11,13 +11,16 @@ from typing import Any
 
 from agui_host.protocol.fold.fold import Fold
 from tests.acceptance.host import ROOT, Host, wait_for
-from tests.acceptance.recovery import far_words
+from tests.acceptance.recovery.kinds import far_words
 from tests.acceptance.recovery.rounds import SETTINGS, Socket, Stream
 from tests.conftest import own_data_dir
 
 EVENTS = {"langgraph": 14, "pydantic-ai": 20, "http": 35, "claude": 12, "codex": 14}
 """The kinds, and how many events of a run a worker can be killed after."""
-MODULES = ("tests.acceptance.recovery.two_nodes", "tests.acceptance.recovery.slow_weather")
+MODULES = (
+    "tests.acceptance.recovery.kinds.two_nodes",
+    "tests.acceptance.recovery.kinds.slow_weather",
+)
 AGENTS = {"langgraph": "two-nodes", "pydantic-ai": "slow-weather", "http": "far-words"}
 RECORDED = ROOT / "tests" / "runtimes" / "recorded"
 TOOL = """
@@ -32,7 +35,7 @@ Agent.objects.create(team=Team.objects.get(slug="demo"), slug={slug!r}, name={sl
 def two_hosts() -> Iterator[Host]:
     """A host with agents of all kinds; one of them is on another host."""
     with own_data_dir() as data, own_data_dir() as far_data:
-        far = Host(far_data, AGUI_AGENT_MODULES="tests.acceptance.recovery.far_words")
+        far = Host(far_data, AGUI_AGENT_MODULES="tests.acceptance.recovery.kinds.far_words")
         modules = {"AGUI_AGENT_MODULES": ",".join(MODULES), "AGUI_OUTBOUND_ALLOW": "127.0.0.1"}
         host = Host(data, **SETTINGS | modules)
         try:
@@ -99,20 +102,20 @@ def _check_text(kind: str, log: list[dict[str, Any]], folder: Path) -> None:
     for event in log:
         fold.feed(event)
     spoken = [m["content"] for m in fold.messages if m["role"] == "assistant" and m.get("content")]
-    told = json.dumps(log)
+    whole = json.dumps(log)
     match kind:
         case "langgraph":
-            from tests.acceptance.recovery.two_nodes import ANSWER, FACTS
+            from tests.acceptance.recovery.kinds.two_nodes import ANSWER, FACTS
 
-            assert spoken == [FACTS, ANSWER], told
+            assert spoken == [FACTS, ANSWER], whole
             tools = (folder / "tools").read_text().split()
             assert set(tools) == {"first", "second"}
             assert len(tools) <= 3, "at most the node that was cut is run again"
         case "pydantic-ai":
-            from tests.acceptance.recovery.slow_weather import ANSWER as COLD
-            from tests.acceptance.recovery.slow_weather import CITIES
+            from tests.acceptance.recovery.kinds.slow_weather import ANSWER as COLD
+            from tests.acceptance.recovery.kinds.slow_weather import CITIES
 
-            assert spoken == [COLD], told
+            assert spoken == [COLD], whole
             counts = Counter((folder / "tools").read_text().split())
             assert set(counts) == set(CITIES)
             assert sum(counts.values()) <= len(CITIES) + 1, "at most one unverified effect"
@@ -121,4 +124,4 @@ def _check_text(kind: str, log: list[dict[str, Any]], folder: Path) -> None:
             assert (folder / "tools").read_text().split() == ["begun"]
             assert fold.state == {"words": far_words.WORDS}
         case _:
-            assert max(Counter(spoken).values()) == 1, told
+            assert max(Counter(spoken).values()) == 1, whole

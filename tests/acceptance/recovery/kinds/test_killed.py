@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.host import Host
-from tests.acceptance.recovery.kinds import check, two_hosts
+from tests.acceptance.recovery.kinds.killing import check, two_hosts
 from tests.needs import need_module
 
 need_module("pydantic_ai")
