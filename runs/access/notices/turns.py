@@ -1,4 +1,4 @@
-"""The person who answers a question, and the time: claims that colleagues see, and snoozes of one person."""
+"""The person who answers a question, and until when: claims, and snoozes of one person."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
