@@ -1,6 +1,7 @@
 """A graph whose run is continued: finished nodes are not run again, and no text is doubled."""
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from events.writer import JournalWriter
 from runs.lifecycle.deletion import erasure
 from runs.models import Run, Thread
 from tests.cast import Cast, Register, start
+from tests.house.repository import ROOT
 from tests.needs import need_module
 from tests.runs.playing import settled
 from tests.runs.recovery.lost import Workers, lose
@@ -109,3 +111,24 @@ async def test_its_checkpoints_are_erased_with_the_thread(workers: Any, cast: Ca
     assert await db(stored, team, "t") == 0
     assert await db(stored, team, "u") > 1
     assert await db(stored, str(cast.other_team.pk), "u") == 0
+
+
+async def test_the_guides_example(cast: Cast, register: Register, writer: JournalWriter) -> None:
+    from agui_host.frameworks import langgraph
+    from agui_host.runtimes import registry
+
+    page = (ROOT / "docs" / "howto-durable.md").read_text()
+    (example,) = (code for code in re.findall(r"```python\n(.*?)```", page, re.S) if "look" in code)
+    exec(example, {"__name__": "example"})  # noqa: S102
+    target = registry.get("looking").target
+
+    def prepare() -> Run:
+        agent = register("from-the-guide", target)
+        return start(cast.alice, agent, messages=[{"id": "u", "role": "user", "content": "Look"}])
+
+    await db(checkpoints.setup)
+    workers = Workers(await db(prepare), writer)
+    await workers.take()
+    _, log = await settled(await workers.to_the_end())
+    assert texts(log) == [("user", "Look"), ("assistant", "I have looked.")]
+    await langgraph.close()
