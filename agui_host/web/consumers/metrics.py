@@ -21,6 +21,7 @@ from agui_host.web.health import live_workers
 from agui_host.web.scope import Send
 from events import partitions
 from events.models import SealedObject
+from runs.lifecycle.chores import lags
 from runs.models import Run, Status
 
 if TYPE_CHECKING:
@@ -47,6 +48,12 @@ class Queue(Collector):
                 value=partitions.ahead(),
             )
             yield from _sealed()
+            lag = GaugeMetricFamily(
+                "agui_chore_lag_seconds", "Age of the oldest that waits.", labels=["chore"]
+            )
+            for chore, seconds in lags.recent().items():
+                lag.add_metric([chore], seconds)
+            yield lag
         yield from _pool()
 
 

@@ -101,13 +101,8 @@ def read_many(run_ids: Sequence[UUID]) -> dict[UUID, Contents | Exception | None
 def _rows(run_ids: Sequence[UUID], most_bytes: int) -> dict[UUID, _Row]:
     with connection.cursor() as cursor:
         cursor.execute(NAMES, [most_bytes, list(run_ids)])
-        return {
-            key: _Row(key, *sizes_and_team, tuple(names), request, head, ended)
-            for key, *sizes_and_team, run_id, thread_id, title, error, request, head, ended in (
-                cursor.fetchall()
-            )
-            for names in [(run_id, thread_id, title, error)]
-        }
+        rows = cursor.fetchall()
+    return {row[0]: _Row(*row[:4], tuple(row[4:8]), *row[8:]) for row in rows}
 
 
 def _contents(row: _Row, events: list[reading.Row] | None = None) -> Contents:

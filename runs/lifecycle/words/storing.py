@@ -176,7 +176,7 @@ def store(turns: Sequence[tuple[UUID, int]]) -> int:
         joined = [SEPARATOR.join(cut[run_id]) for run_id in ready]
         of = [versions[run_id] for run_id in ready]
         cursor.execute(STORE, [SEPARATOR, ready, of, joined, states])
-        return cursor.rowcount
+        return int(cursor.rowcount)
 
 
 def forget(run_ids: Iterable[UUID]) -> None:
