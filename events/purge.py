@@ -1,10 +1,10 @@
 """Deletes logs: doomed at once, then swept in small steps, or dropped with their whole month.
 
 A million rows in one DELETE would hold its locks and its snapshot for long and fill the WAL at
-once. A step is a thousand rows of one journal, which is no longer written.
+once. A step is a thousand rows of journals that are no longer written.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -16,7 +16,9 @@ from events.partitions import Month
 from events.sealed import sealing, sweeping
 
 ROWS = 1_000
-DELETE = "select agui_purge_events(%s, %s, %s)"
+LOGS = 500
+"""How many short logs one step takes at most."""
+DELETE = "select agui_purge_logs(%s, %s, %s)"
 
 
 @transaction.atomic(savepoint=False)
@@ -44,25 +46,38 @@ def doom(journal_ids: Iterable[UUID]) -> int:
 
 
 def sweep(rows: int = ROWS) -> int | None:
-    """Delete the next at most ``rows``: how many there were; None if nothing is doomed.
+    """Delete the next at most ``rows``, of several logs: how many; None if nothing is doomed.
 
-    Several may sweep at once: each takes a journal that no other has locked.
+    Several may sweep at once: each takes journals that no other has locked.
     """
     with transaction.atomic():
-        doomed = Doomed.objects.select_for_update(skip_locked=True).order_by("pk").first()
-        if doomed is None:
+        free = Doomed.objects.select_for_update(skip_locked=True).order_by("pk")
+        parts = list(_within(free[:LOGS], rows))
+        if not parts:
             return None
-        upto = min(doomed.swept + rows, doomed.last)
+        journals = [doomed.journal_id for doomed, _ in parts]
+        uptos = [upto for _, upto in parts]
         with connection.cursor() as cursor:
             # If a crash undoes this step, it is repeated; meanwhile no append waits for our flush.
             cursor.execute("set local synchronous_commit = off")
-            cursor.execute(DELETE, [doomed.journal_id, doomed.swept, upto])
+            cursor.execute(DELETE, [journals, [doomed.swept for doomed, _ in parts], uptos])
             gone = int(cursor.fetchone()[0])
-        if upto < doomed.last:
-            Doomed.objects.filter(pk=doomed.pk).update(swept=upto)
-        else:
-            doomed.delete()
+        last, upto = parts[-1]
+        if upto < last.last:
+            Doomed.objects.filter(pk=last.pk).update(swept=upto)
+            journals.pop()
+        Doomed.objects.filter(pk__in=journals).delete()
         return gone
+
+
+def _within(doomed_rows: Iterable[Doomed], room: int) -> Iterator[tuple[Doomed, int]]:
+    """Those logs for whose events there is room, and up to which event; the last one in part."""
+    for doomed in doomed_rows:
+        upto = min(doomed.swept + room, doomed.last)
+        yield doomed, upto
+        room -= upto - doomed.swept
+        if room <= 0:
+            return
 
 
 def drop(month: Month) -> bool:

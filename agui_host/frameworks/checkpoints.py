@@ -14,6 +14,8 @@ from agui_host.backends.postgres.base import session_parameters
 
 SCHEMA = "langgraph"
 TABLES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
+PREFIX = "left(thread_id, 41)"
+"""What ``_prefix`` gives, of a row."""
 GRANT = """
 do $$ begin
     if exists (select from pg_roles where rolname = '{role}') then
@@ -45,6 +47,8 @@ def setup() -> None:
         raw.execute(f"create schema if not exists {SCHEMA}")
         raw.execute(f"set search_path to {SCHEMA}")
         PostgresSaver(raw).setup()
+        for table in TABLES:
+            raw.execute(f"create index if not exists {table}_conversation on {table} ({PREFIX})")
         role = roles.name(raw.info.dbname, roles.APPLICATION)
         raw.execute(GRANT.format(role=role, schema=SCHEMA).encode())
 
@@ -60,12 +64,9 @@ def forget(team: str, *threads: str) -> None:
         cursor.execute("select to_regclass(%s)", [f"{SCHEMA}.{TABLES[-1]}"])
         if cursor.fetchone()[0] is None:
             return
-        for thread in threads:
-            for table in TABLES:
-                cursor.execute(
-                    f"delete from {SCHEMA}.{table} where starts_with(thread_id, %s)",  # noqa: S608
-                    [_prefix(team, thread)],
-                )
+        prefixes = [_prefix(team, thread) for thread in threads]
+        for table in TABLES:
+            cursor.execute(f"delete from {SCHEMA}.{table} where {PREFIX} = any (%s)", [prefixes])  # noqa: S608
 
 
 def _prefix(team: str, thread: str) -> str:

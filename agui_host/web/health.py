@@ -18,6 +18,7 @@ from agui_host.web import proxy_probe
 from agui_host.web.asgi_http import answer_error
 from agui_host.web.scope import App, Receive, Scope, Send
 from agui_project import release
+from runs.lifecycle.chores import lags
 
 ALIVE = dumps(
     {
@@ -82,7 +83,7 @@ def ready(request: HttpRequest) -> JsonResponse:
     full disk nothing can start, and PostgreSQL can be down for that reason. ``clock`` is there if
     that of this process is wrong: by so many seconds it is ahead of the database's. ``epoch`` is
     that of the database's history. ``replica`` shows whether a read replica is read; the primary is
-    otherwise.
+    otherwise. ``late`` names the chores that do not keep pace with the runs; it is absent else.
     """
     workers = live_workers()
     full = embedded.own_engines()["postgres"] and paths.disk_is_full(
@@ -98,6 +99,8 @@ def ready(request: HttpRequest) -> JsonResponse:
         checks["clock"] = ahead
     if replica.is_set():
         checks["replica"] = replica.health.summary()
+    if workers is not None and (late := lags.late()):
+        checks["late"] = ", ".join(late)
     if workers is None:
         return JsonResponse({"status": "unavailable", **checks}, status=503)
     degraded = full or checks["bell"] != "ok" or not workers

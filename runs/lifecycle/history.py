@@ -86,6 +86,23 @@ def current(thread_id: UUID, thread: Thread | None = None) -> Fold:
     return fold
 
 
+def emptied(last_runs: Mapping[UUID, UUID]) -> None:
+    """Store an empty conversation for these threads, up to the last run of each.
+
+    The caller has locked the threads, of which every run has ended.
+    """
+    empty = Fold().dump()
+    ThreadHistory.objects.bulk_create(
+        [
+            ThreadHistory(thread_id=thread_id, fold=empty, through=run_id)
+            for thread_id, run_id in sorted(last_runs.items())
+        ],
+        update_conflicts=True,
+        unique_fields=["thread"],
+        update_fields=["fold", "through"],
+    )
+
+
 def feed(fold: Fold, run_id: UUID) -> None:
     """Fold a whole stored log, page by page."""
     for payload in journal.payloads(run_id):

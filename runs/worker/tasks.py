@@ -102,7 +102,7 @@ def purge_what_is_over(timestamp: int) -> None:
 
 
 @app.periodic(cron="* * * * *")
-@app.task(name="runs.tasks.sweep_erased", queue=jobs.QUEUE, queueing_lock="sweep", lock="retention")
+@app.task(name="runs.tasks.sweep_erased", queue=jobs.QUEUE, queueing_lock="sweep", lock="sweep")
 def sweep_erased(timestamp: int) -> None:
     """Delete rows of erased logs."""
     with allowing(LONGEST):
@@ -134,7 +134,7 @@ def sweep_webhooks(timestamp: int) -> None:
         pass
 
 
-@app.periodic(cron="* * * * *")
+@app.periodic(cron="* * * * * */15")
 @app.task(
     name="runs.tasks.store_words",
     queue=jobs.QUEUE,

@@ -175,6 +175,7 @@ def test_events_are_read_through_their_run(cast: Cast, runs: dict[Team, Run]) ->
             "update events_event set type = 'X'",
             f"insert into events_event values ('{ours}', 2, now(), '', '')",
             f"select agui_purge_events('{ours}', 0, 100)",
+            f"select agui_purge_logs(array['{ours}'::uuid], array[0], array[100])",
             f"select agui_sealable_events('{ours}', 0, 100)",
             "select agui_drop_month('events_event_2020_01')",
             "select agui_make_month('events_event_2020_01', gen_random_uuid(), gen_random_uuid())",

@@ -12,6 +12,7 @@ from agui_host.dashboard.overview.overview import address, text_of
 from agui_host.teams.authentication import Principal
 from runs.access.usage import figures, limits
 from runs.access.usage.figures import DAY, Period
+from runs.lifecycle.chores import lags
 
 PERIODS = (1, 7, 30, 90)
 USUAL = 30
@@ -109,6 +110,20 @@ def meters(principal: Principal) -> list[Meter]:
         for use in limits.of(principal.team)
         if use.name in NAMES
     ]
+
+
+LATE = {
+    "words": "finding runs by their words",
+    "outlines": "outlines of long runs",
+    "purge": "deletion by retention",
+    "webhooks": "webhooks",
+}
+"""The chores of the host, in the words of the page of limits."""
+
+
+def late() -> list[str]:
+    """The chores of the host that are late at present."""
+    return [LATE[chore] for chore in lags.late()]
 
 
 def _sum(rows: list[dict[str, Any]]) -> dict[str, Any]:

@@ -47,6 +47,7 @@ def spending(request: HttpRequest, principal: Principal) -> HttpResponse:
             _days(request, usage.PERIODS, usage.USUAL),
         ),
         "meters": usage.meters(principal),
+        "late": usage.late(),
         "periods": usage.PERIODS,
         "ways": usage.WAYS,
         "prices": own,

@@ -21,6 +21,7 @@ from agui_host.web.health import live_workers
 from agui_host.web.scope import Send
 from events import partitions
 from events.models import SealedObject
+from runs.lifecycle.chores import lags
 from runs.models import Grain, Run, Status, TeamUsage, Usage
 
 if TYPE_CHECKING:
@@ -48,6 +49,12 @@ class Queue(Collector):
             )
             yield from _sealed()
             yield from _largest_teams()
+            lag = GaugeMetricFamily(
+                "agui_chore_lag_seconds", "Age of the oldest that waits.", labels=["chore"]
+            )
+            for chore, seconds in lags.recent().items():
+                lag.add_metric([chore], seconds)
+            yield lag
         yield from _pool()
 
 

@@ -4,6 +4,11 @@ What readers could see is deleted in one transaction, which also dooms the rows 
 are swept soon after (``events.purge``). Open streams are told to re-check access, and end.
 """
 
+import time
+from collections import Counter
+from itertools import chain
+from uuid import UUID
+
 import structlog
 from django.db import transaction
 
@@ -12,12 +17,13 @@ from agui_host.errors import Conflict
 from agui_host.frameworks import checkpoints
 from agui_host.teams import audit
 from agui_host.teams.actors import Acting
-from agui_host.teams.models import Team
+from agui_host.teams.models import AuditEntry, Team
 from agui_host.teams.revocation import revoked
 from events import purge
 from events.models import Journal
 from runs.lifecycle import admission, descendants, lifecycle
 from runs.lifecycle.deletion import retention
+from runs.lifecycle.deletion.retention import LONGEST_REST, RUNS, THREADS, within
 from runs.lifecycle.files import uploads
 from runs.models import ACTIVE, Run, Thread
 
@@ -78,18 +84,29 @@ def erase_thread(by: Acting | str, thread: Thread) -> None:
         check_hold(locked.team, locked)
         for begun in Thread.objects.for_team(locked.team).filter(pk__in=descendants.of(locked)):
             erase_thread(by, begun)
-        active = Run.objects.filter(thread=locked, status__in=ACTIVE).first()
-        if active is not None:
-            raise lifecycle.ThreadBusy(details=lifecycle.address(active))
-        runs = list(Run.objects.filter(thread=locked).values_list("pk", flat=True))
-        size = purge.doom(runs)
-        checkpoints.forget(str(locked.team_id), locked.thread_id)
-        audit.record(by, locked.team, "thread.erased", str(locked.pk), runs=len(runs))
-        revoked(locked.team_id)
-        locked.delete()
-        with scope.everywhere():  # they were the team's through their runs
-            Journal.objects.filter(pk__in=runs).delete()
-        admission.freed(locked.team_id, size)
+        _erase(by, locked.team, [locked.pk])
+
+
+def _erase(by: Acting | str, team: Team, threads: list[UUID]) -> None:
+    """Erase these threads, which the caller has locked. Raises ThreadBusy, then for all."""
+    runs: dict[UUID, list[UUID]] = {key: [] for key in threads}
+    rows = Run.objects.for_team(team).filter(thread__in=threads).order_by("pk")
+    for run in rows.only("pk", "thread_id", "run_id", "status", "team_id"):
+        if run.status in ACTIVE:
+            raise lifecycle.ThreadBusy(details=lifecycle.address(run))
+        runs[run.thread_id].append(run.pk)
+    logs = list(chain.from_iterable(runs.values()))
+    size = purge.doom(logs)
+    AuditEntry.objects.bulk_create(
+        audit.line(by, team, "thread.erased", str(key), runs=len(ids)) for key, ids in runs.items()
+    )
+    revoked(team.pk)
+    rows_of_threads = Thread.objects.for_team(team).filter(pk__in=threads)
+    checkpoints.forget(str(team.pk), *rows_of_threads.values_list("thread_id", flat=True))
+    rows_of_threads.delete()
+    with scope.everywhere():  # they were the team's through their runs
+        Journal.objects.filter(pk__in=logs).delete()
+    admission.freed(team.pk, size)
 
 
 def erase_team(team: Team) -> None:
@@ -105,12 +122,30 @@ def erase_team(team: Team) -> None:
         lifecycle.cancel(run)
     if Run.objects.for_team(team).filter(status__in=ACTIVE).exists():
         raise TeamBusy
-    for thread in Thread.objects.for_team(team).order_by("pk").iterator():
-        erase_thread("host", thread)
+    while _erase_some(team):
+        pass
     uploads.erase(team)
     with audit.erasing(team):
         team.delete()
     log.info("team.erased", team=team.slug)
+
+
+def _erase_some(team: Team) -> int:
+    """Erase the next threads of a team that goes as a whole; how many."""
+    began = time.monotonic()
+    with transaction.atomic():
+        locked_rows = Thread.objects.for_team(team).select_for_update(of=("self",)).order_by("pk")
+        threads = list(locked_rows.values_list("pk", "legal_hold")[:THREADS])
+        if Team.objects.filter(pk=team.pk, legal_hold=True).exists() or any(
+            is_held for _, is_held in threads
+        ):
+            raise LegalHold
+        if threads:
+            runs = Run.objects.for_team(team).filter(thread__in=[key for key, _ in threads])
+            counts = Counter(runs.values_list("thread_id", flat=True))
+            _erase("host", team, within(RUNS, {key: counts[key] for key, _ in threads}))
+    time.sleep(min(LONGEST_REST, time.monotonic() - began))
+    return len(threads)
 
 
 def check_hold(team: Team, thread: Thread | None = None) -> None:

@@ -9,9 +9,9 @@ thread continues as before, though the logs of its old runs are gone.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime, timedelta
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 from uuid import UUID
 
 import structlog
@@ -51,7 +51,11 @@ REST = 2.0
 """Seconds of rest for each second of sweeping."""
 IS_SEALED = Exists(SealedPart.objects.filter(journal_id=OuterRef("pk")))
 THREADS = 200
-"""How many threads of a team are purged before the next team's turn."""
+"""How many threads of a team are purged in one transaction, and read at once."""
+RUNS = 1_000
+"""How many runs one transaction purges, unless a single thread has more."""
+LONGEST_REST = 1.0
+"""Seconds of rest after a transaction, which itself takes a part of that: appends come first."""
 
 
 def run_once(seconds: float = 3000.0) -> None:
@@ -99,11 +103,56 @@ def drop_months() -> list[str]:
 
 def _expire(team: Team, before: datetime, until: float) -> None:
     """Purge the runs of a team that ended before that time, thread by thread."""
-    for thread_id in _expired_threads(team, before):
+    expired = _expired_threads(team, before)
+    while left := list(islice(expired, THREADS)):
+        while left and time.monotonic() < until:
+            began = time.monotonic()
+            if not (whole := purge_whole(team, left, before)):
+                break
+            log.info(
+                "retention.purged", team=team.slug, threads=len(whole), runs=sum(whole.values())
+            )
+            left = [thread_id for thread_id in left if thread_id not in whole]
+            time.sleep(min(LONGEST_REST, time.monotonic() - began))
         if time.monotonic() >= until:
             return
-        if count := purge_thread(thread_id, before):
-            log.info("retention.purged", team=team.slug, thread=str(thread_id), runs=count)
+        for thread_id in left:
+            if time.monotonic() >= until:
+                return
+            if count := purge_thread(thread_id, before):
+                log.info("retention.purged", team=team.slug, thread=str(thread_id), runs=count)
+
+
+def purge_whole(team: Team, thread_ids: Collection[UUID], before: datetime) -> dict[UUID, int]:
+    """Purge those threads of which every run ended before that time; how many runs of each.
+
+    Nothing of such a conversation is kept, so it is not folded first. Locked threads, and threads
+    with later runs, are left, and so is the rest after ``RUNS`` runs.
+    """
+    with transaction.atomic():
+        rows = Thread.objects.for_team(team).filter(legal_hold=False, team__legal_hold=False)
+        free = rows.select_for_update(skip_locked=True, no_key=True, of=("self",))
+        locked = list(free.filter(pk__in=thread_ids).order_by("pk").values_list("pk", flat=True))
+        # In a statement after the one that locks, which sees all runs that were started before.
+        runs = Run.objects.for_team(team).filter(thread__in=locked)
+        over: dict[UUID, list[UUID]] = {}
+        last: dict[UUID, UUID] = {}
+        stay = set[UUID]()
+        columns = "pk", "thread_id", "ended_at", "purged_at"
+        for run_id, thread_id, ended_at, purged_at in runs.order_by("pk").values_list(*columns):
+            last[thread_id] = run_id
+            if ended_at is None or (purged_at is None and ended_at >= before):
+                stay.add(thread_id)
+            elif purged_at is None:
+                over.setdefault(thread_id, []).append(run_id)
+        ended = {key: run_ids for key, run_ids in over.items() if key not in stay}
+        whole = {key: ended[key] for key in within(RUNS, {key: len(ended[key]) for key in ended})}
+        if whole:
+            history.emptied({thread_id: last[thread_id] for thread_id in whole})
+            names = Thread.objects.for_team(team).filter(pk__in=whole)
+            checkpoints.forget(str(team.pk), *names.values_list("thread_id", flat=True))
+            _entomb(team.pk, sorted(chain.from_iterable(whole.values())))
+    return {thread_id: len(run_ids) for thread_id, run_ids in whole.items()}
 
 
 def _expired_threads(team: Team, before: datetime) -> Iterator[UUID]:
@@ -142,6 +191,17 @@ def _expire_items(team: Team, before: datetime, until: float) -> None:
             if not over.filter(thread__in=ids).update(**emptied):
                 return
         log.info("retention.items_removed", team=team.slug, threads=len(ids))
+
+
+def within(room: int, sizes: Mapping[UUID, int]) -> list[UUID]:
+    """The first of these keys, as far as there is room for their sizes; at least one."""
+    keys: list[UUID] = []
+    for key, size in sizes.items():
+        room -= size
+        if keys and room < 0:
+            break
+        keys.append(key)
+    return keys
 
 
 def purge_thread(thread_id: UUID, before: datetime) -> int:

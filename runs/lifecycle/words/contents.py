@@ -4,12 +4,12 @@ Reading is bounded, however long the run: the first and the last of its events, 
 """
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from json import loads
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import connection
+from django.db import InterfaceError, OperationalError, connection
 
 from agui_host.protocol.fold.account import CORRECTION, SNAPSHOT, Account
 from agui_host.protocol.fold.outline import ATTEMPT, FEEDS, MESSAGE, QUEUE, STATE, Outline
@@ -22,19 +22,22 @@ MOST_EVENTS = 10_000
 """Of the beginning of a log, and again of its end."""
 MOST_BYTES = 2_000_000
 """Of an input that is read, and of the events of the beginning and of the end of a log."""
+SHORT_INPUT, SHORT_EVENTS, SHORT_BYTES = 50_000, 500, 50_000
+"""A run of at most so many bytes of input, events and their bytes is read together with others."""
 MOST_TEXT = 1_000_000
 """Characters of a run that are cut into words."""
 REST = 1.0
 """Seconds of rest for each second of reading: live runs share the interpreter."""
 # A purged run has none. An input of many bytes holds files, and is not read.
 NAMES = """
-select run.team_id, run.run_id, thread.thread_id, thread.title, run.error_message,
+select run.journal_id, octet_length(run.input), journal.bytes, run.team_id,
+       run.run_id, thread.thread_id, thread.title, run.error_message,
        case when octet_length(run.input) <= %s then run.input else '{}' end,
        journal.head, journal.closed_at is not null
   from runs_run run
   join runs_thread thread on thread.id = run.thread_id
   join events_journal journal on journal.id = run.journal_id
- where run.journal_id = %s and run.purged_at is null
+ where run.journal_id = any (%s) and run.purged_at is null
 """
 _SILENT = frozenset({QUEUE, ATTEMPT})
 
@@ -47,18 +50,70 @@ class Contents(NamedTuple):
     ended: bool
 
 
+class _Row(NamedTuple):
+    """``NAMES`` of a run."""
+
+    id: UUID
+    input_bytes: int
+    log_bytes: int
+    team: UUID
+    names: tuple[str, ...]
+    input: str
+    head: int
+    ended: bool
+
+    @property
+    def is_short(self) -> bool:
+        return (
+            self.input_bytes <= SHORT_INPUT
+            and self.head <= SHORT_EVENTS
+            and self.log_bytes <= SHORT_BYTES
+        )
+
+
 def read(run_id: UUID) -> Contents | None:
     """A run's texts; None if it was purged or erased."""
+    rows = _rows([run_id], MOST_BYTES)
+    return _contents(rows[run_id]) if rows else None
+
+
+def read_many(run_ids: Sequence[UUID]) -> dict[UUID, Contents | Exception | None]:
+    """``read`` of each; the short ones by two statements. A run that cannot be read is an error."""
+    rows = _rows(run_ids, SHORT_INPUT)
+    short = {key: row for key, row in rows.items() if row.is_short}
+    logs = reading.short_logs({key: row.head for key, row in short.items() if row.ended}, FEEDS)
+    texts: dict[UUID, Contents | Exception | None] = {}
+    for run_id in run_ids:
+        try:
+            if run_id not in rows:
+                texts[run_id] = None
+            elif run_id in logs or (run_id in short and not rows[run_id].ended):
+                texts[run_id] = _contents(rows[run_id], logs.get(run_id, []))
+            else:
+                texts[run_id] = read(run_id)
+        except (OperationalError, InterfaceError):
+            raise  # That is no fault of this run.
+        except Exception as error:
+            texts[run_id] = error
+    return texts
+
+
+def _rows(run_ids: Sequence[UUID], most_bytes: int) -> dict[UUID, _Row]:
     with connection.cursor() as cursor:
-        cursor.execute(NAMES, [MOST_BYTES, run_id])
-        row = cursor.fetchone()
-    if row is None:
-        return None
-    team, *names, request, head, ended = row
-    texts = [*names, *_said(_turn(_messages(loads(request))))]
-    if ended:
-        texts += _logged(run_id, head)
-    return Contents(team, list(_within(texts)), ended)
+        cursor.execute(NAMES, [most_bytes, list(run_ids)])
+        rows = cursor.fetchall()
+    return {row[0]: _Row(*row[:4], tuple(row[4:8]), *row[8:]) for row in rows}
+
+
+def _contents(row: _Row, events: list[reading.Row] | None = None) -> Contents:
+    """The texts of a run, of whose log all ``events`` are given, or are read step by step."""
+    texts = [*row.names, *_said(_turn(_messages(loads(row.input))))]
+    if row.ended:
+        if events is None:
+            texts += _logged(_long(row.id, row.head))
+        else:
+            texts += _logged((seq, loads(payload)) for seq, _, payload in events)
+    return Contents(row.team, list(_within(texts)), row.ended)
 
 
 def _within(texts: Iterable[str]) -> Iterator[str]:
@@ -103,16 +158,21 @@ def _said(messages: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 # --- the log
 
 
-def _logged(run_id: UUID, head: int) -> Iterator[str]:
+def _logged(events: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[str]:
     """The names and beginnings of what happened, then the messages in full."""
     outline, spoken = Outline(), _Spoken()
-    middle = max(MOST_EVENTS, head - MOST_EVENTS)
-    for first, last in ((0, min(head, MOST_EVENTS)), (middle, head)):
-        for seq, event in _events(run_id, first, last):
-            outline.feed(seq, event)
-            spoken.feed(event)
+    for seq, event in events:
+        outline.feed(seq, event)
+        spoken.feed(event)
     yield from (text for row in outline.rows for text in _row(row))
     yield from spoken.texts()
+
+
+def _long(run_id: UUID, head: int) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The events of the log's beginning and of its end."""
+    middle = max(MOST_EVENTS, head - MOST_EVENTS)
+    for first, last in ((0, min(head, MOST_EVENTS)), (middle, head)):
+        yield from _events(run_id, first, last)
 
 
 def _events(run_id: UUID, after: int, last: int) -> Iterator[tuple[int, Mapping[str, Any]]]:

@@ -3,23 +3,22 @@
 A row in ``RunWords`` is all that a run costs before, made here for many runs at once: no start or
 end waits for it. The teams take turns, the newest runs of each come first. A run whose words are
 being stored can be purged at the same time: either side waits for the other, and the purge has the
-last word (``store``).
+last word (``store``). Several workers can store at once: each run is stored by one of them.
 """
 
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from uuid import UUID
 
 import structlog
-from django.contrib.postgres.fields import ArrayField
-from django.db import InterfaceError, OperationalError, connection, transaction
-from django.db.models import F, Func, TextField, Value
+from django.db import connection, transaction
+from django.db.models import F
 
 from agui_host.backends.postgres import clock
 from agui_host.protocol.ids import uuid7_floor, uuid7_seconds
-from events import outlines
 from runs.lifecycle.words import contents, stretches
+from runs.lifecycle.words.contents import Contents
 from runs.lifecycle.words.cut import lexemes, words
 from runs.models import RunWords, Thread
 
@@ -27,11 +26,15 @@ log = structlog.get_logger(__name__)
 
 MARKED = 10_000
 """Runs that are marked at once."""
-PER_TURN = 5
+PER_TURN = 50
 """Runs of a team before the next team's turn."""
+BATCH = 50
+"""Runs, of several teams, whose words are stored in one transaction."""
+MARK_EVERY = 5.0
+"""Seconds until new runs are marked again: it looks at all runs of the ``LATEST`` seconds."""
 RENAMED = 1_000
 """Runs of a thread, the newest ones, that are found by its new title."""
-REST = 3.0
+REST = 1.0
 """Seconds of rest for each second of work."""
 LATEST = 15 * 60
 """Seconds within which a transaction that makes a run, whose id it has from before, commits."""
@@ -69,19 +72,39 @@ select turn.place, turn.run_id, turn.due
            order by w.run_id desc limit %(per_turn)s) newest) turn
 """
 
+STAYING = """
+select id from events_journal
+ where id = any (%s) and closed_at is not null and bytes > 0 order by id for share
+"""
+# A row that is locked is left for the next time: two that store never wait for each other.
+FREE = """
+select run_id from runs_runwords where run_id = any (%s) order by run_id
+   for no key update skip locked
+"""
+STORE = """
+update runs_runwords stored
+   set words = array_to_tsvector(string_to_array(new.words, %s)), due = new.due
+  from unnest(%s::uuid[], %s::int[], %s::text[], %s::int[]) new (run, version, words, due)
+ where stored.run_id = new.run and stored.due = new.version
+"""
+SEPARATOR = "\x1f"
+
 
 def run_once(seconds: float, leaving: Callable[[], bool] = bool) -> int:
     """Store due words, for so many seconds at most; how many runs. Idempotent."""
     until, total = time.monotonic() + seconds, 0
     mark()
+    marked_at = time.monotonic()
     while time.monotonic() < until and (turns := due()):
-        for run_id, version in turns:
+        for first in range(0, len(turns), BATCH):
             if leaving() or time.monotonic() >= until:
                 return total
             began = time.monotonic()
-            total += store_safely(run_id, version)
+            total += store(turns[first : first + BATCH])
             time.sleep(REST * (time.monotonic() - began))
-        mark()
+        if time.monotonic() - marked_at > MARK_EVERY:
+            mark()
+            marked_at = time.monotonic()
     return total
 
 
@@ -117,30 +140,43 @@ def due() -> list[tuple[UUID, int]]:
     return [(run_id, version) for _, run_id, version in rows]
 
 
-def store_safely(run_id: UUID, version: int) -> bool:
-    """``store``; a run that cannot be read is set aside, and neither tried again nor in the way."""
-    try:
-        return store(run_id, version)
-    except (OperationalError, InterfaceError):
-        raise  # That is no fault of this run.
-    except Exception:
-        log.exception("words.not_stored", run=str(run_id))
-        RunWords.objects.of_any_team().filter(run=run_id, due=version).update(due=SET_ASIDE)
-        return False
+def store(turns: Sequence[tuple[UUID, int]]) -> int:
+    """Store the words of these runs; how many. Not of those changed, stored or purged in between.
 
-
-def store(run_id: UUID, version: int) -> bool:
-    """Store a run's words; False if they were changed, stored or purged in between."""
-    run = contents.read(run_id)
-    cut = [] if run is None else lexemes(run.team, [*words(run.texts), *stretches.of(run_id)])
-    with transaction.atomic():
-        # A purge changes the journal first, so that it waits here or is over, and the row of the
-        # words after it. That of a run that was live when we read it has this row before it.
-        if run is None or (run.ended and not _stays(run_id)):
-            forget([run_id])
-            return False
-        row = RunWords.objects.of_any_team().filter(run=run_id, due=version)
-        return bool(row.update(words=_vector(cut), due=DONE if run.ended else OF_LIVE))
+    A run that cannot be read is set aside, and neither tried again nor in the way.
+    """
+    versions = dict(turns)
+    texts: dict[UUID, Contents | None] = {}
+    for run_id, found in contents.read_many(list(versions)).items():
+        if isinstance(found, Exception):
+            log.error("words.not_stored", run=str(run_id), exc_info=found)
+            row = RunWords.objects.of_any_team().filter(run=run_id, due=versions[run_id])
+            row.update(due=SET_ASIDE)
+        else:
+            texts[run_id] = found
+    cut = {
+        run_id: [*lexemes(found.team, [*words(found.texts), *stretches.of(run_id)])]
+        for run_id, found in texts.items()
+        if found is not None
+    }
+    ended = [run_id for run_id, found in texts.items() if found is not None and found.ended]
+    with transaction.atomic(), connection.cursor() as cursor:
+        # A purge changes the journal first, so that this waits here or the purge is over, and the
+        # row of the words after it. That of a run that was live when we read it is locked first.
+        cursor.execute(STAYING, [ended])
+        gone = set(ended) - {run_id for (run_id,) in cursor.fetchall()}
+        gone |= texts.keys() - cut.keys()
+        cursor.execute(FREE, [list(texts)])
+        free = {run_id for (run_id,) in cursor.fetchall()}
+        if gone & free:
+            forget(gone & free)
+        ready = sorted(free - gone)
+        over = set(ended)
+        states = [DONE if run_id in over else OF_LIVE for run_id in ready]
+        joined = [SEPARATOR.join(cut[run_id]) for run_id in ready]
+        of = [versions[run_id] for run_id in ready]
+        cursor.execute(STORE, [SEPARATOR, ready, of, joined, states])
+        return int(cursor.rowcount)
 
 
 def forget(run_ids: Iterable[UUID]) -> None:
@@ -154,13 +190,3 @@ def renamed(thread: Thread) -> None:
     rows = RunWords.objects.for_team(thread.team).filter(run__thread=thread)
     newest = rows.order_by("-pk").values_list("pk", flat=True)[:RENAMED]
     RunWords.objects.for_team(thread.team).filter(pk__in=list(newest)).update(due=F("due") + STALE)
-
-
-def _stays(journal_id: UUID) -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute(outlines.CLOSED_AND_STAYS, [journal_id])
-        return bool(cursor.rowcount)
-
-
-def _vector(cut: list[str]) -> Func:
-    return Func(Value(cut, output_field=ArrayField(TextField())), function="array_to_tsvector")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import OperationalError, connection, transaction
+from django.db import DataError, OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from structlog.testing import capture_logs
 
@@ -127,6 +127,43 @@ class TestWhen:
         assert sum(stored) == 10
         assert runs_with(cast, "refund") == runs
 
+    def test_a_batch_that_fails_leaves_nothing_half_done(
+        self, cast: Cast, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        gone, *runs = [saying(cast.alice, "refund", str(n)) for n in range(4)]
+        storing.mark()
+        turns = storing.due()
+        with transaction.atomic():
+            retention._entomb(gone.team_id, [gone.pk])
+        turns.append((gone.pk, storing.STALE))
+        with monkeypatch.context() as patch:
+            patch.setattr(storing, "STORE", f"{storing.STORE} and 1 / (new.version - 2) > 0")
+            with pytest.raises(DataError):
+                storing.store(turns)
+        assert not RunWords.objects.exclude(words=None).exists()
+        assert storing.store(turns) == 3
+        assert runs_with(cast, "refund") == {run.pk for run in runs}
+
+    def test_a_batch_takes_no_more_queries_than_one_run(self, cast: Cast) -> None:
+        costs = []
+        for number in (1, 20):
+            for each in range(number):
+                saying(cast.alice, "refund", f"{number} {each}")
+            storing.mark()
+            with CaptureQueriesContext(connection) as queries:
+                assert storing.store(storing.due()) == number
+            costs.append(len(queries))
+        assert costs[0] == costs[1]
+
+    def test_long_runs_are_stored_with_short_ones(
+        self, cast: Cast, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(contents, "SHORT_INPUT", 2_000)
+        long = saying(cast.alice, "refund " * 500, "long")
+        short = saying(cast.alice, "refund", "short")
+        assert storing.run_once(10) == 2
+        assert runs_with(cast, "refund") == {long.pk, short.pk}
+
     def test_a_worker_that_is_to_stop_leaves_the_rest(self, cast: Cast) -> None:
         saying(cast.alice, "refund")
         assert storing.run_once(10, lambda: True) == 0
@@ -137,6 +174,7 @@ class TestWhen:
     ) -> None:
         rests: list[float] = []
         monkeypatch.setattr(storing, "REST", 1.0)
+        monkeypatch.setattr(storing, "BATCH", 1)
         monkeypatch.setattr(storing.time, "sleep", rests.append)
         for number in range(3):
             saying(cast.alice, "refund", str(number))
@@ -146,7 +184,10 @@ class TestWhen:
 
 
 class TestTurns:
-    def test_a_hundred_runs_of_one_team_hold_up_no_other(self, cast: Cast) -> None:
+    def test_a_hundred_runs_of_one_team_hold_up_no_other(
+        self, cast: Cast, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(storing, "PER_TURN", 5)
         waiting = [saying(cast.alice, "refund", str(n)) for n in range(20)]
         theirs = saying(cast.charlie, "theirs")
         waiting += [saying(cast.alice, "refund", str(n)) for n in range(20, 40)]
@@ -178,7 +219,7 @@ class TestTurns:
             raise OperationalError("the server closed the connection")
 
         with monkeypatch.context() as patch:
-            patch.setattr(contents, "read", away)
+            patch.setattr(contents, "read_many", away)
             with pytest.raises(OperationalError):
                 storing.run_once(10)
         assert storing.run_once(10) == 1
@@ -208,10 +249,10 @@ class TestWhatGoes:
     ) -> None:
         run = saying(cast.alice, "refund", ends=ended)
         storing.mark()
-        read = contents.read
+        read = contents.read_many
 
-        def purged_meanwhile(run_id: Any) -> Any:
-            texts = read(run_id)
+        def purged_meanwhile(run_ids: Any) -> Any:
+            texts = read(run_ids)
             if not ended:
                 lifecycle.cancel(run)
             if erased:
@@ -221,37 +262,37 @@ class TestWhatGoes:
                     retention._entomb(run.team_id, [run.pk])
             return texts
 
-        monkeypatch.setattr(contents, "read", purged_meanwhile)
-        assert not storing.store(run.pk, storing.STALE)
+        monkeypatch.setattr(contents, "read_many", purged_meanwhile)
+        assert not storing.store([(run.pk, storing.STALE)])
         assert not RunWords.objects.exclude(words=None).exists()
 
     def test_a_purge_that_is_not_over_is_waited_for(self, cast: Cast) -> None:
         run = saying(cast.alice, "refund")
         storing.mark()
-        stored: list[bool] = []
+        stored: list[int] = []
         with elsewhere(lambda: retention._entomb(run.team_id, [run.pk])):
-            worker = in_thread(lambda: stored.append(storing.store(run.pk, storing.STALE)))
+            worker = in_thread(lambda: stored.append(storing.store([(run.pk, storing.STALE)])))
             worker.join(0.5)
             assert worker.is_alive(), "the run could still be read"
         worker.join(20)
-        assert stored == [False]
+        assert stored == [0]
         assert RunWords.objects.get(run=run).words is None
 
     def test_a_purge_that_knew_no_mark_is_waited_for_as_well(self, cast: Cast) -> None:
         run = saying(cast.alice, "refund")
-        stored: list[bool] = []
+        stored: list[int] = []
         with elsewhere(lambda: retention._entomb(run.team_id, [run.pk])):
             storing.mark()
-            worker = in_thread(lambda: stored.append(storing.store(run.pk, storing.STALE)))
+            worker = in_thread(lambda: stored.append(storing.store([(run.pk, storing.STALE)])))
             worker.join(0.5)
         worker.join(20)
-        assert stored == [False]
+        assert stored == [0]
         assert RunWords.objects.get(run=run).words is None
 
     def test_a_purge_waits_for_what_is_being_stored(self, cast: Cast) -> None:
         run = saying(cast.alice, "refund")
         storing.mark()
-        with elsewhere(lambda: storing.store(run.pk, storing.STALE)):
+        with elsewhere(lambda: storing.store([(run.pk, storing.STALE)])):
             worker = in_thread(lambda: retention._entomb(run.team_id, [run.pk]))
             worker.join(0.5)
             assert worker.is_alive()
@@ -275,15 +316,15 @@ class TestRenamed:
     ) -> None:
         run = saying(cast.alice, "refund")
         storing.mark()
-        read = contents.read
+        read = contents.read_many
 
-        def renamed_meanwhile(run_id: Any) -> Any:
-            texts = read(run_id)
+        def renamed_meanwhile(run_ids: Any) -> Any:
+            texts = read(run_ids)
             threads.change(cast.alice.principal, run.thread_id, {"title": "Fragile"})
             return texts
 
         with monkeypatch.context() as patch:
-            patch.setattr(contents, "read", renamed_meanwhile)
-            assert not storing.store(run.pk, storing.STALE)
+            patch.setattr(contents, "read_many", renamed_meanwhile)
+            assert not storing.store([(run.pk, storing.STALE)])
         assert storing.run_once(10) == 1
         assert runs_with(cast, "fragile") == {run.pk}

@@ -5,9 +5,11 @@ import time
 from uuid import UUID
 
 import pytest
+from django.contrib.postgres.fields import ArrayField
+from django.db.models import Func, TextField, Value
 
 from agui_host.protocol.ids import uuid7_floor
-from runs.lifecycle.words import search, storing, stretches
+from runs.lifecycle.words import search, stretches
 from runs.lifecycle.words.cut import lexemes
 from runs.models import RunWords
 from tests.cast import Cast
@@ -27,6 +29,10 @@ SPREADS = {
 }
 
 
+def _vector(cut: list[str]) -> Func:
+    return Func(Value(cut, output_field=ArrayField(TextField())), function="array_to_tsvector")
+
+
 def store(cast: Cast, ages: list[float]) -> list[UUID]:
     """Words of runs of these ages in seconds; the newest first."""
     dice = random.Random(7)
@@ -34,7 +40,7 @@ def store(cast: Cast, ages: list[float]) -> list[UUID]:
     ids = sorted(UUID(int=uuid7_floor(now - age).int + dice.getrandbits(60)) for age in ages)
     for run_id in ids:
         cut = lexemes(cast.team.pk, ["refund", *stretches.of(run_id)])
-        RunWords.objects.create(run_id=run_id, team=cast.team, due=0, words=storing._vector(cut))
+        RunWords.objects.create(run_id=run_id, team=cast.team, due=0, words=_vector(cut))
     return ids[::-1]
 
 

@@ -232,7 +232,7 @@ async def test_a_lost_periodic_job_does_not_stop_the_others(
     monkeypatch.setattr(resilience, "LOOK", 0.2)
 
     def lost_and_queued_again(worker_id: int | None) -> Run:
-        chore = ["runs.tasks.sweep_erased", jobs.QUEUE, "sweep", "retention"]
+        chore = ["runs.tasks.sweep_erased", jobs.QUEUE, "sweep", "sweep"]
         with transaction.atomic(), connection.cursor() as cursor:
             for status, owner in (("doing", worker_id), ("todo", None)):
                 cursor.execute(

@@ -1,0 +1,1 @@
+"""The work that follows runs, in the background: whether it keeps pace."""
