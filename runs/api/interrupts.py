@@ -75,7 +75,7 @@ class InterruptSerializer(serializers.ModelSerializer[Interrupt]):
 
     @extend_schema_field({"type": "string"})
     def get_claimed_by(self, row: Interrupt) -> str:
-        """Who is answering the question now; empty for none. A claim lapses after 15 minutes."""
+        """The label of the person who is answering now; empty for none, or after 15 minutes."""
         return row.claimed_by if turns.is_claimed(row) else ""
 
     @extend_schema_field({"type": "string", "format": "date-time", "nullable": True})
@@ -276,7 +276,7 @@ class InterruptAnswer(APIView):
 
 
 class InterruptClaim(APIView):
-    """Who answers a question."""
+    """The claim of a question."""
 
     @extend_schema(request=ClaimSerializer, responses={200: InterruptSerializer})
     def post(self, request: Request, interrupt_id: UUID) -> Response:

@@ -1,4 +1,4 @@
-"""Who answers a question, and when: claims that colleagues see, and snoozes of one person."""
+"""Claims of questions, which colleagues see, and snoozes, which are for one person."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
