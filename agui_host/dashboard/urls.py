@@ -56,6 +56,7 @@ urlpatterns: list[URLPattern] = [
     path("inbox/mail", mailed.choose, name="mail-choice"),
     path("inbox/mail/<str:token>/", mailed.question, name="mailed"),
     path("inbox/pulse", questions.pulse, name="inbox-pulse"),
+    path("inbox/mentions/", questions.mentions_of_me, name="mentions"),
     path("inbox/count", questions.count, name="inbox-count"),
     path("inbox/<uuid:interrupt_id>/claim", turns.claim, name="inbox-claim"),
     path("inbox/<uuid:interrupt_id>/snooze", turns.snooze, name="inbox-snooze"),

@@ -14,8 +14,8 @@ from agui_host.teams import audit
 from agui_host.teams.actors import Actor, actor
 from agui_host.teams.authentication import Principal
 from agui_host.teams.limits import refuse_work
-from agui_host.teams.models import Membership
 from runs.access import access
+from runs.access.notices import mentions
 from runs.lifecycle.steering import messages
 from runs.models import ENDED, Comment, Feedback, Mention, Run, RunMessage, Thumb
 
@@ -34,6 +34,7 @@ def listed(principal: Principal, run_id: UUID) -> QuerySet[Comment]:
 def write(principal: Principal, run_id: UUID, text: str, seq: int | None) -> Comment:
     """Comment on a run, or on its event ``seq``; ``@login`` mentions a member of the team.
 
+    ``not_reached`` of the result are the members it names who may not see the run.
     Raises NotFound, Forbidden, Invalid.
     """
     run = access.find(principal, run_id, "comment")
@@ -48,12 +49,11 @@ def write(principal: Principal, run_id: UUID, text: str, seq: int | None) -> Com
             author=author(principal).label,
             writer=principal.actor_id,
         )
+        people, comment.not_reached = _named(principal, run, comment)
         Mention.objects.bulk_create(
-            [
-                Mention(team=run.team, comment=comment, user=user)
-                for user in _named(principal, comment)
-            ]
+            Mention(team=run.team, comment=comment, user=user) for user in people
         )
+        mentions.tell(comment, people)
         audit.record(author(principal), run.team, "comment.written", str(run.pk))
     return comment
 
@@ -123,10 +123,12 @@ def author(principal: Principal) -> Actor:
     return actor(principal)
 
 
-def _named(principal: Principal, comment: Comment) -> list[User]:
-    """The members that a comment mentions. Other teams' people do not learn its members."""
+def _named(principal: Principal, run: Run, comment: Comment) -> tuple[list[User], list[str]]:
+    """The members that a comment reaches, and the names of those who may not see the run.
+
+    Other teams' people do not learn its members.
+    """
     names = {name.rstrip(".-") for name in NAMED.findall(comment.text)[:MOST_MENTIONS]}
     if not names or principal.kind == "link" or principal.team.pk != comment.team_id:
-        return []
-    members = Membership.objects.for_team(comment.team).select_related("user")
-    return [row.user for row in members.filter(user__username__in=names, user__is_active=True)]
+        return [], []
+    return mentions.members(comment.team, run, names)

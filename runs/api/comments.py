@@ -44,6 +44,16 @@ class CommentSerializer(serializers.ModelSerializer[Comment]):
         return sorted(mention.user.get_username() for mention in comment.mentions.all())
 
 
+class WrittenSerializer(CommentSerializer):
+    """A new comment; ``not_reached`` are members it names who may not see the run."""
+
+    not_reached = serializers.ListField(child=serializers.CharField(), read_only=True)
+
+    class Meta(CommentSerializer.Meta):
+        fields = [*CommentSerializer.Meta.fields, "not_reached"]
+        read_only_fields = fields
+
+
 class WriteSerializer(Body):
     """A comment to write; ``seq`` is the event that it is about."""
 
@@ -89,13 +99,13 @@ class Comments(APIView):
         rows = pages.read(request, self, comments.listed(principal_of(request), run_id))
         return pages.answer("comments", CommentSerializer(rows, many=True).data)
 
-    @extend_schema(request=WriteSerializer, responses={201: CommentSerializer})
+    @extend_schema(request=WriteSerializer, responses={201: WrittenSerializer})
     def post(self, request: Request, run_id: UUID) -> Response:
         """Comment on a run, or on one of its events; ``@login`` mentions a member."""
         data = WriteSerializer.read(request)
         comment = comments.write(principal_of(request), run_id, data["text"], data.get("seq"))
         comment.refresh_from_db()
-        return Response(CommentSerializer(comment).data, status=201)
+        return Response(WrittenSerializer(comment).data, status=201)
 
 
 class LinkAuthentication(BaseAuthentication):

@@ -75,7 +75,7 @@ class InterruptSerializer(serializers.ModelSerializer[Interrupt]):
 
     @extend_schema_field({"type": "string"})
     def get_claimed_by(self, row: Interrupt) -> str:
-        """The person who answers it now; empty for none. A claim lapses after 15 minutes."""
+        """The label of the person who is answering now; empty for none, or after 15 minutes."""
         return row.claimed_by if turns.is_claimed(row) else ""
 
     @extend_schema_field({"type": "string", "format": "date-time", "nullable": True})

@@ -25,6 +25,8 @@ class Comment(TeamOwned):
     )
     writer = models.CharField(max_length=LONGEST, blank=True, default="", db_default="")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+    not_reached: tuple[str, ...] | list[str] = ()
+    """Of a comment that was just written: members it names who may not see the run."""
 
     class Meta:
         ordering = ["id"]

@@ -25,7 +25,7 @@ from agui_host.protocol.errors import HostError
 from agui_host.protocol.questions import table
 from agui_host.teams.authentication import Principal
 from runs.access import access, inbox, start
-from runs.access.notices import mail, push
+from runs.access.notices import mail, mentions, push
 from runs.lifecycle.resume import AnswerInvalid, InterruptAnswered, InterruptExpired
 from runs.models import Interrupt, Run
 
@@ -53,6 +53,13 @@ def pulse(request: HttpRequest, principal: Principal) -> HttpResponse:
     if request.GET.get("shows", "") == _stamp(keys):
         return HttpResponse(status=204)
     return render(request, "inbox/pulse.html", {"choice": Choice.of(request.GET)})
+
+
+@page
+def mentions_of_me(request: HttpRequest, principal: Principal) -> HttpResponse:
+    """The newest comments that mention the visitor."""
+    rows = mentions.of(principal)[: cards.MOST]
+    return render(request, "inbox/mentions.html", {"comments": rows})
 
 
 @page

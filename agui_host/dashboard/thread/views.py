@@ -113,7 +113,12 @@ def comment(request: HttpRequest, principal: Principal, key: UUID) -> HttpRespon
     seq = whole(request.POST.get("seq") or "0", 0, 2**31 - 1)
     if not text or len(text) > LONGEST or seq is None:
         raise Invalid(f"Write a comment of at most {LONGEST:,} characters.")
-    comments.write(principal, runs[0].pk, text, seq or None)
+    comment = comments.write(principal, runs[0].pk, text, seq or None)
+    if comment.not_reached:
+        names = ", ".join(comment.not_reached)
+        messages.warning(
+            request, f"{names} may not see this thread, so the mention reaches no one."
+        )
     return redirect(f"{request.path.removesuffix('comment')}#foot-{runs[0].pk}")
 
 

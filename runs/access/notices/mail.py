@@ -75,7 +75,7 @@ def choose(principal: Principal, on: bool) -> None:
             rows.delete()
         else:
             current.require("answer")
-            if not _address(principal.user_id):
+            if not address_of(principal.user_id):
                 raise NoAddress
             MailChoice.objects.create(team=principal.team, user_id=principal.user_id)
         action = "question_mail.turned_on" if on else "question_mail.turned_off"
@@ -92,7 +92,7 @@ def written(team: Team, questions: Sequence[Interrupt]) -> list[EmailMessage]:
     mails = []
     for row in rows.select_related("user").order_by("pk"):
         principal = of_actor(team, user_id(row.user_id))
-        address = _address(row.user_id)
+        address = address_of(row.user_id)
         if principal is None or not address:
             continue
         keys = inbox.answerable(principal).filter(pk__in=[question.pk for question in questions])
@@ -138,6 +138,12 @@ def give_back(opened: Opened) -> None:
     rows.update(used_at=None)
 
 
+def address_of(user: int) -> str:
+    """A person's confirmed address, since mails contain what the team sees; empty for none."""
+    rows = EmailAddress.objects.filter(user=user, verified=True).order_by("-primary", "pk")
+    return str(rows.values_list("email", flat=True).first() or "")
+
+
 def _mail(
     team: Team, principal: Principal, address: str, asked: Sequence[Interrupt]
 ) -> EmailMessage:
@@ -173,12 +179,6 @@ def _entry(principal: Principal, question: Interrupt) -> Entry:
 def _person(principal: Principal) -> int:
     assert principal.user_id is not None  # noqa: S101  a person's
     return principal.user_id
-
-
-def _address(user: int) -> str:
-    """Only a confirmed address: the link in the mail lets its reader answer."""
-    rows = EmailAddress.objects.filter(user=user, verified=True).order_by("-primary", "pk")
-    return str(rows.values_list("email", flat=True).first() or "")
 
 
 def _has_factor(user: int | None) -> bool:

@@ -1,4 +1,4 @@
-"""The person who answers a question, and until when: claims, and snoozes of one person."""
+"""Claims of questions, which colleagues see, and snoozes, which are for one person."""
 
 from datetime import datetime, timedelta
 from uuid import UUID

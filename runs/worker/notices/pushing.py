@@ -28,7 +28,10 @@ from runs.models import Interrupt, PushSubscription
 
 log = structlog.get_logger(__name__)
 POLL = 2.0
-AT_ONCE = 8
+TEAMS = 20
+PER_TEAM = 4
+AT_ONCE = TEAMS * PER_TEAM
+"""Calls of all teams; a team whose push service is silent holds up no other."""
 TIMEOUT = 10.0
 GONE = (404, 410)
 """A push service answers so for a subscription that has ended."""
@@ -43,7 +46,7 @@ class Pusher:
 
     def __init__(self) -> None:
         self._client = outbound.client(timeout=TIMEOUT, max_connections=AT_ONCE)
-        self._room = asyncio.Semaphore(AT_ONCE)
+        self._busy: dict[asyncio.Task[None], UUID] = {}
 
     async def run(self) -> None:
         """Send until cancelled."""
@@ -57,22 +60,41 @@ class Pusher:
                     log.exception("push.failed")
                 await asyncio.sleep(POLL)
         finally:
-            await self._client.aclose()
+            await self.close()
 
-    async def tell(self) -> int:
-        """Send what is new; returns how many messages push services have taken."""
-        taken = await db(questions.take)
+    async def close(self) -> None:
+        """Stop sending."""
+        for task in self._busy:
+            task.cancel()
+        await asyncio.gather(*self._busy, return_exceptions=True)
+        await self._client.aclose()
+
+    async def tell(self) -> list[asyncio.Task[None]]:
+        """Begin to send what is new; each team's messages are a task, which holds up no other."""
+        if len(self._busy) >= TEAMS:
+            return []
         by_team: dict[UUID, list[Interrupt]] = defaultdict(list)
-        for question in taken:
+        for question in await db(questions.take, list(self._busy.values())):
             by_team[question.team_id].append(question)
-        number = 0
-        for rows in by_team.values():
-            scope.take_turns_as(f"team:{rows[0].team_id}")
-            messages = await db(_messages, rows)
-            await self._mail(rows)
-            results = await asyncio.gather(*(self._send(row, text) for row, text in messages))
-            number += sum(results)
-        return number
+        tasks = []
+        for team, rows in by_team.items():
+            task = asyncio.create_task(self._tell_team(rows), name="push")
+            self._busy[task] = team
+            task.add_done_callback(self._done)
+            tasks.append(task)
+        return tasks
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._busy.pop(task, None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.warning("push.failed", error=repr(error))
+
+    async def _tell_team(self, rows: Sequence[Interrupt]) -> None:
+        scope.take_turns_as(f"team:{rows[0].team_id}")
+        await self._mail(rows)
+        room = asyncio.Semaphore(PER_TEAM)
+        messages = await db(_messages, rows)
+        await asyncio.gather(*(self._send(row, text, room) for row, text in messages))
 
     async def _mail(self, rows: Sequence[Interrupt]) -> None:
         mails = await db(mail.written, rows[0].team, rows)
@@ -83,8 +105,8 @@ class Pusher:
         except OSError as error:  # SMTPException is one.
             log.warning("mail.lost", error=repr(error), subject=mails[0].subject)
 
-    async def _send(self, row: PushSubscription, text: bytes) -> bool:
-        async with self._room:
+    async def _send(self, row: PushSubscription, text: bytes, room: asyncio.Semaphore) -> None:
+        async with room:
             try:
                 private = unseal((await db(push.sender_key)).private)
                 address = push.address_of(row)
@@ -92,12 +114,11 @@ class Pusher:
             except (SecretUnreadable, AddressRefused, httpx.HTTPError, httpx.InvalidURL,
                     TimeoutError, ValueError) as error:  # fmt: skip
                 log.warning("push.not_sent", browser=str(row.pk), error=type(error).__name__)
-                return False
+                return
         if status in GONE:
             await db(push.forget, row)
         elif status >= 300:
             log.warning("push.not_sent", browser=str(row.pk), error=f"status {status}")
-        return status < 300
 
     async def _post(self, private: str, address: Address, text: bytes) -> int:
         contact = f"mailto:{parseaddr(settings.DEFAULT_FROM_EMAIL)[1]}"

@@ -1,5 +1,6 @@
 """Notifications in browsers: who turns them on, and which questions a push service gets."""
 
+import asyncio
 import json
 from base64 import urlsafe_b64encode
 from typing import Any
@@ -21,7 +22,7 @@ from runs.models import Interrupt, PushKey, PushSubscription, Thread
 from runs.worker.notices.pushing import Pusher
 from tests.cast import Actor, Cast, bell, cast
 from tests.runs.asking import asking, interrupted, question
-from tests.runs.webhooks.receiver import Receiver, receiving
+from tests.runs.webhooks.receiver import Receiver, receiving, until
 
 __all__ = ["bell", "cast"]
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -96,8 +97,8 @@ async def requests_of(receiver: Receiver) -> int:
     """What one look of a worker sends, by the number of requests that arrive."""
     before = len(receiver.messages)
     pusher = Pusher()
-    await pusher.tell()
-    await pusher._client.aclose()
+    await asyncio.gather(*await pusher.tell())
+    await pusher.close()
     return len(receiver.messages) - before
 
 
@@ -181,6 +182,29 @@ async def test_an_address_that_is_no_longer_allowed(cast: Cast, settings: Settin
         settings.AGUI_OUTBOUND_ALLOW = []
         await db(asking, cast.alice, "a")
         assert await requests_of(receiver) == 0
+
+
+async def test_a_silent_push_service_holds_up_no_other_team(cast: Cast) -> None:
+    silence = asyncio.Event()
+    async with receiving(silence) as silent, receiving() as receiver:
+        charlie = await db(Browser, cast.charlie, silent.url)
+        alice = await db(Browser, cast.alice, receiver.url)
+        for browser in (charlie, alice):
+            assert (await db(browser.turn)).status_code == 204
+        pusher = Pusher()
+        await db(asking, cast.charlie, "a")
+        waiting = await pusher.tell()
+        await until(lambda: silent.messages)
+        await db(asking, cast.charlie, "b", thread="2")
+        await db(asking, cast.alice, "c")
+        await asyncio.gather(*await pusher.tell())
+        assert len(receiver.messages) == 1
+        assert len(silent.messages) == 1
+        silence.set()
+        await asyncio.gather(*waiting)
+        await asyncio.gather(*await pusher.tell())
+        assert len(silent.messages) == 2
+        await pusher.close()
 
 
 def test_the_rights_and_the_number_of_browsers(cast: Cast) -> None:
