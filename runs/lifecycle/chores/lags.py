@@ -97,7 +97,7 @@ _lags: dict[str, float] = {}
 
 def read() -> dict[str, float]:
     """The lag of every chore in seconds, 0 if nothing waits; from the database."""
-    values = {
+    values: dict[str, UUID | int] = {
         "nil": UUID(int=0),
         "of_live": OF_LIVE,
         "outlines": jobs.LAST + jobs.LEVELS,
