@@ -34,6 +34,8 @@ from runs.models.run import (
 )
 from runs.models.saved_view import SavedView
 from runs.models.schedule import Missed, Schedule, StopReason, ThreadPolicy
+from runs.models.texts import PiecedText, whole_size
+from runs.models.texts.piece import Piece
 from runs.models.thread import Thread, ThreadHistory, Visibility
 from runs.models.usage import EndedRun, Grain, ModelPrice, TeamUsage, Usage, UsageChange, UsageTook
 from runs.models.webhook import DeliveryStatus, Webhook, WebhookDelivery
@@ -75,6 +77,8 @@ __all__ = [
     "Missed",
     "ModelPrice",
     "Period",
+    "Piece",
+    "PiecedText",
     "Reason",
     "Recovery",
     "Run",
@@ -97,5 +101,6 @@ __all__ = [
     "Visibility",
     "Webhook",
     "WebhookDelivery",
+    "whole_size",
     "without_bodies",
 ]
