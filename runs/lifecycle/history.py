@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from django.db import transaction
 from django.db.models.functions import Now
 
 from agui_host.protocol.fold.fold import Fold
@@ -17,6 +18,7 @@ from agui_host.protocol.input import healing, legacy_answer
 from agui_host.protocol.questions import delivery
 from events import checkpoints, journal
 from events.models import Checkpoint
+from runs.lifecycle.pieces import storing
 from runs.models import ENDED, Run, Thread, ThreadHistory
 
 NOT_SENT = frozenset({"activity", "reasoning"})
@@ -151,10 +153,12 @@ def rewrite(thread_id: UUID, fold: Fold, messages: list[Wire]) -> None:
     """
     base = Fold(messages, fold.state)
     base.raised, base.questions = fold.raised, fold.questions
-    values = {"fold": base.dump(), "rewritten_at": Now()}
-    if not ThreadHistory.objects.filter(thread_id=thread_id).update(**values):
-        # Through no run: all are newer.
-        ThreadHistory.objects.create(thread_id=thread_id, through=UUID(int=0), **values)
+    with transaction.atomic():
+        values = {"fold": storing.fold_of(thread_id, base.dump()), "rewritten_at": Now()}
+        if not ThreadHistory.objects.filter(thread_id=thread_id).update(**values):
+            # Through no run: all are newer.
+            ThreadHistory.objects.create(thread_id=thread_id, through=UUID(int=0), **values)
+        storing.drop_unused([thread_id])
 
 
 def _waiting(messages: list[Wire], fold: Fold, body: Wire) -> set[str]:
@@ -265,11 +269,12 @@ def _by_others(run: Run, message_ids: set[str]) -> bool:
 
 def _store(thread_id: UUID, fold: Fold, *, before: UUID | None, through: UUID) -> None:
     """Store the fold, unless another process has stored one at least as new."""
-    values = {"fold": fold.dump(), "through": through}
-    if before is None:
-        ThreadHistory.objects.get_or_create(thread_id=thread_id, defaults=values)
-    else:
-        ThreadHistory.objects.filter(thread_id=thread_id, through=before).update(**values)
+    with transaction.atomic():
+        values = {"fold": storing.fold_of(thread_id, fold.dump()), "through": through}
+        if before is None:
+            ThreadHistory.objects.get_or_create(thread_id=thread_id, defaults=values)
+        else:
+            ThreadHistory.objects.filter(thread_id=thread_id, through=before).update(**values)
 
 
 def first_and_last(run_id: UUID, head: int) -> tuple[Wire, Wire]:

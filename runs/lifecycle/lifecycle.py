@@ -217,6 +217,7 @@ def insert(
 
     Call it in a transaction that has the thread's lock, after all that could refuse the run.
     """
+    body = answers.applied(request.body)
     run = new_run.of_request(
         Journal(id=new_id or clock.new_id()),
         thread,
@@ -228,14 +229,14 @@ def insert(
         parent=parent,
         repeats=repeats,
         tries=repeats.tries + 1 if repeats else 1,
-        input=dumps(answers.applied(request.body)),
+        input=dumps(body),
         idempotency_key=key,
         job_id=parent.job_id if parent else None,
     )
     again = {"repeats": str(repeats.pk)} if repeats else {}
     line = audit.line(starter, team, "run.started", str(run.pk), agent=agent.slug, **again)
     # Questions are locked before the team's usage.
-    new_run.insert(run, line, None if parent or answers.covered else limits)
+    new_run.insert(run, body, line, None if parent or answers.covered else limits)
     if answers.covered:
         answers.record(run)
         admission.place(run, limits)

@@ -7,11 +7,9 @@ that of the turn's first run.
 import json
 from uuid import UUID
 
-from django.db.models.functions import Length
-
 from agui_host.protocol.input import legacy_answer
 from runs.lifecycle import interrupts
-from runs.models import Run
+from runs.models import Run, whole_size
 
 MOST_RUNS = 100
 MAX_BYTES = 8 * 1024 * 1024
@@ -61,7 +59,7 @@ def newest(thread_id: UUID, *, until: UUID | None = None) -> list[list[Run]]:
     runs = Run.objects.of_one_thread().filter(thread_id=thread_id, purged_at=None)
     if until is not None:
         runs = runs.filter(journal_id__lte=until)
-    sizes = runs.order_by("-journal_id").values_list("pk", "journal__bytes", Length("input"))
+    sizes = runs.order_by("-journal_id").values_list("pk", "journal__bytes", whole_size("input"))
     keys: list[UUID] = []
     size = 0
     for key, log, text in sizes[:MOST_RUNS]:

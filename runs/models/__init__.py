@@ -35,6 +35,8 @@ from runs.models.run import (
 )
 from runs.models.saved_view import SavedView
 from runs.models.schedule import Missed, Schedule, StopReason, ThreadPolicy
+from runs.models.texts import PiecedText, whole_size
+from runs.models.texts.piece import Piece
 from runs.models.thread import Thread, ThreadHistory, Visibility
 from runs.models.usage import EndedRun, Grain, ModelPrice, TeamUsage, Usage, UsageChange, UsageTook
 from runs.models.webhook import DeliveryStatus, Webhook, WebhookDelivery
@@ -78,6 +80,8 @@ __all__ = [
     "Missed",
     "ModelPrice",
     "Period",
+    "Piece",
+    "PiecedText",
     "PushKey",
     "PushSubscription",
     "Reason",
@@ -103,5 +107,6 @@ __all__ = [
     "Visibility",
     "Webhook",
     "WebhookDelivery",
+    "whole_size",
     "without_bodies",
 ]

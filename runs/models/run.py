@@ -12,6 +12,7 @@ from agui_host.runtimes.models import Agent
 from agui_host.teams.actors import LONGEST
 from agui_host.teams.tenancy import TeamOwned
 from events.models import Journal
+from runs.models.texts import PiecedText
 from runs.models.thread import Thread
 
 Rows = TypeVar("Rows", bound=models.QuerySet[Any])
@@ -95,7 +96,7 @@ class Run(TeamOwned):
     parent_run_id = models.CharField(max_length=255, null=True)  # noqa: DJ001  absent is not ""
     protocol_version = models.CharField(max_length=20, null=True)  # noqa: DJ001
     status = models.CharField(max_length=12, choices=Status.choices, default=Status.QUEUED)
-    input = models.TextField()
+    input = PiecedText()
     context = models.TextField(null=True)  # noqa: DJ001
     result = models.TextField(null=True)  # noqa: DJ001
     usage = models.TextField(null=True)  # noqa: DJ001

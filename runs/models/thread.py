@@ -9,6 +9,7 @@ from django.db.models.functions import Now
 from agui_host.backends.postgres import clock
 from agui_host.teams.actors import LONGEST
 from agui_host.teams.tenancy import TeamOwned
+from runs.models.texts import PiecedText
 
 
 class Visibility(models.TextChoices):
@@ -89,7 +90,7 @@ class ThreadHistory(models.Model):
     thread = models.OneToOneField(
         Thread, primary_key=True, on_delete=models.CASCADE, related_name="history"
     )
-    fold = models.TextField()
+    fold = PiecedText()
     through = models.UUIDField()
     rewritten_at = models.DateTimeField(null=True)
 

@@ -69,7 +69,7 @@ begin
             -- did not hear of it.
             select log.writer + 1, r.journal_id, r.team_id, r.thread_id, r.agent_id, r.run_id,
                    r.parent_run_id, r.protocol_version, r.attempt, r.tries, r.repeats_id,
-                   r.input, r.context, r.started_by, r.starter, r.created_at,
+                   agui_whole(r.input), r.context, r.started_by, r.starter, r.created_at,
                    t.thread_id, t.created_by, t.creator, t.visibility,
                    a.xmin, owner.xmin || '.' || coalesce(limits.xmin::text, '') || '.'
                         || exists (select from runs_budget b where b.team_id = r.team_id)

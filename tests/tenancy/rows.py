@@ -37,6 +37,7 @@ from runs.models import (
     MailedLink,
     Mention,
     ModelPrice,
+    Piece,
     PushSubscription,
     Recovery,
     Run,
@@ -73,6 +74,7 @@ def fill(team: Team, user: User) -> Run:
         journal_id=run.pk, first=1, last=1, object=target, place=team.pk, offset=0, length=1
     )
     ThreadHistory.objects.create(thread=run.thread, fold="{}", through=run.pk)
+    Piece.objects.create(team=team, thread=run.thread, digest=bytes(32), body="x")
     TeamUsage.objects.get_or_create(team=team)
     ModelPrice.objects.create(team=team, model="m", input=1, output=1)
     Failure.objects.create(team=team, run=run, details="{}")

@@ -29,6 +29,7 @@ from events import partitions, purge
 from events.models import SealedPart
 from runs.lifecycle import admission, feed, history
 from runs.lifecycle.files import references
+from runs.lifecycle.pieces.storing import drop_unused
 from runs.lifecycle.words import storing
 from runs.models import (
     Comment,
@@ -190,6 +191,7 @@ def _expire_items(team: Team, before: datetime, until: float) -> None:
             emptied = {"fold": Fold().dump(), "rewritten_at": None}
             if not over.filter(thread__in=ids).update(**emptied):
                 return
+            drop_unused(ids)
         log.info("retention.items_removed", team=team.slug, threads=len(ids))
 
 
@@ -254,7 +256,8 @@ def _entomb(team_id: UUID, run_ids: list[UUID]) -> None:
     )  # fmt: skip
     for model in contents:
         model.objects.already_found().filter(run__in=run_ids).delete()
-    Run.objects.already_found().filter(pk__in=run_ids).update(
+    rows = Run.objects.already_found().filter(pk__in=run_ids)
+    rows.update(
         purged_at=clock.now(),
         input="{}",
         context=None,
@@ -265,5 +268,6 @@ def _entomb(team_id: UUID, run_ids: list[UUID]) -> None:
         answered="",
         idempotency_key=None,
     )
+    drop_unused(set(rows.values_list("thread_id", flat=True)))
     references.release(run_ids)
     admission.freed(team_id, size)

@@ -7,6 +7,7 @@ stored only with an id above those of all earlier ones, whatever clock has made 
 compares runs of one thread compares their ids.
 """
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 from uuid import UUID
@@ -23,6 +24,7 @@ from agui_host.teams.limits import Limits
 from agui_host.teams.models import AuditEntry
 from events.models import Journal
 from runs.lifecycle import admission
+from runs.lifecycle.pieces import storing
 from runs.models import Run, Thread
 
 # No row, and then nothing by the following statements, if the thread has a run with a higher id.
@@ -79,17 +81,18 @@ def knows_thread(team_id: UUID, thread_id: str) -> bool:
         return bool(cursor.fetchone()[0])
 
 
-def insert(run: Run, line: AuditEntry, limits: Limits | None) -> None:
-    """Insert ``run`` and its new journal; under its thread's lock.
+def insert(run: Run, body: Mapping[str, Any], line: AuditEntry, limits: Limits | None) -> None:
+    """Insert ``run``, whose input is the text of ``body``, and its new journal.
 
-    ``limits``: those by which it is admitted; None for a run that takes no place in the queue now.
-    A newer run of the thread raises the id, in ``line`` too. Raises LimitReached if too many runs
-    wait.
+    Under its thread's lock. ``limits``: those by which it is admitted; None for a run that takes no
+    place in the queue now. A newer run of the thread raises the id, in ``line`` too. Raises
+    LimitReached if too many runs wait.
     """
-    if not _insert(run, line, limits):
+    stored = storing.input_of(run.thread_id, run.input, body)
+    if not _insert(run, line, limits, stored):
         run.journal = Journal(id=next_id(run.thread_id))
         line.target = str(run.pk)
-        _insert(run, line, limits)
+        _insert(run, line, limits, stored)
     run.journal.epoch = epochs.latest
     for instance in (run, run.journal):
         instance._state.adding, instance._state.db = False, connection.alias
@@ -102,10 +105,11 @@ def next_id(thread_id: UUID) -> UUID:
         return max(clock.new_id(), above(cursor.fetchone()[0]))
 
 
-def _insert(run: Run, line: AuditEntry, limits: Limits | None) -> bool:
+def _insert(run: Run, line: AuditEntry, limits: Limits | None, stored: str) -> bool:
     statements = [_run(), _line()]
     values = _values("run", run) | _values("journal", run.journal) | _values("line", line)
     values["run"] = run.pk
+    values["run__input"] = stored
     if limits is not None:
         statements.append(PLACE)
         values |= admission.place_of(run, limits)

@@ -30,9 +30,9 @@ REST = 1.0
 """Seconds of rest for each second of reading: live runs share the interpreter."""
 # A purged run has none. An input of many bytes holds files, and is not read.
 NAMES = """
-select run.journal_id, octet_length(run.input), journal.bytes, run.team_id,
+select run.journal_id, agui_whole_size(run.input), journal.bytes, run.team_id,
        run.run_id, thread.thread_id, thread.title, run.error_message,
-       case when octet_length(run.input) <= %s then run.input else '{}' end,
+       case when agui_whole_size(run.input) <= %s then agui_whole(run.input) else '{}' end,
        journal.head, journal.closed_at is not null
   from runs_run run
   join runs_thread thread on thread.id = run.thread_id

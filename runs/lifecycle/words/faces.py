@@ -30,7 +30,7 @@ REST = 3.0
 _READ = (TEXT.start, TEXT.content, "MESSAGES_SNAPSHOT")
 # An input of many bytes holds files, and is not read.
 INPUT = """
-select case when octet_length(input) <= %s then input else '{}' end, status, head
+select case when agui_whole_size(input) <= %s then agui_whole(input) else '{}' end, status, head
   from runs_run join events_journal journal on journal.id = journal_id
  where journal_id = %s and purged_at is null
 """
