@@ -102,7 +102,10 @@ def _rows(run_ids: Sequence[UUID], most_bytes: int) -> dict[UUID, _Row]:
     with connection.cursor() as cursor:
         cursor.execute(NAMES, [most_bytes, list(run_ids)])
         rows = cursor.fetchall()
-    return {row[0]: _Row._make([*row[:4], tuple(row[4:8]), *row[8:]]) for row in rows}
+    found: dict[UUID, _Row] = {}
+    for key, input_bytes, log_bytes, team, *names, request, head, ended in rows:
+        found[key] = _Row(key, input_bytes, log_bytes, team, tuple(names), request, head, ended)
+    return found
 
 
 def _contents(row: _Row, events: list[reading.Row] | None = None) -> Contents:
