@@ -52,7 +52,6 @@ PEOPLE: dict[str, Door] = {
     "threads/<uuid:key>/change": Door(FORM, "threads/{thread}/change"),
     "inbox/count": Door({"GET": PAGE}),
     "inbox/mail": Door(FORM),
-    "inbox/mentions": Door({"GET": MOVED}),
     "inbox/mentions/": Door({"GET": PAGE}),
     "inbox/<uuid:interrupt_id>/claim": Door(FORM, "inbox/{question}/claim"),
     "inbox/<uuid:interrupt_id>/snooze": Door(FORM, "inbox/{question}/snooze"),
