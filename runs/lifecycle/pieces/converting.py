@@ -50,7 +50,7 @@ def convert() -> Iterator[Converted]:
 
 
 def _next(after: UUID) -> list[UUID]:
-    values = {
+    values: dict[str, Any] = {
         "after": after, "ended": list(ENDED), "size": storing.SHORT, "mark": storing.MARK,
         "batch": BATCH,
     }  # fmt: skip
