@@ -41,6 +41,14 @@ class Reset(Refused):
         return cls(details.get("epoch"), details.get("head"), status)
 
 
+def reset_or(refused: Refused) -> Refused:
+    """The refusal of a cursor that came from this host, as what it means: its log went back.
+
+    A host whose backup was restored without ``migrate --restored`` takes it for a client's mistake.
+    """
+    return Reset() if refused.code == "bad_cursor" else refused
+
+
 OnReset = Callable[[Reset], object]
 """A program's reaction to a Reset, before the log is read again."""
 

@@ -133,11 +133,13 @@ class HostClient(Caller):
         Without ``after`` from the position in ``cursors``, else from the start. An event counts as
         done when the next one is taken: an event whose handling was cut off comes again.
         """
-        if after is None:
+        is_from_host = after is None
+        if is_from_host:
             after = self._position(run_id)
         reading = self._subscription(
-            "run.subscribe", {"run": run_id}, after or 0, cursor_of, name=run_id
-        )
+            "run.subscribe", {"run": run_id}, after or 0, cursor_of, name=run_id,
+            is_from_host=is_from_host,
+        )  # fmt: skip
         async with aclosing(reading.read()) as frames:
             async for frame in frames:
                 yield frame["seq"], frame["event"]
@@ -165,9 +167,12 @@ class HostClient(Caller):
 
         Without ``after`` from the position in ``cursors``, else from now; 0: from the oldest.
         """
-        if after is None:
+        is_from_host = after is None
+        if is_from_host:
             after = self._position(FEED)
-        subscription = self._subscription("team.subscribe", {}, after, cursor_of, name=FEED)
+        subscription = self._subscription(
+            "team.subscribe", {}, after, cursor_of, name=FEED, is_from_host=is_from_host
+        )
         async with aclosing(subscription.read()) as frames:
             async for frame in frames:
                 yield {name: value for name, value in frame.items() if name != "subscription"}
@@ -204,6 +209,7 @@ class HostClient(Caller):
         *,
         name: str | None = None,
         on_reset: OnReset | None = None,
+        is_from_host: bool = False,
     ) -> Subscription:
         """``name``: that of its position among the cursors."""
 
@@ -216,7 +222,7 @@ class HostClient(Caller):
 
         return Subscription(
             self._connection, method, target, after, window=self._window, place=place,
-            on_reset=on_reset or restart,
+            on_reset=on_reset or restart, is_from_host=is_from_host,
         )  # fmt: skip
 
     def _position(self, name: str) -> Cursor | None:

@@ -16,7 +16,7 @@ import httpx
 
 from agui_client.backoff import Backoff
 from agui_client.cursors import Cursor, behind, seq_of
-from agui_client.errors import Broken, Refused, Reset
+from agui_client.errors import Broken, Refused, Reset, reset_or
 from agui_client.sockets import opened
 from agui_client.sse import Decoder, FrameTooLarge
 
@@ -45,7 +45,7 @@ async def follow(
     ``headers`` join those of ``http``; ``verify`` is for the WebSocket. Raises Refused, Reset,
     Untrusted, and ConnectionLost after ``timeout`` seconds without an answer.
     """
-    backoff = Backoff(timeout)
+    backoff, first = Backoff(timeout), after
     while True:
         reading = (
             _sse(http, url, after, backoff, headers or {})
@@ -65,6 +65,8 @@ async def follow(
             broken = Broken("the stream ended early")
         except Broken as error:
             broken = error
+        except Refused as refused:
+            raise (refused if after == first else reset_or(refused)) from None
         await backoff.again(broken)
 
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from typing import Any, Protocol
 
-from agui_client.errors import AGUIError, OnReset, Refused, Reset
+from agui_client.errors import AGUIError, OnReset, Refused, Reset, reset_or
 from agui_client.reading import Event
 
 REFUSED = {
@@ -41,9 +41,11 @@ class Subscription:
         window: int,
         place: Callable[[Event], Any],
         on_reset: OnReset,
+        is_from_host: bool = False,
     ) -> None:
         """``after`` is where to begin, and ``place`` makes the same of a frame.
 
+        ``is_from_host``: ``after`` is a place that this host gave, so it can only be lost there.
         ``on_reset`` is called before all is read again from its start; it can raise instead.
         """
         self.method = method
@@ -54,6 +56,7 @@ class Subscription:
         self._window = window
         self._place = place
         self._on_reset = on_reset
+        self._is_from_host = is_from_host
         self._frames: asyncio.Queue[Event | str | AGUIError] = asyncio.Queue()
         self._taken = 0
 
@@ -74,7 +77,7 @@ class Subscription:
                 if isinstance(frame, str | Reset):  # A str: it waited for acknowledgements.
                     await self._open()
                     continue
-                self._after = self._place(frame)
+                self._after, self._is_from_host = self._place(frame), True
                 self._acknowledge(frame)
                 yield frame
         finally:
@@ -83,12 +86,18 @@ class Subscription:
     async def _open(self) -> None:
         try:
             await self._connection.subscribe(self)
-        except Reset as reset:
-            self._restart(reset)
+        except Refused as refused:
+            error = self._meant(refused)
+            if not isinstance(error, Reset):
+                raise
+            self._restart(error)
             await self._connection.subscribe(self)
 
+    def _meant(self, error: AGUIError) -> AGUIError:
+        return reset_or(error) if self._is_from_host and isinstance(error, Refused) else error
+
     def _restart(self, reset: Reset) -> None:
-        self._after = 0
+        self._after, self._is_from_host = 0, False
         reset.log = dict(self._target)
         self._on_reset(reset)
 
@@ -105,7 +114,7 @@ class Subscription:
         self.name = result["subscription"]
         self._taken = 0
         if self._after is None:
-            self._after = result.get("cursor")
+            self._after, self._is_from_host = result.get("cursor"), True
 
     def rewind(self) -> None:
         """The socket broke: frames that were not taken come again."""
@@ -125,4 +134,4 @@ class Subscription:
 
     def fail(self, error: AGUIError) -> None:
         self.name = None
-        self._frames.put_nowait(error)
+        self._frames.put_nowait(self._meant(error))

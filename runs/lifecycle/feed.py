@@ -24,12 +24,15 @@ PAGE = 200
 KEPT = timedelta(days=30)
 SWEPT = 1_000
 LOCK = "select pg_try_advisory_xact_lock(hashtextextended('agui.feed.' || %s, 0))"
+# Materialized: a nested loop would otherwise draw the numbers again for each row of the table.
 NUMBER = """
+with n as materialized (
+    select id, nextval('runs_feed_position') as position
+      from (select id from runs_feedentry where team_id = %s and position is null
+             order by id limit 1000 for update skip locked) free)
 update runs_feedentry e
    set position = n.position, epoch = nullif(current_setting('agui.epoch', true), '')::int8
-  from (select id, nextval('runs_feed_position') as position
-          from (select id from runs_feedentry where team_id = %s and position is null
-                 order by id limit 1000 for update skip locked) free) n
+  from n
  where e.id = n.id
 """
 

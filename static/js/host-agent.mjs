@@ -163,7 +163,7 @@ export class HostAgent extends HttpAgent {
         }
         const answer = await this.wire(url, init);
         if (answer.status !== 200)
-            throw await refusal(answer);
+            throw await refusal(answer, reading.seen > 0);
         reading.id ??= idOf(answer);
         return answer;
     }
@@ -187,11 +187,13 @@ function connectAddress(url) {
         return base.replace(/run$/, "connect");
     return `${base.replace(/^(\w+:\/\/[^/]+)?$/, "$&/agui")}/agent/default/connect`;
 }
-/** The error that HttpAgent would raise for this answer. */
-async function refusal(answer) {
+/** The error that HttpAgent would raise for this answer; a cursor that `isFromHost` is only refused if it was lost. */
+async function refusal(answer, isFromHost = false) {
     const { status } = answer;
     const text = await answer.text();
     if (status === 410 && text.includes('"reset"'))
+        return wentBack(JSON.parse(text).error.details);
+    if (isFromHost && status === 400 && text.includes('"bad_cursor"'))
         return wentBack(JSON.parse(text).error.details);
     return Object.assign(new Error(`HTTP ${status}: ${text}`), { status });
 }

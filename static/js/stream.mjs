@@ -103,7 +103,8 @@ export class RunStream {
     const status = await fetch(this.run, { headers: { Accept: "application/json" } }).then((answer) => answer.status, () => 0);
     if ([401, 403, 404].includes(status)) return this.onState("lost", status);
     const error = status === 200 && (await this.refusal());
-    if (error?.code === "reset") return this.reset(error.details);
+    // A host whose backup was restored in silence does not know its own cursor.
+    if (["reset", "bad_cursor"].includes(error?.code)) return this.reset(error.details);
     this.timer = setTimeout(() => this.open(), RETRY);
   }
 
@@ -113,7 +114,7 @@ export class RunStream {
     try {
       const headers = { Accept: "text/event-stream" };
       const answer = await fetch(`${this.events}?after=${this.cursor}`, { headers, signal: asking.signal });
-      return answer.status === 410 ? (await answer.json()).error : null;
+      return answer.ok ? null : (await answer.json()).error;
     } catch {
       return null;
     } finally {

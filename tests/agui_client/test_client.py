@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from agui_client import AGUIClient, ConnectionLost, Refused
+from agui_client import AGUIClient, ConnectionLost, Refused, Reset
 from agui_client.reading import Transport, follow, socket_address
 from tests.acceptance.host import Host, free_port
 
@@ -145,6 +145,28 @@ async def test_what_is_repeated_is_dropped_and_holes_are_filled() -> None:
         pairs = [(seq, event["seq"]) async for seq, event in reading]
     assert pairs == [(n, n) for n in range(1, 41)]
     assert len(network.positions) > 8
+
+
+class Restored(Twice):
+    """A host that is restored from a backup in silence once it has been read."""
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if self.positions:
+            error = {"code": "bad_cursor", "message": "", "details": {"head": 2}}
+            return httpx.Response(400, json={"error": error})
+        return await super().handle_async_request(request)
+
+
+async def test_a_cursor_of_the_host_that_it_refuses_was_lost() -> None:
+    network = Restored(40)
+    async with httpx.AsyncClient(transport=network) as http:
+        url = "http://host/api/v1/runs/1/events"
+        with pytest.raises(Reset):
+            async for _ in follow(http, url, 0, transport="sse", timeout=30):
+                pass
+        with pytest.raises(Refused) as refused:
+            await anext(follow(http, url, 9, transport="sse", timeout=30))
+        assert refused.value.code == "bad_cursor", "that number is the program's own"
 
 
 def test_the_socket_is_beside_the_events() -> None:

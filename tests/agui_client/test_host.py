@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agui_client import ConnectionLost, Cursors, HostClient, Refused
+from agui_client import ConnectionLost, Cursors, HostClient, Refused, Reset
 from agui_client.backoff import Backoff
 from tests.acceptance.host import Host, free_port
 from tests.proxy import Proxy
@@ -118,6 +118,29 @@ async def test_cursors_outlive_the_program(host: Host, tmp_path: Path) -> None:
     assert Cursors(path).get(run) == rest[-1][0], "never back"
     cursors.forget(run)
     assert cursors.get(run) is None
+
+
+async def test_a_saved_cursor_that_the_host_refuses_was_lost(host: Host, tmp_path: Path) -> None:
+    """A backup was restored, and the host was not told: it takes its own cursor for a mistake."""
+    cursors, resets = Cursors(tmp_path / "cursors"), list[Reset]()
+    options: dict[str, Any] = {"api_key": host.key, "cursors": cursors}
+    async with (
+        HostClient(host.url, **options) as strict,
+        HostClient(host.url, **options, on_reset=resets.append) as client,
+    ):
+        run = (await strict.start("scripted", forwardedProps=script({"text": "x"})))["id"]
+        whole = [each async for each in strict.follow(run)]
+        cursors.save(run, 1_000_000)
+        with pytest.raises(Reset) as raised:
+            await anext(strict.follow(run))
+        assert (raised.value.status, raised.value.log) == (410, {"run": run})
+        assert [each async for each in strict.follow(run)] == whole
+        cursors.save(run, 1_000_000)
+        assert [each async for each in client.follow(run)] == whole
+        assert [each.log for each in resets] == [{"run": run}]
+        cursors.save("feed", 10**9)
+        with pytest.raises(Reset):
+            await anext(strict.feed())
 
 
 async def test_refusals_have_the_codes_of_the_api(host: Host, client: HostClient) -> None:

@@ -1,6 +1,7 @@
 // Reads a run with HostClient and with HostAgent until its history has gone back, and prints what each learned.
-import { HostClient, Reset } from "agui-host-client";
+import { HostClient, Refused, Reset } from "agui-host-client";
 import { HostAgent } from "agui-host-client/agent";
+import { Subscription } from "./dist/subscription.mjs";
 
 const { AGUI_URL: url, AGUI_KEY: apiKey } = process.env;
 const { run: id, thread, last } = JSON.parse(process.argv[2]);
@@ -40,6 +41,41 @@ const again = new HostAgent({ url: `${url}/agui/agent/scripted/run`, headers, th
 await again.connectAgent().catch(() => {});
 report.messages = again.messages.length;
 report.late = await read(host.follow(id, { after: last + 10 }), () => {}, []);
+
+// A host whose backup was restored in silence refuses cursors that it gave.
+report.silent = [];
+let opens = 0;
+const connection = {
+  leave() {},
+  acknowledge() {},
+  async subscribe(subscription) {
+    opens += 1;
+    if (opens % 2 === 0) throw new Refused(400, "bad_cursor", "");
+    subscription.begin({ subscription: "s" });
+    subscription.put({ seq: opens });
+    subscription.end({ reason: opens === 1 ? "slow" : "finished" });
+  },
+};
+const onReset = ({ status, log }) => report.silent.push({ status, log });
+const options = { after: 0, window: 8, place: ({ seq }) => seq, onReset };
+for await (const { seq } of new Subscription(connection, "run.subscribe", { run: id }, options)) report.silent.push(seq);
+opens = 1;
+const own = new Subscription(connection, "run.subscribe", { run: id }, { ...options, after: 99 });
+report.mistaken = await own.next().catch((error) => error.code);
+
+/** The answer to the first request, cut after an event; others come back beyond the head. */
+async function cutting(address, init) {
+  if (init.headers["Last-Event-ID"]) return fetch(address, { ...init, headers: { ...init.headers, "Last-Event-ID": "99999" } });
+  const answer = await fetch(address, init);
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  while (!/id: 1\n[^]*\n\n/.test(text)) text += (await reader.read()).value;
+  await reader.cancel();
+  return new Response(text.slice(0, text.indexOf("\n\n", text.indexOf("id: 1\n")) + 2), { status: answer.status, headers: answer.headers });
+}
+const cut = new HostAgent({ url: `${url}/agui/agent/scripted/run`, headers, fetch: cutting });
+const lost = await cut.runAgent({ forwardedProps: { script: [{ text: "x" }] } }).catch((error) => error);
+report.cut = { code: lost.code, status: lost.status };
 host.close();
 strict.close();
 console.log(JSON.stringify(report));

@@ -143,3 +143,6 @@ def test_in_javascript(new_host: NewHost, tmp_path: Path, monkeypatch: pytest.Mo
     assert report["late"] == whole, "a cursor that came back"
     assert report["status"] == "failed"
     assert report["messages"] >= 1
+    assert report["silent"] == [1, {"status": 410, "log": {"run": run["id"]}}, 3]
+    assert report["mistaken"] == "bad_cursor", "that number was the program's own"
+    assert report["cut"] == {"code": "reset", "status": 410}

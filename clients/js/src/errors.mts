@@ -26,7 +26,7 @@ export class Reset extends Refused {
   /** What was read: `{run}`, `{thread_id}`, or nothing for the feed. */
   log: Record<string, any> = {};
 
-  /** The epoch of the history, and the newest `seq` there is now. */
+  /** The epoch of the history, and the newest `seq` there is now, where the host names them. */
   constructor(
     readonly epoch: number | undefined,
     readonly head: number | undefined,

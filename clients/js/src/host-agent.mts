@@ -204,7 +204,7 @@ export class HostAgent extends HttpAgent {
       init = { ...init, method: "GET", body: null, headers };
     }
     const answer = await this.wire(url, init);
-    if (answer.status !== 200) throw await refusal(answer);
+    if (answer.status !== 200) throw await refusal(answer, reading.seen > 0);
     reading.id ??= idOf(answer);
     return answer;
   }
@@ -237,20 +237,21 @@ function connectAddress(url: string): string {
 interface Failure extends Error {
   status: number;
   code?: string;
-  epoch?: number;
-  head?: number;
+  epoch?: number | undefined;
+  head?: number | undefined;
 }
 
-/** The error that HttpAgent would raise for this answer. */
-async function refusal(answer: Response): Promise<Failure> {
+/** The error that HttpAgent would raise for this answer; a cursor that `isFromHost` is only refused if it was lost. */
+async function refusal(answer: Response, isFromHost = false): Promise<Failure> {
   const { status } = answer;
   const text = await answer.text();
   if (status === 410 && text.includes('"reset"')) return wentBack(JSON.parse(text).error.details);
+  if (isFromHost && status === 400 && text.includes('"bad_cursor"')) return wentBack(JSON.parse(text).error.details);
   return Object.assign(new Error(`HTTP ${status}: ${text}`), { status });
 }
 
 /** The history of the host's database went back: `connectAgent()` starts again from what there is. */
-function wentBack({ epoch, head }: { epoch: number; head: number }): Failure {
+function wentBack({ epoch, head }: { epoch?: number; head?: number }): Failure {
   const error = new Error("The history of the host's database went back: connect again.");
   return Object.assign(error, { status: 410, code: "reset", epoch, head });
 }

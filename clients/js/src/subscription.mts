@@ -26,6 +26,8 @@ export class Subscription implements AsyncIterableIterator<Members, undefined> {
   #taken = 0;
   #arrived: (() => void) | null = null;
   #begun = false;
+  /** Whether `#after` is a place that this host gave: only a log that went back lacks it. */
+  #isFromHost = false;
   #over = false;
 
   /**
@@ -91,6 +93,7 @@ export class Subscription implements AsyncIterableIterator<Members, undefined> {
       if ("error" in item && !(item.error instanceof Reset)) throw item.error;
       if ("frame" in item) {
         this.#after = this.#place(item.frame);
+        this.#isFromHost = true;
         this.#acknowledge(item.frame);
         return item.frame;
       }
@@ -103,15 +106,23 @@ export class Subscription implements AsyncIterableIterator<Members, undefined> {
   async #open(): Promise<void> {
     try {
       await this.#connection.subscribe(this);
-    } catch (error) {
+    } catch (refused) {
+      const error = this.#meant(refused);
       if (!(error instanceof Reset)) throw error;
       this.#restart(error);
       await this.#connection.subscribe(this);
     }
   }
 
+  /** A host whose backup was restored in silence takes its own cursor for a client's mistake. */
+  #meant(error: unknown): unknown {
+    const isLost = this.#isFromHost && error instanceof Refused && error.code === "bad_cursor";
+    return isLost ? new Reset(undefined, undefined) : error;
+  }
+
   #restart(reset: Reset): void {
     this.#after = 0;
+    this.#isFromHost = false;
     reset.log = this.#target;
     this.#onReset(reset);
   }
@@ -128,7 +139,9 @@ export class Subscription implements AsyncIterableIterator<Members, undefined> {
   begin(result: Members): void {
     this.name = result["subscription"];
     this.#taken = 0;
-    this.#after ??= result["cursor"];
+    if (this.#after != null) return;
+    this.#after = result["cursor"];
+    this.#isFromHost = true;
   }
 
   /** The socket broke: what was not taken comes again. */
@@ -149,7 +162,7 @@ export class Subscription implements AsyncIterableIterator<Members, undefined> {
 
   fail(error: unknown): void {
     this.name = null;
-    this.#push({ error });
+    this.#push({ error: this.#meant(error) });
   }
 
   #push(item: Item): void {

@@ -68,13 +68,28 @@ test("a reset ends the stream until it is restarted from the first event", () =>
   assert.deepEqual([seqs, states.at(-1)], [[1, 2, 1, 2], ["ended"]]);
 });
 
-test("a cursor that the host refuses is a reset too", async () => {
+for (const [status, code, epoch] of [[410, "reset", 3], [400, "bad_cursor", undefined]]) {
+  test(`a cursor that the host refuses as ${code} is a reset too`, async () => {
+    const { stream, states, came } = reading();
+    came("9");
+    const error = { code, message: "", details: { epoch, head: 4 } };
+    globalThis.fetch = async (url) => (url === "/run" ? { status: 200 } : { status, json: async () => ({ error }) });
+    await stream.recover();
+    assert.deepEqual(states.at(-1), ["reset", epoch]);
+  });
+}
+
+test("another refusal is no reset", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
   const { stream, states, came } = reading();
   came("9");
-  const error = { code: "reset", message: "", details: { epoch: 3, head: 4 } };
-  globalThis.fetch = async (url) => (url === "/run" ? { status: 200 } : { status: 410, json: async () => ({ error }) });
+  const error = { code: "overloaded", message: "", details: {} };
+  globalThis.fetch = async (url) => (url === "/run" ? { status: 200 } : { status: 503, json: async () => ({ error }) });
   await stream.recover();
-  assert.deepEqual(states.at(-1), ["reset", 3]);
+  assert.ok(states.every(([name]) => name !== "reset"));
+  t.mock.timers.tick(10_000);
+  assert.equal(sources.at(-1).url, "/events?after=9");
+  stream.close();
 });
 
 /** A browser's locks, for all tabs. */

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -166,3 +166,18 @@ async def test_erased_runs_leave_the_feed(cast: Cast, bell: None) -> None:
     await db(erasure.erase_thread, "test", run.thread)
     assert not await db(FeedEntry.objects.exists)
     assert not await db(Run.objects.exists)
+
+
+def test_each_entry_draws_one_number(cast: Cast) -> None:
+    """Also by a plan that looks at the new entries once for each row of the table."""
+    start(cast.alice, threadId="a", runId="r")
+    with connection.cursor() as cursor:
+        cursor.execute("analyze runs_feedentry")  # it has one row, so such a plan looks cheap
+    for name in "bcd":
+        start(cast.alice, threadId=name, runId="r")
+    feed.number(cast.team.pk)
+    numbered = FeedEntry.objects.of_any_team().filter(team=cast.team).order_by("pk")
+    positions = [entry.position for entry in numbered]
+    first = positions[0]
+    assert first is not None
+    assert positions == list(range(first, first + 4))
