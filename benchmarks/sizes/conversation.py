@@ -25,7 +25,7 @@ def words(size: int) -> str:
     return base64.b64encode(random.randbytes(size)).decode()[:size]
 
 
-def turn(team: Any, agent: Any, sent: list[Any], number: int, half: int) -> tuple[float, float]:
+def turn(team: Any, agent: Any, messages: list[Any], number: int, half: int) -> tuple[float, float]:
     """One turn, whose client sends all before it; the seconds of its start and of its claim."""
     from django.db import transaction
 
@@ -34,8 +34,10 @@ def turn(team: Any, agent: Any, sent: list[Any], number: int, half: int) -> tupl
     from events import journal
     from runs.lifecycle import lifecycle
 
-    sent.append({"id": f"u{number}", "role": "user", "content": words(half)})
-    request = run_agent_input.parse({"threadId": sent[0]["content"][:20], "messages": list(sent)})
+    messages.append({"id": f"u{number}", "role": "user", "content": words(half)})
+    request = run_agent_input.parse(
+        {"threadId": messages[0]["content"][:20], "messages": list(messages)}
+    )
     began = time.perf_counter()
     run = lifecycle.start(team, agent, request, started_by="bench").run
     started = time.perf_counter()
@@ -43,7 +45,7 @@ def turn(team: Any, agent: Any, sent: list[Any], number: int, half: int) -> tupl
     claims = time.perf_counter() - started
     assert claimed
     prepared, thread = claimed.prepared, claimed.run.thread.thread_id
-    assert len(prepared.input["messages"]) == len(sent)
+    assert len(prepared.input["messages"]) == len(messages)
     intake = Intake(thread, run.run_id, input=prepared.echo, history=prepared.history)
     name = {"messageId": f"a{number}"}
     answer = words(half)
@@ -54,12 +56,12 @@ def turn(team: Any, agent: Any, sent: list[Any], number: int, half: int) -> tupl
         records += intake.accept({"type": "TEXT_MESSAGE_CONTENT", **name, "delta": delta})
     records += intake.accept({"type": "TEXT_MESSAGE_END", **name})
     records += intake.finish()
-    held = claimed.claim
+    claim = claimed.claim
     with transaction.atomic():
-        journal.append([journal.Batch(run.pk, held.generation, held.head + 1, records)])
+        journal.append([journal.Batch(run.pk, claim.generation, claim.head + 1, records)])
     assert intake.terminal
     lifecycle.finish(run.pk, intake.terminal)
-    sent.append({"id": f"a{number}", "role": "assistant", "content": answer})
+    messages.append({"id": f"a{number}", "role": "assistant", "content": answer})
     return started - began, claims
 
 
@@ -94,10 +96,10 @@ def main() -> None:
     half = kilobytes * 500
     turn(team, agent, [], 0, half)  # so that each table has its first pages
     before, tables = sizes()
-    sent: list[Any] = []
-    seconds = [turn(team, agent, sent, number, half) for number in range(turns)]
+    messages: list[Any] = []
+    seconds = [turn(team, agent, messages, number, half) for number in range(turns)]
     after, tables_after = sizes()
-    text = sum(len(message["content"]) for message in sent)
+    text = sum(len(message["content"]) for message in messages)
     grows = after - before
     grown = {name: size - tables.get(name, 0) for name, size in tables_after.items()}
     largest = sorted(grown.items(), key=lambda pair: -pair[1])[:6]

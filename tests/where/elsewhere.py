@@ -35,6 +35,8 @@ ELSEWHERE = {
     "dashboard/templatetags/figures.py": "tests/dashboard/overview/test_overview.py",
     "teams/api/csv_cells.py": "tests/runs/usage/test_usage.py",
     "runs/api/usage/*": "tests/runs/usage/test_usage.py",
+    "runs/lifecycle/pieces/converting.py": "tests/runs/lifecycle/test_pieces.py",
+    "runs/management/commands/store_pieces.py": "tests/runs/lifecycle/test_pieces.py",
     "runs/management/commands/recount_usage.py": "tests/runs/usage/test_rollup.py",
     "dashboard/pages.py": "tests/dashboard/runs/test_saved_views.py",
     "dashboard/run/importing.py": "tests/web/export/test_archives.py",

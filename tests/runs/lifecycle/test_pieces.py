@@ -35,22 +35,22 @@ VALUES = st.recursive(
 BODIES = st.dictionaries(st.text(max_size=5) | st.sampled_from(["messages", "state"]), VALUES)
 
 
-def said(number: int) -> dict[str, Any]:
+def question(number: int) -> dict[str, Any]:
     return user(f"words of {number}: " + f"{number:05}" * 2_000, f"u{number}")
 
 
 def talk(actor: Actor, turns: int) -> list[Run]:
     """A conversation whose client sends all messages again with each turn."""
-    runs, sent = [], []
+    runs, messages = [], []
     for number in range(turns):
-        sent.append(said(number))
+        messages.append(question(number))
         state = {"step": number, "notes": "n" * LONG}
-        body = {"threadId": "t", "messages": list(sent), "state": state, "tools": [], "x": 1.0}
+        body = {"threadId": "t", "messages": list(messages), "state": state, "tools": [], "x": 1.0}
         answer = f"{number}" * LONG
         runs.append(
             Told(start(actor, **body)).say(*text(f"a{number}", answer), end_of(number)).end()
         )
-        sent.append({"id": f"a{number}", "role": "assistant", "content": answer})
+        messages.append({"id": f"a{number}", "role": "assistant", "content": answer})
     return runs
 
 
@@ -96,9 +96,9 @@ def test_inputs_come_out_equal(cast: Cast) -> None:
         if "\ud800" in whole or "\x00" in whole:
             return  # what UTF-8 cannot carry is refused at the door, or escaped
         with transaction.atomic():
-            kept = storing.input_of(thread, whole, body)
+            column = storing.input_of(thread, whole, body)
         with connection.cursor() as cursor:
-            cursor.execute("select agui_whole(%s), agui_whole_size(%s)", [kept, kept])
+            cursor.execute("select agui_whole(%s), agui_whole_size(%s)", [column, column])
             assert cursor.fetchone() == (whole, len(whole.encode()))
 
     check()
@@ -107,11 +107,11 @@ def test_inputs_come_out_equal(cast: Cast) -> None:
 def test_a_conversation_is_stored_once(cast: Cast) -> None:
     runs = talk(cast.alice, 6)
     whole = inputs(runs)
-    words = sum(len(said(number)["content"]) for number in range(6)) + 6 * LONG
+    words = sum(len(question(number)["content"]) for number in range(6)) + 6 * LONG
     rows = Run.objects.of_any_team().filter(pk=runs[-1].pk)
-    ((kept, size),) = rows.values_list(Length("input"), whole_size("input"))
+    ((column, size),) = rows.values_list(Length("input"), whole_size("input"))
     assert size == len(whole[runs[-1].pk]) > words
-    assert kept < 2_048
+    assert column < 2_048
     bodies = sum(len(body) for body in Piece.objects.of_any_team().values_list("body", flat=True))
     assert bodies < 1.3 * words
     assert [message["id"] for message in history.current(runs[0].thread_id).messages][-1] == "a5"
