@@ -63,17 +63,21 @@ opens = 1;
 const own = new Subscription(connection, "run.subscribe", { run: id }, { ...options, after: 99 });
 report.mistaken = await own.next().catch((error) => error.code);
 
-/** The answer to the first request, cut after an event; others come back beyond the head. */
+/** The answer to the first request, cut after its first event; other requests come back beyond the head. */
 async function cutting(address, init) {
   if (init.headers["Last-Event-ID"]) return fetch(address, { ...init, headers: { ...init.headers, "Last-Event-ID": "99999" } });
-  const answer = await fetch(address, init);
-  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  const { status, headers, body } = await fetch(address, init);
   let text = "";
-  while (!/id: 1\n[^]*\n\n/.test(text)) text += (await reader.read()).value;
-  await reader.cancel();
-  return new Response(text.slice(0, text.indexOf("\n\n", text.indexOf("id: 1\n")) + 2), { status: answer.status, headers: answer.headers });
+  for await (const piece of body.pipeThrough(new TextDecoderStream())) {
+    text += piece;
+    const event = text.search(/id: (\d+-)?1\n/);
+    const end = text.indexOf("\n\n", event);
+    if (event >= 0 && end >= 0) return new Response(text.slice(0, end + 2), { status, headers });
+  }
+  return new Response(text, { status, headers });
 }
-const cut = new HostAgent({ url: `${url}/agui/agent/scripted/run`, headers, fetch: cutting });
+const initialMessages = [{ id: "m", role: "user", content: "go" }];
+const cut = new HostAgent({ url: `${url}/agui/agent/scripted/run`, headers, initialMessages, fetch: cutting });
 const lost = await cut.runAgent({ forwardedProps: { script: [{ text: "x" }] } }).catch((error) => error);
 report.cut = { code: lost.code, status: lost.status };
 host.close();
