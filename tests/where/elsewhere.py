@@ -117,6 +117,7 @@ ELSEWHERE = {
     "runs/management/commands/sealed_logs.py": "tests/runs/sealed/test_sealing.py",
     "runs/management/commands/seed_demo.py": "tests/runs/test_seed.py",
     # The tables of runs: what their constraints refuse, wherever it is written.
+    "runs/management/commands/replay.py": "tests/runs/recovery/test_replay.py",
     "runs/models/*": "tests/runs/lifecycle/test_lifecycle.py",
     "runs/seed/*": "tests/runs/test_seed.py",
     "runs/worker/files.py": "tests/runs/files/test_references.py",
