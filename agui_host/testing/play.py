@@ -102,8 +102,8 @@ def run(
     start. An agent that takes longer than ``seconds`` ends with RUN_ERROR ``timeout``. ``effects``
     are those that ``ctx.once`` finds.
     """
-    kept = None if effects is None else Effects(effects)
-    ctx = RunContext(_body(input), agent=_slug(agent), settings=settings, effects=kept)
+    store = None if effects is None else Effects(effects)
+    ctx = RunContext(_body(input), agent=_slug(agent), settings=settings, effects=store)
     ctx.inbox.deliver(_inbox(inbox))
     return Played(asyncio.run(_play(_registered(agent), ctx, seconds)))
 

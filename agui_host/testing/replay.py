@@ -173,7 +173,7 @@ def _renamed(value: Any, names: dict[str, str]) -> Any:
 def _numbered(value: Any, names: dict[str, str]) -> Any:
     """The value with the generated ids inside its texts and keys numbered, as ``_renamed``."""
     if isinstance(value, str):
-        return GENERATED.sub(lambda found: str(_renamed(found[0], names)), value)
+        return GENERATED.sub(lambda match: str(_renamed(match[0], names)), value)
     if isinstance(value, list):
         return [_numbered(item, names) for item in value]
     if isinstance(value, dict):

@@ -117,7 +117,6 @@ ELSEWHERE = {
     "runs/management/commands/sealed_logs.py": "tests/runs/sealed/test_sealing.py",
     "runs/management/commands/seed_demo.py": "tests/runs/test_seed.py",
     # The tables of runs: what their constraints refuse, wherever it is written.
-    "runs/management/commands/replay.py": "tests/runs/recovery/test_replay.py",
     "runs/models/*": "tests/runs/lifecycle/test_lifecycle.py",
     "runs/seed/*": "tests/runs/test_seed.py",
     "runs/worker/files.py": "tests/runs/files/test_references.py",
@@ -139,6 +138,7 @@ ELSEWHERE = {
     "teams/management/commands/create_key.py": "tests/teams/test_keys.py",
     "teams/management/commands/show_permissions.py": "tests/teams/test_permissions.py",
     "teams/notices.py": "tests/dashboard/test_account_events.py",
+    "testing/plugin.py": "tests/testing/test_play.py",
     "teams/offboarding.py": "tests/runs/access/test_offboarding.py",
     "teams/revocation.py": "tests/runs/access/test_revocation.py",
     "web/answers.py": "tests/runs/api/test_bad_requests.py",
