@@ -36,6 +36,7 @@ COMMANDS = {
     "create-key": "make an API key; it is printed once",
     "create-agent": "give a team, or all teams, an agent",
     "check-agent": "run an agent once and report how well it speaks AG-UI",
+    "replay": "play runs or archives again without their effects, and find the first difference",
     "legal-hold": "protect a team or a thread from purging",
     "delete-team": "erase a team",
     "show-permissions": "print the table of roles and actions",
@@ -130,12 +131,20 @@ def prepare(command: str) -> None:
 
     settings.INSTALLED_APPS  # noqa: B018  Django itself puts off what is wrong with them
     if command not in embedded.COMMANDS_WITHOUT_ENGINES:
-        with Progress(tell) as progress:
-            progress.step("starting the embedded engines")
-            embedded.ensure()
-        if command not in SHELLS:
-            reach()
+        start_engines(waiting=command not in SHELLS)
     elif command in LONG_LIVED and not embedded.own_engines()["postgres"]:
+        reach()
+
+
+def start_engines(*, waiting: bool = True) -> None:
+    """Start the embedded engines if the settings ask for them; ``waiting`` for the database."""
+    from agui_host.backends.postgres.reach import reach
+    from agui_host.embedded import embedded
+
+    with Progress(tell) as progress:
+        progress.step("starting the embedded engines")
+        embedded.ensure()
+    if waiting:
         reach()
 
 

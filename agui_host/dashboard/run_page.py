@@ -41,6 +41,7 @@ def show(
         "may_say": comments.may_say(principal, run),
         "say_id": uuid4(),
         "unread": comments.unread(run) if listing.is_active(run) else 0,
+        "last_seen": comments.last_seen(run) if listing.is_active(run) else None,
         "may_change": again.may_change(principal, run),
         "refusal": refusal,
         "visits": visits.of(principal, run),

@@ -35,7 +35,7 @@ __all__ = [
 COMMANDS_WITHOUT_ENGINES = frozenset(
     {
         "-h", "--help", "--version", "check", "collectstatic", "compilemessages", "diffsettings",
-        "findstatic", "help", "makemessages", "remove_abandoned", "sendtestemail",
+        "findstatic", "help", "makemessages", "remove_abandoned", "replay", "sendtestemail",
         "show_permissions", "spectacular", "startapp", "startproject", "supervise", "test",
         "testserver", "up", "version",
     }

@@ -6,32 +6,22 @@ get. ``replay`` plays it on the input of an archive and compares the logs. As a 
 ``replay_archive``. No model, database or settings are needed, unless the agent uses them.
 """
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
-import pytest
-
 from agui_host.testing.play import Played, run
 from agui_host.testing.replay import Divergence, Replayed, compare, replay
 
-__all__ = ["Divergence", "Played", "Replayed", "compare", "replay", "run"]
+try:
+    from agui_host.testing.plugin import replay_archive, run_agent
+except ModuleNotFoundError as error:  # `agui-host replay` works without pytest, which is an extra.
+    if error.name != "pytest":
+        raise
 
-
-@pytest.fixture
-def run_agent() -> Callable[..., Played]:
-    """``run``: plays an agent on an input."""
-    return run
-
-
-@pytest.fixture
-def replay_archive() -> Callable[..., Played]:
-    """Replays an archive and fails at the first divergence; the run as it was played."""
-
-    def checked(archive: str | Path, agent: Any = None, **options: Any) -> Played:
-        replayed = replay(archive, agent, **options)
-        if replayed.divergence is not None:
-            pytest.fail(f"{archive} diverges at {replayed.divergence}")
-        return replayed.played
-
-    return checked
+__all__ = [
+    "Divergence",
+    "Played",
+    "Replayed",
+    "compare",
+    "replay",
+    "replay_archive",
+    "run",
+    "run_agent",
+]

@@ -15,6 +15,7 @@ from agui_host.protocol.intake import endings
 from agui_host.protocol.intake.intake import Intake
 from agui_host.protocol.schema import PROTOCOL_VERSION
 from agui_host.runtimes import registry
+from agui_host.runtimes.context.effects import Effects, Store
 from agui_host.runtimes.context.inbox import InboxMessage
 from agui_host.runtimes.context.run_context import RunContext
 from agui_host.runtimes.kinds.python import PythonRuntime
@@ -92,15 +93,17 @@ def run(
     inbox: Sequence[str | Mapping[str, str]] = (),
     settings: Mapping[str, Any] | None = None,
     seconds: float = SECONDS,
+    effects: Store | None = None,
 ) -> Played:
     """Play an agent to its end.
 
     ``agent``: the slug of a registered agent, or its code. ``input``: a RunAgentInput in wire form,
     all of it optional, or the text of one message. ``inbox``: what ``ctx.inbox`` has from the
-    start. An agent that takes longer than ``seconds`` ends with RUN_ERROR ``timeout``.
+    start. An agent that takes longer than ``seconds`` ends with RUN_ERROR ``timeout``. ``effects``
+    are those that ``ctx.once`` finds.
     """
-    body = _body(input)
-    ctx = RunContext(body, agent=_slug(agent), settings=settings)
+    store = None if effects is None else Effects(effects)
+    ctx = RunContext(_body(input), agent=_slug(agent), settings=settings, effects=store)
     ctx.inbox.deliver(_inbox(inbox))
     return Played(asyncio.run(_play(_registered(agent), ctx, seconds)))
 

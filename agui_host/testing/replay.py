@@ -1,6 +1,7 @@
 """Plays the agent of an archive again, and finds the first event in which both logs differ."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,12 +9,15 @@ from typing import Any
 
 from agui_host.protocol.strict_json import dumps
 from agui_host.testing.play import SECONDS, Played, Wire, run
+from agui_host.testing.recorded import Recorded
 
 NAMES = frozenset({
     "messageId", "toolCallId", "parentMessageId", "interruptId", "id", "threadId", "runId",
 })  # fmt: skip
 """Members whose values an agent makes up: a comparison numbers them as they come."""
 VOLATILE = frozenset({"timestamp", "rawEvent", "usage"})
+GENERATED = re.compile(r"\b[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}\b")
+"""A UUID: agents put the ids of their calls into state and questions."""
 DELTAS = frozenset({"TEXT_MESSAGE_CONTENT", "TOOL_CALL_ARGS", "REASONING_MESSAGE_CONTENT"})
 
 
@@ -37,20 +41,66 @@ class Replayed:
     divergence: Divergence | None
 
 
-def replay(archive: str | Path, agent: Any = None, *, seconds: float = SECONDS) -> Replayed:
+def replay(
+    archive: str | Path,
+    agent: Any = None,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    seconds: float = SECONDS,
+) -> Replayed:
     """Play the agent of an archive (``?format=archive``) on the archive's input, and compare.
 
     ``agent`` is played in place of the archive's. What people said to the run while it worked is in
-    ``ctx.inbox`` from the start. Raises ValueError for a file that is no archive.
+    ``ctx.inbox`` from the start. If the file has the run's effects (``agui-host replay --save``),
+    ``ctx.once`` returns their recorded values. Raises ValueError for a file that is no archive.
     """
-    lines = Path(archive).read_text(encoding="utf-8").splitlines()
-    opening = json.loads(lines[0]) if lines else {}
-    if not isinstance(opening, dict) or opening.get("archive") != 1:
-        raise ValueError(f"{archive} is not the archive of a run; export one with ?format=archive")
-    recorded = Played([json.loads(line) for line in lines[1:] if not line.startswith('{"seal":')])
+    lines = Path(archive).read_text(encoding="utf-8").split("\n")
+    return replay_lines(lines, agent, settings=settings, seconds=seconds, name=str(archive))
+
+
+def replay_lines(
+    lines: Sequence[str],
+    agent: Any = None,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    seconds: float = SECONDS,
+    name: str = "This file",
+) -> Replayed:
+    """As ``replay``, with the lines of the archive."""
+    opening, events, rows = _parsed(lines, name)
+    recorded = Played(events)
     body = {**json.loads(opening["input"]), "threadId": opening["thread"], "runId": opening["run"]}
-    played = run(agent or opening["agent"], body, inbox=_said(recorded), seconds=seconds)
-    return Replayed(recorded, played, compare(recorded.events, played.events))
+    effects = None if rows is None else Recorded(rows)
+    played = run(
+        agent or opening["agent"], body, inbox=_said(recorded), settings=settings,
+        seconds=seconds, effects=effects,
+    )  # fmt: skip
+    divergence = compare(recorded.events, played.events)
+    if effects is not None and effects.missing is not None:
+        if divergence is None:
+            divergence = Divergence(len(recorded.events), effects.missing)
+        else:
+            divergence = Divergence(divergence.seq, f"{divergence.cause} ({effects.missing})")
+    return Replayed(recorded, played, divergence)
+
+
+def _parsed(lines: Sequence[str], name: str) -> tuple[Wire, list[Wire], list[Wire] | None]:
+    """The first line, the events, and the effects if the file has them."""
+    error = ValueError(f"{name} is not the archive of a run; export one with ?format=archive")
+    events: list[Wire] = []
+    rows: list[Wire] | None = None
+    try:
+        opening = json.loads(lines[0]) if lines else {}
+        if not isinstance(opening, dict) or opening.get("archive") != 1:
+            raise error
+        for line in lines[1:]:
+            if line.startswith('{"effects":'):
+                rows = json.loads(line)["effects"]
+            elif line and not line.startswith('{"seal":'):
+                events.append(json.loads(line))
+    except json.JSONDecodeError:
+        raise error from None
+    return opening, events, rows
 
 
 def compare(recorded: Sequence[Wire], played: Sequence[Wire]) -> Divergence | None:
@@ -79,12 +129,24 @@ def _said(recorded: Played) -> list[Mapping[str, str]]:
 
 
 def _plain(events: Iterable[Wire]) -> Iterable[tuple[int, Wire]]:
-    """Each event with its number, without volatile members; deltas of one part are one event."""
+    """Each event with its number, without volatile members, its ids numbered as they come."""
     names: dict[str, str] = {}
+    for seq, event in _merged(events):
+        yield (
+            seq,
+            {
+                name: _renamed(value, names) if name in NAMES else _numbered(value, names)
+                for name, value in event.items()
+            },
+        )
+
+
+def _merged(events: Iterable[Wire]) -> Iterable[tuple[int, Wire]]:
+    """The events with the deltas of one part as one event."""
     pending: tuple[int, Wire] | None = None
     for seq, event in enumerate(events, 1):
         plain: Wire = {
-            name: _renamed(value, names) if name in NAMES else value
+            name: value
             for name, value in event.items()
             if name not in VOLATILE and not (name == "input" and event["type"] == "RUN_STARTED")
         }
@@ -106,6 +168,17 @@ def _plain(events: Iterable[Wire]) -> Iterable[tuple[int, Wire]]:
 
 def _renamed(value: Any, names: dict[str, str]) -> Any:
     return names.setdefault(value, f"#{len(names)}") if isinstance(value, str) else value
+
+
+def _numbered(value: Any, names: dict[str, str]) -> Any:
+    """The value with the generated ids inside its texts and keys numbered, as ``_renamed``."""
+    if isinstance(value, str):
+        return GENERATED.sub(lambda match: str(_renamed(match[0], names)), value)
+    if isinstance(value, list):
+        return [_numbered(item, names) for item in value]
+    if isinstance(value, dict):
+        return {_numbered(name, names): _numbered(item, names) for name, item in value.items()}
+    return value
 
 
 def _short(value: Any) -> str:

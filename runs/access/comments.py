@@ -111,6 +111,11 @@ def unread(run: Run) -> int:
     return run.messages.filter(seen_seq=None).count()
 
 
+def last_seen(run: Run) -> RunMessage | None:
+    """The newest message that the run's agent has read; the caller has found the run."""
+    return run.messages.exclude(seen_seq=None).order_by("-seq").defer("content").first()
+
+
 def messages_to(principal: Principal, run_id: UUID) -> QuerySet[RunMessage]:
     """The messages that were sent to a run, in the order of their numbers."""
     return access.find(principal, run_id).messages.order_by("seq")

@@ -142,6 +142,7 @@ ELSEWHERE = {
     "teams/management/commands/create_operator_key.py": "tests/apply/test_operator_api.py",
     "teams/management/commands/show_permissions.py": "tests/teams/test_permissions.py",
     "teams/notices.py": "tests/dashboard/test_account_events.py",
+    "testing/plugin.py": "tests/testing/test_play.py",
     "teams/offboarding.py": "tests/runs/access/test_offboarding.py",
     "teams/revocation.py": "tests/runs/access/test_revocation.py",
     "web/answers.py": "tests/runs/api/test_bad_requests.py",

@@ -102,10 +102,10 @@ def _rows(run_ids: Sequence[UUID], most_bytes: int) -> dict[UUID, _Row]:
     with connection.cursor() as cursor:
         cursor.execute(NAMES, [most_bytes, list(run_ids)])
         rows = cursor.fetchall()
-    found: dict[UUID, _Row] = {}
+    by_run: dict[UUID, _Row] = {}
     for key, input_bytes, log_bytes, team, *names, request, head, ended in rows:
-        found[key] = _Row(key, input_bytes, log_bytes, team, tuple(names), request, head, ended)
-    return found
+        by_run[key] = _Row(key, input_bytes, log_bytes, team, tuple(names), request, head, ended)
+    return by_run
 
 
 def _contents(row: _Row, events: list[reading.Row] | None = None) -> Contents:

@@ -147,19 +147,19 @@ def store(turns: Sequence[tuple[UUID, int]]) -> int:
     """
     versions = dict(turns)
     texts: dict[UUID, Contents | None] = {}
-    for run_id, found in contents.read_many(list(versions)).items():
-        if isinstance(found, Exception):
-            log.error("words.not_stored", run=str(run_id), exc_info=found)
+    for run_id, text in contents.read_many(list(versions)).items():
+        if isinstance(text, Exception):
+            log.error("words.not_stored", run=str(run_id), exc_info=text)
             row = RunWords.objects.of_any_team().filter(run=run_id, due=versions[run_id])
             row.update(due=SET_ASIDE)
         else:
-            texts[run_id] = found
+            texts[run_id] = text
     cut = {
-        run_id: [*lexemes(found.team, [*words(found.texts), *stretches.of(run_id)])]
-        for run_id, found in texts.items()
-        if found is not None
+        run_id: [*lexemes(text.team, [*words(text.texts), *stretches.of(run_id)])]
+        for run_id, text in texts.items()
+        if text is not None
     }
-    ended = [run_id for run_id, found in texts.items() if found is not None and found.ended]
+    ended = [run_id for run_id, text in texts.items() if text is not None and text.ended]
     with transaction.atomic(), connection.cursor() as cursor:
         # A purge changes the journal first, so that this waits here or the purge is over, and the
         # row of the words after it. That of a run that was live when we read it is locked first.

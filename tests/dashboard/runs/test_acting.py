@@ -7,6 +7,7 @@ from django.test import Client
 
 from agui_host.dashboard.run import comparing
 from agui_host.protocol.errors import RunErrorCode
+from runs.lifecycle.steering import messages
 from runs.models import Run, Status, Thread
 from tests.cast import Cast, fresh, start
 from tests.dashboard.conftest import Browse
@@ -157,3 +158,19 @@ class TestCompare:
         before, after = [row("a"), row("b"), row("d")], [row("a", "failed"), row("c"), row("d")]
         pairs = list(comparing.aligned(before, after))
         assert [pair.difference for pair in pairs] == ["status", "left", "right", ""]
+
+
+class TestSay:
+    def test_the_page_shows_where_the_agent_has_read(self, cast: Cast, browse: Browse) -> None:
+        run, browser = start(cast.alice), browse(cast.alice)
+        for text in ("Shorter.", "In French."):
+            answer = browser.post(f"/runs/{run.pk}/say", {"message": text})
+            assert answer["Location"] == f"/runs/{run.pk}/"
+        page = page_of(browser, run)
+        assert "2 messages not read by the agent yet." in page
+        assert "The agent read message" not in page
+        messages.note_seen(run.pk, {1: 217})()
+        page = page_of(browser, run)
+        assert 'The agent read message 1 at <a href="#seq=217">#217</a>.' in page
+        assert "1 message not read by the agent yet." in page
+        assert "The agent read message" not in page_of(browse(cast.vera), run), "a viewer"

@@ -81,10 +81,10 @@ class TestRetention:
         assert history.current(run.thread_id).messages == []
 
     def test_a_thread_with_a_later_run_and_one_with_a_hold_are_left(self, cast: Cast) -> None:
-        mixed, held, gone = old_runs(cast, 3)
+        mixed, on_hold, gone = old_runs(cast, 3)
         end(start(cast.alice, threadId=mixed.thread.thread_id, messages=SAID))
-        Thread.objects.filter(pk=held.thread_id).update(legal_hold=True)
-        threads = [mixed.thread_id, held.thread_id, gone.thread_id]
+        Thread.objects.filter(pk=on_hold.thread_id).update(legal_hold=True)
+        threads = [mixed.thread_id, on_hold.thread_id, gone.thread_id]
         assert retention.purge_whole(cast.team, threads, BEFORE) == {gone.thread_id: 1}
         assert set(Run.objects.exclude(purged_at=None).values_list("pk", flat=True)) == {gone.pk}
 
@@ -109,8 +109,8 @@ class TestRetention:
         threads = [run.thread_id for run in old_runs(cast, 12)]
         fresh = start(cast.alice, threadId="new", messages=SAID)
         end(fresh)
-        kept = Journal.objects.get(pk=fresh.pk).bytes
-        assert stored_bytes(cast) > kept
+        fresh_bytes = Journal.objects.get(pk=fresh.pk).bytes
+        assert stored_bytes(cast) > fresh_bytes
         counts: list[int] = []
 
         def work() -> None:
@@ -120,7 +120,7 @@ class TestRetention:
         at_once(2, work)
         work()  # One of them may have met the threads of the other at the end.
         assert sum(counts) == 12
-        assert TeamUsage.objects.get(team=cast.team).stored_bytes == kept
+        assert TeamUsage.objects.get(team=cast.team).stored_bytes == fresh_bytes
 
     def test_a_transaction_that_fails_leaves_nothing_half_done(
         self, cast: Cast, monkeypatch: pytest.MonkeyPatch
