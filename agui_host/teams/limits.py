@@ -23,7 +23,7 @@ class LimitReached(HostError):
         return cls(
             f"The team has reached its limit of {most:,} for {limit}; try again later.",
             details={"limit": limit, "max": most},
-            headers={"Retry-After": str(max(1, int(after + 0.999)))},
+            headers={"Retry-After": _whole(after)},
         )
 
 
@@ -31,6 +31,12 @@ class BudgetExceeded(LimitReached):
     """A budget of the team is spent; it begins again with its next period, or is raised."""
 
     code = "budget_exceeded"
+
+    @classmethod
+    def until(cls, budget: str | None, after: float | None) -> "BudgetExceeded":
+        """``budget`` is spent, and begins again ``after`` seconds; None if it never does."""
+        headers = {} if after is None else {"Retry-After": _whole(after)}
+        return cls(details={"budget": budget}, headers=headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,10 @@ def refuse_work(team: UUID | str) -> None:
     """Raise LimitReached while the team, or a link's address, is in debt in this process."""
     if seconds := work.debt(team):
         raise LimitReached.of("work", work.SHARE, after=seconds)
+
+
+def _whole(seconds: float) -> str:
+    return str(max(1, int(seconds + 0.999)))
 
 
 def _own(team: Team | UUID) -> TeamLimits | None:

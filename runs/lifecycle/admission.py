@@ -145,7 +145,8 @@ def _refusal(error: BaseException | None, limits: Limits | None) -> LimitReached
     if not isinstance(error, psycopg.Error):
         return None
     if error.sqlstate == BUDGET_SPENT:
-        return BudgetExceeded(details={"budget": error.diag.message_detail})
+        wait = error.diag.message_hint
+        return BudgetExceeded.until(error.diag.message_detail, float(wait) if wait else None)
     if limits is None:
         return None
     if error.sqlstate == TOO_MANY_WAIT:

@@ -16,6 +16,14 @@ create function agui_budget_begins(period text) returns timestamptz language sql
                 else date_trunc(period, now() at time zone 'utc') at time zone 'utc' end
 $$;
 
+-- The end of a budget's present period; null for one without periods.
+-- planner: as usual
+create function agui_budget_ends(period text) returns timestamptz language sql stable as $$
+    select case when period <> '' then
+        (date_trunc(period, now() at time zone 'utc') + ('1 ' || period)::interval)
+        at time zone 'utc' end
+$$;
+
 -- Counts the spending of the team's runs in its budgets; the caller holds the locks until it ends.
 create function agui_settle_spent(of_team uuid) returns void language plpgsql as $$
 begin
@@ -78,14 +86,18 @@ begin
 end $$;
 
 -- A run whose budget is spent is refused. A budget that asks refuses while its question is open.
+-- The hint has the seconds until the last of the spent budgets begins again; it is empty if one of
+-- them never does, or has a max of 0.
 create function agui_budget_of_new_run() returns trigger language plpgsql as $$
 declare
     spent uuid;
+    ends timestamptz;
 begin
     if not exists (select from runs_budget where team_id = new.team_id) then
         return null;
     end if;
-    select budget.id into spent
+    select budget.id, case when budget.max > 0 then agui_budget_ends(budget.period) end as until
+      into spent, ends
       from runs_budget budget
      cross join lateral (
         select coalesce(sum(case when budget.unit = 'tokens' then waiting.tokens
@@ -102,10 +114,11 @@ begin
             select from runs_interrupt question
              where question.team_id = new.team_id and question.status = 'open'
                and question.thread_id <> new.thread_id
-               and starts_with(question.interrupt_id, 'budget-' || budget.id::text)))
-     limit 1;
+                and starts_with(question.interrupt_id, 'budget-' || budget.id::text)))
+     order by until desc nulls first, budget.id limit 1;
     if found then
-        raise exception 'a budget is spent' using errcode = 'AG010', detail = spent::text;
+        raise exception 'a budget is spent' using errcode = 'AG010', detail = spent::text,
+            hint = coalesce(ceil(extract(epoch from ends - clock_timestamp()))::text, '');
     end if;
     return null;
 end $$;

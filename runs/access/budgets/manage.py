@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import DateTimeField, Func, Q, Sum, Value
+from django.db.models import DateTimeField, Func, OuterRef, Q, Subquery, Sum, Value
 from django.db.models.functions import Now
 
 from agui_host.errors import Conflict, NotFound
@@ -19,7 +19,7 @@ from agui_host.teams.models import ApiKey, Membership
 from agui_host.teams.tenancy import TeamQuerySet
 from runs.access import access
 from runs.lifecycle.budgets import spending
-from runs.models import Budget, BudgetScope, Period, Run, Unit
+from runs.models import Budget, BudgetScope, Period, Run, Spent, Unit
 
 WARN_AT = Decimal("0.8")
 CHANGES = ("at_limit", "reserve")
@@ -157,14 +157,23 @@ def _begins(period: str) -> Func:
 
 
 def _before(row: Budget) -> Decimal:
-    """What matching runs that ended since the period began have spent."""
+    """What matching runs that ended since the period began have spent.
+
+    A run that ends while the budget is made has left a row that the next reader counts.
+    """
+    later = Spent.objects.for_team(row.team).filter(run_id=OuterRef("pk"), at__gte=row.since)
+    summed = later.order_by().values("run_id").annotate(sum=Sum(row.unit)).values("sum")
     runs = Run.objects.for_team(row.team).filter(BY_KEY[BudgetScope(row.scope)](row.key))
     if row.period in Period.values:
         runs = runs.filter(ended_at__gte=row.since)
-    sums = runs.aggregate(read=Sum("tokens_in"), written=Sum("tokens_out"), cost=Sum("cost"))
+    # One statement, so one snapshot: it sees a run's end and the row that the end left, or neither.
+    sums = runs.annotate(pending=Subquery(summed)).aggregate(
+        read=Sum("tokens_in"), written=Sum("tokens_out"), cost=Sum("cost"), later=Sum("pending")
+    )
+    later_counted = sums["later"] or 0
     if row.unit == Unit.TOKENS:
-        return Decimal((sums["read"] or 0) + (sums["written"] or 0))
-    return Decimal(str(sums["cost"] or 0)).quantize(Decimal("0.000001"))
+        return Decimal((sums["read"] or 0) + (sums["written"] or 0)) - later_counted
+    return Decimal(str(sums["cost"] or 0)).quantize(Decimal("0.000001")) - later_counted
 
 
 def _sees(principal: Principal, scope: str, key: UUID) -> bool:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -138,6 +139,51 @@ async def test_after_a_no_the_run_ends(
     after = await perform(answering, writer)
     assert (after.status, after.error_code) == ("failed", "budget_exceeded")
     assert (await db(read, cast, made.json["id"]))["max"] == 100
+
+
+def spent(cast: Cast, **of: Any) -> str:
+    """A budget that an earlier run of this period has used up."""
+    made: dict[str, Any] = make(cast.alice, "agent", "echo", tokens=10, **of).json
+    Budget.objects.filter(pk=made["id"]).update(used=10)
+    return str(made["id"])
+
+
+def refused_for(cast: Cast) -> tuple[str, int | None]:
+    """The budget that refuses a start, and the seconds that the answer tells to wait."""
+    answer = ask_now("POST", RUNS, cast.alice.headers, json={"input": {}})
+    assert (answer.status, answer.code) == (429, "budget_exceeded")
+    after = answer.headers.get("retry-after")
+    return answer.json["error"]["details"]["budget"], None if after is None else int(after)
+
+
+def left_of(period: str) -> float:
+    """Seconds until the next UTC day or month."""
+    moment = datetime.now(UTC)
+    first = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    if period == "day":
+        return (first + timedelta(days=1) - moment).total_seconds()
+    return ((first.replace(day=1) + timedelta(days=32)).replace(day=1) - moment).total_seconds()
+
+
+@pytest.mark.parametrize("period", ["day", "month"])
+def test_a_refusal_names_the_seconds_until_the_next_period(cast: Cast, period: str) -> None:
+    budget = spent(cast, period=period)
+    before = left_of(period)
+    assert refused_for(cast) == (budget, pytest.approx(before, abs=30))
+
+
+def test_of_several_spent_budgets_the_longest_period_counts(cast: Cast) -> None:
+    spent(cast, period="day")
+    month = spent(cast, period="month")
+    spent(cast, period="day")
+    assert refused_for(cast) == (month, pytest.approx(left_of("month"), abs=30))
+    total = spent(cast)
+    assert refused_for(cast) == (total, None)
+
+
+def test_a_budget_of_nothing_has_no_time_to_try_again(cast: Cast) -> None:
+    budget = make(cast.alice, "agent", "echo", cost=0, period="day").json["id"]
+    assert refused_for(cast) == (budget, None)
 
 
 def test_a_budget_of_nothing_refuses_every_start(cast: Cast) -> None:
