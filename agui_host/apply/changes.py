@@ -30,7 +30,7 @@ class Changes:
         self.lines.append(f"~ {place}: {_short(before)} -> {_short(after)}")
 
     def difference(self, place: str, row: Any, values: dict[str, Any]) -> list[str]:
-        """Set the values on the row, and report those that differ; their names."""
+        """Set the values on the row, and report each difference; their names."""
         names = []
         for name, value in values.items():
             if (before := getattr(row, name)) != value:

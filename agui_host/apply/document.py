@@ -28,7 +28,7 @@ class Members(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     def present(self) -> dict[str, Any]:
-        """The members that the file has, also those that are null."""
+        """The members that the file has, also null ones."""
         return {name: getattr(self, name) for name in sorted(self.model_fields_set)}
 
 
