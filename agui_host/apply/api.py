@@ -21,12 +21,13 @@ from agui_host.backends.postgres import scope
 from agui_host.protocol.errors import HostError
 from agui_host.runtimes.kinds import kinds
 from agui_host.runtimes.models import Agent
+from agui_host.teams.api.bodies import Body
 
 MOST_TEAMS = 100
 """Teams of one request."""
 
 
-class DocumentSerializer(serializers.Serializer[Any]):
+class HostSerializer(Body):
     """The document, by the slugs of its teams."""
 
     teams = serializers.DictField(child=serializers.DictField())
@@ -50,7 +51,7 @@ class OperatorView(APIView):
 class Host(OperatorView):
     """The host as a document."""
 
-    @extend_schema(responses={200: DocumentSerializer})
+    @extend_schema(responses={200: HostSerializer})
     @scope.everywhere()
     def get(self, request: Request) -> Response:
         """The present state, without secrets; ``?team=`` (several times) leaves the others out."""
@@ -59,7 +60,7 @@ class Host(OperatorView):
             raise BadFile(f"Ask for at most {MOST_TEAMS} teams at once.")
         return Response(export.content(slugs))
 
-    @extend_schema(request=DocumentSerializer, responses={200: ChangesSerializer})
+    @extend_schema(request=HostSerializer, responses={200: ChangesSerializer})
     @scope.everywhere()
     def post(self, request: Request) -> Response:
         """Make everything in the document, or nothing; the rest of the host stays as it is."""
@@ -77,7 +78,7 @@ class Host(OperatorView):
 class Plan(OperatorView):
     """The changes of a document."""
 
-    @extend_schema(request=DocumentSerializer, responses={200: ChangesSerializer})
+    @extend_schema(request=HostSerializer, responses={200: ChangesSerializer})
     @scope.everywhere()
     def post(self, request: Request) -> Response:
         """The changes that the document would make; none is made, and no secret is shown."""
@@ -92,7 +93,7 @@ def _document(request: Request) -> Document:
     A file is written by people who can read the host's environment and start programs there; a
     key may be in the hands of others.
     """
-    document = checked(request.data)
+    document = checked(HostSerializer.read(request))
     if len(document.teams) > MOST_TEAMS:
         raise BadFile(f"Send at most {MOST_TEAMS} teams at once.")
     for slug, team in document.teams.items():

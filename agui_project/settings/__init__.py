@@ -100,6 +100,7 @@ SPECTACULAR_SETTINGS = {
         "AgentKind": "agui_host.runtimes.team_agents.KINDS",
         "GrantKind": "runs.api.grants.KINDS",
         "InterruptStatusEnum": "runs.models.InterruptStatus",
+        "OnCodeChangeEnum": "agui_host.runtimes.models.OnCodeChange",
         "OnBusyEnum": "agui_host.runtimes.models.ON_BUSY",
         "OutlineKind": "agui_host.protocol.fold.outline.KINDS",
         "RoleEnum": "agui_host.teams.models.Role",

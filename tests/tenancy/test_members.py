@@ -8,6 +8,7 @@ from django.apps import apps
 from drf_spectacular.generators import SchemaGenerator
 
 from agui_host.backends.postgres.bridge import db
+from agui_host.teams.models import OperatorKey
 from tests.asgi import Answer, ask_now
 from tests.tenancy.doors import ASGI, METHODS, NOWHERE, Door
 from tests.tenancy.test_doors import DJANGO, OWN, House, house
@@ -60,6 +61,9 @@ def refused(answer: Answer) -> dict[str, Any]:
 @pytest.mark.parametrize(("method", "route", "door"), ROUTES)
 def test_an_unknown_member_makes_nothing(house: House, method: str, route: str, door: Door) -> None:
     url, headers = house.url(door, route), {**OWN, **house.askers["owner"]}
+    if route.startswith("api/v1/operator/"):
+        _, key = OperatorKey.objects.create_key(name="operator")
+        headers = {"authorization": f"Bearer {key}"}
     before, counts = house.state(), rows()
     details = refused(ask_now(method, url, headers, json={**(house.body(door) or {}), UNKNOWN: 1}))
     assert details["nearest"] is None

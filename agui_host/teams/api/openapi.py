@@ -23,3 +23,14 @@ class PrincipalScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untype
             {"type": "http", "scheme": "bearer"},
             {"type": "apiKey", "in": "cookie", "name": settings.SESSION_COOKIE_NAME},
         ]
+
+
+class OperatorScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """An operator's key in a header."""
+
+    target_class = "agui_host.apply.operators.OperatorAuthentication"
+    name = "operator"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, Any]:
+        """The key as Bearer."""
+        return {"type": "http", "scheme": "bearer"}
