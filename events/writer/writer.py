@@ -214,8 +214,15 @@ class JournalWriter:
         leases: list[Lease] = []
         work: Work = []
         rows = 0
-        while self._enlisted and rows < COMMIT_ROWS:
-            lease = next(iter(self._enlisted))
+        journals = set[UUID]()
+        for lease in list(self._enlisted):
+            if rows >= COMMIT_ROWS:
+                break
+            # A lease that this process has lost and the one that it got instead: the database and
+            # the verdicts tell the batches of a group apart by their journals.
+            if lease.journal_id in journals:
+                continue
+            journals.add(lease.journal_id)
             del self._enlisted[lease]
             if lease.bytes >= LARGE:
                 self._large[lease] = None

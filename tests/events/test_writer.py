@@ -214,6 +214,28 @@ async def test_a_lost_lease_is_told_and_the_others_go_on() -> None:
     assert (len(await stored(zombie)), len(await stored(other))) == (1, 1)
 
 
+@pytest.mark.parametrize("newest_first", [True, False])
+async def test_a_lost_lease_of_the_same_process_costs_its_successor_nothing(
+    newest_first: bool,
+) -> None:
+    """A worker can take back a run that it has lost itself; both leases write at once."""
+    before = await db(new_claim)
+    after = await db(journal.take_over, before.journal_id)
+    assert after
+    async with running_writer() as writer:
+        for claim in (after, before) if newest_first else (before, after):
+            lease = writer.open(claim)
+            lease.append(deltas(3))
+            if claim is before:
+                lost = lease
+            else:
+                current = lease
+        with pytest.raises(LostLease):
+            await lost.flush()
+        await current.flush()
+    assert await stored(after) == payloads(deltas(3))
+
+
 async def test_a_terminated_connection_loses_and_doubles_nothing() -> None:
     claim = await db(new_claim)
     killed = 0
