@@ -61,11 +61,7 @@ def say(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpRespons
     """Send a message to a run that is active, and show the run."""
     text, name = request.POST.get("message", ""), request.POST.get("id") or str(uuid4())
     try:
-        if not text.strip() or "\0" in text + name:
-            raise Invalid("Write a message.", details={"path": "message"})
-        if len(text) > LONGEST_MESSAGE or len(name) > LONGEST_ID:
-            raise Invalid("This message is too long.", details={"path": "message"})
-        comments.say(principal, run_id, name, text)
+        steer(principal, run_id, name, text)
     except (NotFound, Forbidden):
         raise
     except HostError as error:
@@ -73,6 +69,15 @@ def say(request: HttpRequest, principal: Principal, run_id: UUID) -> HttpRespons
         refusal = {"text": text, "id": name, "problem": error.message}
         return run_page.show(request, principal, run, status=error.status, refusal=refusal)
     return redirect("run", run_id)
+
+
+def steer(principal: Principal, run_id: UUID, name: str, text: str) -> None:
+    """Send a form's message to an active run. Raises HostError."""
+    if not text.strip() or "\0" in text + name:
+        raise Invalid("Write a message.", details={"path": "message"})
+    if len(text) > LONGEST_MESSAGE or len(name) > LONGEST_ID:
+        raise Invalid("This message is too long.", details={"path": "message"})
+    comments.say(principal, run_id, name, text)
 
 
 @starts

@@ -1,7 +1,7 @@
 """The frame of a thread's turns: its heading, figures and forms, for members, grants and links."""
 
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -29,6 +29,7 @@ def show(
         **_around(principal, key, newest, before, None),
         "principal": principal,
         "refusal": refusal,
+        "say_id": uuid4(),
         "may_run": may_run(principal, newest),
         "may_continue": again.may_continue(principal, newest),
         "may_share": access.may(principal, "share", newest) and whole(principal, newest),

@@ -1,12 +1,12 @@
 """The page of a thread, the pieces that an open page asks for, and what its forms post."""
 
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
-from agui_host.dashboard import listing
+from agui_host.dashboard import acting, listing
 from agui_host.dashboard.pages import action, page
 from agui_host.dashboard.thread import page as thread_page
 from agui_host.dashboard.thread import turns as drawn
@@ -18,7 +18,8 @@ from agui_host.teams.authentication import Principal
 from runs.access import again, comments, threads
 from runs.access.inspect import turns
 from runs.api.comments import LONGEST
-from runs.models import Visibility
+from runs.lifecycle.steering.messages import RunEnded
+from runs.models import ACTIVE, Visibility
 
 LONGEST_TITLE = 200
 
@@ -82,16 +83,34 @@ def pulse(request: HttpRequest, principal: Principal, key: UUID) -> HttpResponse
 @starts
 @action("thread")
 def send(request: HttpRequest, principal: Principal, key: UUID) -> HttpResponse:
-    """Continue the thread with a message; the page then shows the new run."""
+    """Continue the thread with a message, or send it to the run that is active.
+
+    The page then shows the new run, or says that the agent gets the message.
+    """
     text = request.POST.get("message", "")
+    newest = turns.newest(principal, key)
     try:
-        again.go_on(principal, turns.newest(principal, key).pk, text)
+        if newest.status in ACTIVE:
+            _steer(request, principal, newest.pk, text)
+        else:
+            again.go_on(principal, newest.pk, text)
     except (NotFound, Forbidden):
         raise
     except HostError as error:
         refusal = {"text": text, "problem": error.message}
         return thread_page.show(request, principal, key, refusal, error.status)
     return redirect(f"{request.path.removesuffix('send')}#end")
+
+
+def _steer(request: HttpRequest, principal: Principal, run_id: UUID, text: str) -> None:
+    try:
+        acting.steer(principal, run_id, request.POST.get("id") or str(uuid4()), text)
+    except RunEnded:  # between the two looks: its next run is what the person meant
+        again.go_on(principal, run_id, text)
+    else:
+        messages.success(
+            request, "The agent gets your message while it works, or with the next run."
+        )
 
 
 @starts

@@ -151,10 +151,16 @@ def test_continue_in_place(cast: Cast, browse: Browse) -> None:
     assert newest is not None
     assert json.loads(newest.input)["messages"][-1]["content"] == "And then?"
     assert "And then?" in page_of(browse, cast.alice, key)
-    # While it runs, the next message stays in the form.
-    refused = browser.post(f"/threads/{key}/send", {"message": "My draft"})
-    assert refused.status_code == 409
-    assert ">My draft</textarea>" in refused.content.decode()
+    # While it runs, the agent gets the next message, once.
+    for _ in range(2):
+        steered = browser.post(
+            f"/threads/{key}/send", {"message": "Quickly!", "id": "m"}, follow=True
+        )
+    assert "The agent gets your message" in steered.content.decode()
+    assert [message.content for message in newest.messages.all()] == ["Quickly!"]
+    refused = browser.post(f"/threads/{key}/send", {"message": "x" * 200_000})
+    assert refused.status_code == 422
+    assert "too long" in refused.content.decode()
     assert browse(cast.vera).post(f"/threads/{key}/send", {"message": "x"}).status_code == 403
     assert browse(cast.charlie).post(f"/threads/{key}/send", {"message": "x"}).status_code == 404
 
