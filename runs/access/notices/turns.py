@@ -55,7 +55,7 @@ def is_claimed(row: Interrupt) -> bool:
 
 
 def claims(rows: TeamQuerySet[Interrupt]) -> TeamQuerySet[Interrupt]:
-    """Those that someone is answering now."""
+    """The questions that someone is answering now."""
     return rows.filter(claimed_at__gt=clock.now() - CLAIM)
 
 
@@ -84,8 +84,8 @@ def snooze(principal: Principal, key: UUID, until: datetime | None) -> Interrupt
 def snoozed(
     principal: Principal, rows: TeamQuerySet[Interrupt], is_so: bool = True
 ) -> TeamQuerySet[Interrupt]:
-    """Those that the principal has snoozed, or the others."""
-    # Of the question's team, which may be another one that has shared it.
+    """The questions that the principal has snoozed, or the others."""
+    # Of the question's team, which may be another that has shared it.
     present = Snooze.objects.own_or_granted().filter(
         interrupt=OuterRef("pk"), sleeper=principal.actor_id, until__gt=clock.now()
     )

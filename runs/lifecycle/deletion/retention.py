@@ -134,7 +134,7 @@ def purge_whole(team: Team, thread_ids: Collection[UUID], before: datetime) -> d
         rows = Thread.objects.for_team(team).filter(legal_hold=False, team__legal_hold=False)
         free = rows.select_for_update(skip_locked=True, no_key=True, of=("self",))
         locked = list(free.filter(pk__in=thread_ids).order_by("pk").values_list("pk", flat=True))
-        # In a statement after the one that locks, which sees all runs that were started before.
+        # In a statement after the lock, which sees all runs that were started before.
         runs = Run.objects.for_team(team).filter(thread__in=locked)
         over: dict[UUID, list[UUID]] = {}
         last: dict[UUID, UUID] = {}
