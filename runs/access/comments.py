@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Count, Max, Q, QuerySet
 
 from agui_host.backends import work
 from agui_host.errors import Forbidden, NotFound
@@ -106,14 +106,15 @@ def may_say(principal: Principal, run: Run) -> bool:
     return is_open and access.may(principal, "run", run)
 
 
-def unread(run: Run) -> int:
-    """How many messages to a run its agent has not read; the caller has found the run."""
-    return run.messages.filter(seen_seq=None).count()
+def heard(run: Run) -> dict[str, int | None]:
+    """``unread``, how many messages to a run its agent has not read, and the newest that it has.
 
-
-def last_seen(run: Run) -> RunMessage | None:
-    """The newest message that the run's agent has read; the caller has found the run."""
-    return run.messages.exclude(seen_seq=None).order_by("-seq").defer("content").first()
+    ``seq`` is that message's number and ``at`` the event; the caller has found the run.
+    """
+    was_read = Q(seen_seq__isnull=False)
+    return run.messages.aggregate(
+        unread=Count("pk", filter=~was_read), seq=Max("seq", filter=was_read), at=Max("seen_seq")
+    )
 
 
 def messages_to(principal: Principal, run_id: UUID) -> QuerySet[RunMessage]:
